@@ -1,0 +1,104 @@
+"""Errors as part of the product: stable codes, source spans, carets and the rewrite that works.
+
+Every rejection is a `Diagnostic`; an exception carries all diagnostics of a function in one report. The
+catalogue of codes lives in `loopdiff.codes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import linecache
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open region of user source: `line` is 1-based, `column` 0-based as in `ast`."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}:{self.column + 1}"
+
+
+NOWHERE = Span("<loopdiff>", 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One rejection: code such as `LD103`, a sentence saying expected and found, where, and how to mend it."""
+
+    code: str
+    message: str
+    span: Span = NOWHERE
+    hint: str = ""
+    related: tuple[tuple[str, Span], ...] = field(default=())
+
+    def render(self) -> str:
+        lines = [f"{self.code}: {self.message}"]
+        lines += quote(self.span)
+        for label, span in self.related:
+            lines.append(f"  {label}:")
+            lines += quote(span)
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def quote(span: Span) -> list[str]:
+    """The source line of `span` with carets under it; empty when the position is unknown."""
+    if span.line == 0:
+        return []
+    out = [f"  --> {span.file}:{span.line}:{span.column + 1}"]
+    text = linecache.getline(span.file, span.line).rstrip("\n")
+    if text:
+        stop = span.end_column if span.end_line == span.line else len(text)
+        width = max(1, min(stop, len(text)) - span.column)
+        out.append(f"   | {text}")
+        out.append(f"   | {' ' * span.column}{'^' * width}")
+    return out
+
+
+class LoopdiffError(Exception):
+    """Base of every error loopdiff raises; `diagnostics` holds all findings of the report."""
+
+    def __init__(self, *diagnostics: Diagnostic | str) -> None:
+        self.diagnostics = tuple(d for d in diagnostics if isinstance(d, Diagnostic))
+        super().__init__("\n\n".join(d.render() if isinstance(d, Diagnostic) else d for d in diagnostics))
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return tuple(d.code for d in self.diagnostics)
+
+
+class UnsupportedLoopError(LoopdiffError):
+    """The function is outside the accepted language (LD1xx, LD2xx)."""
+
+
+class ArgumentError(LoopdiffError, ValueError):
+    """A call's arguments do not fit: types, shapes, aliasing, bounds (LD3xx)."""
+
+
+class DifferentiationError(LoopdiffError):
+    """A derivative was asked for that does not exist or has no rule (LD4xx)."""
+
+
+class ScheduleError(LoopdiffError):
+    """A requested mapping is forbidden by a dependence (LD5xx)."""
+
+
+class BackendError(LoopdiffError):
+    """Numba could not compile the generated source (LD6xx); the message names the file."""
+
+
+class InternalError(LoopdiffError):
+    """A broken invariant inside loopdiff (LD9xx); please report it with the dump."""
+
+
+class LoopdiffWarning(UserWarning):
+    """Base of loopdiff's warnings; every message starts with its id, e.g. `LW101`."""

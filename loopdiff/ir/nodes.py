@@ -1,0 +1,276 @@
+"""The LoopSet: the intermediate representation every stage reads and writes.
+
+Nodes are frozen and hold no facts; analyses return facts as separate values. Source spans never take part in
+equality or hashing. Two levels share these classes:
+
+* surface (from `frontend.parse`): Python locals are rank-0 arrays, types are unknown (`dtype` None), and the
+  surface-only expressions `SizeOf` and `RankOf` may occur;
+* bound (from `frontend.bind`, and everything after it): every array and parameter has a type, `Cast` is explicit.
+`transform.normalize` then brings scalars into single-assignment `Let`s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ArrayType, ScalarType
+
+
+def location() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+# -- expressions ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal. `dtype` None: a weak Python literal that takes the type of what it meets."""
+
+    value: bool | int | float
+    dtype: ScalarType | None = None
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The value of the loop index `name` in the current iteration (INT)."""
+
+    name: str
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """The value of scalar argument `name`; arguments are never assigned (the parser copies to a local)."""
+
+    name: str
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """The value bound by the `Let` of that name."""
+
+    name: str
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """Extent of `array` along `axis` (INT). Surface axes may be negative."""
+
+    array: str
+    axis: int
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOf:
+    """Surface only: number of elements of `array`."""
+
+    array: str
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class RankOf:
+    """Surface only: rank of `array`."""
+
+    array: str
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An element of `array`; one subscript per axis, none for a rank-0 array (a scalar cell)."""
+
+    array: str
+    subscripts: tuple[Expr, ...] = ()
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The value stored at `access`."""
+
+    access: Access
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """`op` applied to `args`."""
+
+    op: Op
+    args: tuple[Expr, ...]
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`then` if `cond` else `orelse`; only the chosen branch is evaluated (a conditional expression)."""
+
+    cond: Expr
+    then: Expr
+    orelse: Expr
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`value` converted to `dtype`; float to INT truncates toward zero."""
+
+    dtype: ScalarType
+    value: Expr
+    loc: Span = location()
+
+
+Expr = Const | Index | Param | Var | Dim | SizeOf | RankOf | Load | Apply | Select | Cast
+
+# -- statements ----------------------------------------------------------------------------------------------
+AccumulateOp = Literal["add", "max", "min"]
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Bind `name`, once per iteration of the enclosing loops, to `value`. No other Let has this name."""
+
+    name: str
+    value: Expr
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Overwrite `target` with `value`."""
+
+    target: Access
+    value: Expr
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """`target = target <op> value`: += / max= / min=, whose order over a loop does not matter."""
+
+    op: AccumulateOp
+    target: Access
+    value: Expr
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`for index in range(lower, upper, step)`; the index name is unique in the LoopSet, step is never zero."""
+
+    index: str
+    lower: Expr
+    upper: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Python's `if`."""
+
+    cond: Expr
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Local `array` comes into being here with the extents of its declaration, filled with `fill` (None: undefined)."""
+
+    array: str
+    fill: Expr | None = None
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """Raise the error `code` with `message` unless `cond` holds."""
+
+    cond: Expr
+    code: str
+    message: str
+    loc: Span = location()
+
+
+Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Require
+
+# -- declarations --------------------------------------------------------------------------------------------
+Role = Literal["argument", "local", "tape", "adjoint", "tangent"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayDecl:
+    """An array or, with rank 0, a scalar cell.
+
+    Arguments take their extents from the call. Other arrays state `extents`, expressions over constants, `Dim`s of
+    arguments, integer `Param`s and loads from arguments that are never written. `type` is None on the surface;
+    `like` names the array whose shape (and dtype, when `dtype_like` is unset) a surface local copies.
+    """
+
+    name: str
+    type: ArrayType | None
+    role: Role = "local"
+    extents: tuple[Expr, ...] | None = None
+    like: str | None = None
+    dtype_like: str | None = None
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarDecl:
+    """A scalar argument. `is_weak`: a Python int/float, which does not widen float32 expressions."""
+
+    name: str
+    type: ScalarType | None
+    is_weak: bool = False
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarResult:
+    """A scalar return value, evaluated after the body."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayResult:
+    """A local array that is returned."""
+
+    array: str
+
+
+Result = ScalarResult | ArrayResult
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSet:
+    """One function: `params` are argument names in order, each either an array or a scalar declaration."""
+
+    name: str
+    params: tuple[str, ...]
+    arrays: tuple[ArrayDecl, ...]
+    scalars: tuple[ScalarDecl, ...]
+    body: tuple[Stmt, ...]
+    results: tuple[Result, ...] = ()
+    returns_tuple: bool = False
+    loc: Span = location()
+
+    def array(self, name: str) -> ArrayDecl:
+        return next(a for a in self.arrays if a.name == name)
+
+    def has_array(self, name: str) -> bool:
+        return any(a.name == name for a in self.arrays)
+
+    def scalar(self, name: str) -> ScalarDecl:
+        return next(s for s in self.scalars if s.name == name)

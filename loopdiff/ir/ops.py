@@ -1,0 +1,119 @@
+"""The closed set of scalar operations, with arity and result type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+Result = Literal["same", "float", "int", "bool"]
+
+
+class Op(Enum):
+    """Scalar operations; the value is the spelling used by the printer."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+    FLOORDIV = "//"
+    MOD = "%"
+    POW = "**"
+    NEG = "neg"
+    BITAND = "&"
+    BITOR = "|"
+    BITXOR = "^"
+    SHL = "<<"
+    SHR = ">>"
+    INVERT = "~"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    EQ = "=="
+    NE = "!="
+    AND = "and"
+    OR = "or"
+    NOT = "not"
+    MIN = "min"
+    MAX = "max"
+    ABS = "abs"
+    SIGN = "sign"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    TRUNC = "trunc"
+    ROUND = "round"
+    SQRT = "sqrt"
+    CBRT = "cbrt"
+    EXP = "exp"
+    EXP2 = "exp2"
+    EXPM1 = "expm1"
+    LOG = "log"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    LOG1P = "log1p"
+    SIN = "sin"
+    COS = "cos"
+    TAN = "tan"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    SINH = "sinh"
+    COSH = "cosh"
+    TANH = "tanh"
+    ASINH = "asinh"
+    ACOSH = "acosh"
+    ATANH = "atanh"
+    ERF = "erf"
+    ERFC = "erfc"
+    GAMMA = "gamma"
+    LGAMMA = "lgamma"
+    DIGAMMA = "digamma"
+    TRIGAMMA = "trigamma"
+    ATAN2 = "atan2"
+    HYPOT = "hypot"
+    COPYSIGN = "copysign"
+    FMOD = "fmod"
+    ISNAN = "isnan"
+    ISINF = "isinf"
+    ISFINITE = "isfinite"
+
+
+@dataclass(frozen=True, slots=True)
+class OpInfo:
+    """Arity (None: two or more) and how the result type follows from the argument types.
+
+    `same`: the joined argument type (bool joins to int for arithmetic); `float`: the joined type, integers
+    promoted to float64; `int` / `bool`: always that.
+    """
+
+    arity: int | None
+    result: Result
+
+
+BINARY_SAME = (Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.MOD, Op.POW)
+BITWISE = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR)
+COMPARISONS = (Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
+UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN)
+ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND)
+BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD)
+UNARY_FLOAT = (
+    Op.SQRT, Op.CBRT, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN,
+    Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC,
+    Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA,
+)  # fmt: skip
+FLOAT_TESTS = (Op.ISNAN, Op.ISINF, Op.ISFINITE)
+
+INFO: dict[Op, OpInfo] = {
+    **{op: OpInfo(2, "same") for op in BINARY_SAME + BITWISE},
+    **{op: OpInfo(2, "bool") for op in COMPARISONS},
+    **{op: OpInfo(1, "same") for op in (*UNARY_SAME, Op.INVERT)},
+    **{op: OpInfo(1, "float") for op in ROUNDINGS + UNARY_FLOAT},
+    **{op: OpInfo(2, "float") for op in BINARY_FLOAT},
+    **{op: OpInfo(1, "bool") for op in FLOAT_TESTS},
+    Op.AND: OpInfo(None, "bool"),
+    Op.OR: OpInfo(None, "bool"),
+    Op.NOT: OpInfo(1, "bool"),
+    Op.MIN: OpInfo(None, "same"),
+    Op.MAX: OpInfo(None, "same"),
+}

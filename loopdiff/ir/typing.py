@@ -1,0 +1,89 @@
+"""Types of expressions, computed on demand: never stored on nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from loopdiff.errors import InternalError
+from loopdiff.ir.nodes import (
+    Apply,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    Index,
+    Let,
+    Load,
+    LoopSet,
+    Param,
+    RankOf,
+    Select,
+    SizeOf,
+    Var,
+)
+from loopdiff.ir.ops import INFO
+from loopdiff.ir.types import BOOL, F64, INT, ArrayType, ScalarType
+from loopdiff.ir.walk import statements
+
+ORDER = (BOOL, INT, ScalarType.F32, F64)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeEnv:
+    """Types of arrays, scalar arguments and Lets by name."""
+
+    arrays: Mapping[str, ArrayType]
+    scalars: Mapping[str, ScalarType]
+    lets: Mapping[str, ScalarType]
+
+
+def join(types: Iterable[ScalarType]) -> ScalarType:
+    """The wider type: bool < int64 < float32 < float64, but int64 with float32 stays float32."""
+    return reduce(lambda a, b: a if ORDER.index(a) >= ORDER.index(b) else b, types)
+
+
+def type_env(ls: LoopSet) -> TypeEnv:
+    """The environment of a bound or normal LoopSet."""
+    arrays = {a.name: a.type for a in ls.arrays if a.type is not None}
+    scalars = {s.name: s.type for s in ls.scalars if s.type is not None}
+    lets: dict[str, ScalarType] = {}
+    env = TypeEnv(arrays, scalars, lets)
+    for site in statements(ls.body):
+        if isinstance(site.stmt, Let):
+            lets[site.stmt.name] = type_of(site.stmt.value, env)
+    return env
+
+
+def type_of(expr: Expr, env: TypeEnv) -> ScalarType:
+    """Type of `expr`; weak constants count as bool, int64 or float64."""
+    match expr:
+        case Const(value=value, dtype=dtype):
+            return dtype or (BOOL if isinstance(value, bool) else INT if isinstance(value, int) else F64)
+        case Index() | Dim() | SizeOf() | RankOf():
+            return INT
+        case Param(name=name):
+            return env.scalars[name]
+        case Var(name=name):
+            if name not in env.lets:
+                raise InternalError(f"LD901: `{name}` is used before its Let")
+            return env.lets[name]
+        case Load(access=access):
+            return env.arrays[access.array].element
+        case Cast(dtype=dtype):
+            return dtype
+        case Select(then=then, orelse=orelse):
+            return join((type_of(then, env), type_of(orelse, env)))
+        case Apply(op=op, args=args):
+            match INFO[op].result:
+                case "bool":
+                    return BOOL
+                case "int":
+                    return INT
+                case "float":
+                    joined = join(type_of(a, env) for a in args)
+                    return joined if joined.is_float else F64
+                case "same":
+                    joined = join(type_of(a, env) for a in args)
+                    return joined

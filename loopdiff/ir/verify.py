@@ -1,0 +1,101 @@
+"""Numbered invariants of bound and normal LoopSets, run after every stage.
+
+V1 names are unique and declared; V2 subscripts match rank; V3 operand types agree; V4 loop indices are bound by an
+enclosing loop and unique; V5 every Var is in scope of its Let; V6 no surface-only expression remains; V7 the step of a
+loop is not the constant zero; V8 non-argument arrays state their extents.
+"""
+
+from __future__ import annotations
+
+from loopdiff.errors import InternalError
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    RankOf,
+    ScalarResult,
+    SizeOf,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+
+
+def require(condition: bool, rule: str, stage: str, detail: str) -> None:
+    if not condition:
+        raise InternalError(f"LD900: invariant {rule} broken after stage {stage!r}: {detail}; please report this")
+
+
+def verify(ls: LoopSet, stage: str) -> None:
+    """Raise InternalError naming the invariant and `stage` if `ls` is not a valid bound LoopSet."""
+    names = [a.name for a in ls.arrays] + [s.name for s in ls.scalars]
+    lets = [s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, Let)]
+    indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)]
+    require(len(set(names + lets)) == len(names + lets), "V1", stage, f"duplicate among {sorted(names + lets)}")
+    require(all(p in names for p in ls.params), "V1", stage, f"undeclared parameter in {ls.params}")
+    require(len(set(indices)) == len(indices), "V4", stage, f"duplicate loop index in {indices}")
+    for decl in ls.arrays:
+        require(decl.type is not None, "V6", stage, f"array {decl.name} has no type")
+        is_fixed = decl.role != "argument" and decl.type is not None and decl.type.rank > 0 and decl.name not in ls.params
+        require(not is_fixed or decl.extents is not None, "V8", stage, decl.name)
+    env = type_env(ls)
+    scope = verify_block(ls.body, frozenset(), frozenset(), ls, env, stage)
+    for result in ls.results:
+        if isinstance(result, ScalarResult):
+            verify_expr(result.value, scope, frozenset(), ls, env, stage)
+
+
+def verify_block(
+    body: tuple[Stmt, ...], lets: frozenset[str], indices: frozenset[str], ls: LoopSet, env: TypeEnv, stage: str
+) -> frozenset[str]:
+    for stmt in body:
+        for expr in stmt_exprs(stmt):
+            verify_expr(expr, lets, indices, ls, env, stage)
+        match stmt:
+            case Let(name=name):
+                lets |= {name}
+            case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+                require(ls.has_array(target.array), "V1", stage, f"undeclared array {target.array}")
+                kind = env.arrays[target.array]
+                require(len(target.subscripts) == kind.rank, "V2", stage, f"{target} for {kind}")
+                found = type_of(value, env)
+                require(found == kind.element, "V3", stage, f"{target.array} = {print_expr(value)} stores {found}")
+            case Loop(index=index, step=step, body=inner):
+                require(not (isinstance(step, Const) and step.value == 0), "V7", stage, index)
+                verify_block(inner, lets, indices | {index}, ls, env, stage)
+            case If(then=then, orelse=orelse):
+                verify_block(then, lets, indices, ls, env, stage)
+                verify_block(orelse, lets, indices, ls, env, stage)
+            case _:
+                pass
+    return lets
+
+
+def verify_expr(
+    expr: Expr, lets: frozenset[str], indices: frozenset[str], ls: LoopSet, env: TypeEnv, stage: str
+) -> None:
+    for node in subexprs(expr):
+        match node:
+            case SizeOf() | RankOf():
+                require(False, "V6", stage, print_expr(node))
+            case Var(name=name):
+                require(name in lets, "V5", stage, f"{name} in {print_expr(expr)}")
+            case Index(name=name):
+                require(name in indices, "V4", stage, f"{name} in {print_expr(expr)}")
+            case Param(name=name):
+                require(name in env.scalars, "V1", stage, f"undeclared scalar {name}")
+            case Load(access=access):
+                require(access.array in env.arrays, "V1", stage, f"undeclared array {access.array}")
+                require(len(access.subscripts) == env.arrays[access.array].rank, "V2", stage, print_expr(node))
+            case _:
+                pass

@@ -1,0 +1,218 @@
+"""Traversal and rewriting of LoopSets: three shapes of walk, no visitors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    RankOf,
+    Require,
+    ScalarResult,
+    Select,
+    SizeOf,
+    Stmt,
+    Var,
+)
+
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A statement, where it stands, and the Loop and If statements around it (outermost first)."""
+
+    path: Path
+    stmt: Stmt
+    enclosing: tuple[Stmt, ...]
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        return tuple(s for s in self.enclosing if isinstance(s, Loop))
+
+
+def children(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Statements directly inside `stmt`; an If counts through its two branches."""
+    match stmt:
+        case Loop(body=body):
+            return body
+        case If(then=then, orelse=orelse):
+            return then + orelse
+        case _:
+            return ()
+
+
+def statements(body: tuple[Stmt, ...], prefix: Path = (), enclosing: tuple[Stmt, ...] = ()) -> Iterator[Site]:
+    """Every statement below `body` in textual order, parents before children."""
+    for position, stmt in enumerate(body):
+        path = (*prefix, position)
+        yield Site(path, stmt, enclosing)
+        yield from statements(children(stmt), path, (*enclosing, stmt))
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """Expressions directly inside `expr` (subscripts for a Load)."""
+    match expr:
+        case Load(access=access):
+            return access.subscripts
+        case Apply(args=args):
+            return args
+        case Select(cond=cond, then=then, orelse=orelse):
+            return (cond, then, orelse)
+        case Cast(value=value):
+            return (value,)
+        case Const() | Index() | Param() | Var() | Dim() | SizeOf() | RankOf():
+            return ()
+
+
+def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+    """`expr` with its `operands` replaced by `parts`."""
+    match expr:
+        case Load(access=access):
+            return replace(expr, access=replace(access, subscripts=parts))
+        case Apply():
+            return replace(expr, args=parts)
+        case Select():
+            return replace(expr, cond=parts[0], then=parts[1], orelse=parts[2])
+        case Cast():
+            return replace(expr, value=parts[0])
+        case Const() | Index() | Param() | Var() | Dim() | SizeOf() | RankOf():
+            return expr
+
+
+def map_expr(rewrite: Callable[[Expr], Expr], expr: Expr) -> Expr:
+    """`expr` with `rewrite` applied to every node, operands first."""
+    old = operands(expr)
+    if not old:
+        return rewrite(expr)
+    new = tuple(map_expr(rewrite, e) for e in old)
+    same = all(a is b for a, b in zip(old, new, strict=True))
+    return rewrite(expr if same else rebuild(expr, new))
+
+
+def subexprs(expr: Expr) -> Iterator[Expr]:
+    """`expr` and everything inside it, operands first."""
+    for part in operands(expr):
+        yield from subexprs(part)
+    yield expr
+
+
+def loads(expr: Expr) -> Iterator[Load]:
+    """Every Load in `expr`, those inside subscripts included."""
+    return (e for e in subexprs(expr) if isinstance(e, Load))
+
+
+def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
+    """Expressions evaluated by the statement itself: not those of its children, but its target's subscripts."""
+    match stmt:
+        case Let(value=value):
+            return (value,)
+        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            return (*target.subscripts, value)
+        case Loop(lower=lower, upper=upper, step=step):
+            return (lower, upper, step)
+        case If(cond=cond) | Require(cond=cond):
+            return (cond,)
+        case Allocate(fill=fill):
+            return () if fill is None else (fill,)
+
+
+def map_stmt_exprs(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
+    """`stmt`, its children included, with `rewrite` applied to each whole expression."""
+    match stmt:
+        case Let(value=value):
+            return replace(stmt, value=rewrite(value))
+        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            subscripts = tuple(rewrite(e) for e in target.subscripts)
+            return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
+        case Loop(lower=lower, upper=upper, step=step, body=body):
+            return replace(
+                stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step),
+                body=tuple(map_stmt_exprs(rewrite, s) for s in body),
+            )  # fmt: skip
+        case If(cond=cond, then=then, orelse=orelse):
+            return replace(
+                stmt, cond=rewrite(cond),
+                then=tuple(map_stmt_exprs(rewrite, s) for s in then),
+                orelse=tuple(map_stmt_exprs(rewrite, s) for s in orelse),
+            )  # fmt: skip
+        case Require(cond=cond):
+            return replace(stmt, cond=rewrite(cond))
+        case Allocate(fill=fill):
+            return stmt if fill is None else replace(stmt, fill=rewrite(fill))
+
+
+def map_body(body: tuple[Stmt, ...], rewrite: Callable[[Stmt], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
+    """Every statement replaced by the statements `rewrite` gives for it, children first."""
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Loop(body=inner):
+                out += rewrite(replace(stmt, body=map_body(inner, rewrite)))
+            case If(then=then, orelse=orelse):
+                out += rewrite(replace(stmt, then=map_body(then, rewrite), orelse=map_body(orelse, rewrite)))
+            case _:
+                out += rewrite(stmt)
+    return tuple(out)
+
+
+def substitute(expr: Expr, replacements: Mapping[Expr, Expr]) -> Expr:
+    """`expr` with every node equal to a key replaced."""
+    return map_expr(lambda e: replacements.get(e, e), expr)
+
+
+def expressions(ls: LoopSet) -> Iterator[Expr]:
+    """Every whole expression of the LoopSet: statements in order, then results."""
+    for site in statements(ls.body):
+        yield from stmt_exprs(site.stmt)
+    for result in ls.results:
+        if isinstance(result, ScalarResult):
+            yield result.value
+
+
+def written_access(stmt: Stmt) -> Access | None:
+    """The target of an Assign or Accumulate."""
+    match stmt:
+        case Assign(target=target) | Accumulate(target=target):
+            return target
+        case _:
+            return None
+
+
+def written_arrays(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """Arrays assigned, accumulated into or allocated anywhere in `body`."""
+    names: set[str] = set()
+    for site in statements(body):
+        access = written_access(site.stmt)
+        if access is not None:
+            names.add(access.array)
+        elif isinstance(site.stmt, Allocate):
+            names.add(site.stmt.array)
+    return frozenset(names)
+
+
+def read_arrays(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """Arrays loaded anywhere in `body`; the target of an Accumulate counts as read."""
+    names: set[str] = set()
+    for site in statements(body):
+        for expr in stmt_exprs(site.stmt):
+            names |= {e.access.array for e in loads(expr)}
+        if isinstance(site.stmt, Accumulate):
+            names.add(site.stmt.target.array)
+    return frozenset(names)
