@@ -30,6 +30,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
+from loopdiff.ir.ops import Op
 
 Path = tuple[int, ...]
 
@@ -64,6 +65,17 @@ def statements(body: tuple[Stmt, ...], prefix: Path = (), enclosing: tuple[Stmt,
         path = (*prefix, position)
         yield Site(path, stmt, enclosing)
         yield from statements(children(stmt), path, (*enclosing, stmt))
+
+
+def without_children(stmt: Stmt) -> Stmt:
+    """`stmt` alone: a Loop or If with empty blocks."""
+    match stmt:
+        case Loop():
+            return replace(stmt, body=())
+        case If():
+            return replace(stmt, then=(), orelse=())
+        case _:
+            return stmt
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
@@ -173,8 +185,12 @@ def map_body(body: tuple[Stmt, ...], rewrite: Callable[[Stmt], tuple[Stmt, ...]]
 
 
 def substitute(expr: Expr, replacements: Mapping[Expr, Expr]) -> Expr:
-    """`expr` with every node equal to a key replaced."""
-    return map_expr(lambda e: replacements.get(e, e), expr)
+    """`expr` with every node equal to a key replaced, the largest nodes first."""
+    if expr in replacements:
+        return replacements[expr]
+    old = operands(expr)
+    new = tuple(substitute(e, replacements) for e in old)
+    return expr if all(a is b for a, b in zip(old, new, strict=True)) else rebuild(expr, new)
 
 
 def expressions(ls: LoopSet) -> Iterator[Expr]:
@@ -216,3 +232,13 @@ def read_arrays(body: tuple[Stmt, ...]) -> frozenset[str]:
         if isinstance(site.stmt, Accumulate):
             names.add(site.stmt.target.array)
     return frozenset(names)
+
+
+def is_index_arithmetic(expr: Expr) -> bool:
+    """Whether `expr` combines indices, extents and small constants by +, - and * only: it cannot overflow."""
+    return all(
+        isinstance(e, Index | Dim | SizeOf)
+        or (isinstance(e, Apply) and e.op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
+        or (isinstance(e, Const) and abs(e.value) < 1 << 16)
+        for e in subexprs(expr)
+    )

@@ -1,0 +1,101 @@
+"""Liveness of scalar cells and Lets over structured control flow (Aho et al., Compilers, 9.2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from loopdiff.ir.nodes import Accumulate, Assign, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
+from loopdiff.ir.walk import loads, statements, stmt_exprs, subexprs
+
+Names = frozenset[str]
+
+
+def cells_read(exprs: Iterable[Expr], cells: Names) -> Names:
+    return frozenset(e.access.array for expr in exprs for e in loads(expr) if e.access.array in cells)
+
+
+def live_at_entry(body: tuple[Stmt, ...], live_out: Names, cells: Names) -> Names:
+    """Cells whose value at the entry of `body` may be read in it or, through it, by a reader after it."""
+    return sweep(body, live_out, cells)[1]
+
+
+def drop_dead_cell_stores(ls: LoopSet, cells: Names) -> LoopSet:
+    """`ls` without stores to cells that nothing reads, and without Lets nothing uses."""
+    results = cells_read((r.value for r in ls.results if isinstance(r, ScalarResult)), cells)
+    while True:
+        body, _ = sweep(ls.body, results, cells)
+        out = drop_dead_lets(replace(ls, body=body))
+        if out == ls:
+            return out
+        ls = out
+
+
+def sweep(body: tuple[Stmt, ...], live: Names, cells: Names) -> tuple[tuple[Stmt, ...], Names]:
+    """`body` without dead cell stores, and the cells live before it, given those live after it."""
+    kept: list[Stmt] = []
+    for stmt in reversed(body):
+        match stmt:
+            case Assign(target=target) if target.array in cells:
+                if target.array in live:
+                    live = (live - {target.array}) | cells_read(stmt_exprs(stmt), cells)
+                    kept.append(stmt)
+            case Accumulate(target=target) if target.array in cells:
+                if target.array in live:
+                    live |= cells_read(stmt_exprs(stmt), cells)
+                    kept.append(stmt)
+            case Loop(body=inner):
+                around = live
+                while True:
+                    _, entry = sweep(inner, around, cells)
+                    if entry <= around:
+                        break
+                    around |= entry
+                new, _ = sweep(inner, around, cells)
+                if new:
+                    live = around | cells_read(stmt_exprs(stmt), cells)
+                    kept.append(replace(stmt, body=new))
+            case If(then=then, orelse=orelse):
+                new_then, live_then = sweep(then, live, cells)
+                new_else, live_else = sweep(orelse, live, cells)
+                if new_then or new_else:
+                    live = live_then | live_else | cells_read(stmt_exprs(stmt), cells)
+                    kept.append(replace(stmt, then=new_then, orelse=new_else))
+            case _:
+                live |= cells_read(stmt_exprs(stmt), cells)
+                kept.append(stmt)
+    return tuple(reversed(kept)), live
+
+
+def drop_dead_lets(ls: LoopSet) -> LoopSet:
+    """`ls` without Lets whose name no expression mentions."""
+    used = {
+        e.name
+        for site in statements(ls.body)
+        for expr in stmt_exprs(site.stmt)
+        for e in subexprs(expr)
+        if isinstance(e, Var)
+    }
+    used |= {
+        e.name for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value) if isinstance(e, Var)
+    }
+    return replace(ls, body=without_lets(ls.body, frozenset(used)))
+
+
+def without_lets(body: tuple[Stmt, ...], used: Names) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Let(name=name) if name not in used:
+                continue
+            case Loop(body=inner):
+                new = without_lets(inner, used)
+                if new:
+                    out.append(replace(stmt, body=new))
+            case If(then=then, orelse=orelse):
+                new_then, new_else = without_lets(then, used), without_lets(orelse, used)
+                if new_then or new_else:
+                    out.append(replace(stmt, then=new_then, orelse=new_else))
+            case _:
+                out.append(stmt)
+    return tuple(out)
