@@ -1,0 +1,112 @@
+"""Back-propagation of a cotangent through one expression, by the derivative table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from loopdiff.ad.build import cast, is_constant, mul, neg, unless_zero
+from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.needed import At, Needed
+from loopdiff.ad.partials import has_regular_partials, partials
+from loopdiff.analysis.activity import is_active
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import map_expr, subexprs
+
+MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
+LINEAR = frozenset((Op.ADD, Op.SUB, Op.NEG))
+RESULT = Var("$result")
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """Sends cotangents to the leaves of expressions; `adjoint_of` maps an active name to its adjoint's."""
+
+    needed: Needed
+    adjoint_of: Mapping[str, str]
+
+    def through(self, expr: Expr, bar: Expr, at: At, emitter: Emitter, is_masked: bool = False) -> None:
+        """Emit the contributions of `bar`, the cotangent of `expr`, to the adjoints of the leaves of `expr`.
+
+        `is_masked`: the path to here chose among values, so `bar` may be a zero that stands for "not taken".
+        """
+        facts = self.needed.facts
+        if not is_active(expr, facts.activity.active, facts.types):
+            return
+        match expr:
+            case Load(access=access):
+                target = replace(self.needed.exact_access(access, at), array=self.adjoint_of[access.array])
+                emitter.emit(Accumulate("add", target, bar, loc=expr.loc))
+            case Var(name=name) | Param(name=name):
+                emitter.emit(Accumulate("add", Access(self.adjoint_of[name]), bar, loc=expr.loc))
+            case Cast(value=value, dtype=dtype):
+                source = type_of(value, facts.types)
+                self.through(value, cast(bar, dtype, source), at, emitter, is_masked)
+            case Select():
+                self.through_select(expr, bar, at, emitter)
+            case Apply():
+                self.through_apply(expr, bar, at, emitter, is_masked)
+            case _:
+                return
+
+    def through_select(self, expr: Select, bar: Expr, at: At, emitter: Emitter) -> None:
+        held = emitter.hold(bar, "bar")
+        cond = self.needed.exact(expr.cond, at)
+        branches: list[tuple[Stmt, ...]] = []
+        for outcome, value in ((True, expr.then), (False, expr.orelse)):
+            inner = emitter.nested()
+            self.through(value, held, at.under(expr.cond, outcome, inner), inner)
+            branches.append(tuple(inner.out))
+        if any(branches):
+            emitter.emit(If(cond, *branches, loc=expr.loc))
+
+    def through_apply(self, expr: Apply, bar: Expr, at: At, emitter: Emitter, is_masked: bool) -> None:
+        facts = self.needed.facts
+        kind = type_of(expr, facts.types)
+        args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
+        table = partials(replace(expr, args=args), kind, RESULT)
+        bar = emitter.hold(bar, "bar") if len(expr.args) > 1 or expr.op not in LINEAR else bar
+        is_guarded = not has_regular_partials(expr) or (is_masked and expr.op not in LINEAR)
+        for arg, partial in zip(expr.args, table, strict=True):
+            if is_constant(partial, 0) or not is_active(arg, facts.activity.active, facts.types):
+                continue
+            slope = self.provide(partial, expr, at)
+            contribution = times(bar, slope)
+            if is_guarded and not isinstance(slope, Const):
+                contribution = unless_zero(emitter.hold(bar, "bar"), contribution, kind)
+            if not is_leaf(arg):
+                contribution = contribution if is_linear_in(contribution, bar) else emitter.hold(contribution, "bar")
+            below = is_masked or expr.op in MASKING
+            self.through(arg, contribution, at, emitter, below)
+
+    def provide(self, partial: Expr, expr: Apply, at: At) -> Expr:
+        """`partial` with its placeholders replaced by the primal values they stand for."""
+        values: dict[str, Expr] = {}
+        for name in {e.name for e in subexprs(partial) if isinstance(e, Var)}:
+            source = expr if name == RESULT.name else expr.args[int(name[1:])]
+            values[name] = self.needed.value(source, at)
+        return map_expr(lambda e: values[e.name] if isinstance(e, Var) and e.name in values else e, partial)
+
+
+def is_leaf(expr: Expr) -> bool:
+    return isinstance(expr, Load | Var | Param | Const)
+
+
+def is_linear_in(contribution: Expr, bar: Expr) -> bool:
+    """Whether the contribution is the cotangent itself, or its negative, and so need not be held."""
+    return contribution == bar or contribution == neg(bar)
+
+
+def times(bar: Expr, slope: Expr) -> Expr:
+    """bar * slope, with a slope of the form a / b applied as one division."""
+    match slope:
+        case Apply(op=Op.DIV, args=(over, under)) if is_constant(over, 1):
+            return Apply(Op.DIV, (bar, under))
+        case _:
+            return mul(bar, slope)
+
+
+
+

@@ -1,0 +1,83 @@
+"""Small constructors for derived IR: arithmetic with constants folded, so that generated text stays readable."""
+
+from __future__ import annotations
+
+from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Load, Param, Select, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT, ScalarType
+
+
+def integer(value: int) -> Const:
+    return Const(value, INT)
+
+
+def is_constant(expr: Expr, value: float) -> bool:
+    return isinstance(expr, Const) and not isinstance(expr.value, bool) and expr.value == value
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    if is_constant(a, 0):
+        return b
+    if is_constant(b, 0):
+        return a
+    if isinstance(a, Const) and isinstance(b, Const) and a.dtype == INT:
+        return integer(int(a.value) + int(b.value))
+    return Apply(Op.ADD, (a, b))
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    if is_constant(b, 0):
+        return a
+    if isinstance(a, Const) and isinstance(b, Const) and a.dtype == INT:
+        return integer(int(a.value) - int(b.value))
+    return Apply(Op.SUB, (a, b))
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    if is_constant(a, 1):
+        return b
+    if is_constant(b, 1):
+        return a
+    if is_constant(a, -1):
+        return neg(b)
+    if is_constant(b, -1):
+        return neg(a)
+    return Apply(Op.MUL, (a, b))
+
+
+def neg(a: Expr) -> Expr:
+    if isinstance(a, Const):
+        return Const(-a.value, a.dtype)
+    if isinstance(a, Apply) and a.op == Op.NEG:
+        return a.args[0]
+    return Apply(Op.NEG, (a,))
+
+
+def floordiv(a: Expr, b: Expr) -> Expr:
+    return a if is_constant(b, 1) else Apply(Op.FLOORDIV, (a, b))
+
+
+def divide(a: Expr, b: Expr) -> Expr:
+    return Apply(Op.DIV, (a, b))
+
+
+def compare(op: Op, a: Expr, b: Expr) -> Expr:
+    return Apply(op, (a, b))
+
+
+def zero(dtype: ScalarType) -> Const:
+    return Const(0.0, dtype)
+
+
+def unless_zero(bar: Expr, value: Expr, dtype: ScalarType) -> Expr:
+    """`value`, or zero where the cotangent `bar` is zero: the strong zero of design section 3."""
+    return Select(compare(Op.NE, bar, zero(dtype)), value, zero(dtype))
+
+
+def cast(value: Expr, source: ScalarType, target: ScalarType) -> Expr:
+    return value if source == target else Cast(target, value)
+
+
+def is_atom(expr: Expr) -> bool:
+    """Whether repeating `expr` costs nothing."""
+    return isinstance(expr, Const | Var | Param) or (isinstance(expr, Load) and not expr.access.subscripts)

@@ -1,0 +1,63 @@
+"""The run that sizes tapes below loops whose trip counts depend on data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.ad.build import integer
+from loopdiff.ad.record import trips
+from loopdiff.ad.tape import Counter
+from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, If, Load, Loop, LoopSet, ScalarResult, Stmt
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import Path
+from loopdiff.transform.eliminate import eliminate_dead
+
+ZERO = integer(0)
+
+
+def counting_loopset(ls: LoopSet, counters: tuple[Counter, ...]) -> LoopSet:
+    """A slice of `ls` that returns, for each counter, the trips of its loop over the counter's scope.
+
+    For a replayed loop that is the largest number over its iterations. The slice may write the arrays it is given.
+    """
+    body = Counting(counters).block(ls.body, ())
+    start = tuple(Assign(Access(name), ZERO) for c in counters for name in (c.total, c.base))
+    cells = tuple(
+        ArrayDecl(name, ArrayType("int64", 0), "local", ()) for c in counters for name in (c.total, c.base)
+    )
+    results = tuple(ScalarResult(Load(Access(c.total))) for c in counters)
+    counted = replace(
+        ls, name=f"{ls.name}_counts", arrays=(*ls.arrays, *cells), body=(*start, *body), results=results,
+        returns_tuple=True,
+    )  # fmt: skip
+    return eliminate_dead(counted, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    counters: tuple[Counter, ...]
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body, start=offset):
+            out += self.statement(stmt, (*prefix, number))
+        return tuple(out)
+
+    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+        match stmt:
+            case Loop(body=body):
+                inner = self.block(body, path)
+                scoped = [c for c in self.counters if c.scope == path]
+                start = tuple(Assign(Access(c.base), ZERO) for c in scoped)
+                largest = tuple(Accumulate("max", Access(c.total), Load(Access(c.base))) for c in scoped)
+                count = trips(stmt.lower, stmt.upper, stmt.step)
+                mine = [
+                    Accumulate("add", Access(c.total if c.scope is None else c.base), count)
+                    for c in self.counters
+                    if c.path == path
+                ]
+                return [*mine, replace(stmt, body=(*start, *inner, *largest))]
+            case If(then=then, orelse=orelse):
+                return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
+            case _:
+                return [stmt]

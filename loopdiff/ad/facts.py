@@ -1,0 +1,65 @@
+"""What the derivative transforms know about one primal: the LoopSet and the answers of the analyses, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from loopdiff.ad.regions import Region, mark_regions
+from loopdiff.analysis.activity import Activity, analyse_activity
+from loopdiff.ir.nodes import Access, Let, Loop, LoopSet
+from loopdiff.ir.types import INT
+from loopdiff.ir.typing import TypeEnv, type_env
+from loopdiff.ir.walk import Path, Site, statements
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`ls` is normal with marked regions. `sites` by path, `lets` by name.
+
+    `is_overwritten(path, access, scope)` answers `exposure.overwritten_after`, remembered.
+    """
+
+    ls: LoopSet
+    regions: tuple[Region, ...]
+    activity: Activity
+    types: TypeEnv
+    sites: dict[Path, Site]
+    lets: dict[str, Site]
+    is_overwritten: Callable[[Path, Access, Path | None], bool]
+    trip_hull: Callable[[Path], object]
+    owners: Callable[[Path], frozenset[str]]
+
+    def loops_around(self, path: Path) -> tuple[tuple[Path, Loop], ...]:
+        """The loops that enclose the statement at `path`, outermost first, with their paths."""
+        out: list[tuple[Path, Loop]] = []
+        for depth in range(1, len(path)):
+            stmt = self.sites[path[:depth]].stmt
+            if isinstance(stmt, Loop):
+                out.append((path[:depth], stmt))
+        return tuple(out)
+
+
+def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
+    """Analyse the normal LoopSet `ls` for differentiation with respect to `wrt`."""
+    from loopdiff.analysis import exposure, polyhedra
+    from loopdiff.analysis.ownership import owned_arrays
+
+    marked, regions = mark_regions(ls)
+    model = polyhedra.build_model(marked)
+    sites = {s.path: s for s in statements(marked.body)}
+    return Facts(
+        ls=marked,
+        regions=regions,
+        activity=analyse_activity(marked, wrt),
+        types=type_env(marked),
+        sites=sites,
+        lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
+        is_overwritten=cache(lambda path, access, scope: exposure.overwritten_after(model, path, access, scope)),
+        trip_hull=cache(lambda path: polyhedra.trip_hull(model, path)),
+        owners=cache(lambda path: owned_arrays(marked, model, path)),
+    )
+
+
+INTEGER = INT

@@ -1,0 +1,240 @@
+"""Forward mode: the tangent LoopSet computes values and directional derivatives side by side, from the same table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from loopdiff.ad.build import cast, compare, divide, is_constant, mul, unless_zero, zero
+from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.partials import has_regular_partials, partials
+from loopdiff.ad.record import own_expressions
+from loopdiff.ad.regions import Region, mark_regions, region_of
+from loopdiff.analysis.activity import Activity, analyse_activity, is_active
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    ArrayResult,
+    Assign,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Result,
+    ScalarDecl,
+    ScalarResult,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import Path, map_expr, subexprs, substitute
+from loopdiff.names import NameSupply
+from loopdiff.transform.normalize import normalize, supply
+from loopdiff.transform.simplify import simplify
+
+MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
+RESULT = Var("$result")
+
+
+def build_tangent(ls: LoopSet, wrt: tuple[str, ...]) -> LoopSet:
+    """The normal LoopSet `ls` together with its derivative in a direction of the arguments `wrt`.
+
+    Parameters: the arguments, then `X_tan` for each differentiated or written floating argument: for arrays the
+    direction comes in and the tangent of the final value goes out. Results: those of `ls`, then the tangents of the
+    floating ones. Raises DifferentiationError (LD4xx) where a derivative has no rule.
+    """
+    marked, regions = mark_regions(ls)
+    names = supply(marked)
+    activity = analyse_activity(marked, wrt)
+    carried = sorted(activity.tracked | activity.active | (set(wrt) & {s.name for s in ls.scalars}))
+    tangent_of = {n: names.fresh(f"{n}_tan") for n in carried}
+    tangent = Tangent(marked, regions, activity, type_env(marked), names, tangent_of, {})
+    body = tangent.block(marked.body, ())
+    emitter = Emitter(names)
+    slopes: list[Result] = []
+    for result in marked.results:
+        match result:
+            case ArrayResult(array=array) if array in tangent_of:
+                slopes.append(ArrayResult(tangent_of[array]))
+            case ScalarResult(value=value) if type_of(value, tangent.types).is_float:
+                slopes.append(ScalarResult(tangent.of(value, emitter)))
+            case _:
+                pass
+    derived = replace(
+        marked,
+        name=f"{ls.name}_tangent",
+        params=(*ls.params, *(tangent_of[p] for p in ls.params if p in tangent_of)),
+        arrays=(*marked.arrays, *tangent_arrays(marked, tangent)),
+        scalars=(*ls.scalars, *tangent_scalars(ls, tangent_of)),
+        body=(*body, *emitter.out),
+        results=(*marked.results, *slopes),
+        returns_tuple=len(marked.results) + len(slopes) > 1,
+    )
+    return simplify(normalize(derived))
+
+
+def tangent_arrays(ls: LoopSet, tangent: Tangent) -> list[ArrayDecl]:
+    out: list[ArrayDecl] = []
+    for decl in ls.arrays:
+        if decl.name in tangent.tangent_of:
+            role = "local" if decl.role != "argument" else "tangent"
+            out.append(replace(decl, name=tangent.tangent_of[decl.name], role=role, like=None, dtype_like=None))
+    ties = [ArrayDecl(n, ArrayType(k.value, 0), "local", ()) for n, k in tangent.ties.values()]
+    return [*out, *ties]
+
+
+def tangent_scalars(ls: LoopSet, tangent_of: Mapping[str, str]) -> list[ScalarDecl]:
+    return [replace(s, name=tangent_of[s.name], is_weak=False) for s in ls.scalars if s.name in tangent_of]
+
+
+@dataclass(frozen=True, slots=True)
+class Tangent:
+    """Derives statements; `tangent_of` names the tangent of each carrier, `ties` the tie count of each region."""
+
+    ls: LoopSet
+    regions: tuple[Region, ...]
+    activity: Activity
+    types: TypeEnv
+    names: NameSupply
+    tangent_of: Mapping[str, str]
+    ties: dict[str, tuple[str, ScalarType]]
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body, start=offset):
+            out += self.statement(stmt, (*prefix, number))
+        return tuple(out)
+
+    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+        match stmt:
+            case Loop(body=body):
+                return [replace(stmt, body=self.block(body, path))]
+            case If(then=then, orelse=orelse):
+                return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
+            case Allocate(array=array) if array in self.tangent_of:
+                return [stmt, replace(stmt, array=self.tangent_of[array], fill=zero(self.kind(array)))]
+            case Let(name=name) if any(name in (r.before, r.after) for r in self.regions):
+                return self.edge(stmt)
+            case Let(name=name, value=value) if name in self.tangent_of:
+                emitter = Emitter(self.names, stmt.loc)
+                slope = self.of(value, emitter)
+                held = Let(self.tangent_of[name], slope, loc=stmt.loc)
+                return [*emitter.out, shared(stmt, emitter), held]
+            case Assign(target=target, value=value) if target.array in self.tangent_of:
+                emitter = Emitter(self.names, stmt.loc)
+                slope = Assign(self.tangent(target), self.of(value, emitter), loc=stmt.loc)
+                return [*emitter.out, slope, shared(stmt, emitter)]
+            case Accumulate(op="add", target=target, value=value) if target.array in self.tangent_of:
+                emitter = Emitter(self.names, stmt.loc)
+                slope = self.of(value, emitter)
+                step: list[Stmt] = [Accumulate("add", self.tangent(target), slope, loc=stmt.loc)]
+                return [*emitter.out, *([] if is_constant(slope, 0) else step), shared(stmt, emitter)]
+            case Accumulate(target=target) if target.array in self.tangent_of:
+                return self.extremum(stmt, path)
+            case _:
+                return [stmt]
+
+    def kind(self, array: str) -> ScalarType:
+        return self.types.arrays[array].element
+
+    def tangent(self, target: Access) -> Access:
+        return replace(target, array=self.tangent_of[target.array])
+
+    def edge(self, stmt: Let) -> list[Stmt]:
+        """Entering a region one value attains the extremum; leaving it, the tangents of all that do are averaged."""
+        region = next(r for r in self.regions if stmt.name in (r.before, r.after))
+        array = region.target.array
+        if array not in self.tangent_of:
+            return [stmt]
+        kind = self.kind(array)
+        if stmt.name == region.before:
+            self.ties[region.after] = (self.names.fresh(f"{array}_ties"), kind)
+            return [stmt, Assign(Access(self.ties[region.after][0]), Const(1.0, kind), loc=stmt.loc)]
+        slope = self.tangent(region.target)
+        mean = divide(Load(slope), Load(Access(self.ties[region.after][0])))
+        return [stmt, Assign(slope, mean, loc=stmt.loc)]
+
+    def extremum(self, stmt: Accumulate, path: Path) -> list[Stmt]:
+        """Keep the sum of the tangents of the operands that attain the extremum so far, and how many they are."""
+        array, kind = stmt.target.array, self.kind(stmt.target.array)
+        ties = Access(self.ties[region_of(self.regions, path, array).after][0])
+        emitter = Emitter(self.names, stmt.loc)
+        slope = emitter.hold(self.of(stmt.value, emitter), "slope")
+        value = emitter.hold(stmt.value, "operand")
+        current = Load(stmt.target, loc=stmt.loc)
+        better = compare(Op.GT if stmt.op == "max" else Op.LT, value, current)
+        target, one = self.tangent(stmt.target), Const(1.0, kind)
+        tie = If(
+            compare(Op.EQ, value, current),
+            (Accumulate("add", target, slope, loc=stmt.loc), Accumulate("add", ties, one, loc=stmt.loc)),
+            loc=stmt.loc,
+        )
+        replaced = (Assign(target, slope, loc=stmt.loc), Assign(ties, one, loc=stmt.loc))
+        return [*emitter.out, If(better, replaced, (tie,), loc=stmt.loc), replace(stmt, value=value)]
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def of(self, expr: Expr, emitter: Emitter | None) -> Expr:
+        """The tangent of `expr`; `emitter` None: as one closed expression."""
+        kind = type_of(expr, self.types)
+        if not is_active(expr, self.activity.active | set(self.tangent_of), self.types):
+            return zero(kind)
+        match expr:
+            case Load(access=access):
+                return replace(expr, access=self.tangent(access))
+            case Var(name=name):
+                return Var(self.tangent_of[name])
+            case Param(name=name):
+                return Param(self.tangent_of[name])
+            case Cast(value=value, dtype=dtype):
+                return cast(self.of(value, emitter), type_of(value, self.types), dtype)
+            case Select(cond=cond, then=then, orelse=orelse):
+                return Select(cond, self.of(then, None), self.of(orelse, None))
+            case Apply():
+                return self.of_apply(expr, kind, emitter)
+            case _:
+                return zero(kind)
+
+    def of_apply(self, expr: Apply, kind: ScalarType, emitter: Emitter | None) -> Expr:
+        slopes = [self.of(a, emitter) for a in expr.args]
+        args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
+        table = partials(replace(expr, args=args), kind, RESULT)
+        total: Expr | None = None
+        for slope, partial in zip(slopes, table, strict=True):
+            if is_constant(slope, 0) or is_constant(partial, 0):
+                continue
+            factor = self.provide(partial, expr, emitter)
+            if emitter is not None and not has_regular_partials(expr):
+                slope = emitter.hold(slope, "slope")
+            term = mul(factor, slope)
+            if not has_regular_partials(expr):
+                term = unless_zero(slope, term, kind)
+            elif expr.op in MASKING:
+                term = unless_zero(factor, term, kind)
+            total = term if total is None else Apply(Op.ADD, (total, term))
+        return zero(kind) if total is None else total
+
+    def provide(self, partial: Expr, expr: Apply, emitter: Emitter | None) -> Expr:
+        """`partial` with its placeholders replaced by the operands and the value of `expr`."""
+        values: dict[str, Expr] = {}
+        for name in sorted({e.name for e in subexprs(partial) if isinstance(e, Var)}):
+            source = expr if name == RESULT.name else expr.args[int(name[1:])]
+            values[name] = source if emitter is None else emitter.share(source)
+        return map_expr(lambda e: values[e.name] if isinstance(e, Var) and e.name in values else e, partial)
+
+
+def shared(stmt: Stmt, emitter: Emitter) -> Stmt:
+    """`stmt` with what `emitter` already holds put in place of the expressions it repeats."""
+
+    return own_expressions(lambda e: substitute(e, emitter.shared), stmt)

@@ -1,0 +1,358 @@
+"""Values of the primal in the reverse sweep: what is still there is loaded, what is cheap is recomputed, and the rest
+is recorded on the tape.
+
+This is to-be-recorded analysis on demand (Hascoet, Naumann and Pascual 2005): only a value that a partial, a
+subscript, a condition or a loop bound of the reverse sweep asks for is ever considered. Memory of the caller is never
+rolled back, so a value that is available in a scope is available everywhere in its reverse.
+
+Anything that decides control flow or an address is provided *exactly*: reloaded, or recorded as executed. Floating
+arithmetic is never repeated for it, because a compiler may contract it differently the second time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from loopdiff.ad.build import integer
+from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.facts import Facts
+from loopdiff.ad.tape import Guards, Scope, Store, Tape, Why
+from loopdiff.ir.nodes import (
+    Access,
+    Apply,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Param,
+    Select,
+    Var,
+)
+from loopdiff.ir.ops import FLOAT_TESTS, INFO, ROUNDINGS, Op
+from loopdiff.ir.types import BOOL
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import Path, operands, rebuild, subexprs, written_arrays
+from loopdiff.names import NameSupply
+
+TapePolicy = Literal["auto", "store", "recompute"]
+
+EXACT_ON_FLOATS = frozenset(
+    (*ROUNDINGS, *FLOAT_TESTS, Op.NEG, Op.ABS, Op.SIGN, Op.MIN, Op.MAX, Op.COPYSIGN, Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
+)  # fmt: skip
+CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.MIN, Op.MAX))
+MODERATE = frozenset((Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD))
+EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
+RECOMPUTE_LIMIT = 48
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a value is asked for: the primal statement, the conditions around the expression inside it, and the
+    emitter that may hold shared subexpressions (None: the value must be one closed expression)."""
+
+    path: Path
+    guards: Guards = ()
+    emitter: Emitter | None = None
+
+    def under(self, cond: Expr, outcome: bool, emitter: Emitter | None = None) -> At:
+        return At(self.path, (*self.guards, (cond, outcome)), emitter)
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """The memory still holds the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A copy of the array made at the end of each iteration of the loop at `path` (of the function: empty)."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class AtUse:
+    """Recorded where it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
+
+    name: str
+    loops: tuple[tuple[Path, Loop], ...]
+    scope: Scope
+
+
+Provider = InPlace | Snapshot | AtUse
+
+
+@dataclass(slots=True)
+class Needed:
+    """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block."""
+
+    facts: Facts
+    policy: TapePolicy
+    replayed: frozenset[Path]
+    names: NameSupply
+    tape: Tape = field(init=False)
+    heads: dict[str, Let] = field(default_factory=dict)
+    recorded: dict[tuple[Path, Expr, Guards], Slot] = field(default_factory=dict)
+    recorded_lets: dict[str, Slot] = field(default_factory=dict)
+    snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
+    written: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tape = Tape(self.facts, self.names)
+        self.written = written_arrays(self.facts.ls.body)
+
+    # -- scopes ----------------------------------------------------------------------------------------------
+    def scope_of(self, path: Path) -> Scope:
+        """The innermost replayed loop around the statement at `path`."""
+        inside = [p for p, _ in self.facts.loops_around(path) if p in self.replayed]
+        return inside[-1] if inside else None
+
+    def owner_of(self, array: str, path: Path) -> Scope:
+        """The innermost replayed loop around `path` that owns `array`; None: the whole function."""
+        inside = [p for p, _ in self.facts.loops_around(path) if p in self.replayed]
+        return next((p for p in reversed(inside) if array in self.facts.owners(p)), None)
+
+    # -- values ----------------------------------------------------------------------------------------------
+    def value(self, expr: Expr, at: At) -> Expr:
+        """`expr`, evaluated where the primal did, up to rounding."""
+        match expr:
+            case Const() | Index() | Param() | Dim():
+                return expr
+            case Var(name=name):
+                return self.let_value(name)
+            case Load():
+                return self.load_value(expr, at)
+            case Select(cond=cond, then=then, orelse=orelse):
+                return Select(
+                    self.exact(cond, replace(at, emitter=None)),
+                    self.value(then, at.under(cond, True)),
+                    self.value(orelse, at.under(cond, False)),
+                )
+            case _:
+                if self.is_kept(expr, at):
+                    return self.record(expr, at)
+                out = rebuild(expr, tuple(self.value(e, at) for e in operands(expr)))
+                return out if at.emitter is None else at.emitter.share(out)
+
+    def is_kept(self, expr: Expr, at: At) -> bool:
+        """Whether the tape plan records `expr`, an operation, rather than repeat it."""
+        if type_of(expr, self.facts.types).is_float is False:
+            return False
+        missing = {
+            e.access for e in subexprs(expr) if isinstance(e, Load) and isinstance(self.provider(e.access, at), AtUse)
+        }
+        if self.policy == "store" or len(missing) > 1:
+            return True
+        return self.policy == "auto" and cost(expr) > RECOMPUTE_LIMIT
+
+    def let_value(self, name: str) -> Expr:
+        """The Let `name`, restored at the start of the reverse of its block."""
+        if name not in self.heads:
+            site = self.facts.lets[name]
+            assert isinstance(site.stmt, Let)
+            value, at = site.stmt.value, At(site.path)
+            is_leaf = isinstance(value, Load | Const | Index | Param | Dim | Var | Cast)
+            if name in self.recorded_lets or (not is_leaf and self.is_kept(value, at)):
+                restored: Expr = Load(self.record_let(name))
+            elif isinstance(value, Load) and isinstance(self.provider(value.access, at), AtUse):
+                restored = Load(self.record_let(name))
+            else:
+                restored = self.value(value, at)
+            self.heads[name] = Let(name, restored, loc=site.stmt.loc)
+        return Var(name)
+
+    def load_value(self, load: Load, at: At) -> Expr:
+        """The value `load` saw, exactly."""
+        access = load.access
+        match self.provider(access, at):
+            case InPlace():
+                return replace(load, access=self.exact_access(access, at))
+            case Snapshot(path=path):
+                return Load(self.snapshot(access, path, at))
+            case AtUse():
+                return self.record(load, at)
+
+    # -- exact values ----------------------------------------------------------------------------------------
+    def exact(self, expr: Expr, at: At, closed: bool = False) -> Expr:
+        """`expr` exactly as the primal evaluated it. `closed`: without reference to restored Lets."""
+        match expr:
+            case Const() | Index() | Param() | Dim():
+                return expr
+            case Var(name=name):
+                return self.exact_let(name, closed)
+            case Load(access=access):
+                match self.provider(access, at):
+                    case InPlace():
+                        return replace(expr, access=self.exact_access(access, at, closed))
+                    case Snapshot(path=path):
+                        return Load(self.snapshot(access, path, at, closed))
+                    case AtUse():
+                        return self.record(expr, at)
+            case Select(cond=cond, then=then, orelse=orelse):
+                return Select(
+                    self.exact(cond, at, closed),
+                    self.exact(then, at.under(cond, True), closed),
+                    self.exact(orelse, at.under(cond, False), closed),
+                )
+            case _:
+                if not self.is_repeatable(expr) or not self.is_cheaply_exact(expr, at):
+                    return self.record(expr, at)
+                return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
+
+    def exact_access(self, access: Access, at: At, closed: bool = False) -> Access:
+        return replace(access, subscripts=tuple(self.exact(e, at, closed) for e in access.subscripts))
+
+    def exact_let(self, name: str, closed: bool) -> Expr:
+        site = self.facts.lets[name]
+        assert isinstance(site.stmt, Let)
+        is_known = name in self.recorded_lets
+        if not is_known and self.is_exact(site.stmt.value, At(site.path)):
+            if closed or isinstance(site.stmt.value, Const | Index | Param | Dim):
+                return self.exact(site.stmt.value, At(site.path), closed)
+            if name not in self.heads:
+                self.heads[name] = Let(name, self.exact(site.stmt.value, At(site.path)), loc=site.stmt.loc)
+            return Var(name)
+        stored = Load(self.record_let(name))
+        if closed:
+            return stored
+        self.heads[name] = Let(name, stored, loc=site.stmt.loc)
+        return Var(name)
+
+    def is_repeatable(self, expr: Expr) -> bool:
+        """Whether evaluating this operation again on the same operands must give the same bits."""
+        match expr:
+            case Apply(op=op, args=args):
+                on_floats = any(type_of(a, self.facts.types).is_float for a in args)
+                return not on_floats or op in EXACT_ON_FLOATS
+            case _:
+                return True
+
+    def is_cheaply_exact(self, expr: Expr, at: At) -> bool:
+        """False for a truth value that would need a wider recording than its own."""
+        return type_of(expr, self.facts.types) != BOOL or self.is_exact(expr, at)
+
+    def is_exact(self, expr: Expr, at: At) -> bool:
+        """Whether `expr` can be had exactly without recording anything at full depth."""
+        match expr:
+            case Var(name=name):
+                site = self.facts.lets[name]
+                assert isinstance(site.stmt, Let)
+                return name in self.recorded_lets or self.is_exact(site.stmt.value, At(site.path))
+            case Load(access=access):
+                is_there = not isinstance(self.provider(access, at), AtUse)
+                return is_there and all(self.is_exact(e, at) for e in access.subscripts)
+            case _:
+                return self.is_repeatable(expr) and all(self.is_exact(e, at) for e in operands(expr))
+
+    # -- recording -------------------------------------------------------------------------------------------
+    def provider(self, access: Access, at: At) -> Provider:
+        """Where the value that the statement at `at` loaded from `access` can be found in the reverse sweep."""
+        array = access.array
+        if array not in self.written:
+            return InPlace()
+        is_cell = not access.subscripts
+        owner = self.owner_of(array, at.path)
+        if not at.path:
+            return Snapshot(()) if is_cell else InPlace()
+        overwritten = self.facts.is_overwritten
+        if not overwritten(at.path, access, owner):
+            return Snapshot(()) if is_cell and owner is None else InPlace()
+        loops = self.tape.loops(at.path, owner)
+        for depth, (path, _) in enumerate(loops, start=1):
+            if depth + len(access.subscripts) > len(loops) or depth == len(loops):
+                break
+            if self.facts.ls.array(array).role == "local" and not overwritten(at.path, access, path):
+                return Snapshot(path)
+        return AtUse()
+
+    def record(self, expr: Expr, at: At) -> Expr:
+        """Record `expr` where the primal evaluates it."""
+        key = (at.path, expr, at.guards)
+        if key not in self.recorded:
+            scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, Load) else self.scope_of(at.path)
+            self.recorded[key] = slot = self.slot(expr, at.path, scope)
+            self.tape.stores.append(Store(scope, at.path, "before", self.element(slot, exactly=False), expr, at.guards))
+        return Load(self.element(self.recorded[key]))
+
+    def record_let(self, name: str) -> Access:
+        if name not in self.recorded_lets:
+            site = self.facts.lets[name]
+            held = Var(name, loc=site.stmt.loc)
+            slot = self.slot(held, site.path, self.scope_of(site.path))
+            self.recorded_lets[name] = slot
+            self.tape.stores.append(Store(slot.scope, site.path, "after", self.element(slot, exactly=False), held))
+        return self.element(self.recorded_lets[name])
+
+    def slot(self, expr: Expr, path: Path, scope: Scope) -> Slot:
+        """A tape array with an element for each instance of the statement at `path`."""
+        loops = self.tape.loops(path, scope)
+        kind = type_of(expr, self.facts.types)
+        why = Why(expr.loc, "needed by the reverse sweep, and overwritten or dear to recompute")
+        return Slot(self.tape.declare(stem_of(expr), kind, self.tape.extents(loops, scope), scope, why), loops, scope)
+
+    def snapshot(self, access: Access, path: Path, at: At, closed: bool = False) -> Access:
+        """The element, in the snapshots of `access.array` at the loop `path`, that holds the value read."""
+        array = self.facts.ls.array(access.array)
+        assert array.type is not None
+        key = (array.name, path)
+        if key not in self.snapshots:
+            scope = self.owner_of(array.name, at.path)
+            loops = self.tape.loops((*path, 0), scope) if path else ()
+            extents = (*self.tape.extents(loops, scope), *(array.extents or ()))
+            why = Why(array.loc, "its buffer is used again by the next iteration" if path else "final value")
+            slot = Slot(self.tape.declare(array.name, array.type.dtype, extents, scope, why), loops, scope)
+            self.snapshots[key] = slot
+            whole = Load(Access(array.name))
+            target = self.element(slot, exactly=False, rest=())
+            self.tape.stores.append(Store(scope, path, "end", target, whole, whole=array.type.rank > 0))
+        rest = self.exact_access(access, at, closed).subscripts
+        return self.element(self.snapshots[key], rest=rest)
+
+    def element(self, slot: Slot, exactly: bool = True, rest: tuple[Expr, ...] = ()) -> Access:
+        """The current iteration's element of `slot`: as the reverse sweep reads it, or as the forward sweep writes."""
+
+        def bound(expr: Expr, path: Path) -> Expr:
+            return self.exact(expr, At(path), closed=True) if exactly else expr
+
+        subscripts = (*self.tape.coordinates(slot.loops, slot.scope, bound), *rest)
+        rank = self.tape.rank(slot.name)
+        return Access(slot.name, subscripts or (integer(0),) * min(rank, 1))
+
+
+def cost(expr: Expr) -> int:
+    """Rough cycles per element of evaluating `expr` once in vector code."""
+    total = 0
+    for node in subexprs(expr):
+        if isinstance(node, Apply):
+            if node.op in CHEAP or INFO[node.op].result == "bool":
+                total += 1
+            elif node.op in MODERATE:
+                total += 8
+            elif node.op in EXPENSIVE and not (node.op == Op.POW and isinstance(node.args[1], Const)):
+                total += 40
+            else:
+                total += 16
+    return total
+
+
+def stem_of(expr: Expr) -> str:
+    """A name for the tape array of `expr` that the user recognises."""
+    match expr:
+        case Var(name=name):
+            return name
+        case Load(access=access):
+            return access.array
+        case Apply(op=op):
+            return op.name.lower()
+        case _:
+            return "value"

@@ -1,0 +1,328 @@
+"""The derivative table: one symbolic partial per argument of every operation, for both modes and all targets.
+
+A row is a `Rule`, a `ZeroDerivative` (locally constant: zero almost everywhere, with the reason for reports)
+or `Refused` (no rule: differentiating it is an error). No row at all is an error too, never a silent zero.
+
+Conventions at kinks and singular points:
+
+* max / min split a tie evenly among all tied arguments; NaN arguments get nothing;
+* abs has slope 0 at 0 (sign), hypot has gradient 0 at the origin (the smallest subgradient);
+* sqrt, cbrt, log, asin, ... are infinite where the true slope is: the strong zero of the adjoint removes that
+  where it does not matter. atan2 at the origin is NaN;
+* x ** y: slope in x is 0 for y == 0; slope in y is 0 at x == 0 for y >= 0 and NaN for negative x (no
+  derivative: the function is defined at integer y only). The logarithm of a base that is not positive is
+  never used;
+* copysign(x, y) has slope -1 or 1 in x, also at 0, and 0 in y;
+* % and fmod have slope -quotient in the divisor, the quotient rounded as the operation rounds.
+
+Partials reuse `result`, the operation's own value, where that is cheaper than computing afresh.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from loopdiff.ad.build import compare, divide, mul, neg
+from loopdiff.errors import Diagnostic, DifferentiationError, Span
+from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
+from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
+from loopdiff.ir.types import INT, ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Constructors of expressions of one floating type."""
+
+    dtype: ScalarType
+
+    def const(self, value: float) -> Const:
+        return Const(float(value), self.dtype)
+
+    @property
+    def zero(self) -> Const:
+        return self.const(0.0)
+
+    @property
+    def one(self) -> Const:
+        return self.const(1.0)
+
+    def plus_one(self, x: Expr) -> Expr:
+        return Apply(Op.ADD, (x, self.one))
+
+    def minus_one(self, x: Expr) -> Expr:
+        return Apply(Op.SUB, (x, self.one))
+
+    def one_minus(self, x: Expr) -> Expr:
+        return Apply(Op.SUB, (self.one, x))
+
+    def inverse(self, x: Expr) -> Expr:
+        return divide(self.one, x)
+
+    def over(self, numerator: float, x: Expr) -> Expr:
+        return divide(self.const(numerator), x)
+
+    def times(self, factor: float, x: Expr) -> Expr:
+        return mul(self.const(factor), x)
+
+
+Partials = tuple[Expr, ...]
+Rule1 = Callable[[Terms, Expr, Expr], Expr]
+Rule2 = Callable[[Terms, Expr, Expr, Expr], Partials]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`derive(terms, args, result)` gives the partials.
+
+    `is_regular`: they are finite wherever the arguments are, so that a zero adjoint times the partial is zero
+    without a test.
+    """
+
+    derive: Callable[[Terms, Partials, Expr], Partials]
+    is_regular: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroDerivative:
+    """Every partial is zero almost everywhere, and is taken to be zero at the steps."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Differentiating this operation is an error."""
+
+    reason: str
+
+
+def unary(rule: Rule1, *, is_regular: bool) -> Rule:
+    return Rule(lambda t, args, r: (rule(t, args[0], r),), is_regular)
+
+
+def binary(rule: Rule2, *, is_regular: bool) -> Rule:
+    return Rule(lambda t, args, r: rule(t, args[0], args[1], r), is_regular)
+
+
+def square_of(x: Expr) -> Expr:
+    return Apply(Op.MUL, (x, x))
+
+
+def call(op: Op, *args: Expr) -> Expr:
+    return Apply(op, args)
+
+
+# -- rules that need more than a line ------------------------------------------------------------------------
+def extremum_partials(t: Terms, args: Partials, result: Expr) -> Partials:
+    """1 for the only argument that equals the result; tied arguments share it evenly."""
+    is_tied = [compare(Op.EQ, a, result) for a in args]
+    if len(args) == 2:
+        first, second = is_tied
+        return (
+            Select(first, Select(second, t.const(0.5), t.one), t.zero),
+            Select(second, Select(first, t.const(0.5), t.one), t.zero),
+        )
+    counts: list[Expr] = [Select(tied, t.one, t.zero) for tied in is_tied]
+    total = counts[0]
+    for count in counts[1:]:
+        total = Apply(Op.ADD, (total, count))
+    return tuple(Select(tied, t.inverse(total), t.zero) for tied in is_tied)
+
+
+def quotient_partial(result: Expr, x: Expr, y: Expr) -> Expr:
+    """Minus the integer quotient of % and fmod; `result - x` is that multiple of y up to rounding."""
+    return call(Op.ROUND, divide(Apply(Op.SUB, (result, x)), y))
+
+
+def power_partials(t: Terms, x: Expr, y: Expr, result: Expr) -> Partials:
+    return power_base_partial(t, x, y, result), power_exponent_partial(t, x, y, result)
+
+
+def power_base_partial(t: Terms, x: Expr, y: Expr, result: Expr) -> Expr:
+    """y * x ** (y - 1), and 0 where y is 0 whatever x."""
+    if isinstance(y, Const):
+        return constant_power_partial(t, x, y, result)
+    exponent = as_float(t, y)
+    slope = Apply(Op.MUL, (exponent, call(Op.POW, x, t.minus_one(exponent))))
+    return Select(compare(Op.EQ, exponent, t.zero), t.zero, slope)
+
+
+def constant_power_partial(t: Terms, x: Expr, y: Const, result: Expr) -> Expr:
+    """The same for a literal exponent, without calling pow where a product or a root will do."""
+    value = float(y.value)
+    if value == 0.0:
+        return t.zero
+    if value == 1.0:
+        return t.one
+    if value == 2.0:
+        return t.times(2.0, x)
+    if value == 3.0:
+        return t.times(3.0, square_of(x))
+    if value == 0.5:
+        return t.over(0.5, result)
+    if value == 1.5:
+        return t.times(1.5, call(Op.SQRT, x))
+    if value == -1.0:
+        return neg(square_of(result))
+    lowered = Const(int(y.value) - 1, INT) if y.dtype is INT else t.const(value - 1.0)
+    return t.times(value, call(Op.POW, x, lowered))
+
+
+def power_exponent_partial(t: Terms, x: Expr, y: Expr, result: Expr) -> Expr:
+    """result * log(x); see the module's conventions for x <= 0."""
+    if is_integer(y) or isinstance(y, Const):
+        return t.zero
+    if isinstance(x, Const) and x.value > 0:
+        return t.times(math.log(x.value), result)
+    at_most_zero = Select(compare(Op.EQ, x, t.zero), t.zero, t.const(math.nan))
+    return mul(result, Select(compare(Op.GT, x, t.zero), call(Op.LOG, x), at_most_zero))
+
+
+def is_integer(expr: Expr) -> bool:
+    """Whether `expr` is INT by its form alone."""
+    return isinstance(expr, Index | Dim) or (isinstance(expr, Const | Cast) and expr.dtype is INT)
+
+
+def as_float(t: Terms, expr: Expr) -> Expr:
+    """`expr` in the type of `t`; `simplify` removes a conversion that changes nothing."""
+    is_float = isinstance(expr, Const | Cast) and expr.dtype is t.dtype
+    return expr if is_float else Cast(t.dtype, expr)
+
+
+def hypot_partials(t: Terms, x: Expr, y: Expr, result: Expr) -> Partials:
+    is_origin = compare(Op.EQ, result, t.zero)
+    return tuple(Select(is_origin, t.zero, divide(a, result)) for a in (x, y))
+
+
+def atan2_partials(t: Terms, y: Expr, x: Expr, result: Expr) -> Partials:
+    """x / r**2 and -y / r**2, divided by r twice because r**2 over- or underflows long before r does."""
+    radius = call(Op.HYPOT, y, x)
+    return divide(divide(x, radius), radius), neg(divide(divide(y, radius), radius))
+
+
+# -- the table -----------------------------------------------------------------------------------------------
+LN2, LN10, TWO_OVER_SQRT_PI = math.log(2.0), math.log(10.0), 2.0 / math.sqrt(math.pi)
+
+
+def gaussian(t: Terms, x: Expr) -> Expr:
+    return call(Op.EXP, neg(square_of(x)))
+
+
+def unit_circle(t: Terms, x: Expr) -> Expr:
+    """sqrt(1 - x**2) without cancellation near 1."""
+    return call(Op.SQRT, mul(t.one_minus(x), t.plus_one(x)))
+
+
+ARITHMETIC: dict[Op, Rule] = {
+    Op.ADD: binary(lambda t, x, y, r: (t.one, t.one), is_regular=True),
+    Op.SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0)), is_regular=True),
+    Op.MUL: binary(lambda t, x, y, r: (y, x), is_regular=True),
+    Op.DIV: binary(lambda t, x, y, r: (t.inverse(y), neg(divide(r, y))), is_regular=False),
+    Op.MOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y)), is_regular=False),
+    Op.FMOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y)), is_regular=False),
+    Op.POW: binary(power_partials, is_regular=False),
+    Op.NEG: unary(lambda t, x, r: t.const(-1.0), is_regular=True),
+    Op.MIN: Rule(extremum_partials, is_regular=True),
+    Op.MAX: Rule(extremum_partials, is_regular=True),
+    Op.ABS: unary(lambda t, x, r: call(Op.SIGN, x), is_regular=True),
+    Op.ATAN2: binary(atan2_partials, is_regular=False),
+    Op.HYPOT: binary(hypot_partials, is_regular=True),
+    Op.COPYSIGN: binary(
+        lambda t, x, y, r: (mul(call(Op.COPYSIGN, t.one, x), call(Op.COPYSIGN, t.one, y)), t.zero),
+        is_regular=True,
+    ),
+}
+EXPONENTIAL: dict[Op, Rule] = {
+    Op.SQRT: unary(lambda t, x, r: t.over(0.5, r), is_regular=False),
+    Op.CBRT: unary(lambda t, x, r: t.over(1.0 / 3.0, square_of(r)), is_regular=False),
+    Op.EXP: unary(lambda t, x, r: r, is_regular=False),
+    Op.EXP2: unary(lambda t, x, r: t.times(LN2, r), is_regular=False),
+    Op.EXPM1: unary(lambda t, x, r: t.plus_one(r), is_regular=False),
+    Op.LOG: unary(lambda t, x, r: t.inverse(x), is_regular=False),
+    Op.LOG2: unary(lambda t, x, r: t.over(1.0 / LN2, x), is_regular=False),
+    Op.LOG10: unary(lambda t, x, r: t.over(1.0 / LN10, x), is_regular=False),
+    Op.LOG1P: unary(lambda t, x, r: t.inverse(t.plus_one(x)), is_regular=False),
+}
+TRIGONOMETRIC: dict[Op, Rule] = {
+    Op.SIN: unary(lambda t, x, r: call(Op.COS, x), is_regular=True),
+    Op.COS: unary(lambda t, x, r: neg(call(Op.SIN, x)), is_regular=True),
+    Op.TAN: unary(lambda t, x, r: t.plus_one(square_of(r)), is_regular=True),
+    Op.ASIN: unary(lambda t, x, r: t.inverse(unit_circle(t, x)), is_regular=False),
+    Op.ACOS: unary(lambda t, x, r: t.over(-1.0, unit_circle(t, x)), is_regular=False),
+    Op.ATAN: unary(lambda t, x, r: t.inverse(t.plus_one(square_of(x))), is_regular=True),
+    Op.SINH: unary(lambda t, x, r: call(Op.COSH, x), is_regular=False),
+    Op.COSH: unary(lambda t, x, r: call(Op.SINH, x), is_regular=False),
+    Op.TANH: unary(lambda t, x, r: mul(t.one_minus(r), t.plus_one(r)), is_regular=True),
+    Op.ASINH: unary(lambda t, x, r: t.inverse(call(Op.HYPOT, x, t.one)), is_regular=True),
+    Op.ACOSH: unary(
+        lambda t, x, r: t.inverse(mul(call(Op.SQRT, t.minus_one(x)), call(Op.SQRT, t.plus_one(x)))),
+        is_regular=False,
+    ),
+    Op.ATANH: unary(lambda t, x, r: t.inverse(mul(t.one_minus(x), t.plus_one(x))), is_regular=False),
+}
+SPECIAL: dict[Op, Rule] = {
+    Op.ERF: unary(lambda t, x, r: t.times(TWO_OVER_SQRT_PI, gaussian(t, x)), is_regular=True),
+    Op.ERFC: unary(lambda t, x, r: t.times(-TWO_OVER_SQRT_PI, gaussian(t, x)), is_regular=True),
+    Op.GAMMA: unary(lambda t, x, r: mul(r, call(Op.DIGAMMA, x)), is_regular=False),
+    Op.LGAMMA: unary(lambda t, x, r: call(Op.DIGAMMA, x), is_regular=False),
+    Op.DIGAMMA: unary(lambda t, x, r: call(Op.TRIGAMMA, x), is_regular=False),
+}
+STEP = "it is a step function: its slope is zero wherever it has one"
+TRUTH = "its result is a truth value"
+BITS = "it works on integers"
+TABLE: dict[Op, Rule | ZeroDerivative | Refused] = {
+    **ARITHMETIC,
+    **EXPONENTIAL,
+    **TRIGONOMETRIC,
+    **SPECIAL,
+    **{op: ZeroDerivative(STEP) for op in (*ROUNDINGS, Op.SIGN, Op.FLOORDIV)},
+    **{op: ZeroDerivative(TRUTH) for op in (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)},
+    **{op: ZeroDerivative(BITS) for op in (*BITWISE, Op.INVERT)},
+    Op.TRIGAMMA: Refused("polygamma functions beyond trigamma are not available"),
+}
+
+
+def partials(apply: Apply, dtype: ScalarType, result: Expr) -> Partials:
+    """The partial of `apply` with respect to each of its arguments; `dtype` is its (floating) result type.
+
+    `result` is an expression for the value of `apply`. The arguments occur in the partials as they stand, so
+    they should be cheap to repeat. The partials of an operation without derivative, and of an integer
+    exponent, are the constant zero. Raises DifferentiationError (LD410) if the operation has no rule.
+    """
+    terms = Terms(dtype)
+    match TABLE.get(apply.op):
+        case Rule(derive=derive):
+            return derive(terms, apply.args, result)
+        case ZeroDerivative():
+            return (terms.zero,) * len(apply.args)
+        case Refused(reason=reason):
+            raise no_rule(apply.op, reason, apply.loc)
+        case None:
+            raise no_rule(apply.op, "the derivative table has no row for it", apply.loc)
+
+
+def no_rule(op: Op, reason: str, span: Span) -> DifferentiationError:
+    message = f"`{op.value}` cannot be differentiated: {reason}"
+    return DifferentiationError(Diagnostic("LD410", message, span, "leave its argument out of `wrt`"))
+
+
+def zero_reason(op: Op) -> str | None:
+    """Why `op` carries no derivative, for reports; None if it carries one."""
+    row = TABLE.get(op)
+    return row.reason if isinstance(row, ZeroDerivative) else None
+
+
+def is_regular(op: Op) -> bool:
+    """Whether the partials of `op` are finite wherever its arguments are."""
+    row = TABLE.get(op)
+    return not isinstance(row, Rule) or row.is_regular
+
+
+def has_regular_partials(apply: Apply) -> bool:
+    """`is_regular`, decided for this application: literal exponents of at least 1 and divisors are harmless."""
+    if apply.op in (Op.POW, Op.DIV) and isinstance(apply.args[1], Const):
+        literal = float(apply.args[1].value)
+        return literal >= 1.0 and literal.is_integer() if apply.op is Op.POW else literal != 0.0
+    return is_regular(apply.op)

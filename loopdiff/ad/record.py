@@ -1,0 +1,151 @@
+"""The forward sweep of a scope: the primal's statements with the recordings of the tape plan inserted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from loopdiff.ad.build import add, floordiv, integer, sub
+from loopdiff.ad.tape import Counter, Scope, Store, Tape
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
+from loopdiff.ir.walk import Path, map_expr
+from loopdiff.names import NameSupply
+
+ZERO, ONE = integer(0), integer(1)
+
+
+def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
+    """Number of iterations of range(lower, upper, step)."""
+    if isinstance(step, Const):
+        size = int(step.value)
+        distance = sub(upper, lower) if size > 0 else sub(lower, upper)
+        count = floordiv(add(distance, integer(abs(size) - 1)), integer(abs(size)))
+        return Apply(Op.MAX, (ZERO, count))
+    up = floordiv(sub(add(sub(upper, lower), step), ONE), step)
+    down = floordiv(sub(sub(sub(lower, upper), step), ONE), Apply(Op.NEG, (step,)))
+    return Apply(Op.MAX, (ZERO, Select(Apply(Op.GT, (step, ZERO)), up, down)))
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Rebuilds the body of one scope with the stores and counters of `tape` in place.
+
+    `rewrite` is applied to every expression, with the path of its statement, before anything else.
+    """
+
+    tape: Tape
+    names: NameSupply
+    scope: Scope
+    rewrite: Callable[[Expr, Path], Expr] = lambda expr, path: expr
+
+    def sweep(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
+        """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
+        counters = [c for c in self.tape.counters.values() if c.scope == self.scope]
+        start = [Assign(Access(c.base), ZERO) for c in counters]
+        inner = self.block(body, prefix)
+        at_end = [s for store in self.stores(prefix, "end") for s in self.copy(store)]
+        keep: list[Stmt] = []
+        if self.scope is None:
+            keep = [Assign(Access(c.count, (ZERO,)), Load(Access(c.base))) for c in counters]
+        return (*start, *inner, *at_end, *keep)
+
+    def stores(self, path: Path, when: str) -> list[Store]:
+        found = [s for s in self.tape.stores if s.scope == self.scope and s.path == path and s.when == when]
+        return [replace(s, value=self.rewrite(s.value, path)) for s in found]
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body, start=offset):
+            out += self.statement(stmt, (*prefix, number))
+        return tuple(out)
+
+    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+        before: list[Stmt] = []
+        stmt = own_expressions(lambda e: self.rewrite(e, path), stmt)
+        for store in self.stores(path, "before"):
+            stmt = self.record_before(store, stmt, before)
+        match stmt:
+            case Loop(body=body):
+                inner = self.block(body, path)
+                if path != self.scope:
+                    inner += tuple(s for store in self.stores(path, "end") for s in self.copy(store))
+                counter = self.tape.counters.get((self.scope, path))
+                if counter is not None:
+                    before += self.advance(counter, stmt)
+                stmt = replace(stmt, body=inner)
+            case If(then=then, orelse=orelse):
+                stmt = replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))
+            case _:
+                pass
+        after = [Assign(s.target, s.value, loc=stmt.loc) for s in self.stores(path, "after")]
+        return [*before, stmt, *after]
+
+    def record_before(self, store: Store, stmt: Stmt, out: list[Stmt]) -> Stmt:
+        """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
+        value = store.value
+        if isinstance(value, Apply) and not store.guards:
+            held = Var(self.names.fresh(value.op.name.lower()), loc=value.loc)
+            out.append(Let(held.name, value, loc=stmt.loc))
+            out.append(Assign(store.target, held, loc=stmt.loc))
+            return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
+        record: Stmt = Assign(store.target, value, loc=stmt.loc)
+        for cond, outcome in reversed(store.guards):
+            record = If(cond if outcome else Apply(Op.NOT, (cond,)), (record,), loc=stmt.loc)
+        out.append(record)
+        return stmt
+
+    def advance(self, counter: Counter, loop: Loop) -> list[Stmt]:
+        """Remember the running position of a counted loop and move it past the loop."""
+        count = trips(loop.lower, loop.upper, loop.step)
+        return [
+            Let(counter.at, Load(Access(counter.base)), loc=loop.loc),
+            Assign(Access(counter.base), add(Var(counter.at), count), loc=loop.loc),
+        ]
+
+    def copy(self, store: Store) -> list[Stmt]:
+        """A whole array (or a cell) into its snapshot."""
+        assert isinstance(store.value, Load)
+        source = store.value.access.array
+        if not store.whole:
+            return [Assign(store.target, store.value)]
+        extents = self.tape.facts.ls.array(source).extents or ()
+        names = [self.names.fresh("d") for _ in extents]
+        inner = tuple(Index(n) for n in names)
+        target = replace(store.target, subscripts=(*store.target.subscripts, *inner))
+        nest: Stmt = Assign(target, Load(Access(source, inner)))
+        for name, extent in reversed(list(zip(names, extents, strict=True))):
+            nest = Loop(name, Const(0, INT), extent, Const(1, INT), (nest,))
+        return [nest]
+
+
+def own_expressions(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
+    """`stmt` with `rewrite` applied to the expressions it evaluates itself, not to those of its children."""
+    match stmt:
+        case Let(value=value):
+            return replace(stmt, value=rewrite(value))
+        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            subscripts = tuple(rewrite(e) for e in target.subscripts)
+            return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
+        case Loop(lower=lower, upper=upper, step=step):
+            return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
+        case If(cond=cond):
+            return replace(stmt, cond=rewrite(cond))
+        case _:
+            return stmt

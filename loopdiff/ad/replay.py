@@ -1,0 +1,156 @@
+"""Replay: repeat the part of a loop iteration that its reverse needs, instead of keeping it for all iterations.
+
+Legal for a loop whose iteration owns the memory concerned (written before read in it, not read after it): the slice
+then writes nothing that anyone else sees, and works on one row of buffers however many iterations there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopdiff.ad.facts import Facts
+from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy
+from loopdiff.ad.record import Recorder
+from loopdiff.ad.tape import Tape
+from loopdiff.ir.nodes import Access, Accumulate, Allocate, Assign, Expr, If, Index, Let, Load, Loop, Stmt, Var
+from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
+from loopdiff.names import NameSupply
+
+if TYPE_CHECKING:
+    from loopdiff.ad.reverse import Built
+
+
+def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
+    """Loops worth replaying: the innermost owners of row buffers (`auto`) or of anything recorded (`recompute`)."""
+    paths = {s.path for s in tape.stores if s.scope is None}
+    loops = {p for path in paths for p, _ in facts.loops_around((*path, 0))}
+    found: dict[str, Path] = {}
+    for path in sorted(loops, key=len):
+        if any(c.path[: len(path)] == path and c.path != path for c in tape.counters.values()):
+            continue
+        for array in facts.owners(path):
+            rank = facts.ls.array(array).type.rank  # type: ignore[union-attr]
+            if rank > 0 or policy == "recompute":
+                found[array] = path
+    return frozenset(found.values())
+
+
+def weight(tape: Tape) -> int:
+    """How much a tape plan keeps, by number of axes: one axis more outweighs everything below it."""
+    return sum(100 ** len(a.extents or ()) for a in tape.arrays)
+
+
+def choose_replays(facts: Facts, policy: TapePolicy, plain: Built) -> frozenset[Path]:
+    """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
+    if policy == "store" or not plain.tape.arrays:
+        return frozenset()
+    return candidates(facts, policy, plain.tape)
+
+
+def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The statements of one iteration of `loop` that produce what `reverse`, its reverse, reads."""
+    facts = needed.facts
+
+    def rewrite(expr: Expr, at: Path) -> Expr:
+        def provide(e: Expr) -> Expr:
+            if not isinstance(e, Load) or needed.owner_of(e.access.array, at) == path:
+                return e
+            is_there = isinstance(needed.provider(e.access, At(at)), InPlace)
+            return e if is_there else needed.load_value(e, At(at))
+
+        return map_expr(provide, expr)
+
+    body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
+    writable = facts.owners(path) | {n for n, scope in needed.tape.scopes.items() if scope == path}
+    writable |= {c.base for c in needed.tape.counters.values() if c.scope == path}
+    live = live_closure(body, read_arrays(reverse), writable)
+    return renamed(keep(body, live, writable), needed.names)
+
+
+Names = frozenset[str]
+
+
+def live_closure(body: tuple[Stmt, ...], arrays: Names, writable: Names) -> Names:
+    """Names (writable arrays and Lets) whose definitions in `body` can influence the reads of `arrays`."""
+    live = arrays
+    while True:
+        more = live
+        for site in statements(body):
+            if is_kept(site.stmt, live, writable):
+                exprs = [e for s in (*site.enclosing, site.stmt) for e in stmt_exprs(s)]
+                more |= {n for e in exprs for n in names_in(e)}
+        if more == live:
+            return live
+        live = more
+
+
+def names_in(expr: Expr) -> Names:
+    return frozenset(
+        e.access.array if isinstance(e, Load) else e.name for e in subexprs(expr) if isinstance(e, Load | Var)
+    )
+
+
+def is_kept(stmt: Stmt, live: Names, writable: Names) -> bool:
+    match stmt:
+        case Let(name=name):
+            return name in live
+        case Assign(target=Access(array=array)) | Accumulate(target=Access(array=array)) | Allocate(array=array):
+            return array in live and array in writable
+        case _:
+            return False
+
+
+def keep(body: tuple[Stmt, ...], live: Names, writable: Names) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Loop(body=inner):
+                new = keep(inner, live, writable)
+                out += [replace(stmt, body=new)] if new else []
+            case If(then=then, orelse=orelse):
+                new_then, new_else = keep(then, live, writable), keep(orelse, live, writable)
+                out += [replace(stmt, then=new_then, orelse=new_else)] if new_then or new_else else []
+            case _ if is_kept(stmt, live, writable):
+                out.append(stmt)
+            case _:
+                pass
+    return tuple(out)
+
+
+def renamed(body: tuple[Stmt, ...], names: NameSupply) -> tuple[Stmt, ...]:
+    """`body` with its loop indices and Lets under fresh names."""
+    new: dict[Expr, Expr] = {}
+    for site in statements(body):
+        match site.stmt:
+            case Loop(index=index):
+                new[Index(index)] = Index(names.fresh(index))
+            case Let(name=name):
+                new[Var(name)] = Var(names.fresh(name))
+            case _:
+                pass
+    return tuple(rename(s, new) for s in body)
+
+
+def rename(stmt: Stmt, new: dict[Expr, Expr]) -> Stmt:
+    def expr(e: Expr) -> Expr:
+        return map_expr(lambda x: new.get(x, x), e)
+
+    match stmt:
+        case Let(name=name, value=value):
+            to = new[Var(name)]
+            assert isinstance(to, Var)
+            return replace(stmt, name=to.name, value=expr(value))
+        case Loop(index=index, body=body):
+            to = new[Index(index)]
+            assert isinstance(to, Index)
+            bounds = {"lower": expr(stmt.lower), "upper": expr(stmt.upper), "step": expr(stmt.step)}
+            return replace(stmt, index=to.name, body=tuple(rename(s, new) for s in body), **bounds)
+        case If(cond=cond, then=then, orelse=orelse):
+            new_then, new_else = tuple(rename(s, new) for s in then), tuple(rename(s, new) for s in orelse)
+            return replace(stmt, cond=expr(cond), then=new_then, orelse=new_else)
+        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            subscripts = tuple(expr(e) for e in target.subscripts)
+            return replace(stmt, target=replace(target, subscripts=subscripts), value=expr(value))
+        case _:
+            return stmt

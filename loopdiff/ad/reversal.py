@@ -1,0 +1,242 @@
+"""The reverse of statements and blocks (Griewank and Walther 2008, chapter 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from loopdiff.ad.adjoint import Propagation
+from loopdiff.ad.build import add, compare, divide, floordiv, integer, mul, neg, sub, unless_zero, zero
+from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.facts import Facts
+from loopdiff.ad.needed import At, Needed
+from loopdiff.ad.record import trips
+from loopdiff.ad.regions import Region, region_of
+from loopdiff.ad.replay import slice_of
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ScalarType
+from loopdiff.ir.walk import Path, substitute
+from loopdiff.names import NameSupply
+
+ONE = integer(1)
+
+
+@dataclass(slots=True)
+class Reversal:
+    """Reverses the statements of one primal.
+
+    `adjoint_of`: adjoint name of each tracked array, active cell, Let and scalar argument. `home`: for an adjoint
+    cell of a primal cell, the loop whose iteration owns the cell (absent: the function). `cells` are the scalar cells
+    that the reverse sweep itself works with.
+    """
+
+    facts: Facts
+    needed: Needed
+    names: NameSupply
+    adjoint_of: Mapping[str, str]
+    home: Mapping[str, Path]
+    shares: dict[str, Expr] = field(default_factory=dict)
+    cells: dict[str, ScalarType] = field(default_factory=dict)
+
+    @property
+    def propagation(self) -> Propagation:
+        return Propagation(self.needed, self.adjoint_of)
+
+    def block(
+        self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0, seed: tuple[Stmt, ...] = ()
+    ) -> tuple[Stmt, ...]:
+        """The reverse of a block: restored Lets, zeroed adjoints, `seed`, then the statements' adjoints backwards."""
+        reverse: list[Stmt] = [*seed]
+        regions = [r for r in self.facts.regions if r.block == prefix and r.target.array in self.adjoint_of]
+        for number in range(offset + len(body) - 1, offset - 1, -1):
+            for region in regions:
+                if region.members[-1] == number:
+                    reverse += self.share_among(region)
+            reverse += self.statement(body[number - offset], (*prefix, number))
+        restored: list[Stmt] = [
+            self.needed.heads[s.name] for s in body if isinstance(s, Let) and s.name in self.needed.heads
+        ]
+        return (*restored, *self.fresh_adjoints(body, prefix), *reverse) if reverse else ()
+
+    def fresh_adjoints(self, body: tuple[Stmt, ...], prefix: Path) -> list[Stmt]:
+        """Adjoints that begin at zero here: of the block's Lets, of cells its loop owns, of arrays allocated in it."""
+        out: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, Let) and stmt.name in self.adjoint_of:
+                out.append(Assign(Access(self.adjoint_of[stmt.name]), zero(self.facts.types.lets[stmt.name])))
+            if isinstance(stmt, Allocate) and prefix and stmt.array in self.adjoint_of:
+                out.append(Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc))
+        for cell, home in self.home.items():
+            if home == prefix:
+                out.append(Assign(Access(self.adjoint_of[cell]), zero(self.kind(cell))))
+        return out
+
+    def kind(self, array: str) -> ScalarType:
+        return self.facts.types.arrays[array].element
+
+    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+        """The adjoint of one statement."""
+        match stmt:
+            case Let(name=name, value=value) if name in self.adjoint_of:
+                return self.consume(Access(self.adjoint_of[name]), value, stmt, path, is_cleared=False)
+            case Assign(target=target, value=value) if target.array in self.adjoint_of:
+                return self.consume(self.adjoint(target, path), value, stmt, path, is_cleared=True)
+            case Accumulate(op="add", target=target, value=value) if target.array in self.adjoint_of:
+                return self.consume(self.adjoint(target, path), value, stmt, path, is_cleared=False)
+            case Accumulate(target=target, value=value) if target.array in self.adjoint_of:
+                return self.extremum(stmt, value, path)
+            case Loop():
+                return self.loop(stmt, path)
+            case If(cond=cond, then=then, orelse=orelse):
+                new_then = self.block(then, path)
+                new_else = self.block(orelse, path, len(then))
+                if not (new_then or new_else):
+                    return []
+                return [If(self.needed.exact(cond, At(path)), new_then, new_else, loc=stmt.loc)]
+            case _:
+                return []
+
+    def adjoint(self, target: Access, path: Path) -> Access:
+        exact = self.needed.exact_access(target, At(path))
+        return Access(self.adjoint_of[target.array], exact.subscripts, loc=target.loc)
+
+    def consume(self, bar: Access, value: Expr, stmt: Stmt, path: Path, is_cleared: bool) -> list[Stmt]:
+        """Send the cotangent at `bar` through `value`; an overwritten location's own adjoint starts again at zero."""
+        emitter = Emitter(self.names, stmt.loc)
+        held = Var(self.names.fresh("bar"), loc=stmt.loc)
+        at = At(path, (), emitter)
+        self.propagation.through(value, held, at, emitter)
+        clear = [Assign(bar, zero(self.element(bar)), loc=stmt.loc)] if is_cleared else []
+        if not emitter.out:
+            return list(clear)
+        return [Let(held.name, Load(bar, loc=stmt.loc), loc=stmt.loc), *clear, *emitter.out]
+
+    def element(self, bar: Access) -> ScalarType:
+        primal = next(p for p, a in self.adjoint_of.items() if a == bar.array)
+        types = self.facts.types
+        return types.arrays[primal].element if primal in types.arrays else types.lets[primal]
+
+    # -- loops -----------------------------------------------------------------------------------------------
+    def loop(self, stmt: Loop, path: Path) -> list[Stmt]:
+        """The loop with its iterations in reverse order."""
+        body = self.block(stmt.body, path)
+        if not body:
+            return []
+        if path in self.needed.replayed:
+            body = (*slice_of(self.needed, stmt, path, body), *body)
+        at = At(path)
+        lower, upper, step = (self.needed.exact(e, at) for e in (stmt.lower, stmt.upper, stmt.step))
+        out: list[Stmt] = []
+        counter = self.needed.tape.counters.get((self.needed.scope_of(path), path))
+        if counter is not None:
+            base = Access(counter.base)
+            out.append(Assign(base, sub(Load(base), trips(lower, upper, step)), loc=stmt.loc))
+            out.append(Let(counter.at, Load(base), loc=stmt.loc))
+        first, stop, stride = reversed_range(lower, upper, step)
+        return [*out, Loop(stmt.index, first, stop, stride, body, loc=stmt.loc)]
+
+    # -- max / min reductions ---------------------------------------------------------------------------------
+    def share_among(self, region: Region) -> list[Stmt]:
+        """Before the reverse of a region: count who attains the extremum, and give the initial value its share."""
+        path = (*region.block, region.members[-1])
+        kind = self.kind(region.target.array)
+        stmt = self.facts.sites[path].stmt
+        bar = self.adjoint(region.target, path)
+        final = self.needed.exact(Var(region.after), At(path))
+        initial = self.needed.exact(Var(region.before), At(path))
+        has_initial = compare(Op.EQ, initial, final)
+        ties = Access(self.names.fresh(f"{region.target.array}_ties"))
+        self.cells[ties.array] = kind
+        out: list[Stmt] = [Assign(ties, Select(has_initial, Const(1.0, kind), zero(kind)), loc=stmt.loc)]
+        for number in region.members:
+            member = (*region.block, number)
+            out += self.count(self.facts.sites[member].stmt, member, region, ties, final, {})
+        held, share = self.names.fresh("bar"), self.names.fresh("share")
+        out.append(Let(held, Load(bar), loc=stmt.loc))
+        split = unless_zero(Var(held), divide(Var(held), Load(ties)), kind)
+        out.append(Let(share, split, loc=stmt.loc))
+        out.append(Assign(bar, Select(has_initial, Var(share), zero(kind)), loc=stmt.loc))
+        self.shares[region.after] = Var(share)
+        return out
+
+    def count(
+        self, stmt: Stmt, path: Path, region: Region, ties: Access, final: Expr, renamed: Mapping[Expr, Expr]
+    ) -> list[Stmt]:
+        """The part of a region's member that visits the reduction's operands, counting those equal to `final`."""
+        def exact(expr: Expr) -> Expr:
+            return substitute(self.needed.exact(expr, At(path), closed=True), renamed)
+
+        match stmt:
+            case Accumulate(target=target, value=value) if target.array == region.target.array:
+                kind = self.kind(target.array)
+                tied = compare(Op.EQ, exact(value), final)
+                return [Accumulate("add", ties, Select(tied, Const(1.0, kind), zero(kind)), loc=stmt.loc)]
+            case Loop(index=index, body=body):
+                inner = {**renamed, Index(index): Index(self.names.fresh(index))}
+                counted = self.count_block(body, path, 0, region, ties, final, inner)
+                bounds = tuple(exact(e) for e in (stmt.lower, stmt.upper, stmt.step))
+                new = inner[Index(index)]
+                assert isinstance(new, Index)
+                return [Loop(new.name, *bounds, tuple(counted), loc=stmt.loc)] if counted else []
+            case If(cond=cond, then=then, orelse=orelse):
+                new_then = self.count_block(then, path, 0, region, ties, final, renamed)
+                new_else = self.count_block(orelse, path, len(then), region, ties, final, renamed)
+                if not (new_then or new_else):
+                    return []
+                return [If(exact(cond), tuple(new_then), tuple(new_else), loc=stmt.loc)]
+            case _:
+                return []
+
+    def count_block(
+        self, body: tuple[Stmt, ...], path: Path, offset: int, region: Region, ties: Access, final: Expr,
+        renamed: Mapping[Expr, Expr],
+    ) -> list[Stmt]:  # fmt: skip
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body, start=offset):
+            out += self.count(stmt, (*path, number), region, ties, final, renamed)
+        return out
+
+    def extremum(self, stmt: Accumulate, value: Expr, path: Path) -> list[Stmt]:
+        """An operand that attains its region's extremum receives a share; the others receive nothing."""
+        region = region_of(self.facts.regions, path, stmt.target.array)
+        emitter = Emitter(self.names, stmt.loc)
+        self.propagation.through(value, self.shares[region.after], At(path, (), emitter), emitter, is_masked=True)
+        if not emitter.out:
+            return []
+        final = self.needed.exact(Var(region.after), At(path))
+        tied = compare(Op.EQ, self.needed.exact(value, At(path)), final)
+        return [If(tied, tuple(emitter.out), loc=stmt.loc)]
+
+
+def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Expr]:
+    """Bounds and step that visit range(lower, upper, step) backwards."""
+    if isinstance(step, Const):
+        size = int(step.value)
+        if size == 1:
+            return sub(upper, ONE), sub(lower, ONE), integer(-1)
+        towards = sub(upper, lower) if size > 0 else sub(lower, upper)
+        whole = floordiv(sub(towards, ONE), integer(abs(size)))
+        last = add(lower, mul(whole, integer(size)))
+        stop = sub(lower, ONE) if size > 0 else add(lower, ONE)
+        return last, stop, integer(-size)
+    last = add(lower, mul(sub(trips(lower, upper, step), ONE), step))
+    stop = Select(compare(Op.GT, step, integer(0)), sub(lower, ONE), add(lower, ONE))
+    return last, stop, neg(step)
+
+

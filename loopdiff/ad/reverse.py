@@ -1,0 +1,263 @@
+"""Reverse mode: one primal LoopSet becomes a forward sweep that records and a reverse sweep that consumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from loopdiff.ad.build import integer, zero
+from loopdiff.ad.counting import counting_loopset
+from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.facts import Facts, gather
+from loopdiff.ad.needed import At, Needed, TapePolicy
+from loopdiff.ad.record import Recorder
+from loopdiff.ad.replay import choose_replays, weight
+from loopdiff.ad.reversal import Reversal
+from loopdiff.ad.tape import Tape, Temporary
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.ir.nodes import (
+    Access,
+    Allocate,
+    ArrayDecl,
+    ArrayResult,
+    Assign,
+    Expr,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    ScalarDecl,
+    ScalarResult,
+    Stmt,
+)
+from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import Path
+from loopdiff.names import NameSupply
+from loopdiff.transform.normalize import normalize, supply
+from loopdiff.transform.simplify import simplify
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """The pair of LoopSets, the plan between them, and the run that sizes tapes of data-dependent extent.
+
+    `counts` takes the arguments and returns the integers that `count_names`, which occur as `Param`s in tape extents,
+    stand for; it may write the arrays it is given. None when every extent follows from the shapes.
+    """
+
+    forward: LoopSet
+    reverse: LoopSet
+    temporaries: tuple[Temporary, ...]
+    counts: LoopSet | None = None
+    count_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Sweeps with the tape they were planned on."""
+
+    sweeps: Sweeps
+    tape: Tape
+
+
+def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto") -> Sweeps:
+    """Forward and reverse sweeps of the normal LoopSet `ls` with respect to the arguments `wrt`.
+
+    Parameters of `forward`: the arguments, then the workspace (local arrays, tape, adjoints of local arrays); of
+    `reverse`: the arguments as `forward` left them, the same workspace, the seeds of the results, one adjoint buffer
+    per differentiated or written floating argument array. Raises DifferentiationError (LD4xx) where a derivative has
+    no rule.
+    """
+    facts = gather(ls, wrt)
+    plain = build(facts, policy, frozenset())
+    replayed = choose_replays(facts, policy, plain)
+    if not replayed:
+        return plain.sweeps
+    other = build(facts, policy, replayed)
+    return other.sweeps if weight(other.tape) < weight(plain.tape) else plain.sweeps
+
+
+def build(facts: Facts, policy: TapePolicy, replayed: frozenset[Path]) -> Built:
+    """The sweeps under one set of replayed loops."""
+    names = supply(facts.ls)
+    adjoint_of = name_adjoints(facts, names)
+    needed = Needed(facts, policy, replayed, names)
+    reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts))
+    body = reverse_body(facts, reversal)
+    forward_body = Recorder(needed.tape, names, None).sweep(facts.ls.body, ())
+    workspace = workspace_arrays(facts, needed.tape, adjoint_of)
+    forward = assemble_forward(facts, needed.tape, forward_body, workspace)
+    reverse = assemble_reverse(facts, reversal, body, workspace)
+    counters = tuple(c for c in needed.tape.counters.values())
+    counts = counting_loopset(facts.ls, counters) if counters else None
+    kept = tuple(needed.tape.temporaries)
+    sweeps = Sweeps(forward, reverse, kept, counts, tuple(c.total for c in counters))
+    return Built(sweeps, needed.tape)
+
+
+def name_adjoints(facts: Facts, names: NameSupply) -> dict[str, str]:
+    """An adjoint name for everything tracked or active."""
+    tracked = sorted(facts.activity.tracked | facts.activity.active)
+    return {n: names.fresh(f"{n}_adj") for n in tracked}
+
+
+def cell_homes(facts: Facts) -> dict[str, Path]:
+    """For each active cell, the innermost loop whose iteration owns it, if any."""
+    homes: dict[str, Path] = {}
+    loops = sorted((p for p, s in facts.sites.items() if isinstance(s.stmt, Loop)), key=len)
+    for path in loops:
+        for cell in owned_cells(facts.ls, path) & facts.activity.active:
+            homes[cell] = path
+    return homes
+
+
+def is_cell(decl: ArrayDecl) -> bool:
+    return decl.type is not None and decl.type.rank == 0 and decl.role != "argument"
+
+
+def returned_arrays(ls: LoopSet) -> frozenset[str]:
+    return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))
+
+
+def reverse_body(facts: Facts, reversal: Reversal) -> tuple[Stmt, ...]:
+    """Start the function's own adjoints at zero, reverse the results, then the statements."""
+    ls, adjoint_of = facts.ls, reversal.adjoint_of
+    start: list[Stmt] = []
+    for decl in ls.arrays:
+        assert decl.type is not None
+        if decl.name not in adjoint_of or decl.role == "argument" or decl.name in reversal.home:
+            continue
+        nothing = zero(decl.type.element)
+        if is_cell(decl):
+            start.append(Assign(Access(adjoint_of[decl.name]), nothing))
+        elif decl.name not in returned_arrays(ls):
+            start.append(Allocate(adjoint_of[decl.name], nothing))
+    for scalar in ls.scalars:
+        if scalar.name in adjoint_of and scalar.type is not None:
+            start.append(Assign(Access(adjoint_of[scalar.name]), zero(scalar.type)))
+    emitter = Emitter(reversal.names)
+    for seed, result in zip(seed_names(ls, facts), ls.results, strict=True):
+        if isinstance(result, ScalarResult) and seed is not None:
+            reversal.propagation.through(result.value, Param(seed), At((), (), emitter), emitter)
+    return (*start, *reversal.block(ls.body, (), seed=tuple(emitter.out)))
+
+
+def seed_names(ls: LoopSet, facts: Facts) -> tuple[str | None, ...]:
+    """The seed parameter of each result; None for one that is not floating."""
+    out: list[str | None] = []
+    for position, result in enumerate(ls.results):
+        match result:
+            case ArrayResult(array=array):
+                out.append(f"{array}_adj" if facts.types.arrays[array].element.is_float else None)
+            case ScalarResult(value=value):
+                name = f"result_adj_{position}" if ls.returns_tuple else "result_adj"
+                out.append(name if type_of(value, facts.types).is_float else None)
+    return tuple(out)
+
+
+def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) -> tuple[ArrayDecl, ...]:
+    """Arrays the caller keeps between the sweeps: locals, tape, counts, adjoints of locals that are not returned."""
+    returned = returned_arrays(facts.ls)
+    local = [a for a in facts.ls.arrays if a.role == "local" and not is_cell(a)]
+    counts = [
+        ArrayDecl(c.count, ArrayType("int64", 1), "tape", (integer(1),))
+        for c in tape.counters.values()
+        if c.scope is None
+    ]
+    adjoints = [adjoint_array(a, adjoint_of) for a in local if a.name in adjoint_of and a.name not in returned]
+    return (*local, *tape.arrays, *counts, *adjoints)
+
+
+def adjoint_array(decl: ArrayDecl, adjoint_of: Mapping[str, str]) -> ArrayDecl:
+    """The adjoint of an array: same shape; of an argument, with the caller's own layout."""
+    return replace(decl, name=adjoint_of[decl.name], role="adjoint", like=None, dtype_like=None)
+
+
+def assemble_forward(
+    facts: Facts, tape: Tape, body: tuple[Stmt, ...], workspace: tuple[ArrayDecl, ...]
+) -> LoopSet:
+    """The forward sweep as a function of the arguments and the workspace."""
+    ls = facts.ls
+    kept = tuple(a for a in ls.arrays if a.role == "argument" or is_cell(a))
+    forward = replace(
+        ls,
+        name=f"{ls.name}_forward",
+        params=(*ls.params, *(a.name for a in workspace)),
+        arrays=(*kept, *workspace, *base_cells(tape, None)),
+        body=body,
+    )
+    return simplify(normalize(forward))
+
+
+def base_cells(tape: Tape, scope: Path | None | Literal["all"]) -> tuple[ArrayDecl, ...]:
+    """Running positions of counted loops, as scalar cells."""
+    counters = [c for c in tape.counters.values() if scope == "all" or c.scope == scope]
+    return tuple(ArrayDecl(c.base, ArrayType("int64", 0), "local", ()) for c in counters)
+
+
+def assemble_reverse(
+    facts: Facts, reversal: Reversal, body: tuple[Stmt, ...], workspace: tuple[ArrayDecl, ...]
+) -> LoopSet:
+    """The reverse sweep as a function of the arguments, the workspace, the seeds and the adjoint buffers."""
+    ls, adjoint_of, tape = facts.ls, reversal.adjoint_of, reversal.needed.tape
+    arguments = [a for a in ls.arrays if a.role == "argument"]
+    buffers = tuple(adjoint_array(ls.array(p), adjoint_of) for p in ls.params if p in adjoint_of and ls.has_array(p))
+    seeds: list[ArrayDecl | ScalarDecl] = []
+    for name, result in zip(seed_names(ls, facts), ls.results, strict=True):
+        if name is None:
+            continue
+        if isinstance(result, ArrayResult):
+            seeds.append(replace(ls.array(result.array), name=name, role="adjoint", like=None, dtype_like=None))
+        else:
+            seeds.append(ScalarDecl(name, type_of(result.value, facts.types)))
+    start = tuple(
+        Assign(Access(c.base), Load(Access(c.count, (integer(0),))))
+        for c in tape.counters.values()
+        if c.scope is None
+    )
+    scalars = [s for s in ls.scalars if s.name in facts.activity.wrt]
+    reverse = LoopSet(
+        name=f"{ls.name}_reverse",
+        params=(*ls.params, *(a.name for a in (*workspace, *seeds, *buffers))),
+        arrays=(
+            *arguments,
+            *workspace,
+            *(s for s in seeds if isinstance(s, ArrayDecl)),
+            *buffers,
+            *base_cells(tape, "all"),
+            *primal_cells(facts, reversal),
+            *adjoint_cells(facts, reversal),
+        ),
+        scalars=(*ls.scalars, *(s for s in seeds if isinstance(s, ScalarDecl))),
+        body=(*start, *body),
+        results=tuple(ScalarResult(scalar_gradient(s, adjoint_of)) for s in scalars),
+        returns_tuple=len(scalars) > 1,
+        loc=ls.loc,
+    )
+    return simplify(normalize(reverse))
+
+
+def scalar_gradient(decl: ScalarDecl, adjoint_of: Mapping[str, str]) -> Expr:
+    assert decl.type is not None
+    return Load(Access(adjoint_of[decl.name])) if decl.name in adjoint_of else zero(decl.type)
+
+
+def primal_cells(facts: Facts, reversal: Reversal) -> tuple[ArrayDecl, ...]:
+    """Cells of the primal, for replayed loops to work with."""
+    return tuple(a for a in facts.ls.arrays if is_cell(a)) if reversal.needed.replayed else ()
+
+
+def adjoint_cells(facts: Facts, reversal: Reversal) -> tuple[ArrayDecl, ...]:
+    """Scalar adjoints and the reverse sweep's own cells."""
+    kinds: dict[str, ScalarType] = dict(reversal.cells)
+    for primal, adjoint in reversal.adjoint_of.items():
+        if facts.ls.has_array(primal):
+            if is_cell(facts.ls.array(primal)):
+                kinds[adjoint] = facts.types.arrays[primal].element
+        elif primal in facts.types.lets:
+            kinds[adjoint] = facts.types.lets[primal]
+        else:
+            kinds[adjoint] = facts.types.scalars[primal]
+    return tuple(ArrayDecl(n, ArrayType(k.value, 0), "adjoint", ()) for n, k in kinds.items())

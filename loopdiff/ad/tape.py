@@ -1,0 +1,165 @@
+"""The tape: which arrays carry values from the forward to the reverse sweep, how they are indexed and filled.
+
+A tape array has one axis per loop that distinguishes the values it carries, indexed by trip number, so the map from
+instances to elements is injective. Below a loop whose trip count depends on data the outer axes collapse into one
+running position, whose total is found by a counting run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from loopdiff.ad.build import add, floordiv, integer, sub
+from loopdiff.ad.facts import Facts
+from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir.nodes import Access, ArrayDecl, Expr, Index, Loop, Param, Var
+from loopdiff.ir.types import BOOL, ArrayType, ScalarType
+from loopdiff.ir.walk import Path
+from loopdiff.names import NameSupply
+
+Decision = Literal["store", "recompute", "invert", "reuse"]
+Scope = Path | None
+When = Literal["before", "after", "end"]
+Guards = tuple[tuple[Expr, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """One array between the sweeps, as reported by `CompiledGradient.temporaries`.
+
+    `extents` are expressions over dimensions and integer arguments (and counts); `dtype` is a NumPy name.
+    """
+
+    name: str
+    loc: Span
+    extents: tuple[Expr, ...]
+    dtype: str
+    decision: Decision
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`target = value`, to be inserted in the forward sweep of `scope` around the statement at `path`.
+
+    `end` is the end of each iteration of the loop at `path` (of the function when `path` is empty). `guards` are the
+    conditions under which the statement evaluates `value`. `whole`: copy the complete array that `value` loads.
+    """
+
+    scope: Scope
+    path: Path
+    when: When
+    target: Access
+    value: Expr
+    guards: Guards = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Running position of a loop with data-dependent trip count: `base` before the loop, `at` inside it.
+
+    `total` names the number of trips over the whole scope; `count` is the tape element that carries it over.
+    """
+
+    scope: Scope
+    path: Path
+    base: str
+    at: str
+    total: str
+    count: str
+
+
+@dataclass(slots=True)
+class Tape:
+    """Collects what is recorded while the reverse sweep is built."""
+
+    facts: Facts
+    names: NameSupply
+    arrays: list[ArrayDecl] = field(default_factory=list)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    temporaries: list[Temporary] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    counters: dict[tuple[Scope, Path], Counter] = field(default_factory=dict)
+
+    def declare(self, stem: str, kind: ScalarType | str, extents: tuple[Expr, ...], scope: Scope, why: Why) -> str:
+        """A new tape array; at least one axis, so that it can be a parameter."""
+        name = self.names.fresh(f"{stem}_tape")
+        dtype = kind if isinstance(kind, str) else ("bool" if kind == BOOL else kind.value)
+        shape = extents or (integer(1),)
+        self.arrays.append(ArrayDecl(name, ArrayType(dtype, len(shape)), "tape", shape, loc=why.loc))
+        self.scopes[name] = scope
+        decision: Decision = "store" if scope is None else "recompute"
+        self.temporaries.append(Temporary(name, why.loc, shape, dtype, decision, why.reason))
+        return name
+
+    def rank(self, name: str) -> int:
+        return next(len(a.extents or ()) for a in self.arrays if a.name == name)
+
+    def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, Loop], ...]:
+        """Loops around `path` that lie inside `scope`."""
+        depth = -1 if scope is None else len(scope)
+        return tuple((p, s) for p, s in self.facts.loops_around(path) if len(p) > depth)
+
+    def extents(self, loops: Iterable[tuple[Path, Loop]], scope: Scope) -> tuple[Expr, ...]:
+        """Shape that holds one value per iteration of `loops`."""
+        counted, plain = self.split(loops)
+        head = () if counted is None else (Param(self.counter(scope, counted).total),)
+        return (*head, *(self.hull(p) for p, _ in plain))
+
+    def coordinates(
+        self, loops: Iterable[tuple[Path, Loop]], scope: Scope, bound: Callable[[Expr, Path], Expr]
+    ) -> tuple[Expr, ...]:
+        """Element that belongs to the current iteration; `bound` gives a loop bound's value where it is needed."""
+        counted, plain = self.split(loops)
+        out = [trip_number(s, p, bound) for p, s in plain]
+        if counted is not None:
+            loop = self.facts.sites[counted].stmt
+            assert isinstance(loop, Loop)
+            at = Var(self.counter(scope, counted).at)
+            out.insert(0, add(at, trip_number(loop, counted, bound)))
+        return tuple(out)
+
+    def split(self, loops: Iterable[tuple[Path, Loop]]) -> tuple[Path | None, list[tuple[Path, Loop]]]:
+        """The innermost loop with data-dependent trip count, and the loops inside it."""
+        plain: list[tuple[Path, Loop]] = []
+        counted: Path | None = None
+        for path, loop in loops:
+            if self.facts.trip_hull(path) is None:
+                counted, plain = path, []
+            else:
+                plain.append((path, loop))
+        return counted, plain
+
+    def hull(self, path: Path) -> Expr:
+        extent = self.facts.trip_hull(path)
+        assert extent is not None
+        return extent
+
+    def counter(self, scope: Scope, path: Path) -> Counter:
+        key = (scope, path)
+        if key not in self.counters:
+            loop = self.facts.sites[path].stmt
+            assert isinstance(loop, Loop)
+            stem = loop.index
+            self.counters[key] = Counter(
+                scope, path, self.names.fresh(f"{stem}_base"), self.names.fresh(f"{stem}_at"),
+                self.names.fresh(f"{stem}_total"), self.names.fresh(f"{stem}_count"),
+            )  # fmt: skip
+        return self.counters[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Source position and reason of a tape array."""
+
+    loc: Span = NOWHERE
+    reason: str = ""
+
+
+def trip_number(loop: Loop, path: Path, bound: Callable[[Expr, Path], Expr]) -> Expr:
+    """How many iterations of `loop` came before the current one."""
+    lower, step = bound(loop.lower, path), bound(loop.step, path)
+    return floordiv(sub(Index(loop.index), lower), step)

@@ -1,0 +1,155 @@
+"""Which names carry derivatives: varied (depend on a differentiated input) and useful (reach an output).
+
+The classical pair of fixpoints (Hascoet, Naumann and Pascual 2005, "To be recorded analysis"), per name and
+flow-insensitive: a name that is active anywhere is active everywhere, which costs adjoint work but no correctness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    Apply,
+    ArrayResult,
+    Assign,
+    Cast,
+    Expr,
+    Let,
+    Load,
+    LoopSet,
+    Param,
+    ScalarResult,
+    Select,
+    Var,
+)
+from loopdiff.ir.ops import INFO, ROUNDINGS, Op
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import statements, written_arrays
+
+STEPS = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV))
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """`active` names (arrays, cells, Lets, scalar arguments) carry derivatives; `tracked` ones have an adjoint.
+
+    Every differentiated or written floating argument array is tracked, active or not: its adjoint buffer is part of
+    the calling convention, and on exit holds the exact adjoint of the array's initial value. For that reason the
+    written arguments count as inputs here.
+    """
+
+    wrt: tuple[str, ...]
+    active: frozenset[str]
+    tracked: frozenset[str]
+
+
+def carriers(expr: Expr, types: TypeEnv) -> Iterator[str]:
+    """Names of the leaves through which `expr` passes derivatives on."""
+    match expr:
+        case Load(access=access):
+            if types.arrays[access.array].element.is_float:
+                yield access.array
+        case Var(name=name) | Param(name=name):
+            if type_of(expr, types).is_float:
+                yield name
+        case Cast(dtype=dtype, value=value):
+            if dtype.is_float and type_of(value, types).is_float:
+                yield from carriers(value, types)
+        case Select(then=then, orelse=orelse):
+            yield from carriers(then, types)
+            yield from carriers(orelse, types)
+        case Apply(op=op, args=args):
+            if op not in STEPS and INFO[op].result in ("same", "float"):
+                for arg in args:
+                    yield from carriers(arg, types)
+        case _:
+            return
+
+
+def is_active(expr: Expr, active: frozenset[str], types: TypeEnv) -> bool:
+    """Whether `expr` carries a derivative."""
+    return any(name in active for name in carriers(expr, types))
+
+
+def flows(ls: LoopSet, types: TypeEnv) -> list[tuple[str, frozenset[str]]]:
+    """(defined name, names it takes derivatives from) for every definition of a floating name."""
+    out: list[tuple[str, frozenset[str]]] = []
+    for site in statements(ls.body):
+        match site.stmt:
+            case Let(name=name, value=value):
+                out.append((name, frozenset(carriers(value, types))))
+            case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+                if types.arrays[target.array].element.is_float:
+                    out.append((target.array, frozenset(carriers(value, types))))
+            case Allocate(array=array, fill=fill) if fill is not None:
+                out.append((array, frozenset(carriers(fill, types))))
+            case _:
+                pass
+    return out
+
+
+def analyse_activity(ls: LoopSet, wrt: tuple[str, ...]) -> Activity:
+    """Activity of the normal LoopSet `ls` with respect to the arguments `wrt`."""
+    types = type_env(ls)
+    edges = flows(ls, types)
+    written = [
+        a.name for a in ls.arrays
+        if a.role == "argument" and a.name in written_arrays(ls.body) and a.type is not None and a.type.element.is_float
+    ]  # fmt: skip
+    varied = closure(frozenset((*wrt, *written)), [(d, s) for d, sources in edges for s in sources])
+    outputs = frozenset(written) | frozenset(
+        name
+        for r in ls.results
+        for name in ([r.array] if isinstance(r, ArrayResult) else carriers(r.value, types))
+    )
+    useful = closure(outputs, [(s, d) for d, sources in edges for s in sources])
+    active = varied & useful
+    arrays = frozenset(n for n in active if n in types.arrays)
+    arguments = frozenset(n for n in wrt if n in types.arrays) | frozenset(written)
+    return Activity(wrt, active, arrays | arguments)
+
+
+def closure(seed: frozenset[str], edges: list[tuple[str, str]]) -> frozenset[str]:
+    """Everything reachable from `seed` along edges (to, from)."""
+    found = seed
+    while True:
+        more = found | {to for to, source in edges if source in found}
+        if more == found:
+            return found
+        found = more
+
+
+def differentiable_arguments(ls: LoopSet) -> tuple[str, ...]:
+    """Floating arguments, arrays and scalars, in order."""
+    types = type_env(ls)
+    out: list[str] = []
+    for name in ls.params:
+        kind = types.arrays[name].element if name in types.arrays else types.scalars[name]
+        if kind.is_float:
+            out.append(name)
+    return tuple(out)
+
+
+def default_wrt(ls: LoopSet, arrays_read_first: frozenset[str]) -> tuple[str, ...]:
+    """Floating arguments without the pure outputs and scratch: arrays that are written and in no element read first.
+
+    `arrays_read_first` names the arrays with a read that may see the caller's value.
+    """
+    written = written_arrays(ls.body)
+    return tuple(
+        n for n in differentiable_arguments(ls) if n not in written or n in arrays_read_first
+    )
+
+
+def result_names(ls: LoopSet) -> tuple[str, ...]:
+    """Seed names of the results, in order: `result_adj`, or numbered for a tuple; a returned array `buf`: `buf_adj`."""
+    out: list[str] = []
+    for position, result in enumerate(ls.results):
+        if isinstance(result, ArrayResult):
+            out.append(f"{result.array}_adj")
+        elif isinstance(result, ScalarResult):
+            out.append(f"result_adj_{position}" if ls.returns_tuple else "result_adj")
+    return tuple(out)

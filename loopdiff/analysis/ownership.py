@@ -1,0 +1,48 @@
+"""Which arrays and cells a loop iteration owns: written before read in it, and not read after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopdiff.ir.nodes import Loop, LoopSet, ScalarResult
+from loopdiff.ir.walk import Path, Site, loads, read_arrays, statements, without_children, written_arrays
+from loopdiff.transform.liveness import live_at_entry
+
+if TYPE_CHECKING:
+    from loopdiff.analysis.polyhedra import Model
+
+
+def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
+    """Local arrays and cells of `ls` that one iteration of the loop at `path` owns."""
+    from loopdiff.analysis.exposure import exposed_reads, read_after
+
+    loop = next(s.stmt for s in statements(ls.body) if s.path == path)
+    assert isinstance(loop, Loop)
+    owned = owned_cells(ls, path)
+    local = {a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank > 0}
+    touched = local & written_arrays(loop.body)
+    if touched:
+        exposed = {access.array for _, access in exposed_reads(model, path)}
+        owned |= {a for a in touched - exposed if not read_after(model, path, a)}
+    return frozenset(owned)
+
+
+def owned_cells(ls: LoopSet, path: Path) -> frozenset[str]:
+    """Cells that one iteration of the loop at `path` owns: all accesses are inside, none sees an earlier value."""
+    cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank == 0)
+    inside = [s for s in statements(ls.body) if s.path[: len(path)] == path and len(s.path) > len(path)]
+    outside = [s for s in statements(ls.body) if s.path[: len(path)] != path or s.path == path]
+    loop = next(s.stmt for s in statements(ls.body) if s.path == path)
+    assert isinstance(loop, Loop)
+    candidates = cells & touched_by(inside)
+    candidates -= touched_by(outside)
+    candidates -= {e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)}
+    return candidates - live_at_entry(loop.body, frozenset(), cells)
+
+
+def touched_by(sites: list[Site]) -> frozenset[str]:
+    names: frozenset[str] = frozenset()
+    for site in sites:
+        bare = (without_children(site.stmt),)
+        names |= read_arrays(bare) | written_arrays(bare)
+    return names

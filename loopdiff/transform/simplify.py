@@ -1,0 +1,429 @@
+"""Algebraic simplification that changes no bit of any result, infinities and signed zeros included.
+
+Floats: only identities of IEEE arithmetic (`x * 1`, `x - 0`, `-(-x)`, `a + (-b)`, ...) and folding of
+correctly rounded operations on constants; `0 * x` and `x + 0.0` stay, they are not `0` and `x` for every x.
+Integers: sums of products with constants take a canonical affine form, in the ring of 64-bit integers.
+Whatever may raise (integer division, loads out of bounds) is never dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Apply,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Load,
+    Loop,
+    LoopSet,
+    RankOf,
+    Require,
+    ScalarResult,
+    Select,
+    SizeOf,
+    Stmt,
+)
+from loopdiff.ir.ops import COMPARISONS, INFO, ROUNDINGS, Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.scalar_eval import evaluate
+from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import is_index_arithmetic, map_body, map_expr, map_stmt_exprs, subexprs
+
+# Correctly rounded on every target, so that folding gives the bits the program would compute.
+EXACT = {
+    *COMPARISONS, *ROUNDINGS,
+    Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.ABS, Op.SQRT, Op.MIN, Op.MAX, Op.NOT,
+}  # fmt: skip
+FOLDED_ON_INTEGERS = EXACT | {Op.FLOORDIV, Op.MOD, Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT, Op.SIGN}
+MAY_RAISE = {Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR}
+NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ}
+NEGATED_ON_INTEGERS = NEGATED | {Op.LT: Op.GE, Op.GE: Op.LT, Op.LE: Op.GT, Op.GT: Op.LE}
+
+
+def simplify(ls: LoopSet) -> LoopSet:
+    """`ls` with every expression simplified, and statements gone that cannot run or do nothing."""
+    env = type_env(ls)
+
+    def expression(expr: Expr) -> Expr:
+        return simplify_expr(expr, env)
+
+    arrays = tuple(
+        a if a.extents is None else replace(a, extents=tuple(expression(e) for e in a.extents))
+        for a in ls.arrays
+    )
+    results = tuple(
+        replace(r, value=expression(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results
+    )
+    body = tuple(map_stmt_exprs(expression, s) for s in ls.body)
+    return replace(ls, arrays=arrays, body=map_body(body, simplify_stmt), results=results)
+
+
+def simplify_stmt(stmt: Stmt) -> tuple[Stmt, ...]:
+    """The statements `stmt` amounts to; its expressions and children are simplified."""
+    match stmt:
+        case If(cond=Const(value=value), then=then, orelse=orelse):
+            return then if value else orelse
+        case If(then=(), orelse=()) | Loop(body=()) | Require(cond=Const(value=True)):
+            return () if is_pure(stmt_condition(stmt)) else (stmt,)
+        case If(cond=cond, then=(), orelse=orelse):
+            negation = simplify_expr(Apply(Op.NOT, (cond,), loc=cond.loc))
+            return (replace(stmt, cond=negation, then=orelse, orelse=()),)
+        case Loop(lower=Const(value=lower), upper=Const(value=upper), step=Const(value=step)):
+            return (stmt,) if range(int(lower), int(upper), int(step)) else ()
+        case Accumulate(op="add", value=Const() as value) if is_neutral(value):
+            return ()
+        case _:
+            return (stmt,)
+
+
+def stmt_condition(stmt: If | Loop | Require) -> tuple[Expr, ...]:
+    return (stmt.lower, stmt.upper, stmt.step) if isinstance(stmt, Loop) else (stmt.cond,)
+
+
+def is_neutral(const: Const) -> bool:
+    """Whether adding `const` changes nothing: the integer 0 and the float -0.0, but not 0.0."""
+    return const.value == 0 and (const.dtype is INT or has_value(const, -0.0))
+
+
+def simplify_expr(expr: Expr, env: TypeEnv | None = None) -> Expr:
+    """`expr` simplified. Without `env`, types of names are unknown and rules that need them do not apply."""
+    return map_expr(lambda e: settle(e, env), expr)
+
+
+def settle(expr: Expr, env: TypeEnv | None) -> Expr:
+    """Apply the rules at the root of `expr`, whose operands are simplified, until none does."""
+    while True:
+        new = rewrite(expr, env)
+        if new is expr:
+            return expr
+        expr = new
+
+
+def rewrite(expr: Expr, env: TypeEnv | None) -> Expr:
+    match expr:
+        case Select():
+            return rewrite_select(expr)
+        case Cast(dtype=dtype, value=value):
+            if isinstance(value, Const):
+                return fold_cast(expr, value)
+            return value if kind_of(value, env) is dtype else expr
+        case Apply():
+            folded = fold(expr, env)
+            if folded is not expr:
+                return folded
+            kind = operand_kind(expr, env)
+            if expr.op in (Op.AND, Op.OR, Op.NOT):
+                return rewrite_logic(expr, env)
+            if kind is INT:
+                return rewrite_integer(expr)
+            return rewrite_float(expr, kind) if kind is not None and kind.is_float else expr
+        case _:
+            return expr
+
+
+# -- types ---------------------------------------------------------------------------------------------------
+def kind_of(expr: Expr, env: TypeEnv | None) -> ScalarType | None:
+    """Type of `expr`; without `env` what its form tells, None if nothing."""
+    if env is not None:
+        return type_of(expr, env)
+    match expr:
+        case Const(dtype=dtype) | Cast(dtype=dtype):
+            return dtype
+        case Index() | Dim() | SizeOf() | RankOf():
+            return INT
+        case Select(then=then, orelse=orelse):
+            return kind_of(then, env) or kind_of(orelse, env)
+        case Apply(op=op):
+            return BOOL if INFO[op].result == "bool" else operand_kind(expr, env)
+        case _:
+            return None
+
+
+def operand_kind(expr: Apply, env: TypeEnv | None) -> ScalarType | None:
+    """The type in which `expr` computes: operands agree, except for the exponent of a power."""
+    if expr.op is Op.POW:
+        return kind_of(expr.args[0], env)
+    return next((k for k in (kind_of(a, env) for a in expr.args) if k is not None), None)
+
+
+def is_same(a: Expr, b: Expr) -> bool:
+    """Equal as text too: 0.0 and -0.0, 1 and True are equal as values."""
+    return a == b and print_expr(a) == print_expr(b)
+
+
+def is_pure(exprs: tuple[Expr, ...]) -> bool:
+    """Whether evaluating `exprs` can neither raise nor read outside an array."""
+    return not any(
+        (isinstance(e, Load) and e.access.subscripts) or (isinstance(e, Apply) and e.op in MAY_RAISE)
+        for expr in exprs
+        for e in subexprs(expr)
+    )
+
+
+# -- constants -----------------------------------------------------------------------------------------------
+def scalar(const: Const) -> bool | int | float | np.floating:
+    match const.dtype:
+        case ScalarType.F32:
+            return np.float32(const.value)
+        case ScalarType.F64:
+            return np.float64(const.value)
+        case _:
+            return int(const.value) if const.dtype is INT else const.value
+
+
+def constant(value: Any, dtype: ScalarType, like: Expr) -> Const:
+    plain = bool(value) if dtype is BOOL else int(value) if dtype is INT else float(value)
+    return Const(plain, dtype, loc=like.loc)
+
+
+def fold(expr: Apply, env: TypeEnv | None) -> Expr:
+    """The constant `expr` equals, if all its arguments are constants of one type."""
+    consts = [a for a in expr.args if isinstance(a, Const)]
+    kinds = {c.dtype for c in consts}
+    if len(consts) < len(expr.args) or len(kinds) != 1 or None in kinds:
+        return expr
+    kind = kinds.pop()
+    allowed = EXACT if kind in (F32, F64) else FOLDED_ON_INTEGERS
+    divides_by_zero = expr.op in (Op.FLOORDIV, Op.MOD) and consts[1].value == 0
+    if expr.op not in allowed or divides_by_zero or (kind is not None and is_promoted(expr.op, kind)):
+        return expr
+    with np.errstate(all="ignore"):
+        value = evaluate(expr.op, *(scalar(c) for c in consts))
+    result = BOOL if INFO[expr.op].result == "bool" else kind
+    if result is None or (result.is_float and not np.isfinite(value)):
+        return expr
+    return constant(value, result, expr)
+
+
+def is_promoted(op: Op, kind: ScalarType) -> bool:
+    """Whether `op` leaves the type `kind`: float functions of integers, arithmetic on truth values."""
+    return not kind.is_float and INFO[op].result != "bool" and (INFO[op].result == "float" or kind is BOOL)
+
+
+def fold_cast(expr: Cast, value: Const) -> Expr:
+    number = scalar(value)
+    if value.dtype is None or (expr.dtype is INT and not np.isfinite(number)):
+        return expr
+    if expr.dtype is BOOL:
+        return constant(number != 0, BOOL, expr)
+    rounded = np.float32(number) if expr.dtype is F32 else number
+    is_lost = expr.dtype.is_float and not np.isfinite(rounded) and np.isfinite(number)
+    return expr if is_lost else constant(rounded, expr.dtype, expr)
+
+
+def has_value(expr: Expr, value: float) -> bool:
+    """Whether `expr` is the number `value`; zeros must have its sign."""
+    if not isinstance(expr, Const) or isinstance(expr.value, bool) or expr.value != value:
+        return False
+    return value != 0 or np.signbit(float(expr.value)) == np.signbit(value)
+
+
+# -- selection and logic -------------------------------------------------------------------------------------
+def rewrite_select(expr: Select) -> Expr:
+    match expr.cond:
+        case Const(value=value):
+            return expr.then if value else expr.orelse
+        case Apply(op=Op.NOT, args=(cond,)):
+            return replace(expr, cond=cond, then=expr.orelse, orelse=expr.then)
+    return expr.then if is_same(expr.then, expr.orelse) and is_pure((expr.cond,)) else expr
+
+
+def rewrite_logic(expr: Apply, env: TypeEnv | None) -> Expr:
+    if expr.op is Op.NOT:
+        return rewrite_not(expr, env)
+    neutral = expr.op is Op.AND
+    args: list[Expr] = []
+    for arg in expr.args:
+        for part in arg.args if isinstance(arg, Apply) and arg.op is expr.op else (arg,):
+            if isinstance(part, Const) and bool(part.value) is neutral:
+                continue
+            if any(is_same(part, a) for a in args):
+                continue
+            args.append(part)
+            if isinstance(part, Const):
+                return Const(not neutral, BOOL, loc=expr.loc) if is_pure(tuple(args)) else rebuilt(expr, args)
+    if not args:
+        return Const(neutral, BOOL, loc=expr.loc)
+    is_truth = len(args) == 1 and kind_of(args[0], env) is BOOL
+    return args[0] if is_truth else rebuilt(expr, args)
+
+
+def rebuilt(expr: Apply, args: list[Expr]) -> Expr:
+    """`expr` with `args`, itself if they are the same; a single argument stays an operation."""
+    if len(args) < 2 or len(args) == len(expr.args):
+        return expr
+    return replace(expr, args=tuple(args))
+
+
+def rewrite_not(expr: Apply, env: TypeEnv | None) -> Expr:
+    match expr.args[0]:
+        case Apply(op=Op.NOT, args=(inner,)) if kind_of(inner, env) is BOOL:
+            return inner
+        case Apply(op=op, args=args) as compared:
+            table = NEGATED_ON_INTEGERS if operand_kind(compared, env) is INT else NEGATED
+            return replace(compared, op=table[op]) if op in table else expr
+        case _:
+            return expr
+
+
+# -- floats --------------------------------------------------------------------------------------------------
+def rewrite_float(expr: Apply, kind: ScalarType) -> Expr:
+    match expr.op, expr.args:
+        case Op.ADD, (a, b):
+            return rewrite_sum(expr, a, b)
+        case Op.SUB, (a, b):
+            if has_value(b, 0.0):
+                return a
+            return replace(expr, op=Op.ADD, args=(a, negated(b))) if is_negation(b) else expr
+        case ((Op.MUL | Op.DIV), (a, b)):
+            return rewrite_product(expr, a, b)
+        case Op.NEG, (a,):
+            return negated(a) if is_negation(a) else expr
+        case Op.ABS, (Apply(op=(Op.ABS | Op.NEG), args=inner),):
+            return replace(expr, args=inner)
+        case Op.POW, (a, Const(value=0)) if is_pure((a,)):
+            return Const(1.0, kind, loc=expr.loc)
+        case Op.POW, (a, Const(value=1)):
+            return a
+        case ((Op.MIN | Op.MAX), _):
+            return rewrite_extremum(expr)
+        case _:
+            return expr
+
+
+def rewrite_sum(expr: Apply, a: Expr, b: Expr) -> Expr:
+    if has_value(b, -0.0):
+        return a
+    if has_value(a, -0.0):
+        return b
+    if is_negation(b):
+        return replace(expr, op=Op.SUB, args=(a, negated(b)))
+    return replace(expr, op=Op.SUB, args=(b, negated(a))) if is_negation(a) else expr
+
+
+def rewrite_product(expr: Apply, a: Expr, b: Expr) -> Expr:
+    if has_value(b, 1.0):
+        return a
+    if has_value(b, -1.0):
+        return Apply(Op.NEG, (a,), loc=expr.loc)
+    if expr.op is Op.MUL and has_value(a, 1.0):
+        return b
+    if expr.op is Op.MUL and has_value(a, -1.0):
+        return Apply(Op.NEG, (b,), loc=expr.loc)
+    return replace(expr, args=(negated(a), negated(b))) if is_negation(a) and is_negation(b) else expr
+
+
+def is_negation(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and expr.op is Op.NEG
+
+
+def negated(expr: Expr) -> Expr:
+    """What the negation `expr` negates."""
+    return expr.args[0] if isinstance(expr, Apply) else expr
+
+
+def rewrite_extremum(expr: Apply) -> Expr:
+    kept: list[Expr] = []
+    for arg in expr.args:
+        if not any(is_same(arg, k) for k in kept):
+            kept.append(arg)
+    return kept[0] if len(kept) == 1 else rebuilt(expr, kept)
+
+
+# -- integers ------------------------------------------------------------------------------------------------
+Terms = dict[Expr, int]
+
+
+def rewrite_integer(expr: Apply) -> Expr:
+    match expr.op, expr.args:
+        case ((Op.ADD | Op.SUB | Op.MUL | Op.NEG), _):
+            return rewrite_affine(expr)
+        case ((Op.FLOORDIV | Op.MOD), (a, Const(value=divisor))) if divisor > 0:
+            return rewrite_division(expr, a, int(divisor))
+        case ((Op.MIN | Op.MAX), _):
+            return rewrite_extremum(expr)
+        case op, (a, b) if op in COMPARISONS and is_index_arithmetic(a) and is_index_arithmetic(b):
+            terms, rest = affine(Apply(Op.SUB, (a, b)))
+            return expr if any(terms.values()) else Const(evaluate(op, rest, 0), BOOL, loc=expr.loc)
+        case _:
+            return expr
+
+
+def affine(expr: Expr) -> tuple[Terms, int]:
+    """`expr` as a sum of terms with coefficients, in order of appearance, and a constant."""
+    match expr:
+        case Const(value=value):
+            return {}, int(value)
+        case Apply(op=Op.NEG, args=(a,)):
+            return scaled(affine(a), -1)
+        case Apply(op=(Op.ADD | Op.SUB) as op, args=(a, b)):
+            terms, rest = affine(a)
+            more, other = scaled(affine(b), 1 if op is Op.ADD else -1)
+            for term, coefficient in more.items():
+                terms[term] = terms.get(term, 0) + coefficient
+            return terms, rest + other
+        case Apply(op=Op.MUL, args=(Const(value=value), a)) | Apply(op=Op.MUL, args=(a, Const(value=value))):
+            return scaled(affine(a), int(value))
+        case _:
+            return {expr: 1}, 0
+
+
+def scaled(form: tuple[Terms, int], factor: int) -> tuple[Terms, int]:
+    return {t: c * factor for t, c in form[0].items()}, form[1] * factor
+
+
+def rewrite_affine(expr: Apply) -> Expr:
+    terms, rest = affine(expr)
+    if terms == {expr: 1} or not is_pure(tuple(t for t, c in terms.items() if c == 0)):
+        return expr
+    if max((abs(c) for c in (*terms.values(), rest)), default=0) >= 1 << 62:
+        return expr
+    new = from_affine(terms, rest)
+    return expr if is_same(new, expr) else replace(new, loc=expr.loc)
+
+
+def from_affine(terms: Terms, rest: int) -> Expr:
+    """The canonical expression: a positive term first if there is one, the constant last."""
+    items = [(t, c) for t, c in terms.items() if c != 0]
+    items.sort(key=lambda item: item[1] < 0)
+    if not items:
+        return Const(rest, INT)
+    if items[0][1] < 0 < rest:
+        total, rest = Const(rest, INT), 0
+    else:
+        term, coefficient = items.pop(0)
+        total = product(term, coefficient)
+    for term, coefficient in items:
+        op = Op.ADD if coefficient > 0 else Op.SUB
+        total = Apply(op, (total, product(term, abs(coefficient))))
+    if rest == 0:
+        return total
+    return Apply(Op.ADD if rest > 0 else Op.SUB, (total, Const(abs(rest), INT)))
+
+
+def product(term: Expr, coefficient: int) -> Expr:
+    if coefficient == 1:
+        return term
+    return Apply(Op.NEG, (term,)) if coefficient == -1 else Apply(Op.MUL, (Const(coefficient, INT), term))
+
+
+def rewrite_division(expr: Apply, a: Expr, divisor: int) -> Expr:
+    """x // 1, x % 1, and exact quotients of index arithmetic, which does not overflow."""
+    if divisor == 1 and (expr.op is Op.FLOORDIV or is_pure((a,))):
+        return a if expr.op is Op.FLOORDIV else Const(0, INT, loc=expr.loc)
+    terms, rest = affine(a)
+    if not is_index_arithmetic(a) or any(c % divisor for c in terms.values()):
+        return expr
+    if expr.op is Op.MOD:
+        return Const(rest % divisor, INT, loc=expr.loc)
+    return replace(from_affine({t: c // divisor for t, c in terms.items()}, rest // divisor), loc=expr.loc)
