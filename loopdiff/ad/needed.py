@@ -145,8 +145,8 @@ class Needed:
                 return out if at.emitter is None else at.emitter.share(out)
 
     def is_kept(self, expr: Expr, at: At) -> bool:
-        """Whether the tape plan records `expr`, an operation, rather than repeat it."""
-        if type_of(expr, self.facts.types).is_float is False:
+        """Whether the tape plan records `expr`, an operation, rather than repeat it; never for a result (no path)."""
+        if not at.path or not type_of(expr, self.facts.types).is_float:
             return False
         missing = {
             e.access for e in subexprs(expr) if isinstance(e, Load) and isinstance(self.provider(e.access, at), AtUse)

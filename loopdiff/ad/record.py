@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from loopdiff.ad.build import add, floordiv, integer, sub
+from loopdiff.ad.build import add, compare, floordiv, integer, mul, neg, sub
 from loopdiff.ad.tape import Counter, Scope, Store, Tape
 from loopdiff.ir.nodes import (
     Access,
@@ -41,6 +41,22 @@ def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
     up = floordiv(sub(add(sub(upper, lower), step), ONE), step)
     down = floordiv(sub(sub(sub(lower, upper), step), ONE), Apply(Op.NEG, (step,)))
     return Apply(Op.MAX, (ZERO, Select(Apply(Op.GT, (step, ZERO)), up, down)))
+
+
+def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Expr]:
+    """Bounds and step that visit range(lower, upper, step) backwards."""
+    if isinstance(step, Const):
+        size = int(step.value)
+        if size == 1:
+            return sub(upper, ONE), sub(lower, ONE), integer(-1)
+        towards = sub(upper, lower) if size > 0 else sub(lower, upper)
+        whole = floordiv(sub(towards, ONE), integer(abs(size)))
+        last = add(lower, mul(whole, integer(size)))
+        stop = sub(lower, ONE) if size > 0 else add(lower, ONE)
+        return last, stop, integer(-size)
+    last = add(lower, mul(sub(trips(lower, upper, step), ONE), step))
+    stop = Select(compare(Op.GT, step, integer(0)), sub(lower, ONE), add(lower, ONE))
+    return last, stop, neg(step)
 
 
 @dataclass(slots=True)

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loopdiff.ad.adjoint import Propagation
-from loopdiff.ad.build import add, compare, divide, floordiv, integer, mul, neg, sub, unless_zero, zero
+from loopdiff.ad.build import compare, divide, sub, unless_zero, zero
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.record import trips
+from loopdiff.ad.record import reversed_range, trips
 from loopdiff.ad.regions import Region, region_of
 from loopdiff.ad.replay import slice_of
+from loopdiff.ad.ties import TieCount
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -21,7 +22,6 @@ from loopdiff.ir.nodes import (
     Const,
     Expr,
     If,
-    Index,
     Let,
     Load,
     Loop,
@@ -31,10 +31,8 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
-from loopdiff.ir.walk import Path, substitute
+from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
-
-ONE = integer(1)
 
 
 @dataclass(slots=True)
@@ -156,61 +154,24 @@ class Reversal:
         """Before the reverse of a region: count who attains the extremum, and give the initial value its share."""
         path = (*region.block, region.members[-1])
         kind = self.kind(region.target.array)
-        stmt = self.facts.sites[path].stmt
+        loc = self.facts.sites[path].stmt.loc
         bar = self.adjoint(region.target, path)
         final = self.needed.exact(Var(region.after), At(path))
-        initial = self.needed.exact(Var(region.before), At(path))
-        has_initial = compare(Op.EQ, initial, final)
+        has_initial = compare(Op.EQ, self.needed.exact(Var(region.before), At(path)), final)
         ties = Access(self.names.fresh(f"{region.target.array}_ties"))
-        self.cells[ties.array] = kind
-        out: list[Stmt] = [Assign(ties, Select(has_initial, Const(1.0, kind), zero(kind)), loc=stmt.loc)]
-        for number in region.members:
-            member = (*region.block, number)
-            out += self.count(self.facts.sites[member].stmt, member, region, ties, final, {})
+        counting = TieCount(self.needed, region, ties, final, kind)
+        count = counting.statements()
+        self.cells |= counting.cells()
         held, share = self.names.fresh("bar"), self.names.fresh("share")
-        out.append(Let(held, Load(bar), loc=stmt.loc))
         split = unless_zero(Var(held), divide(Var(held), Load(ties)), kind)
-        out.append(Let(share, split, loc=stmt.loc))
-        out.append(Assign(bar, Select(has_initial, Var(share), zero(kind)), loc=stmt.loc))
         self.shares[region.after] = Var(share)
-        return out
-
-    def count(
-        self, stmt: Stmt, path: Path, region: Region, ties: Access, final: Expr, renamed: Mapping[Expr, Expr]
-    ) -> list[Stmt]:
-        """The part of a region's member that visits the reduction's operands, counting those equal to `final`."""
-        def exact(expr: Expr) -> Expr:
-            return substitute(self.needed.exact(expr, At(path), closed=True), renamed)
-
-        match stmt:
-            case Accumulate(target=target, value=value) if target.array == region.target.array:
-                kind = self.kind(target.array)
-                tied = compare(Op.EQ, exact(value), final)
-                return [Accumulate("add", ties, Select(tied, Const(1.0, kind), zero(kind)), loc=stmt.loc)]
-            case Loop(index=index, body=body):
-                inner = {**renamed, Index(index): Index(self.names.fresh(index))}
-                counted = self.count_block(body, path, 0, region, ties, final, inner)
-                bounds = tuple(exact(e) for e in (stmt.lower, stmt.upper, stmt.step))
-                new = inner[Index(index)]
-                assert isinstance(new, Index)
-                return [Loop(new.name, *bounds, tuple(counted), loc=stmt.loc)] if counted else []
-            case If(cond=cond, then=then, orelse=orelse):
-                new_then = self.count_block(then, path, 0, region, ties, final, renamed)
-                new_else = self.count_block(orelse, path, len(then), region, ties, final, renamed)
-                if not (new_then or new_else):
-                    return []
-                return [If(exact(cond), tuple(new_then), tuple(new_else), loc=stmt.loc)]
-            case _:
-                return []
-
-    def count_block(
-        self, body: tuple[Stmt, ...], path: Path, offset: int, region: Region, ties: Access, final: Expr,
-        renamed: Mapping[Expr, Expr],
-    ) -> list[Stmt]:  # fmt: skip
-        out: list[Stmt] = []
-        for number, stmt in enumerate(body, start=offset):
-            out += self.count(stmt, (*path, number), region, ties, final, renamed)
-        return out
+        return [
+            Assign(ties, Select(has_initial, Const(1.0, kind), zero(kind)), loc=loc),
+            *count,
+            Let(held, Load(bar), loc=loc),
+            Let(share, split, loc=loc),
+            Assign(bar, Select(has_initial, Var(share), zero(kind)), loc=loc),
+        ]
 
     def extremum(self, stmt: Accumulate, value: Expr, path: Path) -> list[Stmt]:
         """An operand that attains its region's extremum receives a share; the others receive nothing."""
@@ -222,21 +183,3 @@ class Reversal:
         final = self.needed.exact(Var(region.after), At(path))
         tied = compare(Op.EQ, self.needed.exact(value, At(path)), final)
         return [If(tied, tuple(emitter.out), loc=stmt.loc)]
-
-
-def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Expr]:
-    """Bounds and step that visit range(lower, upper, step) backwards."""
-    if isinstance(step, Const):
-        size = int(step.value)
-        if size == 1:
-            return sub(upper, ONE), sub(lower, ONE), integer(-1)
-        towards = sub(upper, lower) if size > 0 else sub(lower, upper)
-        whole = floordiv(sub(towards, ONE), integer(abs(size)))
-        last = add(lower, mul(whole, integer(size)))
-        stop = sub(lower, ONE) if size > 0 else add(lower, ONE)
-        return last, stop, integer(-size)
-    last = add(lower, mul(sub(trips(lower, upper, step), ONE), step))
-    stop = Select(compare(Op.GT, step, integer(0)), sub(lower, ONE), add(lower, ONE))
-    return last, stop, neg(step)
-
-

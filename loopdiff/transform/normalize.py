@@ -141,11 +141,8 @@ class Forwarding:
                 return self.define(stmt, cell, plus(known[cell], replace_known(value, known)), known)
             case Accumulate(target=Access(array=cell)) if cell in self.cells:
                 return (map_stmt_exprs(lambda e: replace_known(e, known), stmt),), forget(known, {cell})
-            case Let(name=name, value=value) if not self.keeps_lets:
-                value = replace_known(value, known)
-                if isinstance(value, Const | Index | Param | Var | Dim):
-                    return (), {**known, name: value}
-                return (replace(stmt, value=value),), known
+            case Let():
+                return self.let(replace(stmt, value=replace_known(stmt.value, known)), known)
             case Loop():
                 head = {n: replace_known(e, known) for n, e in zip("lus", stmt_exprs(stmt), strict=True)}
                 inner, _ = self.block(stmt.body, forget(known, written_arrays(stmt.body)))
@@ -155,6 +152,16 @@ class Forwarding:
                 return self.branch(stmt, known)
             case _:
                 return (map_stmt_exprs(lambda e: replace_known(e, known), stmt),), known
+
+    def let(self, stmt: Let, known: Known) -> tuple[tuple[Stmt, ...], Known]:
+        """A Let of an atom is that atom; after a Let of a cell, the cell is known to hold it."""
+        match stmt.value:
+            case Const() | Index() | Param() | Var() | Dim() if not self.keeps_lets:
+                return (), {**known, stmt.name: stmt.value}
+            case Load(access=Access(array=cell)) if cell in self.cells:
+                return (stmt,), {**known, cell: Var(stmt.name, loc=stmt.loc)}
+            case _:
+                return (stmt,), known
 
     def define(self, stmt: Assign | Accumulate, cell: str, value: Expr, known: Known) -> tuple[tuple[Stmt, ...], Known]:
         """A store of `value`; the store itself stays until liveness shows that nothing reads it."""

@@ -197,8 +197,7 @@ def fold(expr: Apply, env: TypeEnv | None) -> Expr:
     divides_by_zero = expr.op in (Op.FLOORDIV, Op.MOD) and consts[1].value == 0
     if expr.op not in allowed or divides_by_zero or (kind is not None and is_promoted(expr.op, kind)):
         return expr
-    with np.errstate(all="ignore"):
-        value = evaluate(expr.op, *(scalar(c) for c in consts))
+    value = evaluate(expr.op, *(scalar(c) for c in consts))
     result = BOOL if INFO[expr.op].result == "bool" else kind
     if result is None or (result.is_float and not np.isfinite(value)):
         return expr
@@ -216,7 +215,8 @@ def fold_cast(expr: Cast, value: Const) -> Expr:
         return expr
     if expr.dtype is BOOL:
         return constant(number != 0, BOOL, expr)
-    rounded = np.float32(number) if expr.dtype is F32 else number
+    with np.errstate(over="ignore"):
+        rounded = np.float32(number) if expr.dtype is F32 else number
     is_lost = expr.dtype.is_float and not np.isfinite(rounded) and np.isfinite(number)
     return expr if is_lost else constant(rounded, expr.dtype, expr)
 
