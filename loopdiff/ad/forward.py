@@ -159,12 +159,15 @@ class Tangent:
         if array not in self.tangent_of:
             return [stmt]
         kind = self.kind(array)
+        slope = self.tangent(region.target)
+        held: list[Stmt] = []
+        if stmt.name in self.tangent_of:
+            held = [Let(self.tangent_of[stmt.name], Load(slope), loc=stmt.loc)]
         if stmt.name == region.before:
             self.ties[region.after] = (self.names.fresh(f"{array}_ties"), kind)
-            return [stmt, Assign(Access(self.ties[region.after][0]), Const(1.0, kind), loc=stmt.loc)]
-        slope = self.tangent(region.target)
+            return [stmt, *held, Assign(Access(self.ties[region.after][0]), Const(1.0, kind), loc=stmt.loc)]
         mean = divide(Load(slope), Load(Access(self.ties[region.after][0])))
-        return [stmt, Assign(slope, mean, loc=stmt.loc)]
+        return [stmt, Assign(slope, mean, loc=stmt.loc), *held]
 
     def extremum(self, stmt: Accumulate, path: Path) -> list[Stmt]:
         """Keep the sum of the tangents of the operands that attain the extremum so far, and how many they are."""

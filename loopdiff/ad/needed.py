@@ -33,17 +33,17 @@ from loopdiff.ir.nodes import (
     Select,
     Var,
 )
-from loopdiff.ir.ops import FLOAT_TESTS, INFO, ROUNDINGS, Op
+from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.typing import type_of
+from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import Path, operands, rebuild, subexprs, written_arrays
 from loopdiff.names import NameSupply
 
 TapePolicy = Literal["auto", "store", "recompute"]
 
 EXACT_ON_FLOATS = frozenset(
-    (*ROUNDINGS, *FLOAT_TESTS, Op.NEG, Op.ABS, Op.SIGN, Op.MIN, Op.MAX, Op.COPYSIGN, Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
-)  # fmt: skip
+    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.MIN, Op.MAX, Op.COPYSIGN)
+)
 CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.MIN, Op.MAX))
 MODERATE = frozenset((Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD))
 EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
@@ -205,7 +205,7 @@ class Needed:
                     self.exact(orelse, at.under(cond, False), closed),
                 )
             case _:
-                if not self.is_repeatable(expr) or not self.is_cheaply_exact(expr, at):
+                if not is_repeatable(expr, self.facts.types) or not self.is_cheaply_exact(expr, at):
                     return self.record(expr, at)
                 return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
 
@@ -228,15 +228,6 @@ class Needed:
         self.heads[name] = Let(name, stored, loc=site.stmt.loc)
         return Var(name)
 
-    def is_repeatable(self, expr: Expr) -> bool:
-        """Whether evaluating this operation again on the same operands must give the same bits."""
-        match expr:
-            case Apply(op=op, args=args):
-                on_floats = any(type_of(a, self.facts.types).is_float for a in args)
-                return not on_floats or op in EXACT_ON_FLOATS
-            case _:
-                return True
-
     def is_cheaply_exact(self, expr: Expr, at: At) -> bool:
         """False for a truth value that would need a wider recording than its own."""
         return type_of(expr, self.facts.types) != BOOL or self.is_exact(expr, at)
@@ -252,7 +243,7 @@ class Needed:
                 is_there = not isinstance(self.provider(access, at), AtUse)
                 return is_there and all(self.is_exact(e, at) for e in access.subscripts)
             case _:
-                return self.is_repeatable(expr) and all(self.is_exact(e, at) for e in operands(expr))
+                return is_repeatable(expr, self.facts.types) and all(self.is_exact(e, at) for e in operands(expr))
 
     # -- recording -------------------------------------------------------------------------------------------
     def provider(self, access: Access, at: At) -> Provider:
@@ -327,6 +318,15 @@ class Needed:
         subscripts = (*self.tape.coordinates(slot.loops, slot.scope, bound), *rest)
         rank = self.tape.rank(slot.name)
         return Access(slot.name, subscripts or (integer(0),) * min(rank, 1))
+
+
+def is_repeatable(expr: Expr, types: TypeEnv) -> bool:
+    """Whether evaluating this one operation again on the same operands must give the same bits."""
+    match expr:
+        case Apply(op=op, args=args):
+            return op in EXACT_ON_FLOATS or not any(type_of(a, types).is_float for a in args)
+        case _:
+            return True
 
 
 def cost(expr: Expr) -> int:

@@ -321,7 +321,7 @@ def is_regular(op: Op) -> bool:
 
 
 def has_regular_partials(apply: Apply) -> bool:
-    """`is_regular`, decided for this application: literal exponents of at least 1 and divisors are harmless."""
+    """`is_regular` of this application: literal divisors and whole exponents from 1 on are harmless."""
     if apply.op in (Op.POW, Op.DIV) and isinstance(apply.args[1], Const):
         literal = float(apply.args[1].value)
         return literal >= 1.0 and literal.is_integer() if apply.op is Op.POW else literal != 0.0

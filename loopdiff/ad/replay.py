@@ -10,10 +10,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy
+from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy, is_repeatable
 from loopdiff.ad.record import Recorder
 from loopdiff.ad.tape import Tape
-from loopdiff.ir.nodes import Access, Accumulate, Allocate, Assign, Expr, If, Index, Let, Load, Loop, Stmt, Var
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
 
@@ -27,13 +43,79 @@ def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
     loops = {p for path in paths for p, _ in facts.loops_around((*path, 0))}
     found: dict[str, Path] = {}
     for path in sorted(loops, key=len):
-        if any(c.path[: len(path)] == path and c.path != path for c in tape.counters.values()):
+        is_counted = any(c.path[: len(path)] == path and c.path != path for c in tape.counters.values())
+        if is_counted or not repeats_exactly(facts, path):
             continue
         for array in facts.owners(path):
             rank = facts.ls.array(array).type.rank  # type: ignore[union-attr]
             if rank > 0 or policy == "recompute":
                 found[array] = path
     return frozenset(found.values())
+
+
+def repeats_exactly(facts: Facts, path: Path) -> bool:
+    """Whether nothing that decides control flow or an address in the loop at `path` goes through float arithmetic.
+
+    Repeated arithmetic may round differently, so a replay must not let it choose a branch, a trip count or an element.
+    """
+    loop = facts.sites[path].stmt
+    assert isinstance(loop, Loop)
+    sites = list(statements(loop.body))
+    inexact: Names = frozenset()
+    while True:
+        more = inexact | {
+            name for s in sites for name, value in definition(s.stmt) if is_inexact(value, inexact, facts)
+        }
+        if more == inexact:
+            break
+        inexact = more
+    deciders = [e for s in sites for e in deciding(s.stmt)]
+    return not any(is_inexact(e, inexact, facts) for e in deciders)
+
+
+def definition(stmt: Stmt) -> list[tuple[str, Expr]]:
+    match stmt:
+        case Let(name=name, value=value):
+            return [(name, value)]
+        case Accumulate(op="add", target=target, value=value):
+            return [(target.array, Apply(Op.ADD, (Load(target), value)))]
+        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            return [(target.array, value)]
+        case _:
+            return []
+
+
+def deciding(stmt: Stmt) -> list[Expr]:
+    """Conditions, loop bounds and subscripts in `stmt` itself."""
+    own = list(stmt_exprs(stmt))
+    match stmt:
+        case Loop() | If():
+            found = own
+        case Assign(target=target) | Accumulate(target=target):
+            found = list(target.subscripts)
+        case _:
+            found = []
+    inner = [e for expr in own for e in subexprs(expr)]
+    found += [s for e in inner if isinstance(e, Load) for s in e.access.subscripts]
+    return found + [e.cond for e in inner if isinstance(e, Select)]
+
+
+def is_inexact(expr: Expr, inexact: Names, facts: Facts) -> bool:
+    """Whether evaluating `expr` again may give another value: float arithmetic, sums, or names that hold such."""
+    for node in subexprs(expr):
+        match node:
+            case Apply() if not is_repeatable(node, facts.types):
+                return True
+            case Load(access=Access(array=name)) | Var(name=name) if name in inexact:
+                return True
+            case Var(name=name) if name in facts.lets:
+                stmt = facts.lets[name].stmt
+                assert isinstance(stmt, Let)
+                if is_inexact(stmt.value, inexact, facts):
+                    return True
+            case _:
+                pass
+    return False
 
 
 def weight(tape: Tape) -> int:
@@ -65,7 +147,12 @@ def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) 
     writable = facts.owners(path) | {n for n, scope in needed.tape.scopes.items() if scope == path}
     writable |= {c.base for c in needed.tape.counters.values() if c.scope == path}
     live = live_closure(body, read_arrays(reverse), writable)
-    return renamed(keep(body, live, writable), needed.names)
+    kept = keep(body, live, writable)
+    inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, Let)}
+    for name in sorted({n for s in statements(kept) for e in stmt_exprs(s.stmt) for n in names_in(e)} - inside):
+        if name in facts.lets:
+            needed.let_value(name)
+    return renamed(kept, needed.names)
 
 
 Names = frozenset[str]
