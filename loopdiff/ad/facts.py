@@ -8,8 +8,7 @@ from functools import cache
 
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
-from loopdiff.ir.nodes import Access, Let, Loop, LoopSet
-from loopdiff.ir.types import INT
+from loopdiff.ir.nodes import Access, Expr, Let, Loop, LoopSet
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Path, Site, statements
 
@@ -28,7 +27,7 @@ class Facts:
     sites: dict[Path, Site]
     lets: dict[str, Site]
     is_overwritten: Callable[[Path, Access, Path | None], bool]
-    trip_hull: Callable[[Path], object]
+    trip_hull: Callable[[Path], Expr | None]
     owners: Callable[[Path], frozenset[str]]
 
     def loops_around(self, path: Path) -> tuple[tuple[Path, Loop], ...]:
@@ -61,5 +60,3 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         owners=cache(lambda path: owned_arrays(marked, model, path)),
     )
 
-
-INTEGER = INT

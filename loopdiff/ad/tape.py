@@ -14,7 +14,8 @@ from typing import Literal
 from loopdiff.ad.build import add, floordiv, integer, sub
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
-from loopdiff.ir.nodes import Access, ArrayDecl, Expr, Index, Loop, Param, Var
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Index, Loop, Param, Var
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
@@ -134,9 +135,10 @@ class Tape:
         return counted, plain
 
     def hull(self, path: Path) -> Expr:
+        """The largest trip count of the loop at `path`, never negative."""
         extent = self.facts.trip_hull(path)
         assert extent is not None
-        return extent
+        return extent if isinstance(extent, Dim | Const) else Apply(Op.MAX, (integer(0), extent))
 
     def counter(self, scope: Scope, path: Path) -> Counter:
         key = (scope, path)
