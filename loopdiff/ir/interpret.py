@@ -56,7 +56,7 @@ from loopdiff.ir.types import BOOL, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, join, type_env, type_of
 from loopdiff.ir.walk import is_index_arithmetic
 
-FLOAT_INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
+FLOAT_INFIX = (Op.ADD, Op.SUB, Op.MUL, Op.DIV)
 ACCUMULATE_OPS = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
 INT_POISON = -(1 << 62)
 FILE_NUMBERS = count()
@@ -360,10 +360,11 @@ class Writer:
 
     def convert(self, text: str, found: ScalarType, wanted: ScalarType) -> str:
         """Python text of a conversion; float to INT truncates toward zero and looks at the real part."""
+        real = f"{text}.real" if self.complex_step and found.is_float else text
         if wanted is BOOL:
-            return f"({text} != 0)"
+            return f"({real} != 0)"
         if wanted is INT:
-            return f"int({text}{'.real' if self.complex_step and found.is_float else ''})"
+            return f"int({real})"
         if self.complex_step:
             return text if found.is_float else f"{self.bound('complex128', np.complex128)}({text})"
         return f"{self.bound(wanted.value, np.float64 if wanted is F64 else np.float32)}({text})"
@@ -376,20 +377,25 @@ class Writer:
         exponent_stays_int = op is Op.POW and operand.is_float and type_of(args[1], self.env) is INT
         later = None if exponent_stays_int else operand
         texts = [self.expr(args[0], operand), *(self.expr(a, later) for a in args[1:])]
-        if operand.is_float and op in FLOAT_INFIX:
-            return f"({texts[0]} {FLOAT_INFIX[op]} {texts[1]})"
-        if op in COMPARISONS and not (self.complex_step and operand.is_float):
+        function = self.function(op, operand)
+        if self.is_infix(expr, operand):
             return f"({texts[0]} {op.value} {texts[1]})"
-        if op in (Op.ADD, Op.SUB, Op.MUL) and is_index_arithmetic(expr):
-            return f"({texts[0]} {op.value} {texts[1]})"
-        return f"{self.function(op, operand)}({', '.join(texts)})"
+        return f"{self.bound(op.name.lower(), function)}({', '.join(texts)})"
+
+    def is_infix(self, expr: Apply, operand: ScalarType) -> bool:
+        """Whether Python's own operator does on these operands what the table says, but faster."""
+        if expr.op in COMPARISONS:
+            return not (self.complex_step and operand.is_float)
+        if operand.is_float:
+            return expr.op in FLOAT_INFIX
+        return expr.op in (Op.ADD, Op.SUB, Op.MUL) and is_index_arithmetic(expr)
 
     def operand_type(self, expr: Apply, kind: ScalarType) -> ScalarType:
         """The type in which `expr` computes: its own for float functions, else its arguments' joined type."""
         joined = join(type_of(a, self.env) for a in expr.args)
         return kind if INFO[expr.op].result == "float" else joined
 
-    def function(self, op: Op, operand: ScalarType) -> str:
+    def function(self, op: Op, operand: ScalarType) -> Callable[..., Any]:
         if INFO[op].result == "bool":
             table = COMPLEX_TESTS if self.complex_step and operand.is_float else TEST_FUNCTIONS
         elif operand.is_float:
@@ -398,4 +404,4 @@ class Writer:
             table = INT_FUNCTIONS
         if op not in table:
             raise InternalError(f"LD904: the interpreter has no case for `{op.value}` on {operand.value}")
-        return self.bound(op.name.lower(), table[op])
+        return table[op]

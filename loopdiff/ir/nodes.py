@@ -24,13 +24,26 @@ def location() -> Span:
 
 
 # -- expressions ---------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Const:
-    """A literal. `dtype` None: a weak Python literal that takes the type of what it meets."""
+    """A literal. `dtype` None: a weak Python literal that takes the type of what it meets.
+
+    Equality is identity of the literal: 0.0 is not -0.0, 1 is not 1.0 or True, and nan is nan.
+    """
 
     value: bool | int | float
     dtype: ScalarType | None = None
     loc: Span = location()
+
+    @property
+    def literal(self) -> tuple[str, ScalarType | None]:
+        return repr(self.value), self.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self.literal == other.literal
+
+    def __hash__(self) -> int:
+        return hash(self.literal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -369,9 +369,11 @@ def evaluate(op: Op, *args: Any) -> Any:
     is_complex = any(isinstance(a, complex) for a in args)
     tests, floats = (COMPLEX_TESTS, COMPLEX_FUNCTIONS) if is_complex else (TEST_FUNCTIONS, REAL_FUNCTIONS)
     if op in tests:
-        return tests[op](*args)
+        with np.errstate(all="ignore"):
+            return tests[op](*args)
     is_float = any(isinstance(a, complex | float | np.floating) for a in args)
     table = floats if is_float else INT_FUNCTIONS
     if op not in table:
         raise InternalError(f"LD904: the interpreter has no case for `{op.value}` on {args}")
-    return table[op](*args)
+    with np.errstate(all="ignore"):
+        return table[op](*args)

@@ -260,16 +260,15 @@ def rewrite_logic(expr: Apply, env: TypeEnv | None) -> Expr:
 
 def rebuilt(expr: Apply, args: list[Expr]) -> Expr:
     """`expr` with `args`, itself if they are the same; a single argument stays an operation."""
-    if len(args) < 2 or len(args) == len(expr.args):
-        return expr
-    return replace(expr, args=tuple(args))
+    is_unchanged = len(args) == len(expr.args) and all(a is b for a, b in zip(args, expr.args, strict=True))
+    return expr if is_unchanged or len(args) < 2 else replace(expr, args=tuple(args))
 
 
 def rewrite_not(expr: Apply, env: TypeEnv | None) -> Expr:
     match expr.args[0]:
         case Apply(op=Op.NOT, args=(inner,)) if kind_of(inner, env) is BOOL:
             return inner
-        case Apply(op=op, args=args) as compared:
+        case Apply(op=op) as compared:
             table = NEGATED_ON_INTEGERS if operand_kind(compared, env) is INT else NEGATED
             return replace(compared, op=table[op]) if op in table else expr
         case _:
@@ -393,12 +392,12 @@ def rewrite_affine(expr: Apply) -> Expr:
 
 
 def from_affine(terms: Terms, rest: int) -> Expr:
-    """The canonical expression: a positive term first if there is one, the constant last."""
+    """The canonical expression: a positive term first, else the constant; the constant last."""
     items = [(t, c) for t, c in terms.items() if c != 0]
     items.sort(key=lambda item: item[1] < 0)
     if not items:
         return Const(rest, INT)
-    if items[0][1] < 0 < rest:
+    if items[0][1] < 0 and rest != 0:
         total, rest = Const(rest, INT), 0
     else:
         term, coefficient = items.pop(0)

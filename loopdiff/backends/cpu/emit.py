@@ -1,0 +1,196 @@
+"""Scalar code: a LoopSet as one readable Python function of plain loops, for Numba."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from loopdiff.backends.cpu.scalar_math import helpers_of, spell, spell_cast, spell_constant
+from loopdiff.backends.writer import Writer
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Require,
+    ScalarResult,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.types import F64, INT, ScalarType
+from loopdiff.ir.typing import TypeEnv, join, type_env, type_of
+
+PLAIN_DTYPES = frozenset(("float64", "float32", "int64", "bool"))
+
+
+def is_cell(decl: ArrayDecl) -> bool:
+    """Whether `decl` is a scalar of the function rather than memory of the caller."""
+    return decl.type is not None and decl.type.rank == 0 and decl.role != "argument"
+
+
+@dataclass(slots=True)
+class ScalarEmitter:
+    """Writes the statements of `ls`; `imports` collects what the text needs from `scalar_math`."""
+
+    ls: LoopSet
+    writer: Writer = field(default_factory=Writer)
+    imports: set[str] = field(default_factory=set)
+    types: TypeEnv = field(init=False)
+    decls: dict[str, ArrayDecl] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.types = type_env(self.ls)
+        self.decls = {a.name: a for a in self.ls.arrays}
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def expr(self, expr: Expr) -> str:
+        match expr:
+            case Const(value=value):
+                return spell_constant(value, type_of(expr, self.types))
+            case Index(name=name) | Param(name=name) | Var(name=name):
+                return name
+            case Dim(array=array, axis=axis):
+                return f"{array}.shape[{axis}]"
+            case Load(access=access):
+                return self.load(access)
+            case Cast(dtype=dtype, value=value):
+                return spell_cast(self.expr(value), type_of(value, self.types), dtype)
+            case Select(cond=cond, then=then, orelse=orelse):
+                return f"({self.expr(then)} if {self.expr(cond)} else {self.expr(orelse)})"
+            case Apply():
+                return self.apply(expr)
+            case _:
+                raise AssertionError(expr)
+
+    def operand_kind(self, expr: Apply) -> ScalarType:
+        """The type the operation works in."""
+        kinds = [type_of(a, self.types) for a in expr.args]
+        if expr.op is Op.POW and kinds[0].is_float:
+            return kinds[0]
+        kind = join(kinds)
+        return kind if kind.is_float or INFO[expr.op].result != "float" else F64
+
+    def apply(self, expr: Apply) -> str:
+        kind = self.operand_kind(expr)
+        is_power = expr.op is Op.POW and kind.is_float
+        texts: list[str] = []
+        for position, arg in enumerate(expr.args):
+            found = type_of(arg, self.types)
+            keeps = is_power and position == 1 and found is INT
+            texts.append(self.expr(arg) if keeps else spell_cast(self.expr(arg), found, kind))
+        if is_power and isinstance(expr.args[1], Const):
+            written = literal_power(texts[0], expr.args[1], expr.args[0])
+            if written is not None:
+                return written
+        if expr.op in (Op.FLOORDIV, Op.MOD) and kind is INT and is_positive(expr.args[1]):
+            return f"({texts[0]} {expr.op.value} {texts[1]})"
+        self.imports.update(helpers_of(expr.op, kind))
+        return spell(expr.op, kind, texts)
+
+    def load(self, access: Access) -> str:
+        decl = self.decls[access.array]
+        assert decl.type is not None
+        text = self.place(access)
+        return text if is_cell(decl) or decl.type.dtype in PLAIN_DTYPES else f"np.int64({text})"
+
+    def place(self, access: Access) -> str:
+        if is_cell(self.decls[access.array]):
+            return access.array
+        return f"{access.array}[{', '.join(self.expr(s) for s in access.subscripts) or '()'}]"
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        for stmt in body:
+            self.statement(stmt)
+
+    def statement(self, stmt: Stmt) -> None:
+        self.writer.quote(stmt.loc)
+        match stmt:
+            case Let(name=name, value=value):
+                self.writer.line(f"{name} = {self.expr(value)}")
+            case Assign(target=target, value=value):
+                self.writer.line(f"{self.place(target)} = {self.expr(value)}")
+            case Accumulate(op="add", target=target, value=value):
+                self.writer.line(f"{self.place(target)} += {self.expr(value)}")
+            case Accumulate(op=op, target=target, value=value):
+                helper = f"{op}2"
+                self.imports.add(helper)
+                self.writer.line(f"{self.place(target)} = {helper}({self.load(target)}, {self.expr(value)})")
+            case Loop():
+                self.loop(stmt)
+            case If(cond=cond, then=then, orelse=orelse):
+                with self.writer.block(f"if {self.expr(cond)}:"):
+                    self.block(then)
+                if orelse:
+                    with self.writer.block("else:"):
+                        self.block(orelse)
+            case Allocate(array=array, fill=fill):
+                if fill is not None:
+                    self.writer.line(f"{array}[...] = {self.expr(fill)}")
+            case Require(cond=cond, code=code, message=message):
+                with self.writer.block(f"if not {self.expr(cond)}:"):
+                    self.writer.line(f"raise ValueError({f'{code}: {message}'!r})")
+
+    def loop(self, stmt: Loop) -> None:
+        bounds = [self.expr(stmt.upper)]
+        if not (isinstance(stmt.lower, Const) and stmt.lower.value == 0 and is_unit(stmt.step)):
+            bounds.insert(0, self.expr(stmt.lower))
+        if not is_unit(stmt.step):
+            bounds.append(self.expr(stmt.step))
+        with self.writer.block(f"for {stmt.index} in range({', '.join(bounds)}):"):
+            self.block(stmt.body)
+
+    def function(self) -> str:
+        """The whole function: allocation of its own arrays, body, results."""
+        with self.writer.block(f"def {self.ls.name}({', '.join(self.ls.params)}):"):
+            self.own_arrays()
+            self.block(self.ls.body)
+            results = [self.expr(r.value) if isinstance(r, ScalarResult) else r.array for r in self.ls.results]
+            if results:
+                joined = ", ".join(results) + ("," if self.ls.returns_tuple and len(results) == 1 else "")
+                self.writer.line(f"return {joined}")
+        return self.writer.text
+
+    def own_arrays(self) -> None:
+        for decl in self.ls.arrays:
+            assert decl.type is not None
+            if decl.name in self.ls.params:
+                continue
+            if is_cell(decl):
+                self.writer.line(f"{decl.name} = {spell_constant(0, decl.type.element)}")
+            elif decl.type.rank:
+                shape = ", ".join(self.expr(e) for e in decl.extents or ())
+                dtype = "np.bool_" if decl.type.dtype == "bool" else f"np.{decl.type.dtype}"
+                self.writer.line(f"{decl.name} = np.empty(({shape},), {dtype})")
+
+
+def is_unit(step: Expr) -> bool:
+    return isinstance(step, Const) and step.value == 1
+
+
+def is_positive(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value > 0
+
+
+def literal_power(base: str, exponent: Const, argument: Expr) -> str | None:
+    """Small whole powers of something that is cheap to repeat, as products."""
+    is_cheap = isinstance(argument, Var | Param | Index) or (
+        isinstance(argument, Load) and not argument.access.subscripts
+    )
+    if float(exponent.value) in (2.0, 3.0) and is_cheap:
+        return f"({' * '.join([base] * int(exponent.value))})"
+    return None

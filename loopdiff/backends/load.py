@@ -1,0 +1,55 @@
+"""Generated modules on disk: written once under a name that hashes their content, imported, and found again by key.
+
+The files stay where tracebacks, Numba's disk cache and curious users can find them: `LOOPDIFF_CACHE_DIR`, or
+`loopdiff` in the user's cache directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+
+def cache_directory() -> Path:
+    """Where generated modules live: `LOOPDIFF_CACHE_DIR`, else below `XDG_CACHE_HOME` or `~/.cache`."""
+    chosen = os.environ.get("LOOPDIFF_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
+    return Path(base) / "loopdiff"
+
+
+def module_name(stem: str, text: str) -> str:
+    return f"loopdiff_{stem}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def write_module(stem: str, text: str, *, is_cached: bool = True) -> Path:
+    """Write `text` as a module file and return its path; an existing file with the same content is kept as it is."""
+    directory = cache_directory() if is_cached else Path(tempfile.mkdtemp(prefix="loopdiff_"))
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{module_name(stem, text)}.py"
+    if not path.exists():
+        handle, temporary = tempfile.mkstemp(dir=directory, suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    return path
+
+
+def import_module(path: Path) -> ModuleType:
+    """Import a generated module, once per process."""
+    name = path.stem
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,80 @@
+"""Python source as text: a block builder, and the one place that renders syntax trees.
+
+Emitters write statements as text, rendering goes through the syntax tree, so that generated files have one style and
+cannot be malformed. Remarks travel through the tree as string statements and come out as comments.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from loopdiff.errors import Span
+
+REMARK = "#| "
+
+
+def render(text: str) -> str:
+    """`text` in normal form: by astor, or by `ast.unparse` from Python 3.14 on, where astor no longer imports."""
+    tree = ast.parse(text)
+    if sys.version_info >= (3, 14):
+        return as_comments(ast.unparse(tree))
+    import astor
+
+    plain = astor.to_source(tree, pretty_string=lambda s, *_: repr(s), pretty_source="".join)
+    return as_comments(plain)
+
+
+def as_comments(text: str) -> str:
+    """String statements that carry a remark become comments."""
+    out: list[str] = []
+    for line in text.splitlines():
+        body = line.strip()
+        if body[1:].startswith(REMARK):
+            remark = ast.literal_eval(body)
+            out.append(f"{line[: len(line) - len(line.lstrip())]}# {remark.removeprefix(REMARK)}")
+        else:
+            out.append(line)
+    return "\n".join(out).strip() + "\n"
+
+
+@dataclass(slots=True)
+class Writer:
+    """Collects indented lines."""
+
+    lines: list[str] = field(default_factory=list)
+    depth: int = 0
+    last: Span | None = None
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def remark(self, text: str) -> None:
+        self.line(repr(REMARK + text))
+
+    def quote(self, span: Span) -> None:
+        """Remark the user's source line that the next statement comes from, once per change of line."""
+        if span.line == 0 or (self.last is not None and (self.last.file, self.last.line) == (span.file, span.line)):
+            return
+        self.last = span
+        text = linecache.getline(span.file, span.line).strip()
+        if text:
+            self.remark(f"line {span.line}: {text}")
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        self.line(header)
+        self.depth += 1
+        start = len(self.lines)
+        yield
+        if len(self.lines) == start or all(REMARK in line for line in self.lines[start:]):
+            self.line("pass")
+        self.depth -= 1
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
