@@ -1,0 +1,216 @@
+"""Every error code with its title, explanation and the rewrite that works: the source of the error index."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from loopdiff.errors import Diagnostic, Span
+
+
+class Code(NamedTuple):
+    """One entry of the error index; `rewrite` is the hint a report gives unless it has a more precise one."""
+
+    title: str
+    explanation: str
+    rewrite: str
+
+
+CODES: dict[str, Code] = {
+    # -- LD1xx: outside the language, refused when decorated -----------------------------------------------
+    "LD100": Code(
+        "source not available",
+        "loopdiff reads the text of the function. Lambdas, built-in functions and functions made by `exec` "
+        "without a registered source have none.",
+        "write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`",
+    ),
+    "LD101": Code(
+        "while loop",
+        "The number of iterations of every loop must be known when it is entered.",
+        "use `for k in range(limit):` and guard the body with `if`",
+    ),
+    "LD102": Code(
+        "break or continue",
+        "A loop runs all its iterations, each from its first statement to its last.",
+        "put the rest of the body under an `if`; for `break`, keep a flag: `if not done: ...`",
+    ),
+    "LD103": Code(
+        "unsupported statement",
+        "Loop nests are made of assignments, `for`, `if`, `assert`, `pass` and one `return`.",
+        "move it out of the decorated function",
+    ),
+    "LD104": Code(
+        "early return",
+        "A function returns once, at its end.",
+        "assign the result to a variable and return it as the last statement of the function",
+    ),
+    "LD105": Code(
+        "unsupported iterable",
+        "A `for` loop goes over `range`, a 1-D array or slice, `enumerate`, `zip` or `reversed` of these.",
+        "loop over `range(...)` and read the elements by subscript",
+    ),
+    "LD106": Code(
+        "else of a loop",
+        "Without `break`, the `else` of a loop always runs.",
+        "move the `else` body after the loop",
+    ),
+    "LD107": Code(
+        "unsupported assignment target",
+        "Values are assigned to local names and array elements.",
+        "assign to a local name or to an element such as `A[i, j]`",
+    ),
+    "LD108": Code(
+        "whole array used as a value",
+        "Expressions work on numbers: elements of arrays and scalars.",
+        "write the loop: `for i in range(A.shape[0]): ... A[i] ...`",
+    ),
+    "LD109": Code(
+        "call of an unknown function",
+        "Only scalar functions of `math` and `numpy`, a few builtins and array allocations can be called.",
+        "write its body in place of the call",
+    ),
+    "LD110": Code(
+        "unsupported call arguments",
+        "A known function is called with arguments it does not take here.",
+        "call it with plain positional scalar arguments",
+    ),
+    "LD111": Code(
+        "unsupported expression",
+        "Expressions are made of numbers, names, array elements, operators, comparisons and calls.",
+        "compute the value with loops and scalar variables",
+    ),
+    "LD112": Code(
+        "unsupported literal",
+        "Literals are booleans, integers of 64 bits and floating-point numbers.",
+        "use a number",
+    ),
+    "LD113": Code(
+        "name without a usable value",
+        "Names from outside the function must be numbers, modules or known functions when it is decorated.",
+        "pass the value as an argument",
+    ),
+    "LD114": Code(
+        "variable may be unassigned",
+        "On some way through the function the variable is read before it has a value.",
+        "assign it before the `if` or the loop",
+    ),
+    "LD115": Code(
+        "unsupported allocation",
+        "Local arrays come from np.empty, zeros, ones, full and their `_like` forms, with shape and dtype.",
+        "write it as `name = np.zeros((M, N), dtype=np.float64)`",
+    ),
+    "LD116": Code(
+        "name bound to several arrays",
+        "At every place a name must stand for one array.",
+        "use two names and copy elements in a loop",
+    ),
+    "LD117": Code(
+        "unsupported kind of function",
+        "Decorated functions are plain functions with named parameters.",
+        "name each parameter",
+    ),
+    "LD118": Code(
+        "unsupported return value",
+        "A function returns nothing, a scalar, an array it allocated, or a tuple of these.",
+        "leave array arguments out of `return`: the caller has them, updated in place",
+    ),
+    "LD119": Code(
+        "unsupported attribute",
+        "Arrays have `.shape`, `.ndim`, `.size` and, in allocations, `.dtype`.",
+        "use `.shape`, `.ndim` or `.size`, or loops over elements",
+    ),
+    # -- LD2xx: the types of a call decide -----------------------------------------------------------------
+    "LD201": Code(
+        "array expected",
+        "The function uses this argument as an array.",
+        "pass a NumPy array",
+    ),
+    "LD202": Code(
+        "array used as a number",
+        "This argument is an array, and expressions work on numbers.",
+        "use one of its elements, or write the loop over them",
+    ),
+    "LD203": Code(
+        "wrong number of subscripts",
+        "An element needs one subscript for each axis.",
+        "give one subscript for each axis",
+    ),
+    "LD204": Code(
+        "subscript is not an integer",
+        "Subscripts are integers.",
+        "convert it: `A[int(x)]`",
+    ),
+    "LD205": Code(
+        "loop bound is not an integer",
+        "`range` takes integers.",
+        "convert it: `range(int(x))`",
+    ),
+    "LD206": Code(
+        "bit operation on a floating-point number",
+        "`&`, `|`, `^`, `~`, `<<` and `>>` work on integers and booleans.",
+        "convert the operand with `int(...)`",
+    ),
+    "LD207": Code(
+        "shape does not fit",
+        "The number of axes differs from what the function says.",
+        "pass an array with as many axes as the function unpacks",
+    ),
+    "LD208": Code(
+        "extent not known at entry",
+        "Local arrays are allocated once, when the function is entered, so their extents must follow from "
+        "shapes, integer arguments and elements of arguments that are not written.",
+        "allocate with an upper bound computed from shapes and arguments",
+    ),
+    "LD209": Code(
+        "unsupported dtype",
+        "Arrays hold float64, float32, bool, or integers up to int64 and uint32.",
+        "convert the array, for example with `x.astype(np.float64)`",
+    ),
+    "LD210": Code(
+        "unsupported argument",
+        "Arguments are NumPy arrays and numbers.",
+        "pass a NumPy array or a number",
+    ),
+    "LD211": Code(
+        "extent is not an integer",
+        "Extents of arrays are integers.",
+        "convert it: `np.zeros(int(x))`",
+    ),
+    # -- LD33x: checks the program itself asks for, made while it runs -------------------------------------
+    "LD330": Code(
+        "range step is zero",
+        "Python's `range` raises ValueError for a step of zero.",
+        "pass a step other than zero",
+    ),
+    "LD331": Code(
+        "variable read after a loop that did not run",
+        "The variable gets its value in a loop, and for these arguments the loop has no iterations.",
+        "assign the variable before the loop",
+    ),
+    "LD332": Code(
+        "assertion failed",
+        "An `assert` of the function does not hold for these arguments.",
+        "call with arguments that satisfy the assertion",
+    ),
+    # -- LD4xx: differentiation ----------------------------------------------------------------------------
+    "LD410": Code(
+        "operation without a derivative rule",
+        "The derivative table has no rule for an operation that a differentiated value passes through.",
+        "leave the argument out of `wrt`",
+    ),
+    # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
+    "LD904": Code(
+        "interpreter refused a LoopSet",
+        "A subscript left its array, or arguments do not fit the declarations of the LoopSet.",
+        "please report it with the dump",
+    ),
+    "LD905": Code(
+        "operation without a scalar spelling",
+        "The CPU backend does not know how to write an operation for operands of this type.",
+        "please report it with the dump",
+    ),
+}
+
+
+def reject(code: str, message: str, span: Span, hint: str | None = None) -> Diagnostic:
+    """A Diagnostic of `code`, with the catalogue's rewrite unless `hint` says something more precise."""
+    return Diagnostic(code, message, span, CODES[code].rewrite if hint is None else hint)

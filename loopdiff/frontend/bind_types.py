@@ -1,0 +1,253 @@
+"""Types of expressions by NumPy 2's rules, and the explicit conversions they imply.
+
+Python numbers are weak: a Python float takes the width of the float it meets. So the types form a chain
+`bool < int < weak float < float32 < float64`, and the type of an operation, or of a local variable assigned
+several times, is the largest of what goes in. A weak float on its own is computed in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+from loopdiff.codes import reject
+from loopdiff.errors import Diagnostic, Span
+from loopdiff.ir.nodes import (
+    Access,
+    Apply,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    Index,
+    Load,
+    Param,
+    RankOf,
+    Select,
+    SizeOf,
+    Var,
+)
+from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
+from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
+
+LARGEST_INTEGER_POWER = 64
+FLOAT32_LIMIT = float.fromhex("0x1.ffffffp+127")  # from here on values round to infinity
+
+
+class Kind(IntEnum):
+    """The chain of types; `join` is `max`."""
+
+    BOOL = 0
+    INT = 1
+    WEAK = 2
+    F32 = 3
+    F64 = 4
+
+    @property
+    def storage(self) -> ScalarType:
+        """The type that holds values of this kind."""
+        return STORAGE[self]
+
+
+STORAGE = {Kind.BOOL: BOOL, Kind.INT: INT, Kind.WEAK: F64, Kind.F32: F32, Kind.F64: F64}
+STRONG = {BOOL: Kind.BOOL, INT: Kind.INT, F32: Kind.F32, F64: Kind.F64}
+Typed = tuple[Expr, Kind]
+
+
+@dataclass(slots=True)
+class Typing:
+    """`kinds` of arrays (cells included) and scalar arguments, `ranks` of arrays; collects rejections."""
+
+    kinds: dict[str, Kind]
+    ranks: Mapping[str, int]
+    params: Mapping[str, Kind]
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> Typed:
+        found = reject(code, message, span, hint)
+        if found not in self.diagnostics:
+            self.diagnostics.append(found)
+        return Const(0, INT, loc=span), Kind.INT
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def typed(self, expr: Expr) -> Typed:
+        """`expr` with every conversion explicit, and its kind."""
+        match expr:
+            case Const(value=value, dtype=dtype):
+                kind = STRONG[dtype] if dtype is not None else literal_kind(value)
+                return replace(expr, dtype=kind.storage), kind
+            case Index() | Dim() | SizeOf() | RankOf() | Var():
+                return expr, Kind.INT
+            case Param(name=name):
+                if self.ranks.get(name) == 0:  # an array without axes is a number
+                    return Load(Access(name, loc=expr.loc), loc=expr.loc), self.kinds[name]
+                if name not in self.params:
+                    return self.refuse("LD202", f"`{name}` is an array, used here as a number", expr.loc)
+                return expr, self.params[name]
+            case Load(access=access):
+                return self.load(expr, access)
+            case Select(cond=cond, then=then, orelse=orelse):
+                (a, a_kind), (b, b_kind) = self.typed(then), self.typed(orelse)
+                kind = max(a_kind, b_kind)
+                return replace(
+                    expr, cond=self.truth(cond), then=coerce(a, a_kind, kind), orelse=coerce(b, b_kind, kind)
+                ), kind  # fmt: skip
+            case Cast():
+                return self.cast(expr)
+            case Apply():
+                return self.apply(expr)
+
+    def load(self, expr: Load, access: Access) -> Typed:
+        found = self.access(access)
+        if access.array not in self.kinds:
+            return Const(0, INT, loc=expr.loc), Kind.INT
+        return replace(expr, access=found), self.kinds[access.array]
+
+    def access(self, access: Access) -> Access:
+        """`access` with integer subscripts; constant negative ones count from the end."""
+        rank = self.ranks.get(access.array)
+        if rank is not None and len(access.subscripts) != rank:
+            self.refuse_rank(access, rank)
+        subscripts: list[Expr] = []
+        for axis, subscript in enumerate(access.subscripts):
+            found, kind = self.typed(subscript)
+            if kind is not Kind.INT:
+                what = "a boolean" if kind is Kind.BOOL else "a floating-point number"
+                hint = "use `np.where` or `if`" if kind is Kind.BOOL else None
+                self.refuse(
+                    "LD204", f"subscript {axis + 1} of `{access.array}` is {what}", subscript.loc, hint
+                )
+            if isinstance(found, Const) and found.value < 0:
+                extent = Dim(access.array, axis, loc=found.loc)
+                found = Apply(Op.SUB, (extent, Const(-int(found.value), INT, loc=found.loc)), loc=found.loc)
+            subscripts.append(found)
+        return replace(access, subscripts=tuple(subscripts))
+
+    def refuse_rank(self, access: Access, rank: int) -> None:
+        count = len(access.subscripts)
+        axes, given = plural(rank, "axis", "axes"), plural(count, "subscript", "subscripts")
+        hint = None
+        if count < rank:
+            hint = "with fewer subscripts it is an array, not a number: give one for each axis"
+        self.refuse("LD203", f"`{access.array}` has {axes}, here it has {given}", access.loc, hint)
+
+    def cast(self, expr: Cast) -> Typed:
+        value, kind = self.typed(expr.value)
+        match expr.dtype:
+            case ScalarType.BOOL:
+                return truth(value, kind), Kind.BOOL
+            case ScalarType.INT:
+                return relocated(coerce(value, kind, Kind.INT), expr.loc), Kind.INT
+            case ScalarType.F32:
+                return coerce(value, kind, Kind.F32), Kind.F32
+            case ScalarType.F64:
+                # The parser spells np.float64(x), which is not weak, as two casts.
+                is_strong = isinstance(expr.value, Cast) and expr.value.dtype is F64
+                return coerce(value, kind, Kind.WEAK), Kind.F64 if is_strong else Kind.WEAK
+
+    def truth(self, expr: Expr) -> Expr:
+        """`expr` as a condition: numbers are compared with zero."""
+        return truth(*self.typed(expr))
+
+    # -- operations ------------------------------------------------------------------------------------------
+    def apply(self, expr: Apply) -> Typed:
+        op = expr.op
+        if op in (Op.AND, Op.OR, Op.NOT):
+            return replace(expr, args=tuple(self.truth(a) for a in expr.args)), Kind.BOOL
+        args = [self.typed(a) for a in expr.args]
+        joined = max(kind for _, kind in args)
+        if op is Op.POW:
+            return power(expr, *args)
+        if op in BITWISE or op is Op.INVERT:
+            return self.bitwise(expr, args, joined)
+        if op in ROUNDINGS and joined < Kind.WEAK:
+            return coerce(*args[0], Kind.WEAK), Kind.WEAK
+        if op in COMPARISONS:
+            return converted(expr, args, max(joined, Kind.INT)), Kind.BOOL
+        if op in FLOAT_TESTS:
+            return converted(expr, args, max(joined, Kind.WEAK)), Kind.BOOL
+        least = Kind.BOOL if op in (Op.MIN, Op.MAX) else Kind.INT
+        kind = max(joined, Kind.WEAK if INFO[op].result == "float" else least)
+        return converted(expr, args, kind), kind
+
+    def bitwise(self, expr: Apply, args: list[Typed], joined: Kind) -> Typed:
+        for (_, kind), arg in zip(args, expr.args, strict=True):
+            if kind > Kind.INT:
+                message = f"`{expr.op.value}` has a floating-point operand"
+                return self.refuse("LD206", message, arg.loc if arg.loc.line else expr.loc)
+        if expr.op is Op.INVERT and joined is Kind.BOOL:
+            return Apply(Op.NOT, (args[0][0],), loc=expr.loc), Kind.BOOL
+        least = Kind.INT if expr.op in (Op.SHL, Op.SHR) else Kind.BOOL
+        kind = max(joined, least)
+        return converted(expr, args, kind), kind
+
+
+def literal_kind(value: bool | int | float) -> Kind:
+    if isinstance(value, bool):
+        return Kind.BOOL
+    return Kind.INT if isinstance(value, int) else Kind.WEAK
+
+
+def converted(expr: Apply, args: list[Typed], kind: Kind) -> Apply:
+    """`expr` on `args`, all converted to `kind`."""
+    return replace(expr, args=tuple(coerce(a, k, kind) for a, k in args))
+
+
+def power(expr: Apply, base: Typed, exponent: Typed) -> Typed:
+    """`base ** exponent`: integer exponents stay; an integer to a negative constant power is a float."""
+    (x, x_kind), (n, n_kind) = base, exponent
+    x_kind_after = max(x_kind, Kind.INT)
+    if isinstance(n, Const) and n_kind is Kind.WEAK and is_small_integer(n.value):
+        n, n_kind = Const(int(n.value), INT, loc=n.loc), Kind.INT
+        x_kind_after = max(x_kind, Kind.WEAK)
+    if n_kind <= Kind.INT:
+        if isinstance(n, Const) and n.value < 0:
+            x_kind_after = max(x_kind_after, Kind.WEAK)
+        args = (coerce(x, x_kind, x_kind_after), coerce(n, n_kind, Kind.INT))
+        return replace(expr, args=args), x_kind_after
+    joined = max(x_kind, n_kind)
+    return converted(expr, [base, exponent], joined), joined
+
+
+def is_small_integer(value: float) -> bool:
+    return abs(value) <= LARGEST_INTEGER_POWER and float(value).is_integer()
+
+
+def truth(value: Expr, kind: Kind) -> Expr:
+    """`value` as a BOOL."""
+    if kind is Kind.BOOL:
+        return value
+    if isinstance(value, Const):
+        return Const(bool(value.value), BOOL, loc=value.loc)
+    zero = Const(0 if kind is Kind.INT else 0.0, kind.storage, loc=value.loc)
+    return Apply(Op.NE, (value, zero), loc=value.loc)
+
+
+def coerce(value: Expr, kind: Kind, wanted: Kind) -> Expr:
+    """`value` of `kind` converted to the storage type of `wanted`."""
+    target = wanted.storage
+    if kind.storage is target:
+        return value
+    if target is BOOL:
+        return truth(value, kind)
+    match value:
+        case Const(value=number) if target is not INT:
+            is_beyond = target is F32 and number == number and abs(number) >= FLOAT32_LIMIT
+            rounded = math.copysign(math.inf, number) if is_beyond else float(number)
+            return Const(rounded, target, loc=value.loc)
+        case Const(value=number) if number == number and abs(number) < 1 << 62:
+            return Const(int(number), INT, loc=value.loc)
+        case Cast(dtype=ScalarType.F64, value=Cast(dtype=dtype) as inner) if dtype is target:
+            return inner
+        case _:
+            return Cast(target, value, loc=value.loc)
+
+
+def relocated(expr: Expr, span: Span) -> Expr:
+    return replace(expr, loc=span) if isinstance(expr, Cast) else expr
+
+
+def plural(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

@@ -1,0 +1,97 @@
+"""Types of the arguments of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, Diagnostic, UnsupportedLoopError
+from loopdiff.ir.types import BOOL, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArgument:
+    """Type of a scalar argument. `is_weak`: a Python number, which does not widen float32 expressions."""
+
+    type: ScalarType
+    is_weak: bool = False
+
+
+ArgumentType = ArrayType | ScalarArgument
+
+
+def argument_types(arguments: Mapping[str, Any]) -> dict[str, ArgumentType]:
+    """Types by parameter name.
+
+    Raises UnsupportedLoopError (LD209, LD210) naming every argument that has none.
+    """
+    try:
+        return {name: argument_type(value) for name, value in arguments.items()}
+    except TypeError:
+        found = [refusal(name, value) for name, value in arguments.items()]
+        raise UnsupportedLoopError(*(d for d in found if d is not None)) from None
+
+
+def argument_type(value: Any) -> ArgumentType:
+    """Type of one argument. Raises TypeError if loopdiff has no type for it."""
+    if isinstance(value, np.ndarray):
+        name = value.dtype.name
+        if name not in ELEMENT_TYPES or not value.dtype.isnative:
+            raise TypeError(name)
+        return ArrayType(name, value.ndim, layout_of(value))
+    return scalar_type(value)
+
+
+def layout_of(array: np.ndarray) -> Layout:
+    flags = array.flags
+    return "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+
+
+def scalar_type(value: Any) -> ScalarArgument:
+    match value:
+        case np.floating() if value.dtype.name in ELEMENT_TYPES:
+            return ScalarArgument(ELEMENT_TYPES[value.dtype.name])
+        case bool() | np.bool_():
+            return ScalarArgument(BOOL, isinstance(value, bool))
+        case int():
+            return ScalarArgument(INT, True)
+        case np.integer() if value.dtype.name in ELEMENT_TYPES:
+            return ScalarArgument(INT)
+        case float():
+            return ScalarArgument(F64, True)
+        case _:
+            raise TypeError(type(value).__name__)
+
+
+def refusal(name: str, value: Any) -> Diagnostic | None:
+    """The Diagnostic for an argument without a type; None if it has one."""
+    try:
+        argument_type(value)
+    except TypeError:
+        pass
+    else:
+        return None
+    if isinstance(value, np.ndarray):
+        if not value.dtype.isnative:
+            message = f"`{name}` has dtype {value.dtype.str}, whose byte order is not the machine's"
+            return reject("LD209", message, NOWHERE, "convert it: `x.astype(x.dtype.newbyteorder('='))`")
+        return reject("LD209", f"`{name}` has dtype {value.dtype.name}", NOWHERE, dtype_hint(value.dtype))
+    if isinstance(value, complex | np.complexfloating):
+        return reject("LD210", f"`{name}` is a complex number", NOWHERE, "pass the two parts separately")
+    return reject("LD210", f"`{name}` is a {type(value).__name__}", NOWHERE)
+
+
+def dtype_hint(dtype: np.dtype[Any]) -> str | None:
+    match dtype.kind:
+        case "c":
+            return "pass the real and imaginary parts as two arrays"
+        case "f" if dtype.itemsize < 4:
+            return "convert it: `x.astype(np.float32)`"
+        case "u":
+            return "convert it: `x.astype(np.int64)`"
+        case _:
+            return None

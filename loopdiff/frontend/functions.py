@@ -1,0 +1,188 @@
+"""Scalar functions of Python, `math`, `numpy` and `scipy.special`, found by value, so that any alias works.
+
+Each is a way to build an expression from argument expressions. The `math` and `numpy` forms of a function are
+the same operation, except where the type of the result differs (`math.floor` gives an integer).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Select
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import BOOL, F32, F64, INT
+
+Build = Callable[..., Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """`build` makes the expression of a call with `least` to `most` arguments (`most` None: any number)."""
+
+    name: str
+    build: Build
+    least: int = 1
+    most: int | None = 1
+
+    def takes(self, count: int) -> bool:
+        return self.least <= count and (self.most is None or count <= self.most)
+
+    @property
+    def arity_text(self) -> str:
+        if self.most is None:
+            return f"at least {self.least} arguments"
+        return "1 argument" if self.most == 1 else f"{self.most} arguments"
+
+
+def apply(op: Op, *args: Expr) -> Expr:
+    return Apply(op, args)
+
+
+def to_int(op: Op | None, x: Expr) -> Expr:
+    """`int(x)`, `math.floor(x)` and the like: Python integers."""
+    return Cast(INT, x if op is None else Apply(op, (x,)))
+
+
+def exactly_float64(x: Expr) -> Expr:
+    """`np.float64(x)`: a float64 that widens float32 expressions, unlike `float(x)`, which is one Cast."""
+    return Cast(F64, Cast(F64, x))
+
+
+def as_float(x: Expr) -> Expr:
+    """`x` as a float: integers become weak floats, float32 stays."""
+    return Apply(Op.MUL, (x, Const(1.0)))
+
+
+def float_result(op: Op, *args: Expr) -> Expr:
+    """`math.fabs` and `math.pow`: floats even from integers."""
+    return Apply(op, tuple(as_float(a) for a in args))
+
+
+def clip(x: Expr, low: Expr, high: Expr) -> Expr:
+    return Apply(Op.MIN, (Apply(Op.MAX, (x, low)), high))
+
+
+def truth(x: Expr) -> Expr:
+    return Cast(BOOL, x)
+
+
+BUILTIN_FUNCTIONS: dict[Any, ScalarFunction] = {
+    abs: ScalarFunction("abs", partial(apply, Op.ABS)),
+    min: ScalarFunction("min", partial(apply, Op.MIN), 2, None),
+    max: ScalarFunction("max", partial(apply, Op.MAX), 2, None),
+    pow: ScalarFunction("pow", partial(apply, Op.POW), 2, 2),
+    round: ScalarFunction("round", partial(to_int, Op.ROUND)),
+    int: ScalarFunction("int", partial(to_int, None)),
+    float: ScalarFunction("float", partial(Cast, F64)),
+    bool: ScalarFunction("bool", truth),
+    np.float64: ScalarFunction("np.float64", exactly_float64),
+    np.float32: ScalarFunction("np.float32", partial(Cast, F32)),
+    np.int64: ScalarFunction("np.int64", partial(to_int, None)),
+    np.bool_: ScalarFunction("np.bool_", truth),
+}
+
+MATH_FUNCTIONS: dict[str, Op] = {
+    "sqrt": Op.SQRT, "cbrt": Op.CBRT, "exp": Op.EXP, "exp2": Op.EXP2, "expm1": Op.EXPM1, "log2": Op.LOG2,
+    "log10": Op.LOG10, "log1p": Op.LOG1P, "sin": Op.SIN, "cos": Op.COS, "tan": Op.TAN, "asin": Op.ASIN,
+    "acos": Op.ACOS, "atan": Op.ATAN, "sinh": Op.SINH, "cosh": Op.COSH, "tanh": Op.TANH, "asinh": Op.ASINH,
+    "acosh": Op.ACOSH, "atanh": Op.ATANH, "erf": Op.ERF, "erfc": Op.ERFC, "gamma": Op.GAMMA,
+    "lgamma": Op.LGAMMA,
+    "isnan": Op.ISNAN, "isinf": Op.ISINF, "isfinite": Op.ISFINITE,
+}  # fmt: skip
+MATH_BINARY: dict[str, Op] = {"atan2": Op.ATAN2, "copysign": Op.COPYSIGN, "fmod": Op.FMOD}
+NUMPY_UNARY: dict[str, Op] = {
+    "sqrt": Op.SQRT, "cbrt": Op.CBRT, "exp": Op.EXP, "exp2": Op.EXP2, "expm1": Op.EXPM1, "log": Op.LOG,
+    "log2": Op.LOG2, "log10": Op.LOG10, "log1p": Op.LOG1P, "sin": Op.SIN, "cos": Op.COS, "tan": Op.TAN,
+    "arcsin": Op.ASIN, "arccos": Op.ACOS, "arctan": Op.ATAN, "sinh": Op.SINH, "cosh": Op.COSH,
+    "tanh": Op.TANH,
+    "arcsinh": Op.ASINH, "arccosh": Op.ACOSH, "arctanh": Op.ATANH, "floor": Op.FLOOR, "ceil": Op.CEIL,
+    "trunc": Op.TRUNC, "fix": Op.TRUNC, "rint": Op.ROUND, "round": Op.ROUND, "around": Op.ROUND,
+    "sign": Op.SIGN,
+    "absolute": Op.ABS, "negative": Op.NEG, "isnan": Op.ISNAN, "isinf": Op.ISINF,
+    "isfinite": Op.ISFINITE, "logical_not": Op.NOT, "invert": Op.INVERT,
+}  # fmt: skip
+NUMPY_BINARY: dict[str, Op] = {
+    "add": Op.ADD, "subtract": Op.SUB, "multiply": Op.MUL, "divide": Op.DIV, "power": Op.POW,
+    "floor_divide": Op.FLOORDIV, "mod": Op.MOD, "remainder": Op.MOD, "fmod": Op.FMOD,
+    "arctan2": Op.ATAN2, "hypot": Op.HYPOT, "copysign": Op.COPYSIGN, "maximum": Op.MAX, "minimum": Op.MIN,
+    "fmax": Op.MAX, "fmin": Op.MIN, "less": Op.LT, "less_equal": Op.LE, "greater": Op.GT,
+    "greater_equal": Op.GE,
+    "equal": Op.EQ, "not_equal": Op.NE, "logical_and": Op.AND, "logical_or": Op.OR, "bitwise_and": Op.BITAND,
+    "bitwise_or": Op.BITOR, "bitwise_xor": Op.BITXOR, "left_shift": Op.SHL, "right_shift": Op.SHR,
+}  # fmt: skip
+SPECIAL_UFUNCS: dict[str, Op] = {
+    "erf": Op.ERF, "erfc": Op.ERFC, "gamma": Op.GAMMA, "gammaln": Op.LGAMMA, "psi": Op.DIGAMMA,
+    "digamma": Op.DIGAMMA, "cbrt": Op.CBRT, "exp2": Op.EXP2, "expm1": Op.EXPM1, "log1p": Op.LOG1P,
+}  # fmt: skip
+
+
+def log_in_base(x: Expr, base: Expr | None = None) -> Expr:
+    """`math.log(x)` or `math.log(x, base)`."""
+    natural = Apply(Op.LOG, (x,))
+    return natural if base is None else Apply(Op.DIV, (natural, Apply(Op.LOG, (base,))))
+
+
+def hypotenuse(*args: Expr) -> Expr:
+    """`math.hypot` of any number of arguments, two at a time: no overflow in between."""
+    result = args[0]
+    for a in args[1:]:
+        result = Apply(Op.HYPOT, (result, a))
+    return result
+
+
+def scaled(factor: float, x: Expr) -> Expr:
+    return Apply(Op.MUL, (x, Const(factor)))
+
+
+def function_table() -> dict[Any, ScalarFunction]:
+    table: dict[Any, ScalarFunction] = dict(BUILTIN_FUNCTIONS)
+    for name, op in MATH_FUNCTIONS.items():
+        if hasattr(math, name):
+            table[getattr(math, name)] = ScalarFunction(f"math.{name}", partial(apply, op))
+    for name, op in MATH_BINARY.items():
+        table[getattr(math, name)] = ScalarFunction(f"math.{name}", partial(apply, op), 2, 2)
+    for name, op in NUMPY_UNARY.items():
+        table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op))
+    for name, op in NUMPY_BINARY.items():
+        table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op), 2, 2)
+    table |= {
+        math.log: ScalarFunction("math.log", log_in_base, 1, 2),
+        math.hypot: ScalarFunction("math.hypot", hypotenuse, 2, None),
+        math.pow: ScalarFunction("math.pow", partial(float_result, Op.POW), 2, 2),
+        math.fabs: ScalarFunction("math.fabs", partial(float_result, Op.ABS)),
+        math.floor: ScalarFunction("math.floor", partial(to_int, Op.FLOOR)),
+        math.ceil: ScalarFunction("math.ceil", partial(to_int, Op.CEIL)),
+        math.trunc: ScalarFunction("math.trunc", partial(to_int, Op.TRUNC)),
+        math.radians: ScalarFunction("math.radians", partial(scaled, math.pi / 180.0)),
+        math.degrees: ScalarFunction("math.degrees", partial(scaled, 180.0 / math.pi)),
+        np.float_power: ScalarFunction("np.float_power", partial(float_result, Op.POW), 2, 2),
+        np.fabs: ScalarFunction("np.fabs", partial(float_result, Op.ABS)),
+        np.square: ScalarFunction("np.square", lambda x: Apply(Op.POW, (x, Const(2)))),
+        np.reciprocal: ScalarFunction("np.reciprocal", lambda x: Apply(Op.DIV, (Const(1.0), x))),
+        np.radians: ScalarFunction("np.radians", partial(scaled, math.pi / 180.0)),
+        np.degrees: ScalarFunction("np.degrees", partial(scaled, 180.0 / math.pi)),
+        np.clip: ScalarFunction("np.clip", clip, 3, 3),
+        np.where: ScalarFunction("np.where", Select, 3, 3),
+    }
+    return table
+
+
+SCALAR_FUNCTIONS = function_table()
+
+
+def scalar_function(value: Any) -> ScalarFunction | None:
+    """The scalar function that `value` is, or None. SciPy's are known by name: SciPy is not imported."""
+    try:
+        found = SCALAR_FUNCTIONS.get(value)
+    except TypeError:  # unhashable: not a function
+        return None
+    if found is None and isinstance(value, np.ufunc) and value.__name__ in SPECIAL_UFUNCS:
+        name = f"scipy.special.{value.__name__}"
+        return ScalarFunction(name, partial(apply, SPECIAL_UFUNCS[value.__name__]))
+    return found

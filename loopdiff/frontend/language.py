@@ -1,0 +1,307 @@
+"""The accepted language as data.
+
+`ACCEPTED` is the table the documentation shows, one row for each construct; its examples are bodies of
+`def f(A, x, y, idx, n, s)`: a float matrix, two float vectors, integer indices, an integer and a float. The
+other tables say what the parser refuses outright, and with which rewrite.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """One row of the language table."""
+
+    name: str
+    example: str
+    since: str
+    note: str = ""
+
+
+ACCEPTED: tuple[Construct, ...] = (
+    Construct(
+        "for over range",
+        "for i in range(1, n):\n    x[i] = 2.0 * y[i - 1]",
+        "0.1",
+        "Bounds are evaluated once, when the loop is entered.",
+    ),
+    Construct("negative step", "for i in range(len(x) - 1, -1, -1):\n    x[i] += y[i]", "0.1"),
+    Construct(
+        "run-time step",
+        "for i in range(0, len(x), n):\n    x[i] = 1.0",
+        "0.1",
+        "A step of zero raises ArgumentError (LD330).",
+    ),
+    Construct(
+        "triangular bounds", "for i in range(n):\n    for j in range(i + 1):\n        A[i, j] *= 0.5", "0.1"
+    ),
+    Construct(
+        "indirect bounds",
+        "for i in range(n):\n    for p in range(idx[i], idx[i + 1]):\n        y[i] += x[p]",
+        "0.1",
+    ),
+    Construct(
+        "imperfect and sibling nests",
+        "for i in range(n):\n    y[i] = 0.0\n    for j in range(n):\n        y[i] += A[i, j]\n"
+        "    for j in range(n):\n        A[i, j] /= 1.0 + y[i] ** 2",
+        "0.1",
+    ),
+    Construct(
+        "for over an array",
+        "t = 0.0\nfor v in x:\n    t += v * v\ny[0] = t",
+        "0.1",
+        "The array has one axis.",
+    ),
+    Construct(
+        "for over a slice",
+        "t = 0.0\nfor v in x[1:-1]:\n    t = 0.5 * t + v\ny[0] = t",
+        "0.1",
+        "The step of the slice is a constant; a row `A[i]` or column `A[:, j]` is a slice too.",
+    ),
+    Construct("enumerate", "for i, v in enumerate(x):\n    y[i] = v + i", "0.1"),
+    Construct("zip", "t = 0.0\nfor a, b in zip(x, y):\n    t += a * b\ny[0] = t", "0.1"),
+    Construct("reversed", "for i in reversed(range(n)):\n    x[i] += x[i + 1]", "0.1"),
+    Construct(
+        "loop variable after the loop",
+        "for i in range(n):\n    x[i] = 1.0\ny[i] = 2.0",
+        "0.1",
+        "If the loop did not run, reading a variable it should have set raises ArgumentError (LD331).",
+    ),
+    Construct(
+        "if, elif, else",
+        "for i in range(n):\n    if x[i] > 1.0:\n        t = 1.0\n    elif x[i] < 0.0:\n"
+        "        t = 0.0\n    else:\n        t = x[i]\n    y[i] = t",
+        "0.1",
+        "A variable read after it must be assigned on every way there.",
+    ),
+    Construct("conditional expression", "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0", "0.1"),
+    Construct(
+        "comparisons, chained and boolean",
+        "for i in range(n):\n    if 0.0 < x[i] <= 1.0 and not i == 2:\n        y[i] = 1.0",
+        "0.1",
+    ),
+    Construct(
+        "assert",
+        'assert n > 0, "n must be positive"\nx[0] = n',
+        "0.1",
+        "Checked at every call; raises ArgumentError (LD332).",
+    ),
+    Construct("scalar locals", "t = 0.0\nfor i in range(n):\n    t += x[i]\ny[0] = t", "0.1"),
+    Construct(
+        "tuple assignment and swap",
+        "x[0], x[1] = x[1], x[0]\na, b = s, 2.0\na, b = b, a + b\ny[0] = a - b",
+        "0.1",
+        "All values are computed before the first is stored.",
+    ),
+    Construct(
+        "augmented assignments",
+        "x[0] += s\nx[1] -= s\nx[2] *= s\nx[3] /= s\nidx[0] //= 2\nidx[1] %= 3\nidx[2] <<= 1",
+        "0.1",
+    ),
+    Construct(
+        "accumulation spelt out",
+        "m = x[0]\nfor i in range(n):\n    m = max(m, x[i])\ny[0] = m",
+        "0.1",
+        "`m = max(m, e)` and `m = min(m, e)` are reductions: a tie shares the derivative evenly.",
+    ),
+    Construct(
+        "reassigned argument", "s = s * 2.0\nx[0] = s", "0.1", "Scalars only; the caller does not see it."
+    ),
+    Construct(
+        "affine, shifted, strided subscripts",
+        "for i in range(1, n):\n    y[2 * i - 1] = x[i - 1] + x[n - i]",
+        "0.1",
+    ),
+    Construct("negative subscripts", "x[-1] = y[-2]", "0.1"),
+    Construct(
+        "indirect subscripts",
+        "for i in range(n):\n    y[idx[i]] += x[idx[n - i]]",
+        "0.1",
+        "Duplicates are allowed. Each subscript is checked.",
+    ),
+    Construct(
+        "computed subscripts",
+        "for i in range(n):\n    y[(5 * i + 1) % n] += x[i // 2] + x[i ^ 1] + x[int(abs(s))]",
+        "0.1",
+    ),
+    Construct("shape, ndim, size, len", "M, N = A.shape\nx[0] = M + N + A.ndim + A.size + len(x)", "0.1"),
+    Construct(
+        "np.empty, zeros, ones, full",
+        "M = A.shape[0]\nt = np.zeros((M, n + 1), dtype=np.float32)\nt[0, n] = s\nx[0] = t[0, n]",
+        "0.1",
+        "Extents follow from shapes, integer arguments and elements of arguments that are not written.",
+    ),
+    Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
+    Construct(
+        "array allocated in a loop",
+        "for i in range(n):\n    t = np.zeros(n)\n    t[i] = x[i]\n    y[i] = t[0] + t[i]",
+        "0.1",
+    ),
+    Construct(
+        "another name for an array", "z = x\nz[0] = 1.0", "0.1", "Fixed: at every place it is one array."
+    ),
+    Construct(
+        "global and closure constants",
+        "x[0] = np.pi * math.e",
+        "0.1",
+        "Numbers, and tuples of numbers with constant subscripts; their values when decorated count.",
+    ),
+    Construct(
+        "modules under any name",
+        "x[0] = np.sqrt(s) + math.sqrt(s)",
+        "0.1",
+        "Functions are known by value: `from math import exp` and `import numpy` work.",
+    ),
+    Construct(
+        "elementary functions",
+        "y[0] = np.exp(s) + math.log1p(s) + math.erf(s) + math.lgamma(s) + np.hypot(s, 1.0)",
+        "0.1",
+        "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan, their inverses, hyperbolic forms and "
+        "inverses, erf erfc gamma lgamma atan2 hypot copysign fmod.",
+    ),
+    Construct(
+        "rounding and sign", "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)", "0.1"
+    ),
+    Construct(
+        "min and max",
+        "y[0] = max(s, x[0], 0.0) + np.minimum(s, 1.0) + np.clip(s, 0.0, 1.0)",
+        "0.1",
+        "A tie shares the derivative evenly. NaN if an argument is NaN.",
+    ),
+    Construct("powers", "y[0] = s**2 + s**-1 + s**1.5 + s**n + 2**n + pow(s, 2)", "0.1"),
+    Construct(
+        "conversions",
+        "y[0] = int(s) + float(n) + np.float64(n) + bool(n)",
+        "0.1",
+        "`int` truncates; it carries no derivative.",
+    ),
+    Construct("tests of floats", "y[0] = 1.0 if math.isnan(s) or np.isinf(s) else 2.0", "0.1"),
+    Construct("and, or of numbers", "y[0] = (n or 3) + (n and 2)", "0.1"),
+    Construct("operators as functions", "y[0] = np.add(s, 1.0) * np.where(n > 2, s, 0.0)", "0.1"),
+    Construct(
+        "integer arithmetic",
+        "idx[0] = (n // 2) % 3 + (n << 1) + (n & 6) - (n | 1)",
+        "0.1",
+        "64 bits, wrapping.",
+    ),
+    Construct(
+        "integer and boolean arrays",
+        "if idx[0] == 0:\n    idx[1] = idx[1] + 2",
+        "0.1",
+        "Elements widen to 64 bits when read, and wrap when stored.",
+    ),
+    Construct("arrays of any rank", "t = np.zeros((2, 2, 2))\nt[1, 0, 1] = s\nx[0] = t[1][0][1]", "0.1"),
+    Construct("return of a scalar", "return x[0] + s", "0.1"),
+    Construct(
+        "return of a tuple", "t = np.zeros(n)\nt[0] = s\nreturn t, s, n", "0.1", "Scalars and local arrays."
+    ),
+    Construct("return of nothing", "x[0] = s\nreturn", "0.1"),
+)
+
+
+def language_table() -> str:
+    """`ACCEPTED` as a Markdown table."""
+    rows = ["| construct | example | since | note |", "| --- | --- | --- | --- |"]
+    for c in ACCEPTED:
+        example = "<br>".join(table_code(line) for line in c.example.splitlines())
+        rows.append(f"| {c.name} | {example} | {c.since} | {c.note} |")
+    return "\n".join(rows) + "\n"
+
+
+def table_code(line: str) -> str:
+    """One line of code in a table cell, its indentation kept."""
+    text = line.lstrip()
+    escaped = text.replace("|", "\\|")
+    return "&emsp;" * ((len(line) - len(text)) // 4) + f"`{escaped}`"
+
+
+REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
+    ast.Lambda: ("a lambda is not a number", "write its body where it is used"),
+    ast.ListComp: ("a comprehension builds a list", "write a `for` loop that stores into an array"),
+    ast.SetComp: ("a comprehension builds a set", "write a `for` loop that stores into an array"),
+    ast.DictComp: ("a comprehension builds a dictionary", "write a `for` loop that stores into an array"),
+    ast.GeneratorExp: ("a generator is not a number", "write a `for` loop with an accumulator"),
+    ast.List: ("a list is not a number", "use a local array: `np.empty(n)`"),
+    ast.Tuple: ("a tuple is not a number", "use one variable for each element"),
+    ast.Set: ("a set is not a number", None),
+    ast.Dict: ("a dictionary is not a number", "use one variable for each value"),
+    ast.JoinedStr: ("a formatted string is not a number", "move it out of the decorated function"),
+    ast.NamedExpr: ("`:=` assigns inside an expression", "assign on a line of its own first"),
+    ast.Await: ("`await` is not supported", "move it out of the decorated function"),
+    ast.Yield: ("a generator function has no single result", "store the values in an array"),
+    ast.YieldFrom: ("a generator function has no single result", "store the values in an array"),
+    ast.Starred: ("`*` unpacks a sequence", "write the values one by one"),
+}
+REFUSED_METHODS: dict[str, str] = {
+    "sum": "add the elements in a loop: `s += A[i]`",
+    "dot": "write the sum of products as a loop",
+    "matmul": "write the sum of products as a loop",
+    "einsum": "write the sum of products as a loop",
+    "mean": "add the elements in a loop and divide",
+    "prod": "multiply the elements in a loop: `p *= A[i]`",
+    "copy": "allocate with `np.empty_like` and copy in a loop",
+    "fill": "store the value in a loop",
+    "append": "allocate the array with its final size and store by subscript",
+    "print": "move it out of the decorated function",
+    "item": "use the element itself: `A[i]`",
+    "astype": "store the elements into an array of that dtype in a loop",
+    "array": "allocate with `np.empty` and store the elements",
+    "arange": "use the loop index, or allocate with `np.empty` and store the elements",
+    "linspace": "compute the value from the loop index",
+    "isclose": "compare `abs(a - b)` with a tolerance",
+    "cumsum": "keep the running sum in a loop",
+    "outer": "write the products in two loops",
+    "max": "write `m = max(m, A[i])` in a loop",
+    "min": "write `m = min(m, A[i])` in a loop",
+}
+REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
+    ast.While: ("LD101", "`while` loops are not supported", None),
+    ast.Break: (
+        "LD102",
+        "`break` is not supported",
+        "keep a flag: `if not done: ...`, and set `done` where you break",
+    ),
+    ast.Continue: (
+        "LD102",
+        "`continue` is not supported",
+        "put the rest of the loop body under `if not (...)`",
+    ),
+    ast.With: ("LD103", "`with` is not supported", None),
+    ast.AsyncWith: ("LD103", "`async with` is not supported", None),
+    ast.AsyncFor: ("LD103", "`async for` is not supported", None),
+    ast.Try: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
+    ast.TryStar: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
+    ast.Raise: (
+        "LD103",
+        "`raise` is not supported",
+        "use `assert condition, message`, or check before the call",
+    ),
+    ast.Delete: ("LD103", "`del` is not supported", "leave it out"),
+    ast.Global: (
+        "LD103",
+        "`global` is not supported",
+        "pass the value as an argument and return the new one",
+    ),
+    ast.Nonlocal: (
+        "LD103",
+        "`nonlocal` is not supported",
+        "pass the value as an argument and return the new one",
+    ),
+    ast.Import: ("LD103", "`import` inside the function is not supported", "import at the top of the file"),
+    ast.ImportFrom: (
+        "LD103",
+        "`import` inside the function is not supported",
+        "import at the top of the file",
+    ),
+    ast.FunctionDef: ("LD103", "nested functions are not supported", "write the body where it is called"),
+    ast.AsyncFunctionDef: (
+        "LD103",
+        "nested functions are not supported",
+        "write the body where it is called",
+    ),
+    ast.ClassDef: ("LD103", "classes inside the function are not supported", None),
+    ast.Match: ("LD103", "`match` is not supported", "use `if` / `elif`"),
+}

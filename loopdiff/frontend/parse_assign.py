@@ -1,0 +1,247 @@
+"""Assignments: scalars, elements, tuples (all values before any store), augmented forms, accumulations."""
+
+from __future__ import annotations
+
+import ast
+
+from loopdiff.errors import Span
+from loopdiff.frontend.parse_alloc import is_allocation, parse_allocation
+from loopdiff.frontend.parse_expr import BINARY, array_of, binary, element, parse_expr
+from loopdiff.frontend.parse_iter import Value, Values
+from loopdiff.frontend.parse_state import ArrayName, State
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, RankOf, Require
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads
+
+
+def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: Span) -> None:
+    """`a = b = value`: the value is computed once, targets are assigned from left to right."""
+    for target in targets[:-1] if len(targets) > 1 else []:
+        if not isinstance(target, ast.Name | ast.Subscript):
+            state.reject("LD107", "a tuple in a chain of assignments", target, "use one assignment for each")
+    match targets:
+        case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
+            parse_allocation(state, name, value)
+        case [ast.Name(id=name)] if (array := array_of(state, value)) is not None:
+            state.bindings[name] = ArrayName(array)
+        case [ast.Tuple() | ast.List() as target]:
+            parsed = parse_values(state, value, target)
+            if parsed is None:
+                forget_targets(state, target)
+            else:
+                assign_together(state, *matched(state, target, parsed), span)
+        case [target]:
+            assign(state, target, parse_expr(state, value), span)
+        case _:
+            held = parse_expr(state, value)
+            if any(True for _ in loads(held)):
+                cell = state.temporary("value", span)
+                state.out.append(Assign(cell, held, loc=span))
+                held = Load(cell, loc=span)
+            for target in targets:
+                assign(state, target, held, span)
+
+
+def forget_targets(state: State, target: ast.expr) -> None:
+    """Names in a rejected assignment count as assigned, so that one mistake is reported once."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            state.define(node.id, state.source.span(node))
+
+
+def target_access(state: State, target: ast.expr) -> Access | None:
+    """Where `target` stores; None after a rejection."""
+    match target:
+        case ast.Name(id=name):
+            return state.define(name, state.source.span(target))
+        case ast.Subscript():
+            if is_whole_shape(target):
+                state.reject("LD107", "a shape cannot be assigned", target)
+                return None
+            return element(state, target)
+        case _:
+            state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
+    return None
+
+
+def is_whole_shape(target: ast.Subscript) -> bool:
+    return isinstance(target.value, ast.Attribute) and target.value.attr == "shape"
+
+
+def assign(state: State, target: ast.expr, value: Expr, span: Span) -> None:
+    access = target_access(state, target)
+    if access is not None:
+        state.out.append(store(access, value, span))
+
+
+# -- tuples --------------------------------------------------------------------------------------------------
+def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> Values | None:
+    """What `target` unpacks: a tuple written out, a shape, divmod; None after a rejection."""
+    count = len(target.elts)
+    match node:
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            inner = target.elts if len(elts) == count else [None] * len(elts)
+            values = [value_for(state, e, t) for e, t in zip(elts, inner, strict=True)]
+            return None if any(v is None for v in values) else tuple(v for v in values if v is not None)
+        case ast.Attribute(value=base, attr="shape") if (array := array_of(state, base)) is not None:
+            span = state.source.span(node)
+            has_count = Apply(Op.EQ, (RankOf(array, loc=span), Const(count, loc=span)), loc=span)
+            message = f"`{array}.shape` is unpacked into {count} names"
+            state.out.append(Require(has_count, "LD207", message, loc=span))
+            return tuple(Dim(array, k, loc=span) for k in range(count))
+        case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
+            left, right = parse_expr(state, a), parse_expr(state, b)
+            return binary(state, Op.FLOORDIV, left, right, node), binary(state, Op.MOD, left, right, node)
+        case _:
+            message = f"`{ast.unparse(node)}` cannot be unpacked"
+            state.reject("LD107", message, node, "unpack a tuple written out, or `A.shape`")
+            return None
+
+
+def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | None:
+    """The value of `node`: a tuple where `target` is one, an array for a name; None after a rejection."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return parse_values(state, node, target)
+    array = array_of(state, node) if isinstance(target, ast.Name) else None
+    return parse_expr(state, node) if array is None else ArrayName(array)
+
+
+def matched(
+    state: State, target: ast.Tuple | ast.List, values: Values
+) -> tuple[list[ast.expr], list[Expr | ArrayName]]:
+    """Single targets and their values, nested tuples flattened."""
+    has_star = any(isinstance(t, ast.Starred) for t in target.elts)
+    if len(target.elts) != len(values) or has_star:
+        counts = f"{len(values)} values for {len(target.elts)} targets"
+        state.reject("LD107", "`*` in a target" if has_star else counts, target, "name each value")
+        forget_targets(state, target)
+        return [], []
+    targets: list[ast.expr] = []
+    flat: list[Expr | ArrayName] = []
+    for one, value in zip(target.elts, values, strict=True):
+        if isinstance(value, tuple) and isinstance(one, ast.Tuple | ast.List):
+            more_targets, more_values = matched(state, one, value)
+            targets += more_targets
+            flat += more_values
+        elif isinstance(value, tuple) or isinstance(one, ast.Tuple | ast.List):
+            state.reject("LD107", "a tuple on one side only", one, "unpack it on a line of its own")
+            forget_targets(state, one)
+        else:
+            targets.append(one)
+            flat.append(value)
+    return targets, flat
+
+
+def assign_together(
+    state: State, targets: list[ast.expr], values: list[Expr | ArrayName], span: Span
+) -> None:
+    """All values are computed before any is stored; those that would change meanwhile go through a cell."""
+    written: set[str] = set()
+    held: list[Expr | ArrayName] = []
+    for target, value in zip(targets, values, strict=True):
+        if not isinstance(value, ArrayName) and any(load.access.array in written for load in loads(value)):
+            cell = state.temporary(f"{stem(target)}_new", span)
+            state.out.append(Assign(cell, value, loc=span))
+            value = Load(cell, loc=span)
+        held.append(value)
+        written |= written_by(state, target)
+    for target, value in zip(targets, held, strict=True):
+        if isinstance(value, ArrayName):
+            state.bindings[stem(target)] = value
+        else:
+            assign(state, target, value, span)
+
+
+def stem(target: ast.expr) -> str:
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else "value"
+
+
+def written_by(state: State, target: ast.expr) -> set[str]:
+    """The cell or array that an assignment to `target` changes."""
+    name = stem(target)
+    binding = state.bindings.get(name)
+    if isinstance(target, ast.Name):
+        return {state.cells[name]} if name in state.cells else set()
+    return {binding.array} if isinstance(binding, ArrayName) else set()
+
+
+# -- accumulations -------------------------------------------------------------------------------------------
+def parse_augmented(state: State, node: ast.AugAssign) -> None:
+    """`x += e` and the other augmented assignments."""
+    span = state.source.span(node)
+    if type(node.op) not in BINARY:
+        state.reject("LD108", "`@=` multiplies whole arrays", node, "write the sum as a loop")
+        return
+    match node.target:
+        case ast.Name(id=name) as target:
+            if array_of(state, ast.Name(name, ast.Load(), **positions(target))) is not None:
+                state.reject("LD108", f"`{name}` is an array, changed as a whole", node)
+                return
+            old = parse_expr(state, ast.Name(name, ast.Load(), **positions(target)))
+            access = state.define(name, state.source.span(target))
+        case ast.Subscript() as target:
+            found = element(state, target)
+            if found is None:
+                parse_expr(state, node.value)
+                return
+            old, access = Load(found, loc=found.loc), found
+        case target:
+            state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
+            return
+    value = parse_expr(state, node.value)
+    match node.op:
+        case ast.Add() if not reads(value, access):
+            state.out.append(Accumulate("add", access, value, loc=span))
+        case ast.Sub() if not reads(value, access):
+            state.out.append(Accumulate("add", access, negated(value), loc=span))
+        case op:
+            result = binary(state, BINARY[type(op)], old, value, node)
+            state.out.append(Assign(access, result, loc=span))
+
+
+def positions(node: ast.expr) -> dict[str, int]:
+    names = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    return {n: getattr(node, n) for n in names}
+
+
+def store(access: Access, value: Expr, span: Span) -> Assign | Accumulate:
+    """`x = x + e`, `x = x - e`, `x = max(x, e)` and `x = min(x, e)` accumulate; anything else is assigned."""
+    match value:
+        case Apply(op=(Op.ADD | Op.SUB)) if (rest := added(value, access)) is not None:
+            return Accumulate("add", access, rest, loc=span)
+        case Apply(op=(Op.MAX | Op.MIN) as op, args=args) if args.count(Load(access)) == 1:
+            rest = tuple(a for a in args if a != Load(access))
+            if not any(reads(a, access) for a in rest):
+                joined = rest[0] if len(rest) == 1 else Apply(op, rest, loc=value.loc)
+                return Accumulate("max" if op is Op.MAX else "min", access, joined, loc=span)
+        case _:
+            pass
+    return Assign(access, value, loc=span)
+
+
+def added(value: Expr, access: Access) -> Expr | None:
+    """What `value` adds to it: `e` in `x + e`, `e + x`, `x - e`, `x + e + f`; None for other forms."""
+    match value:
+        case Apply(op=Op.ADD, args=(left, right)) if right == Load(access) and not reads(left, access):
+            return left
+        case Apply(op=(Op.ADD | Op.SUB) as op, args=(left, right)) if not reads(right, access):
+            if left == Load(access):
+                return right if op is Op.ADD else negated(right)
+            rest = added(left, access)
+            return None if rest is None else Apply(op, (rest, right), loc=value.loc)
+        case _:
+            return None
+
+
+def negated(value: Expr) -> Expr:
+    match value:
+        case Const(value=number, dtype=None) if not isinstance(number, bool):
+            return Const(-number, loc=value.loc)
+        case _:
+            return Apply(Op.NEG, (value,), loc=value.loc)
+
+
+def reads(expr: Expr, access: Access) -> bool:
+    return any(load.access == access for load in loads(expr))

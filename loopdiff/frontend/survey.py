@@ -1,0 +1,82 @@
+"""A first look at a function: which names are assigned and how often, and which are used as arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "dtype", "T")
+ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Names of one function: how many places assign each (`stores`), and where it first stands (`first_uses`)."""
+
+    parameters: tuple[str, ...]
+    assigned: frozenset[str]
+    stores: Counter[str]
+    array_names: frozenset[str]
+    first_uses: Mapping[str, ast.Name]
+
+    @property
+    def all_names(self) -> frozenset[str]:
+        return frozenset((*self.parameters, *self.first_uses))
+
+
+def survey(function: ast.FunctionDef, parameters: tuple[str, ...]) -> Survey:
+    """Look through `function` once; names that are subscripted, iterated or asked their shape are arrays."""
+    stores: Counter[str] = Counter()
+    array_names: set[str] = set()
+    first_uses: dict[str, ast.Name] = {}
+    copies: list[tuple[str, str]] = []
+    for statement in function.body:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Name(id=name, ctx=context):
+                    first_uses[name] = min(node, first_uses.get(name, node), key=position)
+                    stores[name] += 0 if isinstance(context, ast.Load) else 1
+                case ast.Assign(targets=[target], value=value):
+                    copies += name_copies(target, value)
+                case _:
+                    array_names.update(used_as_array(node))
+    changed = True
+    while changed:
+        found = {v for t, v in copies if t in array_names} - array_names
+        array_names |= found
+        changed = bool(found)
+    return Survey(parameters, frozenset(+stores), stores, frozenset(array_names), first_uses)
+
+
+def name_copies(target: ast.expr, value: ast.expr) -> list[tuple[str, str]]:
+    """Pairs of names in `a = x` and `a, b = x, y`."""
+    match target, value:
+        case ast.Name(id=a), ast.Name(id=x):
+            return [(a, x)]
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            return [pair for t, v in zip(targets, values, strict=True) for pair in name_copies(t, v)]
+        case _:
+            return []
+
+
+def position(node: ast.Name) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def used_as_array(node: ast.AST) -> tuple[str, ...]:
+    """Names that `node` itself uses as arrays."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name)):
+            return (name,)
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in ARRAY_ATTRIBUTES:
+            return (name,)
+        case ast.For(iter=ast.Name(id=name)):
+            return (name,)
+        case ast.Call(func=ast.Name(id=callee), args=args) if callee in ITERATING_BUILTINS:
+            return tuple(a.id for a in args if isinstance(a, ast.Name))
+        case ast.Call(func=ast.Attribute(attr=attr) | ast.Name(id=attr), args=[ast.Name(id=name), *_]):
+            return (name,) if attr.endswith("_like") else ()
+        case _:
+            return ()

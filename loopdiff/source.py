@@ -1,0 +1,155 @@
+"""Source text of a function as an `ast` node whose positions are those of the user's file.
+
+An indented function (a method, a function in a function) is parsed under an `if` line put above it, so that
+columns need no correction and strings over several lines keep their text. Functions typed in a REPL, in a
+notebook cell, or made by `exec` work when their text is registered in `linecache`, as these tools do.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, Span, UnsupportedLoopError
+
+KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (inspect.isgeneratorfunction, "a generator"),
+    (inspect.isasyncgenfunction, "an asynchronous generator"),
+    (inspect.iscoroutinefunction, "a coroutine"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFunction:
+    """A function and what its names mean.
+
+    `node` is its definition, `text` the lines it came from, `namespace` closure over globals over builtins.
+    """
+
+    name: str
+    node: ast.FunctionDef
+    text: str
+    file: str
+    first_line: int
+    namespace: Mapping[str, Any]
+    signature: inspect.Signature
+
+    def span(self, node: ast.AST) -> Span:
+        """The region of `node`; columns in characters (`ast` counts bytes)."""
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        end_line = getattr(node, "end_lineno", None) or line
+        end_column = getattr(node, "end_col_offset", None) or column
+        if not self.text.isascii():
+            column = characters(linecache.getline(self.file, line), column)
+            end_column = characters(linecache.getline(self.file, end_line), end_column)
+        return Span(self.file, line, column, end_line, end_column)
+
+
+def characters(line: str, byte_offset: int) -> int:
+    return len(line.encode()[:byte_offset].decode(errors="ignore"))
+
+
+def plain_function(func: Callable[..., Any]) -> FunctionType:
+    """The Python function inside `func`: static and class methods, Numba dispatchers and wrappers are opened.
+
+    Raises UnsupportedLoopError (LD100) for anything that is not written in Python.
+    """
+    seen: Any = func
+    while not isinstance(seen, FunctionType):
+        inner = next(
+            (getattr(seen, a) for a in ("__func__", "py_func", "__wrapped__") if hasattr(seen, a)), None
+        )
+        if inner is None:
+            name = getattr(func, "__name__", type(func).__name__)
+            raise UnsupportedLoopError(
+                reject("LD100", f"`{name}` is not a function written in Python", NOWHERE)
+            )
+        seen = inner
+    return seen
+
+
+def source_of(func: Callable[..., Any]) -> SourceFunction:
+    """The source of `func`.
+
+    Raises UnsupportedLoopError: LD100 when its text cannot be found and for lambdas, LD117 for generators and
+    coroutines.
+    """
+    function = plain_function(func)
+    code = function.__code__
+    refuse_special(function)
+    lines = source_lines(function, code)
+    block = lines[code.co_firstlineno - 1 :]
+    try:
+        text = "".join(inspect.getblock(block))
+        node = definition(text, function.__name__, code.co_firstlineno)
+    except (SyntaxError, IndentationError, inspect.EndOfBlock):
+        node, text = None, ""
+    if node is None:
+        span = Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 0)
+        raise UnsupportedLoopError(
+            reject(
+                "LD100",
+                f"no `def` of `{function.__name__}` stands at {code.co_filename}:{code.co_firstlineno}",
+                span,
+            )
+        )
+    return SourceFunction(
+        function.__name__, node, text, code.co_filename, code.co_firstlineno,
+        namespace_of(function), inspect.signature(function),
+    )  # fmt: skip
+
+
+def refuse_special(function: FunctionType) -> None:
+    """Lambdas have no `def`; generators and coroutines have no single result."""
+    line = function.__code__.co_firstlineno
+    span = Span(function.__code__.co_filename, line, 0, line, 0)
+    if function.__name__ == "<lambda>":
+        raise UnsupportedLoopError(reject("LD100", "a lambda has no `def` to read", span))
+    for test, kind in KINDS:
+        if test(function):
+            hint = "store the values in an array" if kind == "a generator" else "write a plain `def`"
+            raise UnsupportedLoopError(reject("LD117", f"`{function.__name__}` is {kind}", span, hint))
+
+
+def source_lines(function: FunctionType, code: CodeType) -> list[str]:
+    """All lines of the file (or cell) that `code` comes from, registered so that reports can quote them."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if lines:
+        return lines
+    try:
+        lines, _ = inspect.findsource(code)
+    except (OSError, TypeError) as error:
+        message = f"the source of `{function.__name__}` is not available ({code.co_filename})"
+        raise UnsupportedLoopError(reject("LD100", message, NOWHERE)) from error
+    linecache.cache[code.co_filename] = (sum(map(len, lines)), None, lines, code.co_filename)
+    return lines
+
+
+def definition(text: str, name: str, first_line: int) -> ast.FunctionDef | None:
+    """The `def` of `name` that starts `text`, with line numbers counted from `first_line`."""
+    is_indented = text[:1].isspace()
+    tree = ast.parse(f"if 1:\n{text}" if is_indented else text)
+    ast.increment_lineno(tree, first_line - (2 if is_indented else 1))
+    body = tree.body[0].body if is_indented and isinstance(tree.body[0], ast.If) else tree.body
+    found = body[0] if body else None
+    return found if isinstance(found, ast.FunctionDef) and found.name == name else None
+
+
+def namespace_of(function: FunctionType) -> Mapping[str, Any]:
+    """What names mean inside `function`: closure variables, then globals, then builtins."""
+    closure: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            closure[name] = cell.cell_contents
+        except ValueError:  # not assigned yet, as in a function that refers to itself
+            continue
+    return ChainMap(closure, function.__globals__, dict(vars(builtins)))
