@@ -1,0 +1,181 @@
+"""Writing formulas over LLVM values: `Lanes` overloads Python's operators so that code reads like the
+mathematics.
+
+All arithmetic is plain IEEE (no fast-math flags): the error-free transformations below rely on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from ..simd.build import INT64, call, constant, lanes_like, mangled
+
+MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it leaves an integer in the low bits of the sum
+MAGIC_BITS = 0x4338000000000000
+
+
+class Lanes:
+    """A scalar or vector LLVM value of doubles, 64-bit integers or booleans; numbers mix in as constants."""
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder = builder
+        self.value = value
+
+    def of(self, other: Lanes | float) -> Any:
+        return other.value if isinstance(other, Lanes) else constant(self.value.type, other)
+
+    def new(self, value: Any) -> Lanes:
+        return Lanes(self.builder, value)
+
+    @property
+    def is_integer(self) -> bool:
+        ty = self.value.type
+        return isinstance(ty.element if isinstance(ty, ir.VectorType) else ty, ir.IntType)
+
+    def op(self, integer: str, floating: str, a: Any, b: Any) -> Lanes:
+        return self.new(getattr(self.builder, integer if self.is_integer else floating)(a, b))
+
+    def __add__(self, other: Lanes | float) -> Lanes:
+        return self.op("add", "fadd", self.value, self.of(other))
+
+    def __radd__(self, other: float) -> Lanes:
+        return self.op("add", "fadd", self.of(other), self.value)
+
+    def __sub__(self, other: Lanes | float) -> Lanes:
+        return self.op("sub", "fsub", self.value, self.of(other))
+
+    def __rsub__(self, other: float) -> Lanes:
+        return self.op("sub", "fsub", self.of(other), self.value)
+
+    def __mul__(self, other: Lanes | float) -> Lanes:
+        return self.op("mul", "fmul", self.value, self.of(other))
+
+    def __rmul__(self, other: float) -> Lanes:
+        return self.op("mul", "fmul", self.of(other), self.value)
+
+    def __truediv__(self, other: Lanes | float) -> Lanes:
+        return self.new(self.builder.fdiv(self.value, self.of(other)))
+
+    def __rtruediv__(self, other: float) -> Lanes:
+        return self.new(self.builder.fdiv(self.of(other), self.value))
+
+    def __neg__(self) -> Lanes:
+        return self.new(self.builder.fneg(self.value))
+
+    def compared(self, relation: str, other: Lanes | float) -> Lanes:
+        compare = self.builder.icmp_signed if self.is_integer else self.builder.fcmp_ordered
+        return self.new(compare(relation, self.value, self.of(other)))
+
+    def __lt__(self, other: Lanes | float) -> Lanes:
+        return self.compared("<", other)
+
+    def __le__(self, other: Lanes | float) -> Lanes:
+        return self.compared("<=", other)
+
+    def __gt__(self, other: Lanes | float) -> Lanes:
+        return self.compared(">", other)
+
+    def __ge__(self, other: Lanes | float) -> Lanes:
+        return self.compared(">=", other)
+
+    def equals(self, other: Lanes | float) -> Lanes:
+        return self.compared("==", other)
+
+    def __and__(self, other: Lanes | int) -> Lanes:
+        return self.new(self.builder.and_(self.value, self.of(other)))
+
+    def __or__(self, other: Lanes | int) -> Lanes:
+        return self.new(self.builder.or_(self.value, self.of(other)))
+
+    def __invert__(self) -> Lanes:
+        return self.new(self.builder.not_(self.value))
+
+    def __lshift__(self, count: int) -> Lanes:
+        return self.new(self.builder.shl(self.value, self.of(count)))
+
+    def __rshift__(self, count: int) -> Lanes:
+        return self.new(self.builder.ashr(self.value, self.of(count)))
+
+    def intrinsic(self, name: str, *others: Lanes | float) -> Lanes:
+        args = [self.value, *(self.of(o) for o in others)]
+        return self.new(call(self.builder, f"llvm.{name}.{mangled(self.value.type)}", self.value.type, args))
+
+    def choose(self, yes: Lanes | float, no: Lanes | float) -> Lanes:
+        """This mask's selection from `yes` and `no`, one of which is `Lanes`."""
+        like = yes if isinstance(yes, Lanes) else no
+        assert isinstance(like, Lanes)
+        return self.new(self.builder.select(self.value, like.of(yes), like.of(no)))
+
+    @property
+    def magnitude(self) -> Lanes:
+        return self.intrinsic("fabs")
+
+    @property
+    def nearest(self) -> Lanes:
+        return self.intrinsic("rint")
+
+    def with_sign_of(self, other: Lanes) -> Lanes:
+        return self.intrinsic("copysign", other)
+
+    @property
+    def bits(self) -> Lanes:
+        """The double's bit pattern as a 64-bit integer."""
+        return self.new(self.builder.bitcast(self.value, lanes_like(self.value, INT64)))
+
+    @property
+    def from_bits(self) -> Lanes:
+        return self.new(self.builder.bitcast(self.value, lanes_like(self.value, ir.DoubleType())))
+
+    @property
+    def as_integer(self) -> Lanes:
+        """A whole double of magnitude below 2**51 as an integer (garbage, but no trap, for others)."""
+        return (self + MAGIC).bits - MAGIC_BITS
+
+    @property
+    def as_double(self) -> Lanes:
+        """An integer of magnitude below 2**51 as a double."""
+        return (self + MAGIC_BITS).from_bits - MAGIC
+
+
+def fused(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
+    """a * b + c with exactly one rounding."""
+    return a.intrinsic("fma", b, c)
+
+
+def multiply_add(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
+    """a * b + c with one rounding or two, whichever is fast on the machine."""
+    return a.intrinsic("fmuladd", b, c)
+
+
+def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """Horner's rule; `coefficients` from the constant term up."""
+    result = x.new(x.of(coefficients[-1]))
+    for c in reversed(coefficients[:-1]):
+        result = multiply_add(result, x, c)
+    return result
+
+
+def split_polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """Even and odd halves by Horner in x*x: half the latency of `polynomial`."""
+    square = x * x
+    return multiply_add(polynomial(square, coefficients[1::2]), x, polynomial(square, coefficients[::2]))
+
+
+def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """Rounded sum and its exact error (Knuth)."""
+    total = a + b
+    shadow = total - a
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+def two_product(a: Lanes, b: Lanes | float) -> tuple[Lanes, Lanes]:
+    """Rounded product and its exact error."""
+    product = a * b
+    return product, fused(a, b, -product)
+
+
+Formula = Callable[..., Lanes]

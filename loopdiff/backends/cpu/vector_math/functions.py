@@ -1,0 +1,110 @@
+"""Which implementation of a function is used where, and the intrinsics that generated code calls.
+
+Methods: `libmvec` calls glibc's vector library (at most 4 ulp), `own` the formulas of this package (at most
+4 ulp), `libm` the C library lane by lane (about 1 ulp). float32 lanes are computed by `own` in float64 and
+rounded, to half a unit. `auto` takes libmvec if this machine has it (for doubles not where `OWN_IS_BETTER`),
+else `own`, else libm; `high` takes `own` where that is within 1 ulp, else libm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ..simd.build import FLOATS, Typed, convert, elementwise, mangled
+from ..simd.types import cpu_features
+from . import exponential, libmvec, logarithm, power, scalar, special, trigonometric
+from .expr import Lanes
+
+HAS_FMA = not {"fma", "neon"}.isdisjoint(cpu_features())
+Method = Literal["auto", "high", "own", "libmvec", "libm"]
+
+OWN: dict[str, Callable[..., Lanes]] = {
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "expm1": exponential.expm1,
+    "tanh": exponential.tanh,
+    "log": logarithm.log,
+    "log2": logarithm.log2,
+    "log10": logarithm.log10,
+    "log1p": logarithm.log1p,
+    "sin": trigonometric.sin,
+    "cos": trigonometric.cos,
+    "tan": trigonometric.tan,
+    "atan": trigonometric.atan,
+    "erf": special.erf,
+    "pow": power.pow_,
+}
+LIBRARY_ONLY = (
+    "cbrt", "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "gamma", "lgamma",
+    "atan2", "hypot", "fmod",
+)  # fmt: skip
+# Doubles: as fast as libmvec or faster on AVX-512, more accurate, and open to inlining.
+OWN_IS_BETTER = ("exp", "tanh", "log", "atan") if HAS_FMA else ()
+ONE_ULP = ("exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "atan", "pow")
+BINARY = ("pow", "atan2", "hypot", "fmod")
+
+
+def emit_own(builder: Any, name: str, *values: Any) -> Any:
+    """Call this package's formula, made a function of the module once per width; doubles only."""
+    ty = values[0].type
+    symbol = f"loopdiff.{name}.{mangled(ty)}"
+    function = builder.module.globals.get(symbol)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(ty, [ty] * len(values)), symbol)
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        body = ir.IRBuilder(function.append_basic_block("entry"))
+        body.ret(OWN[name](*(Lanes(body, a) for a in function.args)).value)
+    return builder.call(function, values)
+
+
+def own(builder: Any, element: types.Type, name: str, *values: Any) -> Any:
+    doubles = [convert(builder, v, element, types.float64) for v in values]
+    return convert(builder, emit_own(builder, name, *doubles), types.float64, element)
+
+
+def emit_function(builder: Any, element: types.Type, name: str, method: Method, *values: Any) -> Any:
+    """The value of function `name` by `method`; scalars always go to the C library."""
+    is_vector = isinstance(values[0].type, ir.VectorType)
+    is_precise = method == "high" and is_vector and (element == types.float32 or name in ONE_ULP)
+    if name in OWN and (method == "own" or is_precise):
+        return own(builder, element, name, *values)
+    if not is_vector or method in ("high", "libm"):
+        return scalar.per_lane(builder, element, name, *values)
+    is_own_better = method == "auto" and element == types.float64 and name in OWN_IS_BETTER
+    if libmvec.variants(name, element, len(values)) and not is_own_better:
+        return libmvec.emit(builder, element, name, *values)
+    if name in OWN:
+        return own(builder, element, name, *values)
+    return scalar.per_lane(builder, element, name, *values)
+
+
+def vector_function(name: str, method: Method = "auto") -> Any:
+    """The intrinsic for function `name` (a C name such as "log1p") on float64 or float32 vectors and
+    scalars."""
+
+    def emit(builder: Any, element: types.Type, *values: Any) -> Any:
+        return emit_function(builder, element, name, method, *values)
+
+    if name in BINARY:
+
+        @intrinsic
+        def binary(typingctx: Any, x: Any, y: Any) -> Typed | None:
+            return elementwise((x, y), emit, FLOATS, least=types.float64)
+
+        return binary
+
+    @intrinsic
+    def unary(typingctx: Any, x: Any) -> Typed | None:
+        return elementwise((x,), emit, FLOATS, least=types.float64)
+
+    return unary
+
+
+NAMES = (*OWN, *LIBRARY_ONLY)
+DEFAULT = {name: vector_function(name) for name in NAMES}
+HIGH = {name: vector_function(name, "high") for name in NAMES}
