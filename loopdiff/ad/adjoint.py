@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from loopdiff.ad.build import cast, is_constant, mul, neg, unless_zero
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.needed import At, Needed
 from loopdiff.ad.partials import has_regular_partials, partials
 from loopdiff.analysis.activity import is_active
+from loopdiff.ir.build import cast, is_constant, mul, neg, unless_zero
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of

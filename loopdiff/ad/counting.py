@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.ad.build import integer
 from loopdiff.ad.record import trips
 from loopdiff.ad.tape import Counter
+from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, If, Load, Loop, LoopSet, ScalarResult, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from loopdiff.ad.build import is_atom
 from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir.build import is_atom
 from loopdiff.ir.nodes import Apply, Expr, Let, Stmt, Var
 from loopdiff.ir.walk import substitute
 from loopdiff.names import NameSupply

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from loopdiff.ad.build import cast, compare, divide, is_constant, mul, unless_zero, zero
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import has_regular_partials, partials
 from loopdiff.ad.record import own_expressions
 from loopdiff.ad.regions import Region, mark_regions, region_of
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
+from loopdiff.ir.build import cast, compare, divide, is_constant, mul, unless_zero, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,

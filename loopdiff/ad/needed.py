@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from loopdiff.ad.build import integer
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape import Guards, Scope, Store, Tape, Why
+from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import (
     Access,
     Apply,

@@ -24,8 +24,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loopdiff.ad.build import compare, divide, mul, neg
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
+from loopdiff.ir.build import compare, divide, mul, neg
 from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType

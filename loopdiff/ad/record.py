@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from loopdiff.ad.build import add, compare, floordiv, integer, mul, neg, sub
 from loopdiff.ad.tape import Counter, Scope, Store, Tape
+from loopdiff.ir.build import add, compare, floordiv, integer, mul, neg, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,

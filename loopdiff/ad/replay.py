@@ -16,7 +16,6 @@ from loopdiff.ad.tape import Tape
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
-    Allocate,
     Apply,
     Assign,
     Expr,
@@ -32,6 +31,7 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
+from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
 
 if TYPE_CHECKING:
     from loopdiff.ad.reverse import Built
@@ -47,10 +47,20 @@ def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
         if is_counted or not repeats_exactly(facts, path):
             continue
         for array in facts.owners(path):
-            rank = facts.ls.array(array).type.rank  # type: ignore[union-attr]
-            if rank > 0 or policy == "recompute":
+            if policy == "recompute" or is_cheap(facts, path, array):
                 found[array] = path
     return frozenset(found.values())
+
+
+def is_cheap(facts: Facts, path: Path, array: str) -> bool:
+    """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element."""
+    loop = facts.sites[path].stmt
+    assert isinstance(loop, Loop)
+    rank = len(facts.ls.array(array).extents or ())
+    owned = facts.owners(path)
+    live = live_names(loop.body, frozenset({array}), owned)
+    depths = [len(s.loops) for s in statements(loop.body) if is_live(s.stmt, live, owned)]
+    return 0 < rank >= max(depths, default=0)
 
 
 def repeats_exactly(facts: Facts, path: Path) -> bool:
@@ -136,7 +146,8 @@ def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) 
 
     def rewrite(expr: Expr, at: Path) -> Expr:
         def provide(e: Expr) -> Expr:
-            if not isinstance(e, Load) or needed.owner_of(e.access.array, at) == path:
+            owner = needed.owner_of(e.access.array, at) if isinstance(e, Load) else path
+            if not isinstance(e, Load) or (owner is not None and owner[: len(path)] == path):
                 return e
             is_there = isinstance(needed.provider(e.access, At(at)), InPlace)
             return e if is_there else needed.load_value(e, At(at))
@@ -146,63 +157,13 @@ def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) 
     body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
     writable = facts.owners(path) | {n for n, scope in needed.tape.scopes.items() if scope == path}
     writable |= {c.base for c in needed.tape.counters.values() if c.scope == path}
-    live = live_closure(body, read_arrays(reverse), writable)
-    kept = keep(body, live, writable)
+    live = live_names(body, read_arrays(reverse), writable)
+    kept = keep_live(body, live, writable)
     inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, Let)}
     for name in sorted({n for s in statements(kept) for e in stmt_exprs(s.stmt) for n in names_in(e)} - inside):
         if name in facts.lets:
             needed.let_value(name)
     return renamed(kept, needed.names)
-
-
-Names = frozenset[str]
-
-
-def live_closure(body: tuple[Stmt, ...], arrays: Names, writable: Names) -> Names:
-    """Names (writable arrays and Lets) whose definitions in `body` can influence the reads of `arrays`."""
-    live = arrays
-    while True:
-        more = live
-        for site in statements(body):
-            if is_kept(site.stmt, live, writable):
-                exprs = [e for s in (*site.enclosing, site.stmt) for e in stmt_exprs(s)]
-                more |= {n for e in exprs for n in names_in(e)}
-        if more == live:
-            return live
-        live = more
-
-
-def names_in(expr: Expr) -> Names:
-    return frozenset(
-        e.access.array if isinstance(e, Load) else e.name for e in subexprs(expr) if isinstance(e, Load | Var)
-    )
-
-
-def is_kept(stmt: Stmt, live: Names, writable: Names) -> bool:
-    match stmt:
-        case Let(name=name):
-            return name in live
-        case Assign(target=Access(array=array)) | Accumulate(target=Access(array=array)) | Allocate(array=array):
-            return array in live and array in writable
-        case _:
-            return False
-
-
-def keep(body: tuple[Stmt, ...], live: Names, writable: Names) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for stmt in body:
-        match stmt:
-            case Loop(body=inner):
-                new = keep(inner, live, writable)
-                out += [replace(stmt, body=new)] if new else []
-            case If(then=then, orelse=orelse):
-                new_then, new_else = keep(then, live, writable), keep(orelse, live, writable)
-                out += [replace(stmt, then=new_then, orelse=new_else)] if new_then or new_else else []
-            case _ if is_kept(stmt, live, writable):
-                out.append(stmt)
-            case _:
-                pass
-    return tuple(out)
 
 
 def renamed(body: tuple[Stmt, ...], names: NameSupply) -> tuple[Stmt, ...]:

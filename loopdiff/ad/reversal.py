@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loopdiff.ad.adjoint import Propagation
-from loopdiff.ad.build import compare, divide, sub, unless_zero, zero
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.needed import At, Needed
@@ -14,6 +13,7 @@ from loopdiff.ad.record import reversed_range, trips
 from loopdiff.ad.regions import Region, region_of
 from loopdiff.ad.replay import slice_of
 from loopdiff.ad.ties import TieCount
+from loopdiff.ir.build import compare, divide, sub, unless_zero, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,

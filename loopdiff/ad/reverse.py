@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from loopdiff.ad.build import integer, zero
 from loopdiff.ad.counting import counting_loopset
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts, gather
@@ -16,6 +15,7 @@ from loopdiff.ad.replay import choose_replays, weight
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.tape import Tape, Temporary
 from loopdiff.analysis.ownership import owned_cells
+from loopdiff.ir.build import integer, zero
 from loopdiff.ir.nodes import (
     Access,
     Allocate,

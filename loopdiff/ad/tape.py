@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from loopdiff.ad.build import add, floordiv, integer, sub
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir.build import add, floordiv, integer, sub
 from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Index, Loop, Param, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from loopdiff.ad.build import compare, sub
 from loopdiff.ad.needed import At, Needed
 from loopdiff.ad.record import reversed_range, trips
 from loopdiff.ad.regions import Region
+from loopdiff.ir.build import compare, sub
 from loopdiff.ir.nodes import Access, Accumulate, Assign, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
