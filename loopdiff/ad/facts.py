@@ -17,7 +17,7 @@ from loopdiff.ir.walk import Path, Site, statements
 class Facts:
     """`ls` is normal with marked regions. `sites` by path, `lets` by name.
 
-    `is_overwritten(path, access, scope)` answers `exposure.overwritten_after`, remembered.
+    `is_overwritten(path, access, scope)` answers `flow.overwritten_after`, remembered.
     """
 
     ls: LoopSet
@@ -42,11 +42,11 @@ class Facts:
 
 def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
     """Analyse the normal LoopSet `ls` for differentiation with respect to `wrt`."""
-    from loopdiff.analysis import exposure, polyhedra
+    from loopdiff.analysis import affine, flow
     from loopdiff.analysis.ownership import owned_arrays
 
     marked, regions = mark_regions(ls)
-    model = polyhedra.build_model(marked)
+    model = affine.build_model(marked)
     sites = {s.path: s for s in statements(marked.body)}
     return Facts(
         ls=marked,
@@ -55,8 +55,8 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         types=type_env(marked),
         sites=sites,
         lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
-        is_overwritten=cache(lambda path, access, scope: exposure.overwritten_after(model, path, access, scope)),
-        trip_hull=cache(lambda path: polyhedra.trip_hull(model, path)),
+        is_overwritten=cache(lambda path, access, scope: flow.overwritten_after(model, path, access, scope)),
+        trip_hull=cache(lambda path: affine.trip_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
     )
 

@@ -6,7 +6,6 @@ then writes nothing that anyone else sees, and works on one row of buffers howev
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopdiff.ad.facts import Facts
@@ -20,7 +19,6 @@ from loopdiff.ir.nodes import (
     Assign,
     Expr,
     If,
-    Index,
     Let,
     Load,
     Loop,
@@ -30,8 +28,8 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
-from loopdiff.names import NameSupply
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
+from loopdiff.transform.rename import renamed_block
 
 if TYPE_CHECKING:
     from loopdiff.ad.reverse import Built
@@ -163,42 +161,4 @@ def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) 
     for name in sorted({n for s in statements(kept) for e in stmt_exprs(s.stmt) for n in names_in(e)} - inside):
         if name in facts.lets:
             needed.let_value(name)
-    return renamed(kept, needed.names)
-
-
-def renamed(body: tuple[Stmt, ...], names: NameSupply) -> tuple[Stmt, ...]:
-    """`body` with its loop indices and Lets under fresh names."""
-    new: dict[Expr, Expr] = {}
-    for site in statements(body):
-        match site.stmt:
-            case Loop(index=index):
-                new[Index(index)] = Index(names.fresh(index))
-            case Let(name=name):
-                new[Var(name)] = Var(names.fresh(name))
-            case _:
-                pass
-    return tuple(rename(s, new) for s in body)
-
-
-def rename(stmt: Stmt, new: dict[Expr, Expr]) -> Stmt:
-    def expr(e: Expr) -> Expr:
-        return map_expr(lambda x: new.get(x, x), e)
-
-    match stmt:
-        case Let(name=name, value=value):
-            to = new[Var(name)]
-            assert isinstance(to, Var)
-            return replace(stmt, name=to.name, value=expr(value))
-        case Loop(index=index, body=body):
-            to = new[Index(index)]
-            assert isinstance(to, Index)
-            bounds = {"lower": expr(stmt.lower), "upper": expr(stmt.upper), "step": expr(stmt.step)}
-            return replace(stmt, index=to.name, body=tuple(rename(s, new) for s in body), **bounds)
-        case If(cond=cond, then=then, orelse=orelse):
-            new_then, new_else = tuple(rename(s, new) for s in then), tuple(rename(s, new) for s in orelse)
-            return replace(stmt, cond=expr(cond), then=new_then, orelse=new_else)
-        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
-            subscripts = tuple(expr(e) for e in target.subscripts)
-            return replace(stmt, target=replace(target, subscripts=subscripts), value=expr(value))
-        case _:
-            return stmt
+    return renamed_block(kept, needed.names)

@@ -9,12 +9,12 @@ from loopdiff.ir.walk import Path, Site, loads, read_arrays, statements, without
 from loopdiff.transform.liveness import live_at_entry
 
 if TYPE_CHECKING:
-    from loopdiff.analysis.polyhedra import Model
+    from loopdiff.analysis.affine import Model
 
 
 def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
     """Local arrays and cells of `ls` that one iteration of the loop at `path` owns."""
-    from loopdiff.analysis.exposure import exposed_reads, read_after
+    from loopdiff.analysis.flow import exposed_reads, read_after
 
     loop = next(s.stmt for s in statements(ls.body) if s.path == path)
     assert isinstance(loop, Loop)

@@ -1,0 +1,196 @@
+"""Loop reversal and distribution, where dependences allow and the result maps better to the machine.
+
+A descending loop (as reverse sweeps have) without carried dependence runs upwards. A nest is distributed when that
+isolates a contraction: a perfect nest around one `+=` whose target does not depend on every loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from loopdiff.analysis.legality import carried, may_split
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.affine import Model, Reference, build_model
+from loopdiff.ir.build import add, integer
+from loopdiff.ir.nodes import Accumulate, Apply, Const, Expr, If, Index, Let, Loop, LoopSet, Stmt, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
+from loopdiff.names import NameSupply
+from loopdiff.transform.normalize import supply
+from loopdiff.transform.rename import renamed_block
+
+ONE = integer(1)
+
+
+def restructure(ls: LoopSet) -> LoopSet:
+    """`ls` with loops turned upwards and contractions isolated; the same values up to reassociation of sums."""
+    ls = ascend(ls)
+    model = build_model(ls)
+    names = supply(ls)
+    body: list[Stmt] = []
+    for number, stmt in enumerate(ls.body):
+        body += distribute(model, stmt, (number,), names)
+    return replace(ls, body=tuple(body))
+
+
+# -- reversal ------------------------------------------------------------------------------------------------
+def ascend(ls: LoopSet) -> LoopSet:
+    """Descending unit-step loops whose iterations are independent (sums apart) run upwards."""
+    if not any(is_descending(s.stmt) for s in statements(ls.body)):
+        return ls
+    model = build_model(ls)
+
+    def turned(stmt: Stmt, path: Path) -> Stmt:
+        match stmt:
+            case Loop(body=body):
+                inner = tuple(turned(s, (*path, k)) for k, s in enumerate(body))
+                stmt = replace(stmt, body=inner)
+                if is_descending(stmt) and carried(model, path, owned_cells(ls, path)) is None:
+                    lower, upper = add_one(stmt.upper), add_one(stmt.lower)
+                    return replace(stmt, lower=lower, upper=upper, step=ONE)
+                return stmt
+            case If(then=then, orelse=orelse):
+                count = len(then)
+                return replace(
+                    stmt,
+                    then=tuple(turned(s, (*path, k)) for k, s in enumerate(then)),
+                    orelse=tuple(turned(s, (*path, count + k)) for k, s in enumerate(orelse)),
+                )
+            case _:
+                return stmt
+
+    return replace(ls, body=tuple(turned(s, (k,)) for k, s in enumerate(ls.body)))
+
+
+def is_descending(stmt: Stmt) -> bool:
+    return isinstance(stmt, Loop) and isinstance(stmt.step, Const) and stmt.step.value == -1
+
+
+def add_one(expr: Expr) -> Expr:
+    """expr + 1, undoing a subtraction of 1."""
+    match expr:
+        case Const(value=value):
+            return integer(int(value) + 1)
+        case Apply(op=Op.SUB, args=(base, Const(value=1))):
+            return base
+        case _:
+            return add(expr, ONE)
+
+
+# -- distribution --------------------------------------------------------------------------------------------
+def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[Stmt]:
+    """`stmt`, or the loops it splits into if one of them is a contraction that was not isolated before."""
+    if not isinstance(stmt, Loop) or contraction(stmt) is not None:
+        return [stmt]
+    pieces = split(model, stmt, path)
+    if len(pieces) < 2 or not any(contraction(p) is not None for p in pieces):
+        return [replace(stmt, body=tuple(s for k, c in enumerate(stmt.body) for s in [distributed(model, c, (*path, k), names)]))]
+    out: list[Stmt] = []
+    for position, piece in enumerate(pieces):
+        out += [piece] if position == 0 else renamed_block((piece,), names)
+    return out
+
+
+def distributed(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> Stmt:
+    """A nested statement with what is inside it distributed in place."""
+    match stmt:
+        case Loop(body=body):
+            inner: list[Stmt] = []
+            for k, child in enumerate(body):
+                inner += distribute(model, child, (*path, k), names)
+            return replace(stmt, body=tuple(inner))
+        case _:
+            return stmt
+
+
+def split(model: Model, loop: Loop, path: Path) -> list[Loop]:
+    """The finest legal distribution of the nest `loop`, as loops in order; just [loop] if nothing can be split."""
+    parts: list[tuple[int, Stmt]] = []
+    for number, child in enumerate(loop.body):
+        pieces: list[Stmt] = list(split(model, child, (*path, number))) if isinstance(child, Loop) else [child]
+        parts += [(number, p) for p in pieces]
+    lets = [(n, s) for n, s in parts if isinstance(s, Let)]
+    groups: list[list[tuple[int, Stmt]]] = [[p] for p in parts if not isinstance(p[1], Let)]
+    if not groups:
+        return [loop]
+    merged: list[list[tuple[int, Stmt]]] = [groups[0]]
+    for group in groups[1:]:
+        before = [p for g in merged for p in g]
+        if can_follow(model, path, before, group, lets):
+            merged.append(group)
+        else:
+            merged = [[p for g in merged for p in g] + group]
+    return [replace(loop, body=with_lets(group, lets)) for group in merged]
+
+
+def can_follow(
+    model: Model, path: Path, before: list[tuple[int, Stmt]], group: list[tuple[int, Stmt]],
+    lets: list[tuple[int, Stmt]],
+) -> bool:  # fmt: skip
+    first = references_of(model, path, before)
+    needed = [(n, s) for n, s in lets if s in with_lets(group, lets)]
+    return may_split(model, path, first, references_of(model, path, [*needed, *group]))
+
+
+def references_of(model: Model, path: Path, parts: list[tuple[int, Stmt]]) -> list[Reference]:
+    """The model's references of statements equal to those in `parts`, which may be pieces of original loops."""
+    numbers = {n for n, _ in parts}
+    wanted = {id(s.stmt) for _, p in parts for s in statements((p,)) if not children(s.stmt)}
+    bounds = {(s.stmt.index) for _, p in parts for s in statements((p,)) if isinstance(s.stmt, Loop)}
+    out: list[Reference] = []
+    for references in model.references.values():
+        for r in references:
+            inside = len(r.site.path) > len(path) and r.site.path[: len(path)] == path
+            if not inside or r.site.path[len(path)] not in numbers:
+                continue
+            stmt = r.site.stmt
+            is_bound = isinstance(stmt, Loop) and stmt.index in bounds
+            if id(stmt) in wanted or is_bound or isinstance(stmt, If):
+                out.append(r)
+    return out
+
+
+def with_lets(group: list[tuple[int, Stmt]], lets: list[tuple[int, Stmt]]) -> tuple[Stmt, ...]:
+    """The group's statements with the Lets they need, each before its uses."""
+    needed: set[str] = set()
+    pending = [s for _, s in group]
+    while pending:
+        used = used_names(pending)
+        pending = [s for _, s in lets if isinstance(s, Let) and s.name in used - needed]
+        needed |= {s.name for s in pending if isinstance(s, Let)}
+    kept = [(n, s) for n, s in lets if isinstance(s, Let) and s.name in needed]
+    return tuple(s for _, s in sorted([*kept, *group], key=lambda p: p[0]))
+
+
+def used_names(stmts: Iterable[Stmt]) -> set[str]:
+    return {
+        e.name
+        for site in statements(tuple(stmts))
+        for expr in stmt_exprs(site.stmt)
+        for e in subexprs(expr)
+        if isinstance(e, Var)
+    }
+
+
+# -- contractions --------------------------------------------------------------------------------------------
+def contraction(stmt: Stmt) -> tuple[tuple[Loop, ...], tuple[Let, ...], Accumulate] | None:
+    """Loops, Lets and the `+=` of a perfect nest of two or more loops that sums over at least one of them."""
+    loops: list[Loop] = []
+    while isinstance(stmt, Loop):
+        loops.append(stmt)
+        if len(stmt.body) == 1:
+            stmt = stmt.body[0]
+        else:
+            break
+    last = loops[-1].body if loops else ()
+    if len(loops) < 2 or not last or not isinstance(last[-1], Accumulate) or last[-1].op != "add":
+        return None
+    lets = last[:-1]
+    target = last[-1]
+    used = {e.name for s in target.target.subscripts for e in subexprs(s) if isinstance(e, Index)}
+    sums = [p for p in loops if p.index not in used]
+    if not target.target.subscripts or not sums or not all(isinstance(s, Let) for s in lets):
+        return None
+    return tuple(loops), tuple(s for s in lets if isinstance(s, Let)), target
+

@@ -1,0 +1,297 @@
+"""The schedule of a LoopSet: which loop is the vector, which nests are register tiles, what stays scalar and why.
+
+A schedule is a value apart from the program: it can be printed, and changes speed, never meaning. It is chosen by a
+small cost model over memory access patterns; only what the dependences allow is ever considered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.analysis.legality import Conflict, carried
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.affine import Model
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Require,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.types import INT
+from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
+from loopdiff.transform.restructure import contraction
+from loopdiff.transform.strides import Stride, lane_stride
+
+TRIPS = 32.0
+COSTS: dict[Stride, float] = {"uniform": 0.3, "unit": 1.0, "strided": 6.0, "indexed": 8.0}
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLoop:
+    """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes."""
+
+    reductions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TiledNest:
+    """A contraction whose results stay in registers: `rows` unrolled, `columns` the vector loop (or the sum)."""
+
+    rows: str | None
+    columns: str
+    sums: tuple[str, ...]
+    is_dot: bool
+    second_rows: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarLoop:
+    """Iterations run one after the other; `reason` says what forbids more."""
+
+    reason: str
+
+
+Mapping = VectorLoop | TiledNest | ScalarLoop
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A mapping for every loop that is reached; loops inside a VectorLoop or TiledNest have none of their own."""
+
+    mappings: tuple[tuple[Path, Mapping], ...]
+
+    def of(self, path: Path) -> Mapping | None:
+        return next((m for p, m in self.mappings if p == path), None)
+
+
+def plan(model: Model, *, may_reassociate: bool = True) -> Schedule:
+    """The cheapest legal schedule of the model's LoopSet. `may_reassociate`: sums may run in any order."""
+    planner = Planner(model, type_env(model.ls), may_reassociate)
+    found: list[tuple[Path, Mapping]] = []
+    for number, stmt in enumerate(model.ls.body):
+        planner.visit(stmt, (number,), found)
+    return Schedule(tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    model: Model
+    types: TypeEnv
+    may_reassociate: bool
+
+    def visit(self, stmt: Stmt, path: Path, found: list[tuple[Path, Mapping]]) -> float:
+        """Choose mappings below `stmt`; the estimated cost of running it once."""
+        match stmt:
+            case Loop():
+                return self.loop(stmt, path, found)
+            case If():
+                return sum(self.visit(s, (*path, k), found) for k, s in enumerate(children(stmt)))
+            case _:
+                return 1.0 + len(list(e for x in stmt_exprs(stmt) for e in subexprs(x) if isinstance(e, Load | Apply)))
+
+    def loop(self, stmt: Loop, path: Path, found: list[tuple[Path, Mapping]]) -> float:
+        tile = self.tile(stmt, path)
+        if tile is not None:
+            found.append((path, tile))
+            return 0.0
+        inner: list[tuple[Path, Mapping]] = []
+        below = TRIPS * sum(self.visit(s, (*path, k), inner) for k, s in enumerate(stmt.body))
+        mapping = self.vector(stmt, path)
+        if isinstance(mapping, VectorLoop):
+            cost = vector_cost(stmt, self.model, self.types) * TRIPS / 8
+            if cost <= below:
+                found.append((path, mapping))
+                return cost
+            mapping = ScalarLoop("its inner loop makes the better vectors")
+        found.append((path, mapping))
+        found += inner
+        return below
+
+    # -- vector loops ----------------------------------------------------------------------------------------
+    def vector(self, stmt: Loop, path: Path) -> VectorLoop | ScalarLoop:
+        """Whether the loop's iterations may run in lanes."""
+        if not (isinstance(stmt.step, Const) and stmt.step.value == 1):
+            return ScalarLoop("its step is not 1")
+        obstacle = self.obstacle(stmt)
+        if obstacle:
+            return ScalarLoop(obstacle)
+        private = owned_cells(self.model.ls, path)
+        conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
+        if conflict is not None:
+            return ScalarLoop(describe(self.model, conflict))
+        sums = {
+            s.stmt.target.array
+            for s in statements(stmt.body)
+            if isinstance(s.stmt, Accumulate) and lane_stride(s.stmt.target, stmt, self.model.ls) == "uniform"
+        }
+        return VectorLoop(tuple(sorted(sums - private)))
+
+    def obstacle(self, loop: Loop) -> str:
+        """What in the body has no vector form."""
+        varying = varying_names(loop)
+        for site in statements(loop.body):
+            match site.stmt:
+                case Require():
+                    return "it checks a condition in each iteration"
+                case Allocate():
+                    return "it allocates an array"
+                case Loop(lower=lower, upper=upper, step=step, index=index):
+                    if any(is_varying(e, varying) for e in (lower, upper, step)):
+                        return f"the trip count of its inner loop `{index}` differs between iterations"
+                    if any(isinstance(s, If) and is_varying(s.cond, varying) for s in site.enclosing):
+                        return f"its inner loop `{index}` depends on a condition"
+                case _:
+                    pass
+            for node in (e for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+                if isinstance(node, Apply) and not has_vector_form(node, self.types):
+                    return f"`{node.op.value}` on integers may fail and has no vector form"
+        return ""
+
+    # -- contractions ----------------------------------------------------------------------------------------
+    def tile(self, stmt: Loop, path: Path) -> TiledNest | None:
+        """The tile of a contraction that starts here, if its access patterns suit one."""
+        if not self.may_reassociate:
+            return None
+        shape = contraction(stmt)
+        if shape is None:
+            return None
+        loops, lets, update = shape
+        if not self.is_rectangular(loops) or not self.is_simple(update, lets):
+            return None
+        from loopdiff.transform.tiles import choose_tile
+
+        return choose_tile(self.model.ls, loops, lets, update)
+
+    def is_rectangular(self, loops: tuple[Loop, ...]) -> bool:
+        """Whether the loops' ranges do not depend on each other or on memory, in unit steps."""
+        indices = {p.index for p in loops}
+        for loop in loops:
+            for bound in (loop.lower, loop.upper):
+                if any(isinstance(e, Load | Var) or (isinstance(e, Index) and e.name in indices) for e in subexprs(bound)):
+                    return False
+            if not (isinstance(loop.step, Const) and loop.step.value == 1):
+                return False
+        return True
+
+    def is_simple(self, update: Accumulate, lets: tuple[Let, ...]) -> bool:
+        """Whether the summand never reads what is summed into, and is made of plain arithmetic."""
+        exprs = [update.value, *(s.value for s in lets)]
+        nodes = [e for x in exprs for e in subexprs(x)]
+        reads = {e.access.array for e in nodes if isinstance(e, Load)}
+        plain = all(e.op in (Op.MUL, Op.ADD, Op.SUB, Op.NEG) for e in nodes if isinstance(e, Apply) and type_of(e, self.types).is_float)
+        kind = self.types.arrays[update.target.array].element
+        floats = {self.types.arrays[r].element for r in reads}
+        is_uniform_type = kind.is_float and floats <= {kind}
+        return update.target.array not in reads and plain and is_uniform_type
+
+
+def has_vector_form(node: Apply, types: TypeEnv) -> bool:
+    """False for integer division by what may be zero, integer powers and shifts, which can raise."""
+    if node.op in (Op.FLOORDIV, Op.MOD) and type_of(node, types) == INT:
+        return isinstance(node.args[1], Const) and node.args[1].value > 0
+    if node.op in (Op.POW, Op.SHL, Op.SHR) and type_of(node, types) == INT:
+        return isinstance(node.args[1], Const) and node.args[1].value >= 0
+    return True
+
+
+def varying_names(loop: Loop) -> frozenset[str]:
+    """The index, Lets and cells whose values differ between the iterations of `loop`."""
+    names = frozenset({loop.index})
+    while True:
+        more = names
+        for site in statements(loop.body):
+            under = any(isinstance(s, If) and is_varying(s.cond, names) for s in site.enclosing)
+            match site.stmt:
+                case Let(name=name, value=value) if is_varying(value, names):
+                    more |= {name}
+                case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+                    if not target.subscripts and (under or is_varying(value, names)):
+                        more |= {target.array}
+                case _:
+                    pass
+        if more == names:
+            return names
+        names = more
+
+
+def is_varying(expr: Expr, varying: frozenset[str]) -> bool:
+    """Whether `expr` mentions a name that differs between lanes; a load does so through its subscripts."""
+    for node in subexprs(expr):
+        match node:
+            case Index(name=name) | Var(name=name) if name in varying:
+                return True
+            case Load(access=access) if not access.subscripts and access.array in varying:
+                return True
+            case _:
+                pass
+    return False
+
+
+def vector_cost(loop: Loop, model: Model, types: TypeEnv) -> float:
+    """Estimated cost of 8 iterations of the body in lanes."""
+    total = 0.0
+    for site in statements(loop.body):
+        weight = TRIPS ** len(site.loops)
+        accesses = [e.access for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Load)]
+        match site.stmt:
+            case Assign(target=target) | Accumulate(target=target):
+                accesses.append(target)
+            case _:
+                pass
+        operations = sum(1 for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Apply))
+        memory = sum(COSTS[lane_stride(a, loop, model.ls)] for a in accesses)
+        total += weight * (1.0 + operations + memory)
+    return total
+
+
+def describe(model: Model, conflict: Conflict) -> str:
+    """The dependence in the user's words."""
+    from loopdiff.ir.printer import print_access
+
+    def words(reference: object) -> str:
+        verb = "writes" if reference.is_write else "reads"  # type: ignore[attr-defined]
+        line = reference.site.stmt.loc.line  # type: ignore[attr-defined]
+        place = f"line {line} " if line else ""
+        return f"{place}{verb} {print_access(reference.access)}"  # type: ignore[attr-defined]
+
+    index = model.loop(conflict.carrier).index
+    return (
+        f"iterations of `{index}` depend on each other through `{conflict.array}`: "
+        f"{words(conflict.first)}, {words(conflict.second)} in another iteration"
+    )
+
+
+def explain_schedule(schedule: Schedule, model: Model) -> str:
+    """One line per loop: what it became and why."""
+    lines: list[str] = []
+    for path, mapping in sorted(schedule.mappings, key=lambda p: p[0]):
+        loop = model.loop(path)
+        depth = "  " * len(model.loops_of(path))
+        where = f" (line {loop.loc.line})" if loop.loc.line else ""
+        match mapping:
+            case VectorLoop(reductions=reductions):
+                sums = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""
+                text = f"vectorised{sums}"
+            case TiledNest(rows=rows, columns=columns, sums=sums, is_dot=is_dot):
+                held = "dot products" if is_dot else f"vectors along `{columns}`"
+                unrolled = f", `{rows}` unrolled" if rows else ""
+                text = f"register tile of {held}{unrolled}, summed over {', '.join(f'`{s}`' for s in sums)}"
+            case ScalarLoop(reason=reason):
+                text = f"scalar: {reason}"
+        lines.append(f"{depth}for {loop.index}{where}: {text}")
+    return "\n".join(lines)
+
+
+

@@ -1,0 +1,83 @@
+"""How an access moves through memory as one loop advances."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, Loop, LoopSet, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import subexprs
+
+Stride = Literal["uniform", "unit", "strided", "indexed"]
+
+
+def coefficient(expr: Expr, index: str) -> int | None:
+    """The constant factor of the index in `expr`, 0 if it does not occur; None if `expr` is not linear in it."""
+    match expr:
+        case Index(name=name):
+            return 1 if name == index else 0
+        case Apply(op=Op.NEG, args=(a,)):
+            inner = coefficient(a, index)
+            return None if inner is None else -inner
+        case Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
+            left, right = coefficient(a, index), coefficient(b, index)
+            if left is None or right is None:
+                return None
+            return left + right if op is Op.ADD else left - right
+        case Apply(op=Op.MUL, args=(a, b)):
+            left, right = coefficient(a, index), coefficient(b, index)
+            if left == 0 and right == 0:
+                return 0
+            if isinstance(a, Const) and right is not None:
+                return int(a.value) * right
+            if isinstance(b, Const) and left is not None:
+                return int(b.value) * left
+            return None
+        case _:
+            return None if any(isinstance(e, Index) and e.name == index for e in subexprs(expr)) else 0
+
+
+def lane_axis(access: Access, index: str, varying: frozenset[str]) -> tuple[int, int] | None:
+    """(axis, step) of an access that moves along one axis only; None if it is uniform or moves otherwise."""
+    moving: list[tuple[int, int]] = []
+    for axis, subscript in enumerate(access.subscripts):
+        if any(isinstance(e, Var) and e.name in varying for e in subexprs(subscript)):
+            return None
+        step = coefficient(subscript, index)
+        is_indirect = any(isinstance(e, Load) and e.access.subscripts and is_indexed_by(e, index, varying) for e in subexprs(subscript))
+        if step is None or is_indirect:
+            return None
+        if step:
+            moving.append((axis, step))
+    return moving[0] if len(moving) == 1 else None
+
+
+def is_indexed_by(expr: Expr, index: str, varying: frozenset[str]) -> bool:
+    """Whether `expr` mentions the index or a varying name anywhere."""
+    return any(
+        (isinstance(e, Index) and e.name == index)
+        or (isinstance(e, Var) and e.name in varying)
+        or (isinstance(e, Load) and not e.access.subscripts and e.access.array in varying)
+        for e in subexprs(expr)
+    )
+
+
+def lane_stride(access: Access, loop: Loop, ls: LoopSet) -> Stride:
+    """How the lanes of a vector along `loop` would meet `access`."""
+    from loopdiff.transform.schedule import varying_names
+
+    return stride_of(access, loop.index, varying_names(loop), ls)
+
+
+def stride_of(access: Access, index: str, varying: frozenset[str], ls: LoopSet) -> Stride:
+    """The same, given the names that vary."""
+    if not any(is_indexed_by(s, index, varying) for s in access.subscripts):
+        return "uniform"
+    moved = lane_axis(access, index, varying)
+    if moved is None:
+        return "indexed"
+    axis, step = moved
+    decl = ls.array(access.array)
+    layout = decl.type.layout if decl.type is not None else "A"
+    dense = {"C": len(access.subscripts) - 1, "F": 0}.get(layout)
+    return "unit" if axis == dense and step == 1 else "strided"
