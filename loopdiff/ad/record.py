@@ -117,7 +117,7 @@ class Recorder:
         """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
         value = store.value
         if isinstance(value, Apply) and not store.guards:
-            held = Var(self.names.fresh(value.op.name.lower()), loc=value.loc)
+            held = Var(self.names.fresh(f"{value.op.name.lower()}_val"), loc=value.loc)
             out.append(Let(held.name, value, loc=stmt.loc))
             out.append(Assign(store.target, held, loc=stmt.loc))
             return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)

@@ -1,11 +1,32 @@
-"""Fresh names for the loops and Lets of copied statements."""
+"""Fresh names: for the loops and Lets of copied statements, and for whole LoopSets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, Expr, If, Index, Let, Loop, Require, Stmt, Var
-from loopdiff.ir.walk import statements, substitute
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    ArrayDecl,
+    ArrayResult,
+    Assign,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Require,
+    Result,
+    ScalarResult,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.walk import map_body, map_expr, map_stmt_exprs, statements, substitute
 from loopdiff.names import NameSupply
 
 Renaming = dict[Expr, Expr]
@@ -52,3 +73,52 @@ def renamed(stmt: Stmt, new: Renaming) -> Stmt:
             return replace(stmt, cond=expr(cond))
         case Allocate(fill=fill):
             return stmt if fill is None else replace(stmt, fill=expr(fill))
+
+
+def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:
+    """`ls` with arrays, arguments, Lets and indices called `new[name]` where that is given."""
+
+    def name(old: str) -> str:
+        return new.get(old, old)
+
+    def leaf(e: Expr) -> Expr:
+        match e:
+            case Var() | Index() | Param():
+                return replace(e, name=name(e.name))
+            case Dim(array=array):
+                return replace(e, array=name(array))
+            case Load(access=access):
+                return replace(e, access=replace(access, array=name(access.array)))
+            case _:
+                return e
+
+    def expr(e: Expr) -> Expr:
+        return map_expr(leaf, e)
+
+    def stmt(s: Stmt) -> tuple[Stmt, ...]:
+        match s:
+            case Let():
+                return (replace(s, name=name(s.name)),)
+            case Loop():
+                return (replace(s, index=name(s.index)),)
+            case Assign(target=target) | Accumulate(target=target):
+                return (replace(s, target=replace(target, array=name(target.array))),)
+            case Allocate(array=array):
+                return (replace(s, array=name(array)),)
+            case _:
+                return (s,)
+
+    def extents(decl: ArrayDecl) -> tuple[Expr, ...] | None:
+        return None if decl.extents is None else tuple(expr(e) for e in decl.extents)
+
+    def result(r: Result) -> Result:
+        return ScalarResult(expr(r.value)) if isinstance(r, ScalarResult) else ArrayResult(name(r.array))
+
+    return replace(
+        ls,
+        params=tuple(name(p) for p in ls.params),
+        arrays=tuple(replace(a, name=name(a.name), extents=extents(a)) for a in ls.arrays),
+        scalars=tuple(replace(s, name=name(s.name)) for s in ls.scalars),
+        body=map_body(tuple(map_stmt_exprs(expr, s) for s in ls.body), stmt),
+        results=tuple(result(r) for r in ls.results),
+    )

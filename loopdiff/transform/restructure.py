@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from loopdiff.analysis.affine import Model, Reference, build_model
 from loopdiff.analysis.legality import carried, may_split
 from loopdiff.analysis.ownership import owned_cells
-from loopdiff.analysis.affine import Model, Reference, build_model
 from loopdiff.ir.build import add, integer
 from loopdiff.ir.nodes import Accumulate, Apply, Const, Expr, If, Index, Let, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.ops import Op

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loopdiff.analysis.affine import Model
 from loopdiff.analysis.legality import Conflict, carried
 from loopdiff.analysis.ownership import owned_cells
-from loopdiff.analysis.affine import Model
 from loopdiff.ir.nodes import (
     Accumulate,
     Allocate,
@@ -28,8 +28,8 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.types import INT
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.restructure import contraction
 from loopdiff.transform.strides import Stride, lane_stride
@@ -152,6 +152,8 @@ class Planner:
                         return f"the trip count of its inner loop `{index}` differs between iterations"
                     if any(isinstance(s, If) and is_varying(s.cond, varying) for s in site.enclosing):
                         return f"its inner loop `{index}` depends on a condition"
+                case Accumulate(op="max" | "min", target=target) if lane_stride(target, loop, self.model.ls) == "indexed":
+                    return "its maximum goes to computed places"
                 case _:
                     pass
             for node in (e for x in stmt_exprs(site.stmt) for e in subexprs(x)):
@@ -214,8 +216,10 @@ def varying_names(loop: Loop) -> frozenset[str]:
         for site in statements(loop.body):
             under = any(isinstance(s, If) and is_varying(s.cond, names) for s in site.enclosing)
             match site.stmt:
-                case Let(name=name, value=value) if is_varying(value, names):
-                    more |= {name}
+                case Let(name=name, value=value):
+                    loaded = any(isinstance(e, Load) and e.access.subscripts for e in subexprs(value))
+                    if is_varying(value, names) or (under and loaded):
+                        more |= {name}
                 case Assign(target=target, value=value) | Accumulate(target=target, value=value):
                     if not target.subscripts and (under or is_varying(value, names)):
                         more |= {target.array}

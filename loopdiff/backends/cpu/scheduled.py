@@ -1,0 +1,43 @@
+"""Scheduled code: scalar statements, vector loops and register tiles, as a schedule says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.backends.cpu.tile import TileWriter
+from loopdiff.backends.cpu.vector import VectorLoopWriter
+from loopdiff.ir.nodes import Loop
+from loopdiff.ir.walk import Path
+from loopdiff.names import NameSupply
+from loopdiff.transform.normalize import supply
+from loopdiff.transform.restructure import contraction
+from loopdiff.transform.schedule import Mapping as LoopMapping
+from loopdiff.transform.schedule import ScalarLoop, TiledNest, VectorLoop
+
+
+@dataclass(slots=True)
+class ScheduledEmitter(ScalarEmitter):
+    """Writes loops as `mappings` says (by identity of the statement); `simd` and `functions` collect imports."""
+
+    mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
+    simd: set[str] = field(default_factory=set)
+    functions: set[str] = field(default_factory=set)
+    names: NameSupply = field(init=False)
+
+    def __post_init__(self) -> None:
+        ScalarEmitter.__post_init__(self)
+        self.names = supply(self.ls)
+
+    def loop(self, stmt: Loop) -> None:
+        path, mapping = self.mappings.get(id(stmt), ((), ScalarLoop("")))
+        match mapping:
+            case VectorLoop():
+                VectorLoopWriter.of(self, stmt, owned_cells(self.ls, path)).write()
+            case TiledNest():
+                shape = contraction(stmt)
+                assert shape is not None
+                TileWriter.of(self, mapping, shape).write()
+            case ScalarLoop():
+                ScalarEmitter.loop(self, stmt)

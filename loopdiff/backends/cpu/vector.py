@@ -1,0 +1,430 @@
+"""Vector loops: the statements of a loop body as operations on all lanes at once.
+
+A value is uniform if all lanes share it, else varying. Uniform values stay scalars and are broadcast where they meet a
+varying one. Conditions that vary become masks; the last, partial vector is a mask too, so there is no scalar tail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loopdiff.backends.cpu.simd.types import host_width
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Assign,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.types import F32, F64, ScalarType
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs, substitute
+from loopdiff.transform.schedule import is_varying, varying_names
+from loopdiff.transform.strides import lane_axis, stride_of
+
+if TYPE_CHECKING:
+    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+
+INFIX = frozenset((*COMPARISONS, Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.FLOORDIV, Op.MOD, Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR))
+NAMED = {
+    Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
+    Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
+    Op.MAX: "maximum", Op.MIN: "minimum",
+}  # fmt: skip
+UNROLL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Where a vector stands: `base` is the index of lane 0, `mask` the live lanes (None: all), `cond` the part of the
+    mask that comes from conditions; `suffix` tells unrolled copies apart."""
+
+    base: str
+    mask: str | None = None
+    cond: str | None = None
+    suffix: str = ""
+
+
+@dataclass(slots=True)
+class VectorLoopWriter:
+    """Writes one loop as vectors of `width` lanes into `emitter`."""
+
+    emitter: ScheduledEmitter
+    loop: Loop
+    private: frozenset[str]
+    varying: frozenset[str]
+    width: int
+    sums: dict[int, str]
+
+    @classmethod
+    def of(cls, emitter: ScheduledEmitter, loop: Loop, private: frozenset[str]) -> VectorLoopWriter:
+        varying = varying_names(loop)
+        return cls(emitter, loop, private & varying, varying, loop_width(emitter, loop), {})
+
+    # -- the loop --------------------------------------------------------------------------------------------
+    def write(self) -> None:
+        names, line = self.emitter.names, self.emitter.writer.line
+        index, width = self.loop.index, self.width
+        start, end, full = (names.fresh(f"{index}_{what}") for what in ("start", "end", "full"))
+        line(f"{start} = {self.emitter.expr(self.loop.lower)}")
+        line(f"{end} = max({start}, {self.emitter.expr(self.loop.upper)})")
+        line(f"{full} = {end} - ({end} - {start}) % {width}")
+        for cell in sorted(self.private):
+            line(f"{cell} = {self.splat_constant(0, self.emitter.types.arrays[cell].element)}")
+        promoted = self.promoted()
+        copies = UNROLL if promoted and not self.private and self.is_light() else 1
+        self.start_sums(promoted, copies)
+        first = start
+        if copies > 1:
+            many = names.fresh(f"{index}_many")
+            line(f"{many} = {full} - ({full} - {start}) % {copies * width}")
+            with self.emitter.writer.block(f"for {index} in range({start}, {many}, {copies * width}):"):
+                for copy in range(copies):
+                    base = f"({index} + {copy * width})" if copy else index
+                    self.select_sums(promoted, copy)
+                    self.block(self.loop.body, Lanes(base, suffix=f"_{copy}"))
+            first = many
+        self.select_sums(promoted, 0)
+        with self.emitter.writer.block(f"for {index} in range({first}, {full}, {width}):"):
+            self.block(self.loop.body, Lanes(index))
+        mask = names.fresh("live")
+        with self.emitter.writer.block(f"if {full} < {end}:"):
+            line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
+            self.block(self.loop.body, Lanes(full, mask))
+        self.finish_sums(promoted, copies)
+
+    def promoted(self) -> list[Accumulate]:
+        """Accumulations into one address for the whole loop: they run in vector accumulators."""
+        out: list[Accumulate] = []
+        for site in statements(self.loop.body):
+            stmt = site.stmt
+            if not isinstance(stmt, Accumulate) or any(isinstance(s, Loop) for s in site.enclosing):
+                continue
+            if stmt.target.array in self.private or self.stride(stmt.target) != "uniform":
+                continue
+            inside = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, Let)}
+            if not any(isinstance(e, Var) and e.name in inside for s in stmt.target.subscripts for e in subexprs(s)):
+                out.append(stmt)
+        return out
+
+    def is_light(self) -> bool:
+        """Whether the body is so short that latency, not throughput, would bound a single accumulator."""
+        nodes = [e for s in statements(self.loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+        operations = [e for e in nodes if isinstance(e, Apply)]
+        is_flat = not any(isinstance(s.stmt, Loop | If) for s in statements(self.loop.body))
+        return is_flat and len(operations) <= 8 and all(e.op in INFIX or e.op in NAMED for e in operations)
+
+    def start_sums(self, promoted: list[Accumulate], copies: int) -> None:
+        for number, stmt in enumerate(promoted):
+            stem = self.emitter.names.fresh(f"{stmt.target.array}_lanes")
+            self.sums[id(stmt)] = stem
+            kind = self.emitter.types.arrays[stmt.target.array].element
+            for copy in range(copies):
+                neutral = self.splat_constant(neutral_value(stmt), kind)
+                self.emitter.writer.line(f"{stem}_{copy} = {neutral}")
+            del number
+
+    def select_sums(self, promoted: list[Accumulate], copy: int) -> None:
+        for stmt in promoted:
+            stem = self.sums[id(stmt)].rsplit("@", 1)[0]
+            self.sums[id(stmt)] = f"{stem}@{copy}"
+
+    def finish_sums(self, promoted: list[Accumulate], copies: int) -> None:
+        for stmt in promoted:
+            stem = self.sums[id(stmt)].rsplit("@", 1)[0]
+            parts = [f"{stem}_{c}" for c in range(copies)]
+            place = self.emitter.place(stmt.target)
+            if stmt.op == "add":
+                self.emitter.writer.line(f"{place} += {self.simd('reduce_add')}({' + '.join(parts)})")
+                continue
+            whole = parts[0]
+            for part in parts[1:]:
+                whole = f"{self.simd(NAMED[Op.MAX if stmt.op == 'max' else Op.MIN])}({whole}, {part})"
+            helper = f"{stmt.op}2"
+            self.emitter.imports.add(helper)
+            reduced = f"{self.simd(f'reduce_{stmt.op}')}({whole})"
+            self.emitter.writer.line(f"{place} = {helper}({self.emitter.load(stmt.target)}, {reduced})")
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...], lanes: Lanes) -> None:
+        for stmt in body:
+            self.statement(stmt, lanes)
+
+    def statement(self, stmt: Stmt, lanes: Lanes) -> None:
+        line = self.emitter.writer.line
+        self.emitter.writer.quote(stmt.loc)
+        match stmt:
+            case Let(name=name, value=value):
+                if name in self.varying:
+                    line(f"{name}{lanes.suffix} = {self.vector(value, lanes)}")
+                else:
+                    line(f"{name} = {self.emitter.expr(value)}")
+            case Assign(target=target, value=value):
+                self.assign(target, value, lanes)
+            case Accumulate():
+                self.accumulate(stmt, lanes)
+            case If():
+                self.branch(stmt, lanes)
+            case Loop(index=index, lower=lower, upper=upper, step=step, body=body):
+                bounds = ", ".join(self.emitter.expr(e) for e in (lower, upper, step))
+                with self.emitter.writer.block(f"for {index} in range({bounds}):"):
+                    self.block(body, lanes)
+            case _:
+                raise AssertionError(stmt)
+
+    def assign(self, target: Access, value: Expr, lanes: Lanes) -> None:
+        if target.array in self.private:
+            new = self.vector(value, lanes)
+            if lanes.cond is not None:
+                new = f"{self.simd('select')}({lanes.cond}, {new}, {target.array})"
+            self.emitter.writer.line(f"{target.array} = {new}")
+        elif not target.subscripts:
+            self.emitter.writer.line(f"{target.array} = {self.emitter.expr(value)}")
+        else:
+            self.emitter.writer.line(self.store(target, self.vector(value, lanes), lanes))
+
+    def accumulate(self, stmt: Accumulate, lanes: Lanes) -> None:
+        target, line = stmt.target, self.emitter.writer.line
+        value = self.vector(stmt.value, lanes)
+        if id(stmt) in self.sums:
+            stem, copy = self.sums[id(stmt)].rsplit("@", 1)
+            name = f"{stem}_{copy}"
+            line(f"{name} = {self.where(lanes.mask, self.combined(stmt, name, value), name)}")
+        elif target.array in self.private:
+            name = target.array
+            line(f"{name} = {self.where(lanes.cond, self.combined(stmt, name, value), name)}")
+        elif self.stride(target) == "uniform":
+            kind = self.emitter.types.arrays[target.array].element
+            live = self.where(lanes.mask, value, self.splat_constant(neutral_value(stmt), kind))
+            place = self.emitter.place(target)
+            if stmt.op == "add":
+                line(f"{place} += {self.simd('reduce_add')}({live})")
+            else:
+                self.emitter.imports.add(f"{stmt.op}2")
+                line(f"{place} = {stmt.op}2({self.emitter.load(target)}, {self.simd(f'reduce_{stmt.op}')}({live}))")
+        elif self.stride(target) == "indexed":
+            line(self.scatter_add(target, value, lanes))
+        else:
+            line(self.store(target, self.combined(stmt, self.load(target, lanes), value), lanes))
+
+    def combined(self, stmt: Accumulate, old: str, value: str) -> str:
+        if stmt.op == "add":
+            return f"{old} + {value}"
+        return f"{self.simd(NAMED[Op.MAX if stmt.op == 'max' else Op.MIN])}({old}, {value})"
+
+    def where(self, mask: str | None, value: str, other: str) -> str:
+        return value if mask is None else f"{self.simd('select')}({mask}, {value}, {other})"
+
+    def branch(self, stmt: If, lanes: Lanes) -> None:
+        if not is_varying(stmt.cond, self.varying) and lanes.cond is None:
+            with self.emitter.writer.block(f"if {self.emitter.expr(stmt.cond)}:"):
+                self.block(stmt.then, lanes)
+            if stmt.orelse:
+                with self.emitter.writer.block("else:"):
+                    self.block(stmt.orelse, lanes)
+            return
+        held = self.emitter.names.fresh("mask")
+        self.emitter.writer.line(f"{held} = {self.vector(stmt.cond, lanes)}")
+        for outcome, body in ((True, stmt.then), (False, stmt.orelse)):
+            if body:
+                self.block(body, self.narrowed(lanes, held if outcome else f"~{held}"))
+
+    def narrowed(self, lanes: Lanes, cond: str) -> Lanes:
+        """`lanes` under one more condition."""
+        name = self.emitter.names.fresh("mask")
+        both = cond if lanes.cond is None else f"{lanes.cond} & {cond}"
+        self.emitter.writer.line(f"{name} = {both}")
+        if lanes.mask is None:
+            return replace(lanes, mask=name, cond=name)
+        live = self.emitter.names.fresh("live")
+        self.emitter.writer.line(f"{live} = {lanes.mask} & {name}")
+        return replace(lanes, mask=live, cond=name)
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    def stride(self, access: Access) -> str:
+        return stride_of(access, self.loop.index, self.varying, self.emitter.ls)
+
+    def subscripts(self, access: Access, lanes: Lanes) -> str:
+        """The element of lane 0."""
+        at: dict[Expr, Expr] = {Index(self.loop.index): Index(lanes.base)}
+        texts = [self.emitter.expr(substitute(s, at)) for s in access.subscripts]
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def lane_subscripts(self, access: Access, lanes: Lanes) -> str:
+        """The elements of all lanes."""
+        texts = [self.vector(s, lanes) for s in access.subscripts]
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def load(self, access: Access, lanes: Lanes) -> str:
+        array, width = access.array, self.width
+        kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
+        if kind == "indexed":
+            where = self.lane_subscripts(access, lanes)
+            if lanes.mask is None:
+                return f"{self.simd('gather')}({array}, {where})"
+            return f"{self.simd('gather_masked')}({array}, {where}, {lanes.mask})"
+        where = self.subscripts(access, lanes)
+        if kind == "unit":
+            if lanes.mask is None:
+                return f"{self.simd('load')}({array}, {where}, {width})"
+            return f"{self.simd('load_masked')}({array}, {where}, {lanes.mask})"
+        axis, step = self.axis(access)
+        if lanes.mask is None:
+            return f"{self.simd('load_strided')}({array}, {where}, {axis}, {step}, {width})"
+        return f"{self.simd('load_strided_masked')}({array}, {where}, {axis}, {step}, {lanes.mask})"
+
+    def axis(self, access: Access) -> tuple[int, int]:
+        found = lane_axis(access, self.loop.index, self.varying)
+        assert found is not None
+        return found
+
+    def store(self, access: Access, value: str, lanes: Lanes) -> str:
+        array = access.array
+        kind = self.stride(access)
+        tail = "" if lanes.mask is None else f", {lanes.mask}"
+        masked = "" if lanes.mask is None else "_masked"
+        if kind == "indexed":
+            return f"{self.simd('scatter' + masked)}({array}, {self.lane_subscripts(access, lanes)}, {value}{tail})"
+        where = self.subscripts(access, lanes)
+        if kind == "unit":
+            return f"{self.simd('store' + masked)}({array}, {where}, {value}{tail})"
+        axis, step = self.axis(access)
+        return f"{self.simd('store_strided' + masked)}({array}, {where}, {axis}, {step}, {value}{tail})"
+
+    def scatter_add(self, access: Access, value: str, lanes: Lanes) -> str:
+        where = self.lane_subscripts(access, lanes)
+        if lanes.mask is None:
+            return f"{self.simd('scatter_add')}({access.array}, {where}, {value})"
+        return f"{self.simd('scatter_add_masked')}({access.array}, {where}, {value}, {lanes.mask})"
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def simd(self, name: str) -> str:
+        self.emitter.simd.add(name)
+        return name
+
+    def splat_constant(self, value: float, kind: ScalarType) -> str:
+        return f"{self.simd('splat')}({self.emitter.expr(Const(value, kind))}, {self.width})"
+
+    def is_vector(self, expr: Expr, lanes: Lanes) -> bool:
+        """Whether the text of `expr` is a vector: it varies, or loads under a condition."""
+        if is_varying(expr, self.varying):
+            return True
+        return lanes.cond is not None and any(isinstance(e, Load) and e.access.subscripts for e in subexprs(expr))
+
+    def vector(self, expr: Expr, lanes: Lanes) -> str:
+        """`expr` as a vector, broadcast if it is uniform."""
+        text = self.expr(expr, lanes)
+        return text if self.is_vector(expr, lanes) else f"{self.simd('splat')}({text}, {self.width})"
+
+    def expr(self, expr: Expr, lanes: Lanes) -> str:
+        """`expr` as it is, scalar or vector."""
+        if not self.is_vector(expr, lanes):
+            return self.emitter.expr(expr)
+        match expr:
+            case Index():
+                return f"{self.simd('iota')}({lanes.base}, 1, {self.width})"
+            case Var(name=name):
+                return f"{name}{lanes.suffix}"
+            case Load(access=access):
+                return access.array if not access.subscripts else self.load(access, lanes)
+            case Cast(dtype=dtype, value=value):
+                return f"{self.simd('cast')}({self.expr(value, lanes)}, {dtype.value!r})"
+            case Select(cond=cond, then=then, orelse=orelse):
+                return self.choice(cond, then, orelse, lanes)
+            case Apply():
+                return self.apply(expr, lanes)
+            case _:
+                raise AssertionError(expr)
+
+    def choice(self, cond: Expr, then: Expr, orelse: Expr, lanes: Lanes) -> str:
+        """Both branches are evaluated; what they load is masked by the condition."""
+        reads = any(isinstance(e, Load) and e.access.subscripts for b in (then, orelse) for e in subexprs(b))
+        test = self.expr(cond, lanes)
+        if not reads:
+            return f"{self.simd('select')}({test}, {self.vector(then, lanes)}, {self.vector(orelse, lanes)})"
+        held = self.emitter.names.fresh("mask")
+        self.emitter.writer.line(f"{held} = {self.vector(cond, lanes)}")
+        yes = self.vector(then, self.narrowed(lanes, held))
+        no = self.vector(orelse, self.narrowed(lanes, f"~{held}"))
+        return f"{self.simd('select')}({held}, {yes}, {no})"
+
+    def apply(self, expr: Apply, lanes: Lanes) -> str:
+        op = expr.op
+        if op in (Op.AND, Op.OR):
+            return self.logical(expr, lanes)
+        texts = [self.expr(a, lanes) for a in expr.args]
+        if op in INFIX:
+            return f"({texts[0]} {op.value} {texts[1]})"
+        if op is Op.NEG:
+            return f"(-{texts[0]})"
+        if op in (Op.NOT, Op.INVERT):
+            return f"(~{texts[0]})"
+        if op is Op.POW:
+            return self.power(expr, texts)
+        if op in NAMED:
+            folded = texts[0]
+            rest = texts[1:]
+            if not rest:
+                return f"{self.simd(NAMED[op])}({folded})"
+            for text in rest:
+                folded = f"{self.simd(NAMED[op])}({folded}, {text})"
+            return folded
+        self.emitter.functions.add(op.name.lower())
+        return f"v{op.name.lower()}({', '.join(texts)})"
+
+    def logical(self, expr: Apply, lanes: Lanes) -> str:
+        """`and` / `or` of masks; later operands that load do so only where the earlier ones leave it open."""
+        out = self.vector(expr.args[0], lanes)
+        for arg in expr.args[1:]:
+            inner = lanes
+            if any(isinstance(e, Load) and e.access.subscripts for e in subexprs(arg)):
+                held = self.emitter.names.fresh("mask")
+                self.emitter.writer.line(f"{held} = {out}")
+                out = held
+                inner = self.narrowed(lanes, held if expr.op is Op.AND else f"~{held}")
+            out = f"({out} {'&' if expr.op is Op.AND else '|'} {self.vector(arg, inner)})"
+        return out
+
+    def power(self, expr: Apply, texts: list[str]) -> str:
+        exponent = expr.args[1]
+        if isinstance(exponent, Const):
+            value = float(exponent.value)
+            if value.is_integer() and abs(value) <= 16:
+                return f"{self.simd('powi')}({texts[0]}, {int(value)})"
+            if value == 0.5:
+                return f"{self.simd('sqrt')}({texts[0]})"
+        self.emitter.functions.add("pow")
+        kind = type_of(expr, self.emitter.types)
+        if type_of(exponent, self.emitter.types) is not kind:
+            texts[1] = f"{self.simd('cast')}({texts[1]}, {kind.value!r})"
+        return f"vpow({texts[0]}, {texts[1]})"
+
+
+def neutral_value(stmt: Accumulate) -> float:
+    """What leaves an accumulation unchanged."""
+    return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[stmt.op]
+
+
+def loop_width(emitter: ScheduledEmitter, loop: Loop) -> int:
+    """Lanes of the loop's vectors: those of the widest floating type it touches."""
+    kinds: set[ScalarType] = set()
+    for site in statements(loop.body):
+        for expr in stmt_exprs(site.stmt):
+            kinds |= {type_of(e, emitter.types) for e in subexprs(expr)}
+        if isinstance(site.stmt, Assign | Accumulate):
+            kinds.add(emitter.types.arrays[site.stmt.target.array].element)
+    if F64 in kinds:
+        return host_width("float64")
+    return host_width("float32") if F32 in kinds else host_width("int64")
