@@ -175,6 +175,52 @@ CODES: dict[str, Code] = {
         "Extents of arrays are integers.",
         "convert it: `np.zeros(int(x))`",
     ),
+    # -- LD30x: the arguments of a call, checked before memory is touched -----------------------------------
+    "LD301": Code(
+        "missing argument",
+        "A parameter without a default was not given.",
+        "pass it by position or by name",
+    ),
+    "LD302": Code(
+        "unexpected argument",
+        "An argument fits no parameter, or a parameter was given twice.",
+        "pass each parameter once",
+    ),
+    "LD303": Code(
+        "read-only array is written",
+        "The function writes this array, and the array does not allow it.",
+        "pass a copy: `x.copy()`",
+    ),
+    "LD304": Code(
+        "a written array overlaps another argument",
+        "Results would depend on the order of reads and writes.",
+        "pass a copy of one of the two",
+    ),
+    "LD305": Code(
+        "array is not aligned",
+        "Compiled code reads elements at addresses that are multiples of their size.",
+        "pass a copy: `x.copy()`",
+    ),
+    "LD306": Code(
+        "integer too large",
+        "Integers have 64 bits.",
+        "pass a smaller integer, or a float",
+    ),
+    "LD307": Code(
+        "masked array",
+        "Loops read elements, and would not see the mask.",
+        "pass `x.data`, or `x.filled(value)`",
+    ),
+    "LD308": Code(
+        "a written array overlaps itself",
+        "Writing one element would change another.",
+        "pass a copy: `x.copy()`",
+    ),
+    "LD309": Code(
+        "setting with an impossible value",
+        "A setting of `vectorize_grad` has a value it cannot have.",
+        "choose one of the values named",
+    ),
     # -- LD33x: checks the program itself asks for, made while it runs -------------------------------------
     "LD330": Code(
         "range step is zero",
@@ -191,7 +237,63 @@ CODES: dict[str, Code] = {
         "An `assert` of the function does not hold for these arguments.",
         "call with arguments that satisfy the assertion",
     ),
+    # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------
+    "LD340": Code(
+        "seed does not fit",
+        "The seed is the cotangent of the return value, with its structure, shape and a dtype that fits.",
+        "pass a value like the result; a tuple for a tuple",
+    ),
+    "LD341": Code(
+        "cotangent does not fit",
+        "A cotangent has the shape of its array, and a dtype that fits.",
+        "pass an array like the argument",
+    ),
+    "LD342": Code(
+        "cotangent of an array that is not written",
+        "Only final values of written floating arrays have cotangents.",
+        "leave it out",
+    ),
+    "LD343": Code(
+        "direction of something that is not differentiated",
+        "Directions go with arguments named in `wrt` and with written floating arrays.",
+        "add the argument to `wrt`",
+    ),
+    "LD344": Code(
+        "direction does not fit",
+        "A direction has the shape of its argument, and a dtype that fits.",
+        "pass an array like the argument, a number for a scalar",
+    ),
+    "LD345": Code(
+        "memory limit exceeded",
+        "Even recomputing what can be recomputed, the arrays between the sweeps exceed `memory_limit`.",
+        "raise `memory_limit`, or call with smaller arrays",
+    ),
+    "LD346": Code(
+        "type that no argument can have",
+        "Types of arguments are Numba array types, `ArrayType`, and Python and NumPy scalar types.",
+        "pass an example of the argument instead",
+    ),
     # -- LD4xx: differentiation ----------------------------------------------------------------------------
+    "LD401": Code(
+        "`wrt` does not name arguments",
+        "`wrt` names arguments of the function, each once.",
+        "name arguments, by their names in the `def` line",
+    ),
+    "LD402": Code(
+        "argument without derivative",
+        "Only floating-point arguments can be differentiated.",
+        "pass floating-point values, or leave it out of `wrt`",
+    ),
+    "LD403": Code(
+        "nothing to differentiate",
+        "There is no floating-point argument that the result can depend on.",
+        "name one in `wrt`",
+    ),
+    "LD404": Code(
+        "result is not a floating-point number",
+        "`grad` and `value_and_grad` need a function that returns one floating-point number.",
+        "use `vjp`, and pass seeds and cotangents to the pullback",
+    ),
     "LD410": Code(
         "operation without a derivative rule",
         "The derivative table has no rule for an operation that a differentiated value passes through.",
@@ -211,6 +313,9 @@ CODES: dict[str, Code] = {
 }
 
 
-def reject(code: str, message: str, span: Span, hint: str | None = None) -> Diagnostic:
+Related = tuple[tuple[str, Span], ...]
+
+
+def reject(code: str, message: str, span: Span, hint: str | None = None, related: Related = ()) -> Diagnostic:
     """A Diagnostic of `code`, with the catalogue's rewrite unless `hint` says something more precise."""
-    return Diagnostic(code, message, span, CODES[code].rewrite if hint is None else hint)
+    return Diagnostic(code, message, span, CODES[code].rewrite if hint is None else hint, related)

@@ -11,6 +11,7 @@ import ast
 import builtins
 import inspect
 import linecache
+import tokenize
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from typing import Any
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, Span, UnsupportedLoopError
 
-KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
+INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
+SPECIAL_KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (inspect.isgeneratorfunction, "a generator"),
     (inspect.isasyncgenfunction, "an asynchronous generator"),
     (inspect.iscoroutinefunction, "a coroutine"),
@@ -64,14 +66,11 @@ def plain_function(func: Callable[..., Any]) -> FunctionType:
     """
     seen: Any = func
     while not isinstance(seen, FunctionType):
-        inner = next(
-            (getattr(seen, a) for a in ("__func__", "py_func", "__wrapped__") if hasattr(seen, a)), None
-        )
+        inner = next((getattr(seen, a) for a in INNER_FUNCTION if hasattr(seen, a)), None)
         if inner is None:
             name = getattr(func, "__name__", type(func).__name__)
-            raise UnsupportedLoopError(
-                reject("LD100", f"`{name}` is not a function written in Python", NOWHERE)
-            )
+            message = f"`{name}` is not a function written in Python"
+            raise UnsupportedLoopError(reject("LD100", message, NOWHERE))
         seen = inner
     return seen
 
@@ -89,18 +88,13 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     block = lines[code.co_firstlineno - 1 :]
     try:
         text = "".join(inspect.getblock(block))
-        node = definition(text, function.__name__, code.co_firstlineno)
-    except (SyntaxError, IndentationError, inspect.EndOfBlock):
+        node = definition(text, code.co_name, code.co_firstlineno)
+    except (SyntaxError, tokenize.TokenError):
         node, text = None, ""
     if node is None:
         span = Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 0)
-        raise UnsupportedLoopError(
-            reject(
-                "LD100",
-                f"no `def` of `{function.__name__}` stands at {code.co_filename}:{code.co_firstlineno}",
-                span,
-            )
-        )
+        message = f"no `def` of `{code.co_name}` stands at {code.co_filename}:{code.co_firstlineno}"
+        raise UnsupportedLoopError(reject("LD100", message, span))
     return SourceFunction(
         function.__name__, node, text, code.co_filename, code.co_firstlineno,
         namespace_of(function), inspect.signature(function),
@@ -111,9 +105,9 @@ def refuse_special(function: FunctionType) -> None:
     """Lambdas have no `def`; generators and coroutines have no single result."""
     line = function.__code__.co_firstlineno
     span = Span(function.__code__.co_filename, line, 0, line, 0)
-    if function.__name__ == "<lambda>":
+    if function.__code__.co_name == "<lambda>":
         raise UnsupportedLoopError(reject("LD100", "a lambda has no `def` to read", span))
-    for test, kind in KINDS:
+    for test, kind in SPECIAL_KINDS:
         if test(function):
             hint = "store the values in an array" if kind == "a generator" else "write a plain `def`"
             raise UnsupportedLoopError(reject("LD117", f"`{function.__name__}` is {kind}", span, hint))

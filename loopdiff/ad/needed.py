@@ -251,7 +251,7 @@ class Needed:
         array = access.array
         if array not in self.written:
             return InPlace()
-        is_cell = not access.subscripts
+        is_cell = not access.subscripts and self.facts.ls.array(array).role != "argument"
         owner = self.owner_of(array, at.path)
         if not at.path:
             return Snapshot(()) if is_cell else InPlace()

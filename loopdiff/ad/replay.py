@@ -6,11 +6,10 @@ then writes nothing that anyone else sees, and works on one row of buffers howev
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy, is_repeatable
 from loopdiff.ad.record import Recorder
+from loopdiff.ad.sweeps import Built
 from loopdiff.ad.tape import Tape
 from loopdiff.ir.nodes import (
     Access,
@@ -30,9 +29,6 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
 from loopdiff.transform.rename import renamed_block
-
-if TYPE_CHECKING:
-    from loopdiff.ad.reverse import Built
 
 
 def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:

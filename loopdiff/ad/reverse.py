@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from loopdiff.ad.counting import counting_loopset
@@ -13,7 +13,8 @@ from loopdiff.ad.needed import At, Needed, TapePolicy
 from loopdiff.ad.record import Recorder
 from loopdiff.ad.replay import choose_replays, weight
 from loopdiff.ad.reversal import Reversal
-from loopdiff.ad.tape import Tape, Temporary
+from loopdiff.ad.sweeps import Built, Sweeps
+from loopdiff.ad.tape import Tape
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.ir.build import integer, zero
 from loopdiff.ir.nodes import (
@@ -37,29 +38,6 @@ from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
 from loopdiff.transform.normalize import normalize, supply
 from loopdiff.transform.simplify import simplify
-
-
-@dataclass(frozen=True, slots=True)
-class Sweeps:
-    """The pair of LoopSets, the plan between them, and the run that sizes tapes of data-dependent extent.
-
-    `counts` takes the arguments and returns the integers that `count_names`, which occur as `Param`s in tape extents,
-    stand for; it may write the arrays it is given. None when every extent follows from the shapes.
-    """
-
-    forward: LoopSet
-    reverse: LoopSet
-    temporaries: tuple[Temporary, ...]
-    counts: LoopSet | None = None
-    count_names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """Sweeps with the tape they were planned on."""
-
-    sweeps: Sweeps
-    tape: Tape
 
 
 def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto") -> Sweeps:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import islpy as isl
+
 from loopdiff.analysis.affine import Model, Reference, exclusive, result_reads
 from loopdiff.ir.nodes import Access, Const
 from loopdiff.ir.walk import Path
@@ -104,7 +108,7 @@ def element_range(model: Model, access: Access, exact: list[str | None]) -> list
             continue
         out.append(f"z{axis} >= 0")
         if decl.role == "argument":
-            extent = next((n for e, n in model.names.items() if getattr(e, "array", "") == decl.name and getattr(e, "axis", -1) == axis), None)
+            extent = model.names.get(Dim(decl.name, axis))
         else:
             extent = model.affine((decl.extents or ())[axis], "x")
         if extent is not None:
@@ -112,7 +116,9 @@ def element_range(model: Model, access: Access, exact: list[str | None]) -> list
     return out
 
 
-def covered_by(model, read, write, scope, variables, where):  # type: ignore[no-untyped-def]
+def covered_by(
+    model: Model, read: Reference, write: Reference, scope: Path | None, variables: list[str], where: list[str]
+) -> Iterator[isl.Set]:
     """Sets of (read instance, element) that `write` has certainly written before."""
     path, target = read.site.path, write.site.path
     common = common_loops(model, path, target)
@@ -129,8 +135,6 @@ def covered_by(model, read, write, scope, variables, where):  # type: ignore[no-
     ]
     if target < path and not exclusive(path, target, model.sites):
         orders.append(equal_indices(model, common, "x", "y"))
-    import islpy as isl
-
     for order in orders:
         pairs = model.make_set([*variables, *inner], [*base, *order])
         yield pairs.project_out(isl.dim_type.set, len(variables), len(inner))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from loopdiff.analysis.flow import equal_indices, later
 from loopdiff.analysis.affine import Model, Reference
+from loopdiff.analysis.flow import equal_indices, later
 from loopdiff.ir.walk import Path
 
 

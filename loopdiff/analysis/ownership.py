@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopdiff.analysis.liveness import live_at_entry
 from loopdiff.ir.nodes import Loop, LoopSet, ScalarResult
 from loopdiff.ir.walk import Path, Site, loads, read_arrays, statements, without_children, written_arrays
-from loopdiff.transform.liveness import live_at_entry
 
 if TYPE_CHECKING:
     from loopdiff.analysis.affine import Model

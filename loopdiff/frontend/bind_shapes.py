@@ -51,8 +51,8 @@ class Shapes:
     extents: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
-    def rank(self, array: str) -> int | None:
-        return self.ranks.get(array, len(self.extents[array]) if array in self.extents else None)
+    def rank(self, array: str) -> int:
+        return self.ranks[array] if array in self.ranks else len(self.extents[array])
 
     def is_cell(self, array: str) -> bool:
         decl = self.decls.get(array)
@@ -66,8 +66,7 @@ class Shapes:
     def resolve_node(self, expr: Expr) -> Expr:
         match expr:
             case RankOf(array=array):
-                rank = self.rank(array)
-                return expr if rank is None else Const(rank, loc=expr.loc)
+                return Const(self.rank(array), loc=expr.loc)
             case SizeOf(array=array):
                 return self.size(array, expr)
             case Dim(array=array, axis=axis):
@@ -85,19 +84,14 @@ class Shapes:
                 return expr
 
     def size(self, array: str, expr: SizeOf) -> Expr:
-        rank = self.rank(array)
-        if rank is None:
-            return expr
         product: Expr = Const(1, loc=expr.loc)
-        for axis in range(rank):
+        for axis in range(self.rank(array)):
             extent = self.dim(array, axis, Dim(array, axis, loc=expr.loc))
             product = extent if axis == 0 else Apply(Op.MUL, (product, extent), loc=expr.loc)
         return product
 
     def dim(self, array: str, axis: int, expr: Dim) -> Expr:
         rank = self.rank(array)
-        if rank is None:
-            return expr
         if not -rank <= axis < rank:
             if not any(d.span == expr.loc for d in self.diagnostics):
                 axes = plural(rank, "axis", "axes")
@@ -136,9 +130,9 @@ class Shapes:
                 return self.branch(stmt, known)
             case Require(cond=cond, code=code, message=message):
                 checked = self.resolve(cond)
-                if isinstance(checked, Const):
+                if isinstance(checked, Const) and (checked.value or code == "LD207"):
                     if not checked.value:
-                        self.refuse_requirement(stmt, code, message)
+                        self.refuse_unpacking(stmt, message)
                     return (), known
                 return (replace(stmt, cond=checked),), known
             case Allocate(array=array):
@@ -150,13 +144,12 @@ class Shapes:
             case _:
                 return (stmt,), known
 
-    def refuse_requirement(self, stmt: Require, code: str, message: str) -> None:
-        match stmt.cond:
-            case Apply(op=Op.EQ, args=(RankOf(array=array), Const())) if code == "LD207":
-                axes = plural(self.rank(array) or 0, "axis", "axes")
-                self.refuse(code, f"{message}, but `{array}` has {axes}", stmt.loc)
-            case _:
-                self.refuse(code, message, stmt.loc)
+    def refuse_unpacking(self, stmt: Require, message: str) -> None:
+        """`M, N = A.shape` for an array with another number of axes."""
+        for e in subexprs(stmt.cond):
+            if isinstance(e, RankOf):
+                axes = plural(self.rank(e.array), "axis", "axes")
+                self.refuse("LD207", f"{message}, but `{e.array}` has {axes}", stmt.loc)
 
     def branch(self, stmt: If, known: Known) -> tuple[tuple[Stmt, ...], Known]:
         cond = self.resolve(stmt.cond)
@@ -197,8 +190,7 @@ class Shapes:
         """Fix the extents of the array that `stmt` allocates."""
         decl = self.decls[stmt.array]
         if decl.like is not None:
-            rank = self.rank(decl.like) or 0
-            axes = (Dim(decl.like, k, loc=decl.loc) for k in range(rank))
+            axes = (Dim(decl.like, k, loc=decl.loc) for k in range(self.rank(decl.like)))
             self.extents[stmt.array] = tuple(self.resolve_node(a) for a in axes)
             return
         found = tuple(self.resolve(substituted(self.resolve(e), known)) for e in decl.extents or ())

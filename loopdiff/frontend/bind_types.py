@@ -87,7 +87,7 @@ class Typing:
                     return self.refuse("LD202", f"`{name}` is an array, used here as a number", expr.loc)
                 return expr, self.params[name]
             case Load(access=access):
-                return self.load(expr, access)
+                return replace(expr, access=self.access(access)), self.kinds[access.array]
             case Select(cond=cond, then=then, orelse=orelse):
                 (a, a_kind), (b, b_kind) = self.typed(then), self.typed(orelse)
                 kind = max(a_kind, b_kind)
@@ -98,12 +98,6 @@ class Typing:
                 return self.cast(expr)
             case Apply():
                 return self.apply(expr)
-
-    def load(self, expr: Load, access: Access) -> Typed:
-        found = self.access(access)
-        if access.array not in self.kinds:
-            return Const(0, INT, loc=expr.loc), Kind.INT
-        return replace(expr, access=found), self.kinds[access.array]
 
     def access(self, access: Access) -> Access:
         """`access` with integer subscripts; constant negative ones count from the end."""

@@ -230,9 +230,6 @@ REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.Dict: ("a dictionary is not a number", "use one variable for each value"),
     ast.JoinedStr: ("a formatted string is not a number", "move it out of the decorated function"),
     ast.NamedExpr: ("`:=` assigns inside an expression", "assign on a line of its own first"),
-    ast.Await: ("`await` is not supported", "move it out of the decorated function"),
-    ast.Yield: ("a generator function has no single result", "store the values in an array"),
-    ast.YieldFrom: ("a generator function has no single result", "store the values in an array"),
     ast.Starred: ("`*` unpacks a sequence", "write the values one by one"),
 }
 REFUSED_METHODS: dict[str, str] = {
@@ -249,6 +246,7 @@ REFUSED_METHODS: dict[str, str] = {
     "item": "use the element itself: `A[i]`",
     "astype": "store the elements into an array of that dtype in a loop",
     "array": "allocate with `np.empty` and store the elements",
+    "divmod": "unpack it: `q, r = divmod(a, b)`",
     "arange": "use the loop index, or allocate with `np.empty` and store the elements",
     "linspace": "compute the value from the loop index",
     "isclose": "compare `abs(a - b)` with a tolerance",

@@ -162,11 +162,22 @@ def shape_extents(state: State, node: ast.expr) -> tuple[Expr, ...] | None:
 
 def constant_slice(node: ast.Slice) -> tuple[int, int] | None:
     """`[a:b]` with constants a and b that are not negative."""
+    start, stop = constant_bound(node.lower), constant_bound(node.upper)
+    is_fixed = node.upper is not None and node.step is None
+    if start is None or stop is None or start < 0 or stop < 0 or not is_fixed:
+        return None
+    return start, stop
+
+
+def constant_bound(node: ast.expr | None) -> int | None:
+    """The integer written as `node`, 0 if there is none; None for anything else."""
     match node:
-        case ast.Slice(
-            lower=None | ast.Constant(value=int()), upper=ast.Constant(value=int() as stop), step=None
-        ):
-            return (node.lower.value if isinstance(node.lower, ast.Constant) else 0), stop  # type: ignore[return-value]
+        case None:
+            return 0
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
         case _:
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from loopdiff.errors import Span
-from loopdiff.frontend.parse_alloc import is_allocation, parse_allocation
+from loopdiff.frontend.parse_alloc import constant_bound, is_allocation, parse_allocation
 from loopdiff.frontend.parse_expr import BINARY, array_of, binary, element, parse_expr
 from loopdiff.frontend.parse_iter import Value, Values
 from loopdiff.frontend.parse_state import ArrayName, State
@@ -16,9 +16,6 @@ from loopdiff.ir.walk import loads
 
 def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: Span) -> None:
     """`a = b = value`: the value is computed once, targets are assigned from left to right."""
-    for target in targets[:-1] if len(targets) > 1 else []:
-        if not isinstance(target, ast.Name | ast.Subscript):
-            state.reject("LD107", "a tuple in a chain of assignments", target, "use one assignment for each")
     match targets:
         case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
             parse_allocation(state, name, value)
@@ -84,11 +81,12 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
             values = [value_for(state, e, t) for e, t in zip(elts, inner, strict=True)]
             return None if any(v is None for v in values) else tuple(v for v in values if v is not None)
         case ast.Attribute(value=base, attr="shape") if (array := array_of(state, base)) is not None:
-            span = state.source.span(node)
-            has_count = Apply(Op.EQ, (RankOf(array, loc=span), Const(count, loc=span)), loc=span)
-            message = f"`{array}.shape` is unpacked into {count} names"
-            state.out.append(Require(has_count, "LD207", message, loc=span))
-            return tuple(Dim(array, k, loc=span) for k in range(count))
+            return unpacked_shape(state, array, range(count), count, node)
+        case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part) if (
+            array := array_of(state, base)
+        ) is not None and (axes := sliced_axes(part, count)) is not None:
+            rank = axes.stop if part.upper is None and axes.start >= 0 else None
+            return unpacked_shape(state, array, axes, rank, node)
         case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
             left, right = parse_expr(state, a), parse_expr(state, b)
             return binary(state, Op.FLOORDIV, left, right, node), binary(state, Op.MOD, left, right, node)
@@ -96,6 +94,28 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
             message = f"`{ast.unparse(node)}` cannot be unpacked"
             state.reject("LD107", message, node, "unpack a tuple written out, or `A.shape`")
             return None
+
+
+def unpacked_shape(state: State, array: str, axes: range, rank: int | None, node: ast.expr) -> Values:
+    """Extents of `array` along `axes`, for which it must have `rank` axes (None: any number)."""
+    span = state.source.span(node)
+    if rank is not None:
+        has_rank = Apply(Op.EQ, (RankOf(array, loc=span), Const(rank, loc=span)), loc=span)
+        message = f"`{ast.unparse(node)}` is unpacked into {len(axes)} names"
+        state.out.append(Require(has_rank, "LD207", message, loc=span))
+    return tuple(Dim(array, axis, loc=span) for axis in axes)
+
+
+def sliced_axes(part: ast.Slice, count: int) -> range | None:
+    """The axes of `A.shape[part]` unpacked into `count` names; None unless its bounds are constants."""
+    if part.step is not None:
+        return None
+    start, stop = (constant_bound(b) for b in (part.lower, part.upper))
+    if start is None or stop is None:
+        return None
+    if part.upper is None:
+        return range(start, 0) if start < 0 else range(start, start + count)
+    return range(start, stop) if 0 <= start <= stop else None
 
 
 def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | None:

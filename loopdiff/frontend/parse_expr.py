@@ -13,20 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.errors import Span
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_EXPRESSIONS, REFUSED_METHODS
-from loopdiff.frontend.parse_state import MISSING, ArrayName, Cell, State
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, Param, RankOf, Select, SizeOf
+from loopdiff.frontend.parse_state import MISSING, ArrayName, Cell, State, Unsure
+from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, If, Load, Param, RankOf, Select, SizeOf
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
 from loopdiff.ir.types import F32, F64
 from loopdiff.ir.walk import map_expr
 
 BINARY: dict[type[ast.operator], Op] = {
     ast.Add: Op.ADD, ast.Sub: Op.SUB, ast.Mult: Op.MUL, ast.Div: Op.DIV, ast.FloorDiv: Op.FLOORDIV,
-    ast.Mod: Op.MOD,
-    ast.Pow: Op.POW, ast.BitAnd: Op.BITAND, ast.BitOr: Op.BITOR, ast.BitXor: Op.BITXOR, ast.LShift: Op.SHL,
-    ast.RShift: Op.SHR,
+    ast.Mod: Op.MOD, ast.Pow: Op.POW, ast.BitAnd: Op.BITAND, ast.BitOr: Op.BITOR, ast.BitXor: Op.BITXOR,
+    ast.LShift: Op.SHL, ast.RShift: Op.SHR,
 }  # fmt: skip
+UNARY: dict[type[ast.unaryop], Op] = {ast.USub: Op.NEG, ast.Not: Op.NOT, ast.Invert: Op.INVERT}
 COMPARE: dict[type[ast.cmpop], Op] = {
     ast.Lt: Op.LT, ast.LtE: Op.LE, ast.Gt: Op.GT, ast.GtE: Op.GE, ast.Eq: Op.EQ, ast.NotEq: Op.NE,
 }  # fmt: skip
@@ -156,11 +157,8 @@ def attribute(state: State, node: ast.Attribute) -> Expr:
         case "ndim":
             return RankOf(array, loc=span)
         case "shape":
-            message, hint = (
-                f"`{ast.unparse(node)}` is a tuple, used here as a number",
-                "take one extent: `.shape[0]`",
-            )
-            return state.reject("LD119", message, node, hint)
+            message = f"`{ast.unparse(node)}` is a tuple, used here as a number"
+            return state.reject("LD119", message, node, "take one extent: `.shape[0]`")
         case attr:
             return state.reject("LD119", f"`.{attr}` of an array is not supported here", node)
 
@@ -173,10 +171,14 @@ def root_is_local(state: State, node: ast.expr) -> bool:
 
 def array_of(state: State, node: ast.expr) -> str | None:
     """The array that the local name `node` stands for; None if `node` is something else."""
-    if not isinstance(node, ast.Name) or not isinstance(state.bindings.get(node.id), ArrayName):
+    if not isinstance(node, ast.Name):
         return None
-    binding = state.settle(node.id, node)
-    return binding.array if isinstance(binding, ArrayName) else None
+    binding = state.bindings.get(node.id)
+    meant = binding.meant if isinstance(binding, Unsure) else binding
+    if not isinstance(meant, ArrayName):
+        return None
+    state.settle(node.id, node)
+    return meant.array
 
 
 # -- subscripts ----------------------------------------------------------------------------------------------
@@ -224,11 +226,7 @@ def constant_element(state: State, node: ast.Subscript) -> Expr:
 def element(state: State, node: ast.Subscript) -> Access | None:
     """The element `A[i, j]`, also spelt `A[i][j]`; None after a rejection."""
     span = state.source.span(node)
-    subscripts: list[ast.expr] = []
-    base: ast.expr = node
-    while isinstance(base, ast.Subscript):
-        subscripts = subscript_nodes(base) + subscripts
-        base = base.value
+    base, subscripts = flat_subscripts(node)
     slices = [s for s in subscripts if isinstance(s, ast.Slice)]
     if slices or any(is_ellipsis_or_none(s) for s in subscripts):
         what = "a slice" if slices else "a view"
@@ -244,8 +242,15 @@ def element(state: State, node: ast.Subscript) -> Access | None:
     return Access(binding.array, parsed, loc=span) if isinstance(binding, ArrayName) else None
 
 
-def subscript_nodes(node: ast.Subscript) -> list[ast.expr]:
-    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+def flat_subscripts(node: ast.Subscript) -> tuple[ast.expr, list[ast.expr]]:
+    """What is subscripted, and all subscripts: `A[i][j]` is `A[i, j]`."""
+    subscripts: list[ast.expr] = []
+    base: ast.expr = node
+    while isinstance(base, ast.Subscript):
+        here = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
+        subscripts = [*here, *subscripts]
+        base = base.value
+    return base, subscripts
 
 
 def is_ellipsis_or_none(node: ast.expr) -> bool:
@@ -262,34 +267,54 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
                 return state.reject("LD108", "`@` multiplies whole arrays", node, "write the sum as a loop")
             return binary(state, BINARY[type(op)], parse_expr(state, left), parse_expr(state, right), node)
         case ast.BoolOp(op=op, values=values):
-            parts = [parse_expr(state, v) for v in values]
-            return boolean(Op.AND if isinstance(op, ast.And) else Op.OR, parts, state.source.span(node))
+            kind = Op.AND if isinstance(op, ast.And) else Op.OR
+            return boolean(kind, lazily(state, kind, values, parse_expr), state.source.span(node))
         case ast.Compare():
             return comparison(state, node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             cond = condition(state, test)
             if isinstance(cond, Const):
                 return parse_expr(state, body if cond.value else orelse)
-            then, other = parse_expr(state, body), parse_expr(state, orelse)
+            then = guarded(state, cond, body, parse_expr)
+            other = guarded(state, Apply(Op.NOT, (cond,), loc=cond.loc), orelse, parse_expr)
             return Select(cond, then, other, loc=state.source.span(node))
+
+
+Parse = Callable[[State, ast.expr], Expr]
+
+
+def guarded(state: State, cond: Expr, node: ast.expr, parse: Parse) -> Expr:
+    """`node`, evaluated only if `cond`: what it requires is required only then, and not known afterwards."""
+    before = dict(state.bindings)
+    with state.block() as required:
+        value = parse(state, node)
+    state.bindings = before
+    if required:
+        state.out.append(If(cond, tuple(required), loc=cond.loc))
+    return value
+
+
+def lazily(state: State, op: Op, nodes: list[ast.expr], parse: Parse) -> list[Expr]:
+    """Operands of `and` / `or`, each evaluated only if those before it leave the result open."""
+    parts = [parse(state, nodes[0])]
+    for node in nodes[1:]:
+        so_far = truth_value(op, list(parts), state.source.span(node))
+        is_open = so_far if op is Op.AND else Apply(Op.NOT, (so_far,), loc=so_far.loc)
+        parts.append(guarded(state, is_open, node, parse))
+    return parts
 
 
 def unary(state: State, node: ast.UnaryOp) -> Expr:
     value, span = parse_expr(state, node.operand), state.source.span(node)
-    weak = isinstance(value, Const) and value.dtype is None
-    match node.op:
-        case ast.USub():
-            if weak and isinstance(value, Const):
-                return Const(-value.value, loc=span)
-            return Apply(Op.NEG, (value,), loc=span)
-        case ast.UAdd():
+    match node.op, value:
+        case ast.UAdd(), _:
             return value
-        case ast.Not():
-            if weak and isinstance(value, Const):
-                return Const(not value.value, loc=span)
-            return Apply(Op.NOT, (value,), loc=span)
-        case _:
-            return Apply(Op.INVERT, (value,), loc=span)
+        case ast.USub(), Const(value=number, dtype=None):
+            return Const(-number, loc=span)
+        case ast.Not(), Const(value=number):
+            return Const(not number, loc=span)
+        case op, _:
+            return Apply(UNARY[type(op)], (value,), loc=span)
 
 
 def binary(state: State, op: Op, left: Expr, right: Expr, node: ast.AST) -> Expr:
@@ -312,9 +337,8 @@ def comparison(state: State, node: ast.Compare) -> Expr:
     for op in node.ops:
         if type(op) not in COMPARE:
             word = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}[type(op)]
-            hint = (
-                "compare with `==`" if "is" in word.split() else "compare with each value: `x == a or x == b`"
-            )
+            is_identity = isinstance(op, ast.Is | ast.IsNot)
+            hint = "compare with `==`" if is_identity else "compare with each value: `x == a or x == b`"
             return state.reject("LD111", f"`{word}` is not supported", node, hint)
     values = [parse_expr(state, v) for v in (node.left, *node.comparators)]
     tests = [
@@ -324,20 +348,22 @@ def comparison(state: State, node: ast.Compare) -> Expr:
     return tests[0] if len(tests) == 1 else boolean(Op.AND, tests, span)
 
 
-def boolean(op: Op, parts: list[Expr], span: Any) -> Expr:
+def boolean(op: Op, parts: list[Expr], span: Span) -> Expr:
     """`and` / `or`: a truth value if all operands are, otherwise the operand that Python would return."""
     if all(is_truth(p) for p in parts):
-        absorbing = op is Op.OR
-        kept = [p for p in parts if not isinstance(p, Const)]
-        if any(isinstance(p, Const) and bool(p.value) == absorbing for p in parts) and not kept:
-            return Const(absorbing, loc=span)
-        if not kept:
-            return Const(not absorbing, loc=span)
-        return Apply(op, tuple(parts), loc=span)
+        return truth_value(op, parts, span)
     result = parts[-1]
     for part in reversed(parts[:-1]):
         result = Select(part, part, result, loc=span) if op is Op.OR else Select(part, result, part, loc=span)
     return result
+
+
+def truth_value(op: Op, parts: list[Expr], span: Span) -> Expr:
+    """`and` / `or` of operands of which only the truth matters, decided if all are constants."""
+    constants = [bool(p.value) for p in parts if isinstance(p, Const)]
+    if len(constants) == len(parts):
+        return Const(all(constants) if op is Op.AND else any(constants), loc=span)
+    return Apply(op, tuple(parts), loc=span)
 
 
 def is_truth(expr: Expr) -> bool:
@@ -355,11 +381,7 @@ def condition(state: State, node: ast.expr) -> Expr:
     match node:
         case ast.BoolOp(op=op, values=values):
             kind = Op.AND if isinstance(op, ast.And) else Op.OR
-            parts = [condition(state, v) for v in values]
-            if all(isinstance(p, Const) for p in parts):
-                truths = [bool(p.value) for p in parts if isinstance(p, Const)]
-                return Const(all(truths) if kind is Op.AND else any(truths), loc=state.source.span(node))
-            return Apply(kind, tuple(parts), loc=state.source.span(node))
+            return truth_value(kind, lazily(state, kind, values, condition), state.source.span(node))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             value = condition(state, operand)
             span = state.source.span(node)
@@ -397,7 +419,7 @@ def call(state: State, node: ast.Call) -> Expr:
     return map_expr(lambda e: located(e, span), function.build(*args))
 
 
-def located(expr: Expr, span: Any) -> Expr:
+def located(expr: Expr, span: Span) -> Expr:
     """`expr` at `span` if it was made without a place."""
     if expr.loc.line:
         return expr
@@ -435,6 +457,8 @@ def length(state: State, node: ast.Call) -> Expr:
     match node.args:
         case [ast.Name() as name] if (array := array_of(state, name)) is not None:
             return Dim(array, 0, loc=state.source.span(node))
+        case [ast.Attribute(value=base, attr="shape")] if (array := array_of(state, base)) is not None:
+            return RankOf(array, loc=state.source.span(node))
         case [argument] if not root_is_local(state, argument):
             value = state.outside(argument)
             if isinstance(value, tuple | list):

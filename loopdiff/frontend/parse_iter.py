@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from loopdiff.errors import Span
 from loopdiff.frontend.parse_expr import (
     array_of,
+    flat_subscripts,
     is_ellipsis_or_none,
     located,
     parse_expr,
     root_is_local,
-    subscript_nodes,
 )
 from loopdiff.frontend.parse_state import MISSING, ArrayName, State
 from loopdiff.ir.nodes import Access, Apply, Assign, Const, Dim, Expr, Load, Select
@@ -39,7 +39,7 @@ class Iteration:
     is_range: bool = False
 
     def placed(self, span: Span) -> Iteration:
-        """The same, with expressions that stand nowhere in the text (the 0 of `range(n)`) placed at `span`."""
+        """The same, with expressions that stand nowhere in the text (the 0 of `range(n)`) placed there."""
         return Iteration(
             with_place(self.lower, span), with_place(self.upper, span), with_place(self.step, span),
             lambda index: value_with_place(self.value(index), span), self.is_range,
@@ -155,11 +155,7 @@ def parse_reversed(state: State, node: ast.Call) -> Iteration | None:
 # -- arrays and slices ---------------------------------------------------------------------------------------
 def part_of_array(state: State, node: ast.Subscript) -> Iteration | None:
     """`x[a:b]`, a row `A[i]`, a column `A[:, j]`: one axis runs, the others stand."""
-    subscripts: list[ast.expr] = []
-    base: ast.expr = node
-    while isinstance(base, ast.Subscript):
-        subscripts = subscript_nodes(base) + subscripts
-        base = base.value
+    base, subscripts = flat_subscripts(node)
     array = array_of(state, base)
     slices = [k for k, s in enumerate(subscripts) if isinstance(s, ast.Slice)]
     if array is None or len(slices) > 1 or any(is_ellipsis_or_none(s) for s in subscripts):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
 
-from loopdiff.codes import reject
+from loopdiff.codes import Related, reject
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir.nodes import Access, ArrayDecl, Const, Expr, Load, Require, Stmt
@@ -76,13 +76,11 @@ class State:
 
     # -- rejections ------------------------------------------------------------------------------------------
     def reject(
-        self, code: str, message: str, node: ast.AST | Span, hint: str | None = None, **more: Any
+        self, code: str, message: str, node: ast.AST | Span, hint: str | None = None, related: Related = ()
     ) -> Const:
         """Record a rejection; the value stands in for the rejected expression so that parsing goes on."""
         span = node if isinstance(node, Span) else self.source.span(node)
-        found = reject(code, message, span, hint)
-        if more:
-            found = Diagnostic(found.code, found.message, found.span, found.hint, more["related"])
+        found = reject(code, message, span, hint, related)
         if found not in self.diagnostics:
             self.diagnostics.append(found)
         return Const(0, loc=span)
@@ -170,5 +168,5 @@ def is_plain_record(owner: Any, attr: str) -> bool:
     """Whether reading `attr` runs no code of the owner: a class attribute or an instance field."""
     if isinstance(owner, type):
         return not isinstance(vars(owner).get(attr), property)
-    held = getattr(owner, "__dict__", {})
-    return attr in held or isinstance(owner, tuple)
+    fields = (*getattr(owner, "__dict__", ()), *getattr(type(owner), "__slots__", ()))
+    return attr in fields or isinstance(owner, tuple)

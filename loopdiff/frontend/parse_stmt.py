@@ -52,11 +52,7 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
 
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
     text = ast.unparse(value)
-    if isinstance(value, ast.Yield | ast.YieldFrom | ast.Await):
-        state.reject(
-            "LD117", "generators and coroutines are not supported", node, "store the values in an array"
-        )
-    elif isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
+    if isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
         name = ast.unparse(value.func).split(".")[-1]
         state.reject("LD109", f"`{text}` is called for its effect", node, REFUSED_METHODS.get(name))
     else:
@@ -85,7 +81,7 @@ def keyword_span(state: State, node: ast.stmt) -> Span:
     span = state.source.span(node)
     if span.end_line == span.line:
         return span
-    header = state.source.text.splitlines()[span.line - state.source.first_line].rstrip()
+    header = state.source.text.split("\n")[span.line - state.source.first_line].rstrip()
     return Span(span.file, span.line, span.column, span.line, len(header))
 
 
@@ -101,7 +97,6 @@ def parse_if(state: State, node: ast.If) -> None:
     with state.block() as then:
         parse_block(state, node.body)
     after_then, state.bindings = state.bindings, before
-    before = dict(before)
     with state.block() as orelse:
         parse_block(state, node.orelse)
     state.bindings = merged(after_then, state.bindings, span)
@@ -149,7 +144,7 @@ def parse_for(state: State, node: ast.For) -> None:
         parse_block(state, node.body)
     check_rebound(state, before, state.array_uses[uses:], span)
     iteration = with_settled_bounds(state, iteration, tuple(body))
-    state.bindings = after_loop(state, before, iteration, span)
+    state.bindings = after_loop(state, before, iteration, written_arrays(tuple(body)), span)
     state.out.append(Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
 
 
@@ -207,8 +202,10 @@ def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayNam
             state.bindings[name] = binding
 
 
-def after_loop(state: State, before: Bindings, iteration: Iteration, span: Span) -> Bindings:
-    """Names after a loop: those it assigned first have values only if it ran."""
+def after_loop(
+    state: State, before: Bindings, iteration: Iteration, written: frozenset[str], span: Span
+) -> Bindings:
+    """Names after a loop that wrote the cells `written`: what it assigned first has a value if it ran."""
     trips = constant_trips(iteration)
     if trips is not None and trips > 0:
         return dict(state.bindings)
@@ -219,11 +216,18 @@ def after_loop(state: State, before: Bindings, iteration: Iteration, span: Span)
             result[name] = Unsure(binding, span, ran)
         elif name not in before:
             result[name] = merged_binding(None, binding, span)
-        elif isinstance(before[name], Unsure) and isinstance(binding, Cell):
-            result[name] = before[name]
+        elif isinstance(earlier := before[name], Unsure) and isinstance(binding, Cell):
+            result[name] = either(earlier, ran) if binding.cell in written else earlier
         elif before[name] != binding:
             result[name] = merged_binding(before[name], binding, span)
     return result
+
+
+def either(earlier: Unsure, ran: Expr | None) -> Unsure:
+    """`earlier`, or a loop that ran if `ran`, gave the name its value."""
+    if earlier.ran is None or ran is None:
+        return replace(earlier, ran=None)
+    return replace(earlier, ran=Apply(Op.OR, (earlier.ran, ran), loc=ran.loc))
 
 
 def constant_trips(iteration: Iteration) -> int | None:

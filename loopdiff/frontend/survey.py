@@ -13,7 +13,7 @@ ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Names of one function: how many places assign each (`stores`), and where it first stands (`first_uses`)."""
+    """Names of one function: how many places assign each (`stores`), where it first stands (`first_uses`)."""
 
     parameters: tuple[str, ...]
     assigned: frozenset[str]

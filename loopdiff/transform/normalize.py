@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeGuard
 
+from loopdiff.analysis.liveness import drop_dead_cell_stores
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -45,7 +46,6 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
-from loopdiff.transform.liveness import drop_dead_cell_stores
 
 Known = Mapping[str, Expr]
 AFFINE_OPS = (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.FLOORDIV, Op.MOD)
@@ -67,8 +67,8 @@ def forward_cells(ls: LoopSet) -> LoopSet:
 
 
 def cell_types(ls: LoopSet) -> dict[str, ScalarType]:
-    """Element type of every rank-0 array that is not an argument."""
-    return {a.name: a.type.element for a in ls.arrays if a.role != "argument" and a.type and a.type.rank == 0}
+    """Element type of every scalar cell: rank-0 arrays that are not parameters."""
+    return {a.name: a.type.element for a in ls.arrays if a.name not in ls.params and a.type and a.type.rank == 0}
 
 
 def supply(ls: LoopSet) -> NameSupply:

@@ -17,7 +17,6 @@ from loopdiff.ir.nodes import (
     Apply,
     Assign,
     Const,
-    Expr,
     If,
     Index,
     Let,
@@ -31,39 +30,13 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
+from loopdiff.transform.mapping import Mapping, ScalarLoop, TiledNest, VectorLoop
 from loopdiff.transform.restructure import contraction
-from loopdiff.transform.strides import Stride, lane_stride
+from loopdiff.transform.strides import Stride, is_varying, lane_stride, varying_names
+from loopdiff.transform.tiles import choose_tile
 
 TRIPS = 32.0
 COSTS: dict[Stride, float] = {"uniform": 0.3, "unit": 1.0, "strided": 6.0, "indexed": 8.0}
-
-
-@dataclass(frozen=True, slots=True)
-class VectorLoop:
-    """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes."""
-
-    reductions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TiledNest:
-    """A contraction whose results stay in registers: `rows` unrolled, `columns` the vector loop (or the sum)."""
-
-    rows: str | None
-    columns: str
-    sums: tuple[str, ...]
-    is_dot: bool
-    second_rows: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScalarLoop:
-    """Iterations run one after the other; `reason` says what forbids more."""
-
-    reason: str
-
-
-Mapping = VectorLoop | TiledNest | ScalarLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +145,6 @@ class Planner:
         loops, lets, update = shape
         if not self.is_rectangular(loops) or not self.is_simple(update, lets):
             return None
-        from loopdiff.transform.tiles import choose_tile
-
         return choose_tile(self.model.ls, loops, lets, update)
 
     def is_rectangular(self, loops: tuple[Loop, ...]) -> bool:
@@ -206,41 +177,6 @@ def has_vector_form(node: Apply, types: TypeEnv) -> bool:
     if node.op in (Op.POW, Op.SHL, Op.SHR) and type_of(node, types) == INT:
         return isinstance(node.args[1], Const) and node.args[1].value >= 0
     return True
-
-
-def varying_names(loop: Loop) -> frozenset[str]:
-    """The index, Lets and cells whose values differ between the iterations of `loop`."""
-    names = frozenset({loop.index})
-    while True:
-        more = names
-        for site in statements(loop.body):
-            under = any(isinstance(s, If) and is_varying(s.cond, names) for s in site.enclosing)
-            match site.stmt:
-                case Let(name=name, value=value):
-                    loaded = any(isinstance(e, Load) and e.access.subscripts for e in subexprs(value))
-                    if is_varying(value, names) or (under and loaded):
-                        more |= {name}
-                case Assign(target=target, value=value) | Accumulate(target=target, value=value):
-                    if not target.subscripts and (under or is_varying(value, names)):
-                        more |= {target.array}
-                case _:
-                    pass
-        if more == names:
-            return names
-        names = more
-
-
-def is_varying(expr: Expr, varying: frozenset[str]) -> bool:
-    """Whether `expr` mentions a name that differs between lanes; a load does so through its subscripts."""
-    for node in subexprs(expr):
-        match node:
-            case Index(name=name) | Var(name=name) if name in varying:
-                return True
-            case Load(access=access) if not access.subscripts and access.array in varying:
-                return True
-            case _:
-                pass
-    return False
 
 
 def vector_cost(loop: Loop, model: Model, types: TypeEnv) -> float:

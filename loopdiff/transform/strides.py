@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, Loop, LoopSet, Var
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, If, Index, Let, Load, Loop, LoopSet, Var
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import subexprs
+from loopdiff.ir.walk import statements, subexprs
 
 Stride = Literal["uniform", "unit", "strided", "indexed"]
 
@@ -64,8 +64,6 @@ def is_indexed_by(expr: Expr, index: str, varying: frozenset[str]) -> bool:
 
 def lane_stride(access: Access, loop: Loop, ls: LoopSet) -> Stride:
     """How the lanes of a vector along `loop` would meet `access`."""
-    from loopdiff.transform.schedule import varying_names
-
     return stride_of(access, loop.index, varying_names(loop), ls)
 
 
@@ -81,3 +79,38 @@ def stride_of(access: Access, index: str, varying: frozenset[str], ls: LoopSet) 
     layout = decl.type.layout if decl.type is not None else "A"
     dense = {"C": len(access.subscripts) - 1, "F": 0}.get(layout)
     return "unit" if axis == dense and step == 1 else "strided"
+
+
+def varying_names(loop: Loop) -> frozenset[str]:
+    """The index, Lets and cells whose values differ between the iterations of `loop`."""
+    names = frozenset({loop.index})
+    while True:
+        more = names
+        for site in statements(loop.body):
+            under = any(isinstance(s, If) and is_varying(s.cond, names) for s in site.enclosing)
+            match site.stmt:
+                case Let(name=name, value=value):
+                    loaded = any(isinstance(e, Load) and e.access.subscripts for e in subexprs(value))
+                    if is_varying(value, names) or (under and loaded):
+                        more |= {name}
+                case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+                    if not target.subscripts and (under or is_varying(value, names)):
+                        more |= {target.array}
+                case _:
+                    pass
+        if more == names:
+            return names
+        names = more
+
+
+def is_varying(expr: Expr, varying: frozenset[str]) -> bool:
+    """Whether `expr` mentions a name that differs between lanes; a load does so through its subscripts."""
+    for node in subexprs(expr):
+        match node:
+            case Index(name=name) | Var(name=name) if name in varying:
+                return True
+            case Load(access=access) if not access.subscripts and access.array in varying:
+                return True
+            case _:
+                pass
+    return False

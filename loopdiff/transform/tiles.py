@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopdiff.ir.nodes import Access, Accumulate, Expr, Index, Let, Load, Loop, LoopSet, Var
 from loopdiff.ir.walk import subexprs, substitute
-from loopdiff.transform.schedule import TiledNest
+from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import stride_of
 
 NONE: frozenset[str] = frozenset()

@@ -20,7 +20,8 @@ from loopdiff.transform.rename import rename_everywhere
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import explain_schedule, plan
 
-RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), "abs", "bool", "max", "min", "range", "np", "math", "njit"))
+BUILTINS = ("abs", "bool", "max", "min", "range", "np", "math", "njit")
+RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
 
 

@@ -33,13 +33,9 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, join, type_env, type_of
+from loopdiff.transform.normalize import cell_types
 
 PLAIN_DTYPES = frozenset(("float64", "float32", "int64", "bool"))
-
-
-def is_cell(decl: ArrayDecl) -> bool:
-    """Whether `decl` is a scalar of the function rather than memory of the caller."""
-    return decl.type is not None and decl.type.rank == 0 and decl.role != "argument"
 
 
 @dataclass(slots=True)
@@ -51,10 +47,12 @@ class ScalarEmitter:
     imports: set[str] = field(default_factory=set)
     types: TypeEnv = field(init=False)
     decls: dict[str, ArrayDecl] = field(init=False)
+    cells: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.types = type_env(self.ls)
         self.decls = {a.name: a for a in self.ls.arrays}
+        self.cells = frozenset(cell_types(self.ls))
 
     # -- expressions -----------------------------------------------------------------------------------------
     def expr(self, expr: Expr) -> str:
@@ -105,10 +103,10 @@ class ScalarEmitter:
         decl = self.decls[access.array]
         assert decl.type is not None
         text = self.place(access)
-        return text if is_cell(decl) or decl.type.dtype in PLAIN_DTYPES else f"np.int64({text})"
+        return text if decl.name in self.cells or decl.type.dtype in PLAIN_DTYPES else f"np.int64({text})"
 
     def place(self, access: Access) -> str:
-        if is_cell(self.decls[access.array]):
+        if access.array in self.cells:
             return access.array
         return f"{access.array}[{', '.join(self.expr(s) for s in access.subscripts) or '()'}]"
 
@@ -170,7 +168,7 @@ class ScalarEmitter:
             assert decl.type is not None
             if decl.name in self.ls.params:
                 continue
-            if is_cell(decl):
+            if decl.name in self.cells:
                 self.writer.line(f"{decl.name} = {spell_constant(0, decl.type.element)}")
             elif decl.type.rank:
                 shape = ", ".join(self.expr(e) for e in decl.extents or ())

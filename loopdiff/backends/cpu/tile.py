@@ -17,7 +17,7 @@ from loopdiff.ir.nodes import Accumulate, Apply, Cast, Const, Expr, Index, Let, 
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64
 from loopdiff.ir.walk import substitute
-from loopdiff.transform.schedule import TiledNest
+from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import stride_of
 from loopdiff.transform.tiles import inlined
 
@@ -97,34 +97,31 @@ class TileWriter:
 
     # -- vectors along the columns of the target --------------------------------------------------------------
     def column_tiles(self) -> None:
+        """Blocks of columns, masked at the right edge; inside, blocks of rows."""
         rows, columns = self.shape()
         index = self.tile.columns
         lower, upper = self.bounds(index)
         names = self.emitter.names
-        start, end, stop, full = (names.fresh(f"{index}_{w}") for w in ("start", "end", "stop", "full"))
+        start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
         self.line(f"{start} = {lower}")
         self.line(f"{end} = max({start}, {upper})")
-        wide = columns * self.width
-        self.line(f"{stop} = {end} - ({end} - {start}) % {wide}")
-        with self.emitter.writer.block(f"for {index} in range({start}, {stop}, {wide}):"):
+        with self.emitter.writer.block(f"for {index} in range({start}, {end}, {columns * self.width}):"):
+            masks = [names.fresh("live") for _ in range(columns)]
+            for c, mask in enumerate(masks):
+                offset = f" - {c * self.width}" if c else ""
+                self.line(f"{mask} = {self.simd('tail_mask')}({end} - {index}{offset}, {self.width})")
             for size in self.blocks(self.tile.rows, rows):
-                self.column_tile(size, columns, None)
-        mask = names.fresh("live")
-        del full
-        with self.emitter.writer.block(f"for {index} in range({stop}, {end}, {self.width}):"):
-            self.line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {self.width})")
-            for size in self.blocks(self.tile.rows, rows):
-                self.column_tile(size, 1, mask)
+                self.column_tile(size, masks)
 
     def shape(self) -> tuple[tuple[int, ...], int]:
         """Row block sizes and vectors per row that fit the registers."""
         has_many_registers = vector_bits() == 512
         if self.tile.rows is None:
-            return (1,), 8 if has_many_registers else 4
-        return ((9, 3, 1), 3) if has_many_registers else ((4, 1), 3)
+            return (1,), 4
+        return ((9, 1), 3) if has_many_registers else ((4, 1), 3)
 
-    def column_tile(self, rows: int, columns: int, mask: str | None) -> None:
-        sums = [[self.emitter.names.fresh("acc") for _ in range(columns)] for _ in range(rows)]
+    def column_tile(self, rows: int, masks: list[str]) -> None:
+        sums = [[self.emitter.names.fresh("acc") for _ in masks] for _ in range(rows)]
         zero = f"{self.simd('splat')}({self.emitter.expr(Const(0.0, self.kind))}, {self.width})"
         for name in (n for row in sums for n in row):
             self.line(f"{name} = {zero}")
@@ -133,10 +130,10 @@ class TileWriter:
                 stack.enter_context(self.plain(index))
             self.held = {}
             for r in range(rows):
-                for c in range(columns):
-                    self.multiply_add(sums[r][c], self.placed(r, None), c * self.width, mask, masked_sum=None)
+                for c, mask in enumerate(masks):
+                    self.multiply_add(sums[r][c], self.placed(r, None), c * self.width, mask)
         for r in range(rows):
-            for c in range(columns):
+            for c, mask in enumerate(masks):
                 self.add_to_target(sums[r][c], self.placed(r, None), c * self.width, mask)
 
     @property
@@ -151,15 +148,11 @@ class TileWriter:
                 out[Index(index)] = Index(f"({index} + {offset})")
         return out
 
-    def add_to_target(self, name: str, placed: dict[Expr, Expr], offset: int, mask: str | None) -> None:
+    def add_to_target(self, name: str, placed: dict[Expr, Expr], offset: int, mask: str) -> None:
         array = self.update.target.array
         where = self.subscripts(self.update.target.subscripts, placed, offset)
-        if mask is None:
-            old = f"{self.simd('load')}({array}, {where}, {self.width})"
-            self.line(f"{self.simd('store')}({array}, {where}, {old} + {name})")
-        else:
-            old = f"{self.simd('load_masked')}({array}, {where}, {mask})"
-            self.line(f"{self.simd('store_masked')}({array}, {where}, {old} + {name}, {mask})")
+        old = f"{self.simd('load_masked')}({array}, {where}, {mask})"
+        self.line(f"{self.simd('store_masked')}({array}, {where}, {old} + {name}, {mask})")
 
     # -- dot products ----------------------------------------------------------------------------------------
     def dot_tiles(self) -> None:
@@ -179,15 +172,10 @@ class TileWriter:
             self.line(f"{name} = {zero}")
         index = self.tile.columns
         lower, upper = self.bounds(index)
-        start, end, full, mask = (names.fresh(f"{index}_{w}") for w in ("start", "end", "full", "live"))
-        self.line(f"{start} = {lower}")
-        self.line(f"{end} = max({start}, {upper})")
-        self.line(f"{full} = {end} - ({end} - {start}) % {self.width}")
-        with self.emitter.writer.block(f"for {index} in range({start}, {full}, {self.width}):"):
-            self.products(sums, None)
-        with self.emitter.writer.block(f"if {full} < {end}:"):
-            self.line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {self.width})")
-            self.line(f"{index} = {full}")
+        end, mask = names.fresh(f"{index}_end"), names.fresh("live")
+        self.line(f"{end} = {upper}")
+        with self.emitter.writer.block(f"for {index} in range({lower}, {end}, {self.width}):"):
+            self.line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {self.width})")
             self.products(sums, mask)
         target = self.update.target
         for r in range(rows):
@@ -195,20 +183,18 @@ class TileWriter:
                 where = self.subscripts(target.subscripts, self.placed(r, s), 0)[1:-1].rstrip(",")
                 self.line(f"{target.array}[{where}] += {self.simd('reduce_add')}({sums[r][s]})")
 
-    def products(self, sums: list[list[str]], mask: str | None) -> None:
+    def products(self, sums: list[list[str]], mask: str) -> None:
         self.held = {}
         for r, row in enumerate(sums):
             for s, name in enumerate(row):
-                self.multiply_add(name, self.placed(r, s), 0, mask, masked_sum=mask)
+                self.multiply_add(name, self.placed(r, s), 0, mask)
 
     # -- arithmetic ------------------------------------------------------------------------------------------
     def simd(self, name: str) -> str:
         self.emitter.simd.add(name)
         return name
 
-    def multiply_add(
-        self, name: str, placed: dict[Expr, Expr], offset: int, mask: str | None, masked_sum: str | None
-    ) -> None:
+    def multiply_add(self, name: str, placed: dict[Expr, Expr], offset: int, mask: str) -> None:
         """acc += the summand at one place of the tile."""
         match self.value:
             case Apply(op=Op.MUL, args=(a, b)):
@@ -216,11 +202,20 @@ class TileWriter:
                 total = f"{self.simd('muladd')}({left}, {right}, {name})"
             case _:
                 total = f"{name} + {self.operand(self.value, placed, offset, mask)}"
-        if masked_sum is not None:
-            total = f"{self.simd('select')}({masked_sum}, {total}, {name})"
+        if self.tile.is_dot and not self.is_zero_when_masked():
+            total = f"{self.simd('select')}({mask}, {total}, {name})"
         self.line(f"{name} = {total}")
 
-    def operand(self, expr: Expr, placed: dict[Expr, Expr], offset: int, mask: str | None) -> str:
+    def is_zero_when_masked(self) -> bool:
+        """Whether dead lanes, loaded as zero, contribute zero: the summand is a product of loads that all vary."""
+        match self.value:
+            case Apply(op=Op.MUL, args=(Load() as a, Load() as b)):
+                strides = [stride_of(x.access, self.tile.columns, NONE, self.emitter.ls) for x in (a, b)]
+                return "uniform" not in strides
+            case _:
+                return False
+
+    def operand(self, expr: Expr, placed: dict[Expr, Expr], offset: int, mask: str) -> str:
         """A vector for `expr`; loads are held in a variable and used again within the iteration."""
         match expr:
             case Load(access=access):
@@ -239,12 +234,10 @@ class TileWriter:
             self.line(f"{self.held[text]} = {text}")
         return self.held[text]
 
-    def load(self, access, placed: dict[Expr, Expr], offset: int, mask: str | None) -> str:  # type: ignore[no-untyped-def]
+    def load(self, access, placed: dict[Expr, Expr], offset: int, mask: str) -> str:  # type: ignore[no-untyped-def]
         where = self.subscripts(access.subscripts, placed, offset)
         if stride_of(access, self.tile.columns, NONE, self.emitter.ls) == "uniform":
             return f"{self.simd('load_splat')}({access.array}, {where}, {self.width})"
-        if mask is None:
-            return f"{self.simd('load')}({access.array}, {where}, {self.width})"
         return f"{self.simd('load_masked')}({access.array}, {where}, {mask})"
 
     def subscripts(self, parts: tuple[Expr, ...], placed: dict[Expr, Expr], offset: int) -> str:

@@ -27,17 +27,16 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs, substitute
-from loopdiff.transform.schedule import is_varying, varying_names
-from loopdiff.transform.strides import lane_axis, stride_of
+from loopdiff.transform.strides import is_varying, lane_axis, stride_of, varying_names
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 
-INFIX = frozenset((*COMPARISONS, Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.FLOORDIV, Op.MOD, Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR))
+INFIX = frozenset((*COMPARISONS, *BINARY_SAME, *BITWISE, Op.DIV)) - {Op.POW}
 NAMED = {
     Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
     Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
@@ -80,12 +79,20 @@ class VectorLoopWriter:
         start, end, full = (names.fresh(f"{index}_{what}") for what in ("start", "end", "full"))
         line(f"{start} = {self.emitter.expr(self.loop.lower)}")
         line(f"{end} = max({start}, {self.emitter.expr(self.loop.upper)})")
-        line(f"{full} = {end} - ({end} - {start}) % {width}")
         for cell in sorted(self.private):
             line(f"{cell} = {self.splat_constant(0, self.emitter.types.arrays[cell].element)}")
         promoted = self.promoted()
         copies = UNROLL if promoted and not self.private and self.is_light() else 1
         self.start_sums(promoted, copies)
+        mask = names.fresh("live")
+        if copies == 1 and self.is_heavy():
+            self.select_sums(promoted, 0)
+            with self.emitter.writer.block(f"for {index} in range({start}, {end}, {width}):"):
+                line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
+                self.block(self.loop.body, Lanes(index, mask))
+            self.finish_sums(promoted, copies)
+            return
+        line(f"{full} = {end} - ({end} - {start}) % {width}")
         first = start
         if copies > 1:
             many = names.fresh(f"{index}_many")
@@ -99,7 +106,6 @@ class VectorLoopWriter:
         self.select_sums(promoted, 0)
         with self.emitter.writer.block(f"for {index} in range({first}, {full}, {width}):"):
             self.block(self.loop.body, Lanes(index))
-        mask = names.fresh("live")
         with self.emitter.writer.block(f"if {full} < {end}:"):
             line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
             self.block(self.loop.body, Lanes(full, mask))
@@ -126,15 +132,21 @@ class VectorLoopWriter:
         is_flat = not any(isinstance(s.stmt, Loop | If) for s in statements(self.loop.body))
         return is_flat and len(operations) <= 8 and all(e.op in INFIX or e.op in NAMED for e in operations)
 
+    def is_heavy(self) -> bool:
+        """Whether the body is so long that one masked version of it beats a plain and a masked one."""
+        nodes = [e for s in statements(self.loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+        operations = [e for e in nodes if isinstance(e, Apply)]
+        has_calls = any(e.op not in INFIX and e.op not in NAMED for e in operations)
+        return has_calls or len(operations) > 12 or any(isinstance(s.stmt, Loop) for s in statements(self.loop.body))
+
     def start_sums(self, promoted: list[Accumulate], copies: int) -> None:
-        for number, stmt in enumerate(promoted):
+        for stmt in promoted:
             stem = self.emitter.names.fresh(f"{stmt.target.array}_lanes")
             self.sums[id(stmt)] = stem
             kind = self.emitter.types.arrays[stmt.target.array].element
             for copy in range(copies):
                 neutral = self.splat_constant(neutral_value(stmt), kind)
                 self.emitter.writer.line(f"{stem}_{copy} = {neutral}")
-            del number
 
     def select_sums(self, promoted: list[Accumulate], copy: int) -> None:
         for stmt in promoted:

@@ -1,0 +1,31 @@
+"""The result of reverse mode, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.ad.tape import Tape, Temporary
+from loopdiff.ir.nodes import LoopSet
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """The pair of LoopSets, the plan between them, and the run that sizes tapes of data-dependent extent.
+
+    `counts` takes the arguments and returns the integers that `count_names`, which occur as `Param`s in tape extents,
+    stand for; it may write the arrays it is given. None when every extent follows from the shapes.
+    """
+
+    forward: LoopSet
+    reverse: LoopSet
+    temporaries: tuple[Temporary, ...]
+    counts: LoopSet | None = None
+    count_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Sweeps with the tape they were planned on."""
+
+    sweeps: Sweeps
+    tape: Tape

@@ -1,0 +1,197 @@
+"""Separate uses of one variable name get cells of their own, so that each has its own type.
+
+A web is a set of assignments that may reach a common read, closed under that relation (Muchnick, Advanced
+Compiler Design, 16.3.3). In `for e in range(n): x[e] = 1.0` followed by `e = exp(s)` the name `e` has two
+webs, an integer and a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    ArrayDecl,
+    Assign,
+    Expr,
+    If,
+    Load,
+    Loop,
+    LoopSet,
+    ScalarResult,
+    Stmt,
+)
+from loopdiff.ir.walk import Path, loads, map_expr, map_stmt_exprs, statements, stmt_exprs, written_access
+from loopdiff.names import NameSupply
+
+Reaching = dict[str, frozenset[Path]]
+RESULTS: Path = (-1,)
+
+
+@dataclass(slots=True)
+class Webs:
+    """Union-find over assignments, by path.
+
+    `read` gives, for a cell read by the statement at a path, one assignment of its web. An Allocate reads
+    what the `extents` of its array read.
+    """
+
+    cells: frozenset[str]
+    extents: Mapping[str, tuple[Expr, ...]]
+    parent: dict[Path, Path] = field(default_factory=dict)
+    read: dict[tuple[Path, str], Path] = field(default_factory=dict)
+
+    def root(self, path: Path) -> Path:
+        while (up := self.parent.setdefault(path, path)) != path:
+            path = up
+        return path
+
+    def unite(self, paths: Iterable[Path]) -> Path | None:
+        roots = sorted({self.root(p) for p in paths})
+        for other in roots[1:]:
+            self.parent[other] = roots[0]
+        return roots[0] if roots else None
+
+    # -- reaching assignments --------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...], prefix: Path, reaching: Reaching, offset: int = 0) -> Reaching:
+        for position, stmt in enumerate(body, offset):
+            reaching = self.statement(stmt, (*prefix, position), reaching)
+        return reaching
+
+    def statement(self, stmt: Stmt, path: Path, reaching: Reaching) -> Reaching:
+        self.use(stmt_exprs(stmt), path, reaching)
+        match stmt:
+            case Allocate(array=array):
+                self.use(self.extents[array], path, reaching)
+                return reaching
+            case Assign(target=Access(array=cell)) if cell in self.cells:
+                self.unite((path,))
+                return {**reaching, cell: frozenset((path,))}
+            case Accumulate(target=Access(array=cell)) if cell in self.cells:
+                self.unite((path, *reaching.get(cell, ())))
+                return {**reaching, cell: frozenset((path,))}
+            case Loop(body=body):
+                while True:
+                    after = joined(reaching, self.block(body, path, reaching))
+                    if after == reaching:
+                        return after
+                    reaching = after
+            case If(then=then, orelse=orelse):
+                after_then = self.block(then, path, reaching)
+                return joined(after_then, self.block(orelse, path, reaching, len(then)))
+            case _:
+                return reaching
+
+    def use(self, exprs: Iterable[Expr], path: Path, reaching: Reaching) -> None:
+        for cell in {load.access.array for e in exprs for load in loads(e)} & self.cells:
+            web = self.unite(reaching.get(cell, ()))
+            if web is not None:
+                self.read[path, cell] = web
+
+
+def joined(a: Reaching, b: Reaching) -> Reaching:
+    return {cell: a.get(cell, frozenset()) | b.get(cell, frozenset()) for cell in (*a, *b)}
+
+
+def split_webs(ls: LoopSet) -> tuple[LoopSet, dict[str, str]]:
+    """Surface `ls` with one cell for each web, and the original name of every new cell."""
+    cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.extents == ())
+    webs = Webs(cells, {a.name: a.extents or () for a in ls.arrays})
+    final = webs.block(ls.body, (), {})
+    webs.use((r.value for r in ls.results if isinstance(r, ScalarResult)), RESULTS, final)
+    names = web_names(ls, webs)
+    renamer = Renamer(webs, names)
+    results = tuple(
+        ScalarResult(renamer.expr(r.value, RESULTS)) if isinstance(r, ScalarResult) else r for r in ls.results
+    )
+    origins = {new: old for (old, _), new in names.items() if new != old}
+    added = tuple(replace(ls.array(old), name=new) for new, old in origins.items())
+    places = {s.stmt.array: s.path for s in statements(ls.body) if isinstance(s.stmt, Allocate)}
+    arrays = tuple(renamer.declaration(a, places[a.name]) if a.name in places else a for a in ls.arrays)
+    return replace(ls, body=renamer.block(ls.body, ()), arrays=(*arrays, *added), results=results), origins
+
+
+def web_names(ls: LoopSet, webs: Webs) -> dict[tuple[str, Path], str]:
+    """Names by cell and web: the first web in the text keeps the name."""
+    supply = NameSupply({a.name for a in ls.arrays} | set(ls.params))
+    names: dict[tuple[str, Path], str] = {}
+    named: set[str] = set()
+    for path, cell in ((s.path, a.array) for s in statements(ls.body) if (a := written_access(s.stmt))):
+        if cell not in webs.cells:
+            continue
+        key = cell, webs.root(path)
+        if key not in names:
+            names[key] = supply.fresh(cell) if cell in named else cell
+            named.add(cell)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Renamer:
+    """Rewrites reads and writes of cells to those of their webs."""
+
+    webs: Webs
+    names: Mapping[tuple[str, Path], str]
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+        return tuple(self.statement(s, (*prefix, k)) for k, s in enumerate(body, offset))
+
+    def statement(self, stmt: Stmt, path: Path) -> Stmt:
+        match stmt:
+            case Loop(body=body):
+                lower, upper, step = (self.expr(e, path) for e in stmt_exprs(stmt))
+                return replace(stmt, lower=lower, upper=upper, step=step, body=self.block(body, path))
+            case If(cond=cond, then=then, orelse=orelse):
+                inner = self.block(then, path), self.block(orelse, path, len(then))
+                return replace(stmt, cond=self.expr(cond, path), then=inner[0], orelse=inner[1])
+            case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+                name = self.names.get((target.array, self.webs.root(path)), target.array)
+                subscripts = tuple(self.expr(e, path) for e in target.subscripts)
+                access = Access(name, subscripts, loc=target.loc)
+                return replace(stmt, target=access, value=self.expr(value, path))
+            case _:
+                return map_stmt_exprs(lambda e: self.expr(e, path), stmt)
+
+    def declaration(self, decl: ArrayDecl, path: Path) -> ArrayDecl:
+        """`decl` of an array allocated by the statement at `path`."""
+        extents = None if decl.extents is None else tuple(self.expr(e, path) for e in decl.extents)
+        return replace(decl, extents=extents)
+
+    def expr(self, expr: Expr, path: Path) -> Expr:
+        return map_expr(lambda e: self.load(e, path) if isinstance(e, Load) else e, expr)
+
+    def load(self, expr: Load, path: Path) -> Load:
+        cell = expr.access.array
+        web = self.webs.read.get((path, cell))
+        if web is None:
+            return expr
+        return replace(expr, access=replace(expr.access, array=self.names[cell, self.webs.root(web)]))
+
+
+def rename_cells(ls: LoopSet, names: Mapping[str, str]) -> LoopSet:
+    """`ls` with cells renamed; declarations of the old names are dropped."""
+
+    def expr(e: Expr) -> Expr:
+        return map_expr(lambda x: replace(x, access=access(x.access)) if isinstance(x, Load) else x, e)
+
+    def access(a: Access) -> Access:
+        return replace(a, array=names[a.array]) if a.array in names else a
+
+    def stmt(s: Stmt) -> Stmt:
+        match s:
+            case Loop(body=body):
+                return replace(s, body=tuple(stmt(b) for b in body))
+            case If(then=then, orelse=orelse):
+                return replace(s, then=tuple(stmt(b) for b in then), orelse=tuple(stmt(b) for b in orelse))
+            case Assign() | Accumulate():
+                return replace(s, target=access(s.target))
+            case _:
+                return s
+
+    body = tuple(stmt(map_stmt_exprs(expr, s)) for s in ls.body)
+    results = tuple(ScalarResult(expr(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results)
+    arrays = tuple(a for a in ls.arrays if a.name not in names)
+    return replace(ls, body=body, results=results, arrays=arrays)

@@ -1,0 +1,33 @@
+"""What a loop can become: a vector, a register tile, or plain scalar code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLoop:
+    """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes."""
+
+    reductions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TiledNest:
+    """A contraction whose results stay in registers: `rows` unrolled, `columns` the vector loop (or the sum)."""
+
+    rows: str | None
+    columns: str
+    sums: tuple[str, ...]
+    is_dot: bool
+    second_rows: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarLoop:
+    """Iterations run one after the other; `reason` says what forbids more."""
+
+    reason: str
+
+
+Mapping = VectorLoop | TiledNest | ScalarLoop
