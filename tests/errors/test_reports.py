@@ -1,0 +1,103 @@
+"""Rejected programs next to the exact report: each refusal of the language, and every code has at least one.
+
+The texts in `reports/` were read and judged by eye. `python tests/errors/test_reports.py` rewrites them after
+a change of wording; the difference is then for review.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.codes import CODES
+from loopdiff.errors import LoopdiffError
+from loopdiff.frontend.bind import bind
+from loopdiff.frontend.capture import argument_types
+from loopdiff.frontend.parse import parse_function
+from loopdiff.ir.interpret import run
+from loopdiff.source import source_of
+
+FOLDER = Path(__file__).parent / "reports"
+FILE = "example.py"
+OUTSIDE = {"np": np, "math": math, "TABLE": np.zeros(3), "NAME": "name", "PAIR": (1.0, 2.0), "LIST": [1.0]}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program, the call (if it is not refused before), and the report."""
+
+    title: str
+    program: str
+    call: str
+    report: str
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    for block in re.split(r"^=== ", path.read_text(), flags=re.M)[1:]:
+        title, rest = block.split("\n", 1)
+        program, _, report = rest.partition("\n---\n")
+        program, _, call = program.partition("\n>>> ")
+        yield Case(title, program.rstrip() + "\n", call.strip(), report.rstrip())
+
+
+def define(program: str) -> Callable[..., Any]:
+    """The function `program` defines, with its text where tracebacks and loopdiff look for it."""
+    linecache.cache[FILE] = (len(program), None, program.splitlines(True), FILE)
+    namespace = dict(OUTSIDE)
+    exec(compile(program, FILE, "exec", dont_inherit=True), namespace)
+    return namespace["f"]  # type: ignore[return-value]
+
+
+def report_of(case: Case) -> str:
+    """What loopdiff says about the program, or about the call."""
+    try:
+        surface = parse_function(source_of(define(case.program)))
+        arguments = eval(f"dict({case.call})", dict(OUTSIDE))
+        run(bind(surface, argument_types(arguments)), arguments)
+    except LoopdiffError as error:
+        return f"{type(error).__name__}\n{error}"
+    raise AssertionError("not refused")
+
+
+CASES = [case for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.title)
+def test_report(case: Case) -> None:
+    assert report_of(case) == case.report
+
+
+def test_every_front_end_code_has_a_case() -> None:
+    shown = set(re.findall(r"^(LD\d+):", "\n".join(c.report for c in CASES), flags=re.M))
+    expected = {code for code in CODES if code < "LD300" or "LD330" <= code < "LD340"}
+    # Functions without readable source have no text to show: see test_source.
+    assert expected - {"LD100"} == {code for code in shown if code in expected}
+
+
+def test_every_code_is_explained() -> None:
+    for code, entry in CODES.items():
+        assert re.fullmatch(r"LD\d{3}", code)
+        assert entry.title
+        assert entry.explanation.endswith((".", "?"))
+        assert not entry.title.endswith(".")
+
+
+def rewrite() -> None:
+    for path in sorted(FOLDER.glob("*.txt")):
+        blocks = []
+        for case in read_cases(path):
+            call = f"\n>>> {case.call}\n" if case.call else ""
+            blocks.append(f"=== {case.title}\n{case.program}{call}\n---\n{report_of(case)}\n")
+        path.write_text("\n".join(blocks))
+
+
+if __name__ == "__main__":
+    rewrite()

@@ -1,0 +1,684 @@
+"""One small function for each accepted construct, with arguments: plain Python says what it must compute."""
+
+# Loop nests are the subject of this file: they are written the way users write loops.
+# ruff: noqa: B007, B905, PLR, RUF005, RUF046, RUF059, SIM, UP
+# pyright: reportPossiblyUnboundVariable=false
+
+from __future__ import annotations
+
+import math
+import math as m
+from dataclasses import dataclass
+from math import exp, pi
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import numpy as np
+from scipy import special
+from scipy.special import gammaln
+
+HALF = 0.5
+COUNT = 3
+WEIGHTS = (0.25, 0.5, 0.25)
+SETTINGS = SimpleNamespace(alpha=1.5, name="settings")
+
+
+class Constants:
+    """Holds constants as attributes of a class."""
+
+    beta = 0.125
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    """Holds a constant in a slot."""
+
+    gamma: float
+
+
+SLOTTED = Slotted(0.75)
+SINGLE = np.float32(0.1)
+VERBOSE = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A function, its arguments, and the row of the language table it shows."""
+
+    construct: str
+    function: Any
+    arguments: tuple[Any, ...]
+
+
+PROGRAMS: list[Program] = []
+
+
+def shows(construct: str, *arguments: Any):
+    """Register the function under it."""
+
+    def register(function: Any) -> Any:
+        PROGRAMS.append(Program(construct, function, arguments))
+        return function
+
+    return register
+
+
+def vector(n: int = 6, shift: float = 0.0) -> np.ndarray:
+    return np.sin(np.arange(n) * 1.7 + 0.3) + shift
+
+
+def matrix(rows: int = 4, columns: int = 5) -> np.ndarray:
+    return np.cos(np.arange(rows * columns) * 0.9).reshape(rows, columns)
+
+
+def integers(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+# -- loops ---------------------------------------------------------------------------------------------------
+@shows("for over range", vector(), 2)
+def range_stop(x, n):
+    for i in range(n):
+        x[i] = 2.0 * x[i]
+    for i in range(1, len(x)):
+        x[i] += x[i - 1]
+    for i in range(0, len(x), 3):
+        x[i] -= 1.0
+
+
+@shows("negative step", vector())
+def range_down(x):
+    for i in range(x.shape[0] - 2, -1, -1):
+        x[i] += 0.5 * x[i + 1]
+    for i in range(len(x) - 1, 0, -2):
+        x[i] = -x[i]
+
+
+@shows("run-time step", vector(11), 3)
+def range_step(x, s):
+    for i in range(0, x.size, s):
+        x[i] = 1.0
+    for i in range(x.size - 1, -1, -s):
+        x[i] += 0.25
+
+
+@shows("for over range", vector())
+def bounds_once(x):
+    n = 3
+    for i in range(n):
+        n = n + 1
+        x[i] = n
+    return n
+
+
+@shows("for over range", vector())
+def assign_index(x):
+    total = 0.0
+    for i in range(3):
+        i = i + 2
+        total += x[i] * i
+    return total, i
+
+
+@shows("loop variable after the loop", vector())
+def index_after(x):
+    for i in range(4):
+        x[i] = 0.0
+    x[i + 1] = 9.0
+    for j in range(len(x) - 1):
+        x[j] += 1.0
+    return x[j] + i
+
+
+@shows("loop variable after the loop", vector(), 0)
+def guarded_reads(x, n):
+    for i in range(n):
+        last = x[i]
+        t = np.zeros(3)
+    a = last if n > 0 else 7.0
+    if n > 0 and last > 0.0:
+        a = 1.0
+    b = n == 0 or last > 0.0
+    if n > 2:
+        a = t.shape[0] + t[0]
+    return a, b
+
+
+@shows("triangular bounds", matrix(4, 4))
+def triangular(a):
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(i):
+            for k in range(j, i + 1):
+                a[i, j] -= 0.1 * a[i, k]
+
+
+@shows("indirect bounds", integers(0, 2, 2, 5), vector(5), np.zeros(3))
+def ragged(ptr, v, y):
+    for r in range(ptr.shape[0] - 1):
+        for p in range(ptr[r], ptr[r + 1]):
+            y[r] += v[p] * v[p]
+
+
+@shows("imperfect and sibling nests", matrix(), np.zeros(4))
+def imperfect(a, y):
+    for i in range(a.shape[0]):
+        y[i] = 1.0
+        for j in range(a.shape[1]):
+            y[i] += a[i, j]
+        y[i] *= 0.5
+        for j in range(a.shape[1]):
+            a[i, j] /= y[i]
+
+
+@shows("for over an array", vector())
+def over_array(x):
+    s = 0.0
+    for v in x:
+        s += v * v
+    return s
+
+
+@shows("for over a slice", vector(9), 2)
+def over_slice(x, k):
+    s = 0.0
+    for v in x[1:-1]:
+        s = s * 0.5 + v
+    for v in x[::-1]:
+        s = s * 0.5 + v
+    for v in x[k:100]:
+        s = s * 0.5 + v
+    for v in x[-k:]:
+        s = s * 0.5 + v
+    for v in x[7:k:-2]:
+        s = s * 0.5 + v
+    for v in x[-20:3]:
+        s = s * 0.5 + v
+    for v in x[5:2]:
+        s = s + 1000.0
+    return s
+
+
+@shows("for over a slice", matrix())
+def over_row(a):
+    s = 0.0
+    for i in range(a.shape[0]):
+        for v in a[i]:
+            s = s * 0.5 + v
+        for v in a[i, 1:]:
+            s = s * 0.5 + v
+    for v in a[:, 2]:
+        s = s * 0.5 + v
+    return s
+
+
+@shows("enumerate", vector(), np.zeros(6))
+def with_enumerate(x, y):
+    for i, v in enumerate(x):
+        y[i] = v + i
+    for k, v in enumerate(x[2:], 1):
+        y[k] += v
+    for k, i in enumerate(range(5, 0, -2), start=1):
+        y[i] += k
+
+
+@shows("zip", vector(6), vector(4, 1.0), np.zeros(6))
+def with_zip(x, w, y):
+    s = 0.0
+    for a, b in zip(x, w):
+        s = s * 0.5 + a * b
+    for i, (a, b) in enumerate(zip(x[1:], w)):
+        y[i] = a - b
+    for a, i in zip(w, range(5, -1, -1)):
+        y[i] += a
+    return s
+
+
+@shows("reversed", vector())
+def with_reversed(x):
+    s = 0.0
+    for v in reversed(x):
+        s = s * 0.5 + v
+    for i in reversed(range(1, 6, 2)):
+        s = s * 0.5 + x[i]
+    for i in reversed(range(4, 2)):
+        s = s + 1000.0
+    return s
+
+
+@shows("zip", vector(9), 3, 2)
+def zip_of_ranges(x, s, k):
+    for i, j in zip(range(8, -1, -s), range(0, 9, k)):
+        x[i] += 10.0 * j
+    for i, v in zip(range(1, 9, s), reversed(x[:4])):
+        x[i] -= v
+    for j, i in enumerate(reversed(range(0, 8, s))):
+        x[i] += j
+
+
+# -- branches and conditions ---------------------------------------------------------------------------------
+@shows("if, elif, else", vector())
+def branches(x):
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            y = 1.0
+        elif x[i] < -0.5:
+            y = x[i]
+            y *= 2.0
+        else:
+            y = 0.0
+        x[i] = y
+
+
+@shows("conditional expression", vector())
+def conditional(x):
+    for i in range(len(x)):
+        x[i] = x[i] if x[i] > 0 else (0.1 * x[i] if i % 2 else -x[i])
+
+
+@shows("comparisons, chained and boolean", vector())
+def booleans(x):
+    n = 0
+    for i in range(len(x)):
+        if (0 < i <= 3 and not x[i] < 0) or i == 5:
+            n += 1
+        if i and x[i]:
+            n += 10
+        ok = x[i] > 0.2
+        if not ok:
+            n += 100
+        both = ok and i > 1
+        n += both
+    return n
+
+
+@shows("and, or of numbers", vector(), 0, 3)
+def number_or(x, a, b):
+    return (a or b) + (a and b) + (b and 7) + (a or x[0])
+
+
+@shows("comparisons, chained and boolean", vector(), np.array([True, False, True]), 3)
+def more_booleans(x, flag, n):
+    always = True and 2 > 1
+    never = False or 2 < 1
+    some = (True and n > 2) or False
+    flag[1] = ~flag[0]
+    flag[0] = x[0] - x[0]
+    if always and not never and some and not x.ndim > 1:
+        flag[2] = 0.5
+    return always, never, some, flag[1] and flag[2]
+
+
+@shows("assert", vector())
+def asserted(x):
+    assert len(x) > 2, "too short"
+    assert x.ndim == 1
+    x[2] = 0.0
+
+
+# -- scalars -------------------------------------------------------------------------------------------------
+@shows("scalar locals", vector())
+def locals_(x):
+    """A docstring."""
+    s: float = 0.0
+    p = q = 1.5
+    for i in range(len(x)):
+        t = x[i]
+        s += t
+        t = t * s
+        x[i] = t
+        p = p * t + q
+    pass
+    return p
+
+
+@shows("scalar locals", vector(), integers(4, 5))
+def chained_assignment(x, k):
+    a = x[0] = k[0] = x[1] + 3.5
+    k[1] = b = 7
+    x[2] = a = a + 1.0
+    return a, b
+
+
+@shows("tuple assignment and swap", vector(), integers(3, 1, 2))
+def tuples(x, k):
+    a, b = 1.0, 2.0
+    for i in range(3):
+        a, b = b, a + b
+    x[0], x[1] = x[1], x[0]
+    x[2], a, x[3] = a, x[2], x[2] + x[3]
+    (c, d), e = (a, b), x[4]
+    j = 0
+    j, k[j] = 2, 7
+    q, r = divmod(17, k[1] + 4)
+    return a, b, c + d * e, q, r
+
+
+@shows("augmented assignments", vector(), integers(7, 9, 12))
+def augmented(x, k):
+    x[0] += 1.0
+    x[1] -= x[0]
+    x[2] *= 3.0
+    x[3] /= 7.0
+    x[4] **= 2
+    x[5] //= 0.3
+    k[0] //= 2
+    k[1] %= 5
+    k[2] <<= 2
+    k[2] ^= 5
+    k[0] |= 8
+    k[1] &= 6
+    k[2] >>= 1
+    s = 2.0
+    s **= 3
+    s %= 2.5
+    return s
+
+
+@shows("accumulation spelt out", vector())
+def accumulated(x):
+    s = 0.0
+    big = -1e30
+    small = np.inf
+    for i in range(len(x)):
+        s = s + x[i] * 2.0
+        s = x[i] + s
+        s = s - x[i] - 1.0
+        big = max(big, x[i])
+        small = np.minimum(x[i], small)
+        big = max(x[i] - 3, big, x[i] + 0.5)
+        x[0] = max(x[0], x[i])
+        x[1] = x[1] + 0.5 * x[i]
+    return s, big, small
+
+
+@shows("reassigned argument", vector(), 2.5, 3)
+def reassigned(x, a, n):
+    a = a * 2.0
+    n += 1
+    for i in range(n):
+        x[i] = a
+        a = a - 1.0
+    return a, n
+
+
+@shows("scalar locals", vector(), np.arange(6, dtype=np.float32))
+def one_name_several_types(x, y):
+    r = 0.1
+    x[0] = r
+    for e in range(3):
+        x[e] += 1.0
+    e = x[1] * 0.5
+    for r in range(2):
+        x[r] -= e
+    r = y[1] * 0.1
+    y[2] = r
+    for i in range(3):
+        if i > 0:
+            e = e * 2
+        else:
+            e = 1
+        x[i] += e
+    return r
+
+
+# -- subscripts ----------------------------------------------------------------------------------------------
+@shows("affine, shifted, strided subscripts", vector(12), np.zeros(12))
+def affine(x, y):
+    n = len(x)
+    for i in range(1, 4):
+        y[2 * i + 1] = x[i - 1] + x[n - i - 1] - x[3 * i]
+
+
+@shows("negative subscripts", vector(6), matrix())
+def negative(x, a):
+    x[-1] = x[-2] + a[-1, -2]
+    for i in range(1, 4):
+        x[-i] += x[i]
+    t = np.zeros(4)
+    t[-1] = 3.0
+    return t[3] + a[1][-1]
+
+
+@shows("indirect subscripts", vector(6), integers(0, 2, 2, 5), np.zeros(6))
+def indirect(x, idx, y):
+    for i in range(len(idx)):
+        y[idx[i]] += x[idx[len(idx) - 1 - i]]
+        y[idx[idx[0]]] = 1.0
+
+
+@shows("computed subscripts", vector(16), np.zeros(16))
+def computed(x, y):
+    for i in range(16):
+        y[i // 2] += x[(7 * i + 3) % 16]
+        y[i ^ 5] -= x[(i << 1) & 15]
+        y[(i >> 1) | 1] += x[-i // 3]
+        y[int(abs(x[i]) * 10.0)] += 1.0
+        y[int(x[i] * 3.0) % 16] *= 0.5
+
+
+@shows("shape, ndim, size, len", matrix())
+def shapes(a):
+    M, N = a.shape
+    b = np.ones((N, M + 1))
+    R, C = b.shape
+    s = a.size + 10 * a.ndim + 100 * len(a) + 1000 * a.shape[-1] + b.size + b.ndim + len(b) + R * C
+    if a.ndim == 2:
+        s += 1
+    return s + M + N
+
+
+@shows("shape, ndim, size, len", np.arange(24.0).reshape(2, 3, 4))
+def parts_of_shapes(a):
+    L, M = a.shape[:2]
+    P, Q = a.shape[1:]
+    R, S = a.shape[-2:]
+    (T,) = a.shape[1:2]
+    U, V, W = a.shape[:]
+    return L + 10 * M + 100 * P + Q * R - S + T * len(a.shape), U + V * W
+
+
+# -- local arrays --------------------------------------------------------------------------------------------
+@shows("np.empty, zeros, ones, full", vector(), 3)
+def allocations(x, n):
+    k = n + 2
+    a = np.empty(len(x))
+    b = np.zeros((k, 2), dtype=np.float32)
+    c = np.ones(x.shape)
+    d = np.full((2, 3), 7)
+    e = np.full(2, x[0], dtype=x.dtype)
+    f = np.zeros(shape=(n * 2 - 1,), dtype=int)
+    g = np.full(n, True)
+    for i in range(len(x)):
+        a[i] = x[i] + c[i]
+    for i in range(k):
+        b[i, 1] = x[i]
+    f[2] = 5
+    g[1] = x[0] > 5.0
+    return a, b, d, e, f, g
+
+
+@shows("np.empty, zeros, ones, full", matrix(), np.float32(2.0))
+def more_allocations(a, v):
+    t = np.zeros(a.shape[:1], "float32")
+    u = np.zeros(a.shape[1:2], dtype="int64", order="C")
+    c = np.full(a.shape, 3)
+    d = np.full((2,), np.inf)
+    e = np.full(2, v)
+    g = np.full(2, v * 1.5)
+    h = np.full(2, a.size)
+    t[0] = a[0, 0]
+    u[0] = c[0, 0]
+    return t, u, c, d, e, g, h
+
+
+@shows("np.empty_like and friends", vector(), integers(1, 2, 3))
+def allocations_like(x, k):
+    a = np.zeros_like(x)
+    b = np.ones_like(a, dtype=np.int64)
+    c = np.full_like(k, 4)
+    d = np.empty_like(k, dtype=x.dtype)
+    for i in range(len(k)):
+        d[i] = a[i] + b[i] + c[i]
+    return a, b, c, d
+
+
+@shows("array allocated in a loop", matrix())
+def allocated_inside(a):
+    s = 0.0
+    for i in range(a.shape[0]):
+        t = np.zeros(a.shape[1])
+        for j in range(a.shape[1]):
+            t[j] += a[i, j]
+        s += t[0] * t[1]
+    return s
+
+
+@shows("another name for an array", vector())
+def alias(x):
+    y = x
+    for i in range(len(y)):
+        y[i] += x[i]
+    t = np.zeros(2)
+    u = t
+    u[1] = 4.0
+    return t
+
+
+# -- constants -----------------------------------------------------------------------------------------------
+@shows("global and closure constants", vector())
+def constants(x):
+    for i in range(COUNT):
+        x[i] = HALF * x[i] + WEIGHTS[1] + SETTINGS.alpha + len(WEIGHTS) + WEIGHTS[-1]
+    if VERBOSE:
+        x[0] = 100.0
+    x[1] = float("inf")
+    x[2] = -np.inf
+    x[3] = np.pi + math.e + pi + math.tau
+    x[4] = SINGLE * 3.0 + Constants.beta + SLOTTED.gamma
+    x[5] = 1e3 - 0x10 + 1_000
+
+
+@shows("modules under any name", vector())
+def modules(x):
+    return m.sqrt(2.0) + numpy.exp(x[0]) + exp(x[1]) + np.float64(3) + np.sin(x[2])
+
+
+# -- functions -----------------------------------------------------------------------------------------------
+@shows("elementary functions", vector(), 0.4)
+def elementary(x, v):
+    s = np.sqrt(v) + np.cbrt(v) + np.exp(v) + np.exp2(v) + np.expm1(v) + np.log(v) + np.log2(v) + np.log10(v)
+    s += np.log1p(v) + np.sin(v) + np.cos(v) + np.tan(v) + np.arcsin(v) + np.arccos(v) + np.arctan(v)
+    s += np.sinh(v) + np.cosh(v) + np.tanh(v) + np.arcsinh(v) + np.arccosh(v + 1) + np.arctanh(v)
+    s += np.hypot(v, 2.0) + np.arctan2(v, -1.0) + np.copysign(v, -2.0) + np.fmod(-v, 0.3)
+    s += math.sqrt(v) + math.exp(v) + math.expm1(v) + math.log(v) + math.log2(v)
+    s += math.log10(v) + math.log1p(v) + math.sin(v) + math.cos(v) + math.tan(v) + math.asin(v) + math.acos(v)
+    s += math.atan(v) + math.sinh(v) + math.cosh(v) + math.tanh(v) + math.asinh(v) + math.acosh(v + 1)
+    s += math.atanh(v) + math.hypot(v, 2.0, 3.0) + math.atan2(v, -1.0) + math.copysign(v, -2.0)
+    s += math.fmod(-v, 0.3) + math.erf(v) + math.erfc(v) + math.gamma(v) + math.lgamma(v) + math.log(v, 3.0)
+    return s + math.radians(v) + math.degrees(v) + np.radians(v) + math.pow(2, 3) + math.fabs(-3)
+
+
+@shows("elementary functions", 1.3)
+def special_functions(v):
+    return special.erf(v) + special.erfc(v) + special.gammaln(v) + special.psi(v) + gammaln(v)
+
+
+@shows("rounding and sign", vector(8, -0.1), 7)
+def rounding(x, n):
+    s = 0.0
+    for i in range(len(x)):
+        v = x[i] * 2.5
+        s = s * 3 + np.floor(v) + math.floor(v) + np.ceil(v) + math.ceil(v) + np.trunc(v) + math.trunc(v)
+        s = s + round(v) + np.rint(v) + np.round(v) + np.sign(v) + abs(v) + np.abs(v) + np.fabs(v)
+    return s, math.floor(n), round(n), abs(-n), np.sign(-n), math.trunc(-n)
+
+
+@shows("min and max", vector(), 3)
+def extremes(x, n):
+    a = min(x[0], x[1], 0.3) + max(x[2], 0.0) + max((x[3], x[4])) + np.maximum(x[5], 0.1) + np.fmin(x[0], n)
+    return a, max(n, 7), min(n, 2, 5), np.clip(x[0], 0.4, 0.6), np.where(x[1] > 0, x[1], 0.0)
+
+
+@shows("powers", vector(6, 2.0), 3)
+def powers(x, n):
+    s = x[0] ** 2 + x[1] ** -1 + x[2] ** 0.5 + x[3] ** n + 2 ** x[4] + pow(x[5], 3) + np.power(x[0], 2.0)
+    huge = 2**80 * 0.0
+    return s, huge, 2**n, n**2, 2**-1, n**-2, np.square(x[1]), np.reciprocal(x[2])
+
+
+@shows("conversions", vector(6, 1.0), 3)
+def conversions(x, n):
+    a = int(x[0] * 10) + int(-2.7) + int(n) + (not 0)
+    b = float(n) / 2 + float(x[1])
+    c = np.float64(n) + np.int64(x[2] * 5)
+    return a, b, c, bool(n), bool(x[0] - x[0]), int(True), np.float32(x[3])
+
+
+@shows("tests of floats", vector())
+def float_tests(x):
+    x[0] = np.nan
+    x[1] = math.inf
+    n = 0
+    for i in range(len(x)):
+        if math.isnan(x[i]) or np.isinf(x[i]):
+            n += 1
+        if np.isfinite(x[i]):
+            n += 10
+    return n
+
+
+@shows("operators as functions", vector(), 6)
+def operator_functions(x, n):
+    a = np.add(x[0], 1.0) * np.multiply(x[1], 2.0) - np.divide(x[2], 3.0) + np.negative(x[3])
+    return a, np.subtract(n, 2), np.bitwise_and(n, 3), np.left_shift(n, 2), np.mod(n, 4), np.greater(n, 2)
+
+
+@shows("integer arithmetic", 17, -5)
+def integer_arithmetic(a, b):
+    return a // b, a % b, b // 3, b % 3, a / b, a * b, a & 12, a | 8, a ^ b, ~a, a << 2, b >> 1, -a, +b
+
+
+# -- arrays of other types -----------------------------------------------------------------------------------
+@shows("integer and boolean arrays", integers(3, -4, 5), np.array([True, False, True]), np.zeros(3, np.int32))
+def integer_arrays(k, flag, out):
+    n = 0
+    for i in range(3):
+        if flag[i]:
+            n += k[i]
+        k[i] = k[i] / 2
+        k[i] += 1.75
+        flag[i] = k[i] > 1
+        out[i] = k[i] * 2
+        flag[i] |= i == 1
+    return n
+
+
+@shows("arrays of any rank", np.arange(16.0).reshape(2, 2, 2, 2), np.array(3.0))
+def ranks(a, z):
+    s = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                for l in range(a.shape[3]):
+                    s = s * 0.9 + a[i, j, k, l]
+    return s + z[()]
+
+
+@shows("return of a scalar", vector())
+def returns_scalar(x):
+    return x[0] > 0.0
+
+
+@shows("return of a tuple", vector())
+def returns(x):
+    t = np.zeros(3)
+    t[0] = x[0]
+    return x[1], t, 3
+
+
+@shows("return of nothing", vector())
+def returns_nothing(x):
+    x[0] = 1.0
+    return None

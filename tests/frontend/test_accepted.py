@@ -1,0 +1,108 @@
+"""Every accepted construct computes what plain Python computes, through parse, bind and the interpreter."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import math
+import textwrap
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.frontend.bind import bind
+from loopdiff.frontend.capture import argument_types
+from loopdiff.frontend.language import ACCEPTED, Construct, language_table
+from loopdiff.frontend.parse import parse_function
+from loopdiff.ir.interpret import run
+from loopdiff.ir.walk import expressions, statements, subexprs
+from loopdiff.source import source_of
+
+from .programs import PROGRAMS, Program
+
+
+def copies(values: Any) -> list[Any]:
+    return [v.copy() if isinstance(v, np.ndarray) else v for v in values]
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    return value if isinstance(value, tuple) else (value,)
+
+
+def check_against_python(function: Callable[..., Any], arguments: Any) -> None:
+    """Results (values and dtypes) and final contents of the arguments, against the plain function."""
+    expected_args, found_args = copies(arguments), copies(arguments)
+    expected = as_tuple(function(*expected_args))
+    named = dict(zip(inspect.signature(function).parameters, found_args, strict=True))
+    found = run(bind(parse_function(source_of(function)), argument_types(named)), named, allow_negative=True)
+    assert [np.asarray(v).dtype for v in found] == [np.asarray(v).dtype for v in expected]
+    for a, b in zip((*found, *found_args), (*expected, *expected_args), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
+def test_program(program: Program) -> None:
+    check_against_python(program.function, program.arguments)
+
+
+def example_function(body: str) -> Callable[..., Any]:
+    text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
+    file = f"<example {abs(hash(body))}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    namespace: dict[str, Any] = {"np": np, "math": math}
+    exec(compile(text, file, "exec", dont_inherit=True), namespace)
+    return namespace["f"]
+
+
+def example_arguments() -> list[Any]:
+    rng = np.random.default_rng(1)
+    vectors = rng.standard_normal(8), rng.standard_normal(8)
+    return [rng.standard_normal((5, 5)), *vectors, np.array([0, 1, 1, 3, 4, 6]), 4, 0.7]
+
+
+@pytest.mark.parametrize("construct", ACCEPTED, ids=lambda c: c.name)
+def test_example_of_the_language_table(construct: Construct) -> None:
+    check_against_python(example_function(construct.example), example_arguments())
+
+
+def test_every_construct_has_a_program() -> None:
+    names = [c.name for c in ACCEPTED]
+    assert len(set(names)) == len(names)
+    assert {p.construct for p in PROGRAMS} == set(names)
+
+
+def test_language_table_has_a_row_for_each_construct() -> None:
+    rows = language_table().splitlines()
+    assert len(rows) == len(ACCEPTED) + 2
+    assert all(row.replace("\\|", "").count("|") == 5 for row in rows)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
+def test_every_node_has_a_place(program: Program) -> None:
+    source = source_of(program.function)
+    surface = parse_function(source)
+    lines = range(source.first_line, source.first_line + len(source.text.splitlines()))
+    for site in statements(surface.body):
+        assert site.stmt.loc.line in lines
+    names = source.signature.parameters
+    bound = bind(surface, argument_types(dict(zip(names, program.arguments, strict=True))))
+    for ls in (surface, bound):
+        assert all(e.loc.line in lines for whole in expressions(ls) for e in subexprs(whole))
+
+
+def test_decorating_is_quick() -> None:
+    source_of(PROGRAMS[0].function)
+    largest = max(PROGRAMS, key=lambda p: len(source_of(p.function).text))
+    best = min(timed(largest) for _ in range(3))
+    assert best < 0.1
+
+
+def timed(program: Program) -> float:
+    start = time.perf_counter()
+    parse_function(source_of(program.function))
+    return time.perf_counter() - start

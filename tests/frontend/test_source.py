@@ -1,0 +1,202 @@
+"""Where source text comes from, and that positions are those of the user's file."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import math
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.parse import parse_function
+from loopdiff.ir.nodes import Accumulate, Assign, Const
+from loopdiff.ir.walk import statements, subexprs
+from loopdiff.source import source_of
+
+SCALE = 2.0
+
+
+def keep(function: Any) -> Any:
+    return function
+
+
+class Model:
+    """Functions in a class, indented and decorated."""
+
+    @staticmethod
+    @keep
+    def relu(x):
+        """Text
+            over several lines, less indented
+        than the code."""
+        for i in range(len(x)):
+            x[i] = max(x[i], 0.0)
+
+    @classmethod
+    def shift(cls, x):
+        x[0] += 1.0
+
+    def scale(self, x):
+        x[0] *= SCALE
+
+
+def registered(text: str, file: str, **namespace: Any) -> Any:
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec", dont_inherit=True), namespace)
+    return namespace["f"]
+
+
+def marked_line(marker: str) -> int:
+    lines = Path(__file__).read_text().splitlines()
+    return next(k for k, line in enumerate(lines, 1) if line.strip() == marker)
+
+
+def test_positions_in_a_method_are_those_of_the_file() -> None:
+    source = source_of(Model.__dict__["relu"])
+    assert source.name == "relu"
+    assert source.file == __file__
+    stores = [s.stmt for s in statements(parse_function(source).body) if isinstance(s.stmt, Accumulate)]
+    (store,) = stores
+    assert store.loc.line == marked_line("x[i] = max(x[i], 0.0)")
+    assert (store.loc.column, store.loc.end_column) == (12, 33)
+
+
+@pytest.mark.parametrize("function", [Model.relu, Model.shift, Model().scale, Model.__dict__["shift"]])
+def test_functions_in_a_class(function: Any) -> None:
+    assert source_of(function).node.name in ("relu", "shift", "scale")
+
+
+def test_columns_count_characters_not_bytes() -> None:
+    f = registered("def f(x, é):\n    x[0] = é + é * 3.0\n", "<unicode>")
+    (store,) = [s.stmt for s in statements(parse_function(source_of(f)).body) if isinstance(s.stmt, Assign)]
+    (three,) = [e for e in subexprs(store.value) if isinstance(e, Const)]
+    assert (three.loc.column, three.loc.end_column) == (19, 22)
+
+
+def test_report_quotes_the_line_of_the_file() -> None:
+    def bad(x):
+        while x[0] > 0.0:
+            x[0] -= 1.0
+
+    with pytest.raises(UnsupportedLoopError) as caught:
+        parse_function(source_of(bad))
+    line = marked_line("while x[0] > 0.0:")
+    assert f"{__file__}:{line}:9" in str(caught.value)
+    assert "   |         while x[0] > 0.0:\n   |         ^^^^^^^^^^^^^^^^^" in str(caught.value)
+
+
+def test_a_notebook_cell_and_exec_with_registered_text() -> None:
+    text = "import math\n\n\ndef f(x):\n    x[0] = math.pi\n\n\nprint_me = 1\n"
+    source = source_of(registered(text, "<ipython-input-1-abc>"))
+    assert source.first_line == 4
+    assert source.node.lineno == 4
+    assert source.text == "def f(x):\n    x[0] = math.pi\n"
+
+
+def test_an_interactive_session() -> None:
+    # Python 3.13 registers each statement under a name of its own.
+    source = source_of(registered("def f(x):\n    x[0] = 1.0\n", "<python-input-3>"))
+    assert source.file == "<python-input-3>"
+
+
+def test_the_second_of_two_functions_of_one_name() -> None:
+    text = textwrap.dedent("""
+        if True:
+            def f(x):
+                x[0] = 1.0
+            g = f
+            def f(x):
+                x[0] = 2.0
+        """)
+    source = source_of(registered(text, "<twice>"))
+    assert source.first_line == 6
+    assert "2.0" in source.text
+
+
+def test_closures_and_globals() -> None:
+    rate = 0.25
+
+    def update(x):
+        x[0] = rate * SCALE + np.pi + math.e + len((1, 2)) * 0
+
+    namespace = source_of(update).namespace
+    assert namespace["rate"] == 0.25
+    assert namespace["SCALE"] == 2.0
+    assert namespace["abs"] is abs
+    assert "nothing" not in namespace
+
+
+def test_closure_variable_without_a_value_yet() -> None:
+    def outer():
+        def f(x):
+            x[0] = later
+
+        source = source_of(f)
+        later = 1.0
+        return source, later
+
+    source, _ = outer()
+    assert "later" not in source.namespace
+
+
+def test_wrappers_are_opened() -> None:
+    class Dispatcher:
+        """Stands for a Numba dispatcher."""
+
+        def __init__(self, function: Any) -> None:
+            self.py_func = function
+
+    assert source_of(Dispatcher(Model.relu)).name == "relu"  # type: ignore[arg-type]
+    assert source_of(functools.partialmethod(Model.scale).func).name == "scale"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x, "a lambda has no `def` to read"),
+        (abs, "`abs` is not a function written in Python"),
+        (np.exp, "`exp` is not a function written in Python"),
+        (functools.partial(keep, 1), "`partial` is not a function written in Python"),
+    ],
+)
+def test_functions_without_a_definition(function: Any, message: str) -> None:
+    with pytest.raises(UnsupportedLoopError, match=message) as caught:
+        source_of(function)
+    assert caught.value.codes == ("LD100",)
+
+
+def test_exec_without_registered_text() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def f(x):\n    x[0] = 1.0\n", namespace)
+    with pytest.raises(UnsupportedLoopError, match=r"the source of `f` is not available \(<string>\)"):
+        source_of(namespace["f"])
+
+
+def test_text_known_only_to_inspect(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python 3.13.1 and later keep interactive text by code object, not by file name.
+    namespace: dict[str, Any] = {}
+    text = "def f(x):\n    while x[0] > 0.0:\n        x[0] -= 1.0\n"
+    exec(compile(text, "<python-input-7>", "exec", dont_inherit=True), namespace)
+    monkeypatch.setattr("inspect.findsource", lambda code: (text.splitlines(True), 0))
+    with pytest.raises(UnsupportedLoopError, match=r"while x\[0\] > 0.0:"):
+        parse_function(source_of(namespace["f"]))
+
+
+def test_text_that_is_no_longer_python() -> None:
+    f = registered("def f(x):\n    x[0] = 1.0\n", "<broken>")
+    linecache.cache["<broken>"] = (0, None, ["def f(x:\n", "    x[0] = 1.0\n"], "<broken>")
+    with pytest.raises(UnsupportedLoopError, match="no `def` of `f` stands at <broken>:1"):
+        source_of(f)
+
+
+def test_text_that_no_longer_matches() -> None:
+    f = registered("def f(x):\n    x[0] = 1.0\n", "<changed>")
+    linecache.cache["<changed>"] = (0, None, ["y = 1\n"], "<changed>")
+    with pytest.raises(UnsupportedLoopError, match="no `def` of `f` stands at <changed>:1") as caught:
+        source_of(f)
+    assert caught.value.codes == ("LD100",)
