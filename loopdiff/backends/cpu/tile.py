@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
-from loopdiff.ir.nodes import Accumulate, Apply, Cast, Const, Expr, Index, Let, Load, Loop
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, Index, Let, Load, Loop
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import F64
+from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import substitute
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import stride_of
@@ -38,6 +38,7 @@ class TileWriter:
     value: Expr
     width: int
     held: dict[str, str] = field(default_factory=dict)
+    zero: str = ""
 
     @classmethod
     def of(
@@ -50,6 +51,9 @@ class TileWriter:
 
     def write(self) -> None:
         tile = self.tile
+        self.zero = self.emitter.names.fresh("zero")
+        neutral = self.emitter.expr(Const(0.0, self.kind))
+        self.line(f"{self.zero} = {self.simd('splat')}({neutral}, {self.width})")
         used = {tile.columns, *tile.sums, tile.rows, tile.second_rows}
         with ExitStack() as stack:
             self.emitter.writer.quote(self.update.loc)
@@ -122,9 +126,8 @@ class TileWriter:
 
     def column_tile(self, rows: int, masks: list[str]) -> None:
         sums = [[self.emitter.names.fresh("acc") for _ in masks] for _ in range(rows)]
-        zero = f"{self.simd('splat')}({self.emitter.expr(Const(0.0, self.kind))}, {self.width})"
         for name in (n for row in sums for n in row):
-            self.line(f"{name} = {zero}")
+            self.line(f"{name} = {self.zero}")
         with ExitStack() as stack:
             for index in self.tile.sums:
                 stack.enter_context(self.plain(index))
@@ -137,7 +140,7 @@ class TileWriter:
                 self.add_to_target(sums[r][c], self.placed(r, None), c * self.width, mask)
 
     @property
-    def kind(self):  # type: ignore[no-untyped-def]
+    def kind(self) -> ScalarType:
         return self.emitter.types.arrays[self.update.target.array].element
 
     def placed(self, row: int, second: int | None) -> dict[Expr, Expr]:
@@ -151,8 +154,7 @@ class TileWriter:
     def add_to_target(self, name: str, placed: dict[Expr, Expr], offset: int, mask: str) -> None:
         array = self.update.target.array
         where = self.subscripts(self.update.target.subscripts, placed, offset)
-        old = f"{self.simd('load_masked')}({array}, {where}, {mask})"
-        self.line(f"{self.simd('store_masked')}({array}, {where}, {old} + {name}, {mask})")
+        self.line(f"{self.simd('add_masked')}({array}, {where}, {name}, {mask})")
 
     # -- dot products ----------------------------------------------------------------------------------------
     def dot_tiles(self) -> None:
@@ -167,9 +169,8 @@ class TileWriter:
     def dot_tile(self, rows: int, seconds: int) -> None:
         names = self.emitter.names
         sums = [[names.fresh("acc") for _ in range(seconds)] for _ in range(rows)]
-        zero = f"{self.simd('splat')}({self.emitter.expr(Const(0.0, self.kind))}, {self.width})"
         for name in (n for row in sums for n in row):
-            self.line(f"{name} = {zero}")
+            self.line(f"{name} = {self.zero}")
         index = self.tile.columns
         lower, upper = self.bounds(index)
         end, mask = names.fresh(f"{index}_end"), names.fresh("live")
@@ -180,8 +181,8 @@ class TileWriter:
         target = self.update.target
         for r in range(rows):
             for s in range(seconds):
-                where = self.subscripts(target.subscripts, self.placed(r, s), 0)[1:-1].rstrip(",")
-                self.line(f"{target.array}[{where}] += {self.simd('reduce_add')}({sums[r][s]})")
+                where = self.subscripts(target.subscripts, self.placed(r, s), 0)
+                self.line(f"{self.simd('add_sum')}({target.array}, {where}, {sums[r][s]})")
 
     def products(self, sums: list[list[str]], mask: str) -> None:
         self.held = {}
@@ -234,7 +235,7 @@ class TileWriter:
             self.line(f"{self.held[text]} = {text}")
         return self.held[text]
 
-    def load(self, access, placed: dict[Expr, Expr], offset: int, mask: str) -> str:  # type: ignore[no-untyped-def]
+    def load(self, access: Access, placed: dict[Expr, Expr], offset: int, mask: str) -> str:
         where = self.subscripts(access.subscripts, placed, offset)
         if stride_of(access, self.tile.columns, NONE, self.emitter.ls) == "uniform":
             return f"{self.simd('load_splat')}({access.array}, {where}, {self.width})"

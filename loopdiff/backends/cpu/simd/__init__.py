@@ -58,11 +58,14 @@ from .memory import (
 )
 from .operators import OPERATORS
 from .types import Vector, cpu_features, host_width, vector_bits
+from .update import add_masked, add_sum
 
 __all__ = [
     "OPERATORS",
     "Vector",
     "abs_",
+    "add_masked",
+    "add_sum",
     "all_",
     "any_",
     "cast",
