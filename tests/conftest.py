@@ -1,0 +1,31 @@
+"""Settings of the suite: one compile cache for all workers, double precision in JAX, hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("fixed", derandomize=True, database=None, **COMMON)
+settings.register_profile("long", max_examples=2000, print_blob=True, **COMMON)
+settings.load_profile("long" if os.environ.get("LOOPDIFF_LONG_TESTS") else "fixed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # xdist workers inherit the variable, so that every worker finds what another has compiled.
+    if "LOOPDIFF_CACHE_DIR" not in os.environ and config.cache is not None:
+        os.environ["LOOPDIFF_CACHE_DIR"] = str(config.cache.mkdir("loopdiff"))
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden"))
