@@ -1,0 +1,33 @@
+"""Source-to-source automatic differentiation of loop nests over NumPy arrays, compiled by Numba."""
+
+from loopdiff.api import Differentiable, vectorize_grad
+from loopdiff.compiled import CompiledGradient
+from loopdiff.errors import (
+    ArgumentError,
+    BackendError,
+    DifferentiationError,
+    InternalError,
+    LoopdiffError,
+    LoopdiffWarning,
+    ScheduleError,
+    UnsupportedLoopError,
+)
+from loopdiff.testing import GradientCheckError, check_grads
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "vectorize_grad",
+    "check_grads",
+    "Differentiable",
+    "CompiledGradient",
+    "LoopdiffError",
+    "UnsupportedLoopError",
+    "ArgumentError",
+    "DifferentiationError",
+    "ScheduleError",
+    "BackendError",
+    "InternalError",
+    "GradientCheckError",
+    "LoopdiffWarning",
+]

@@ -221,6 +221,19 @@ CODES: dict[str, Code] = {
         "A setting of `vectorize_grad` has a value it cannot have.",
         "choose one of the values named",
     ),
+    # -- LD31x: subscripts, checked before the loop nest that uses them ------------------------------------
+    "LD310": Code(
+        "subscript outside its array",
+        "An access would leave its array for these shapes and arguments, or for values of an index array, "
+        "where negative values do not count from the end.",
+        "pass larger arrays, or correct the loop bounds",
+    ),
+    "LD311": Code(
+        "negative subscript",
+        "A subscript that depends on a loop would be negative in some iterations, and there count from the "
+        "end.",
+        "start the loop later, or write the wrapped access out",
+    ),
     # -- LD33x: checks the program itself asks for, made while it runs -------------------------------------
     "LD330": Code(
         "range step is zero",

@@ -6,10 +6,10 @@ catalogue of codes lives in `loopdiff.codes`.
 
 from __future__ import annotations
 
+import linecache
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import linecache
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class LoopdiffError(Exception):
 
     @property
     def codes(self) -> tuple[str, ...]:
-        return tuple(d.code for d in self.diagnostics)
+        """Codes of all findings; compiled code raises with a text that starts with its code."""
+        return tuple(d.code for d in self.diagnostics) or tuple(re.findall(r"^LD\d{3}", str(self)))
 
 
 class UnsupportedLoopError(LoopdiffError):

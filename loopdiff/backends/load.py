@@ -11,8 +11,22 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFunction:
+    """A generated function: Numba `dispatcher`, its `source`, the file it lives in, and what was decided and why."""
+
+    name: str
+    dispatcher: Callable[..., Any]
+    source: str
+    path: Path
+    explanation: str
 
 
 def cache_directory() -> Path:
@@ -53,3 +67,8 @@ def import_module(path: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def load_function(name: str, path: Path, text: str, explanation: str) -> CompiledFunction:
+    """The generated function `name` in the module at `path`."""
+    return CompiledFunction(name, getattr(import_module(path), name), text, path, explanation)

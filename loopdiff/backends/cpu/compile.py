@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 from loopdiff.analysis.affine import build_model
 from loopdiff.backends.cpu import simd
 from loopdiff.backends.cpu.scalar_math import HELPERS
 from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
-from loopdiff.backends.load import import_module, write_module
+from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.nodes import Index, Let, Loop, LoopSet, Require
+from loopdiff.ir.walk import statements
 from loopdiff.transform.normalize import supply
-from loopdiff.transform.rename import rename_everywhere
+from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import explain_schedule, plan
 
-BUILTINS = ("abs", "bool", "max", "min", "range", "np", "math", "njit")
+BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit")
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledFunction:
-    """A generated function: Numba `dispatcher`, its `source`, the file it lives in, and what was decided and why."""
-
-    name: str
-    dispatcher: Callable[..., Any]
-    source: str
-    path: Path
-    explanation: str
 
 
 def compile_loopset(ls: LoopSet, *, fastmath: bool = True, cache: bool = True, accuracy: str = "default") -> CompiledFunction:
@@ -42,18 +29,13 @@ def compile_loopset(ls: LoopSet, *, fastmath: bool = True, cache: bool = True, a
     `fastmath` allows reassociation, contraction, reciprocals and ignoring the sign of zero, never assumptions about
     NaN or infinity.
     """
+    ls = avoid_reserved_names(ls)
     text, explanation = generate(ls, fastmath=fastmath, cache=cache, accuracy=accuracy)
     return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, explanation)
 
 
-def load_function(name: str, path: Path, text: str, explanation: str) -> CompiledFunction:
-    """The generated function `name` in the module at `path`."""
-    return CompiledFunction(name, getattr(import_module(path), name), text, path, explanation)
-
-
 def generate(ls: LoopSet, *, fastmath: bool, cache: bool, accuracy: str) -> tuple[str, str]:
     """Module text of `ls`, and the explanation of its schedule."""
-    ls = avoid_reserved_names(ls)
     ls = restructure(ls) if fastmath else ascend(ls)
     model = build_model(ls)
     schedule = plan(model, may_reassociate=fastmath)
@@ -66,10 +48,15 @@ def generate(ls: LoopSet, *, fastmath: bool, cache: bool, accuracy: str) -> tupl
 
 
 def avoid_reserved_names(ls: LoopSet) -> LoopSet:
-    """`ls` with names that would hide what generated code calls replaced."""
+    """`ls` with names replaced that would hide what generated code calls, or an index that shares a cell's name."""
     names = supply(ls)
     clashing = sorted(n for n in names.taken if n in RESERVED)
-    return rename_everywhere(ls, {n: names.fresh(f"{n}_") for n in clashing})
+    ls = rename_everywhere(ls, {n: names.fresh(f"{n}_") for n in clashing})
+    variables = {a.name for a in ls.arrays} | {s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, Let)}
+    indices = sorted({s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)} & variables)
+    new: Renaming = {Index(i): Index(names.fresh(i)) for i in indices}
+    name = f"{ls.name}_" if ls.name in RESERVED else ls.name
+    return replace(ls, name=name, body=tuple(renamed(s, new) for s in ls.body))
 
 
 def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
@@ -80,6 +67,8 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         "import numpy as np",
         "from numba import njit",
     ]
+    if any(isinstance(s.stmt, Require) for s in statements(emitter.ls.body)):
+        lines.append("from loopdiff.errors import ArgumentError")
     if emitter.imports:
         lines.append(f"from loopdiff.backends.cpu.scalar_math import {', '.join(sorted(emitter.imports))}")
     if emitter.simd:

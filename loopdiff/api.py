@@ -1,0 +1,238 @@
+"""The decorator and the object it makes of a function."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from threading import RLock
+from typing import Any, overload
+
+from loopdiff.call import Arguments, Checked, Key, arrange, key_of
+from loopdiff.codes import reject
+from loopdiff.compiled import CompiledGradient
+from loopdiff.declared import declared_type, is_declaration
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
+from loopdiff.frontend.capture import ArgumentType, argument_types
+from loopdiff.options import Accuracy, Options, TapePolicy
+from loopdiff.runs import Pullback, ReverseRun, gradient_launcher, require_scalar_result, sweeps_of
+from loopdiff.source import SourceFunction, plain_function, source_of
+from loopdiff.specialization import Program, Specialization
+from loopdiff.store import function_key
+from loopdiff.tangents import TangentRun
+
+Names = str | tuple[str, ...] | list[str] | None
+
+
+class Differentiable:
+    """A compiled loop nest with its derivatives: what `vectorize_grad` makes of a function.
+
+    Calling it runs the function on the caller's own arrays, in place, as Python would. `__wrapped__` is the
+    function as it was written.
+    """
+
+    def __init__(self, function: Callable[..., Any], wrt: tuple[str, ...] | None, options: Options) -> None:
+        self.requested, self.options = wrt, options
+        self.plain = plain_function(function)
+        functools.update_wrapper(self, self.plain)
+        source = source_of(function)
+        refuse_method(function, source)
+        self.program = Program(source, options, function_key(source) if options.cache else None)
+        self.signature = source.signature
+        self.arity = len(source.signature.parameters)
+        check_wrt(source, wrt)
+        self.lock = RLock()
+        self.latest: Checked | None = None
+        self.known: dict[Key, Checked] = {}
+        self.specializations: dict[tuple[Any, ...], Specialization] = {}
+
+    # -- finding what a call needs ---------------------------------------------------------------------------
+    def arranged(self, args: Arguments, named: Mapping[str, Any]) -> Arguments:
+        if named or len(args) != self.arity:
+            return arrange(self.signature, self.plain.__name__, args, named)
+        return args
+
+    def recognise(self, args: Arguments) -> Checked:
+        """What is known about calls like this one, which is not like the one before."""
+        key = key_of(args)
+        checked = self.known.get(key)
+        if checked is None:
+            types = argument_types(dict(zip(self.signature.parameters, args, strict=True)))
+            checked = self.known[key] = Checked(self.specialize(types), args)
+        self.latest = checked
+        return checked
+
+    def checked(self, args: Arguments) -> Checked:
+        latest = self.latest
+        return latest if latest is not None and latest.guard(*args) else self.recognise(args)
+
+    def specialize(self, types: Mapping[str, ArgumentType]) -> Specialization:
+        key = tuple(types.items())
+        with self.lock:
+            found = self.specializations.get(key)
+            if found is None:
+                found = Specialization(self.program, types, self.requested)
+                self.specializations[key] = found
+            return found
+
+    def reverse_run(self, spec: Specialization, args: Arguments) -> ReverseRun:
+        """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do."""
+        run = sweeps_of(spec)
+        limit = self.options.memory_limit
+        if limit is None or run.arena.bytes(run.sizes(args)) <= limit:
+            return run
+        run = sweeps_of(spec, "recompute")
+        needed = run.arena.bytes(run.sizes(args))
+        if needed > limit:
+            message = f"`{spec.normal.name}` needs {needed} bytes between the sweeps, the limit is {limit}"
+            raise ArgumentError(reject("LD345", message, spec.normal.loc))
+        return run
+
+    # -- running ---------------------------------------------------------------------------------------------
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run the compiled function on the caller's arrays, in place."""
+        if named or len(args) != self.arity:
+            args = self.arranged(args, named)
+        checked = self.latest
+        if checked is None or not checked.guard(*args):
+            checked = self.recognise(args)
+        return checked.primal(*args)
+
+    def value_and_grad(self, *args: Any, **named: Any) -> tuple[Any, Any]:
+        """The result and its gradients, a named tuple in `wrt` order.
+
+        Raises DifferentiationError (LD404) unless the result is a floating-point number.
+        """
+        if named or len(args) != self.arity:
+            args = self.arranged(args, named)
+        checked = self.latest
+        if checked is None or not checked.guard(*args):
+            checked = self.recognise(args)
+        if self.options.memory_limit is None:
+            return checked.value_and_grad(*args)
+        require_scalar_result(checked.specialization)
+        run = self.reverse_run(checked.specialization, checked.prepare(*args))
+        return gradient_launcher(checked.checks, run)(*args)
+
+    def grad(self, *args: Any, **named: Any) -> Any:
+        """The gradients alone, a named tuple in `wrt` order."""
+        return self.value_and_grad(*args, **named)[1]
+
+    def vjp(self, *args: Any, **named: Any) -> tuple[Any, Pullback]:
+        """The result, and the pullback `pullback(seed=1.0, **cotangents) -> gradients` of this point."""
+        args = self.arranged(args, named)
+        checked = self.checked(args)
+        prepared = checked.prepare(*args)
+        return self.reverse_run(checked.specialization, prepared).vjp(prepared)
+
+    def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
+        """The result, and tangents of the result and of each written array along `tangents` of arguments."""
+        args = self.arranged(tuple(args), {})
+        checked = self.checked(args)
+        spec, prepared = checked.specialization, checked.prepare(*args)
+        run: TangentRun = spec.once("tangent run", lambda: TangentRun(spec))
+        return run.jvp(prepared, tangents)
+
+    # -- looking inside --------------------------------------------------------------------------------------
+    def compile(self, *args: Any, **named: Any) -> CompiledGradient:
+        """The generated functions for these arguments, or for their types.
+
+        A type is a Numba type (`float64[:, ::1]`), a Python or NumPy scalar type, or an `ArrayType`.
+        """
+        args = self.arranged(args, named)
+        if any(is_declaration(a) for a in args):
+            types = {n: declared_type(n, a) for n, a in zip(self.signature.parameters, args, strict=True)}
+            spec = self.specialize(types)
+            return CompiledGradient(spec, sweeps_of(spec), None)
+        checked = self.checked(args)
+        spec, prepared = checked.specialization, checked.prepare(*args)
+        return CompiledGradient(spec, self.reverse_run(spec, prepared), prepared)
+
+    def explain(self, *args: Any, **named: Any) -> str:
+        """What was decided for these arguments (or types) and why, loop by loop and array by array."""
+        return self.compile(*args, **named).explain()
+
+    # -- being a function ------------------------------------------------------------------------------------
+    def __get__(self, instance: Any, owner: type | None = None) -> Differentiable:
+        """Class bodies may hold decorated functions; an instance is not an argument of a loop nest."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<loopdiff function {self.plain.__qualname__}>"
+
+    def __reduce__(self) -> Any:
+        """Pickled by name where the name leads here, else as the function and its settings."""
+        found: Any = sys.modules.get(self.plain.__module__)
+        for part in self.plain.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return self.plain.__qualname__
+        return Differentiable, (self.plain, self.requested, self.options)
+
+
+def refuse_method(function: Callable[..., Any], source: SourceFunction) -> None:
+    """Raise UnsupportedLoopError (LD117) for a function that takes the instance it is called on."""
+    first = next(iter(source.signature.parameters), "")
+    if first in ("self", "cls") and not isinstance(function, staticmethod):
+        hint = "decorate a function, or a static method, that takes the arrays"
+        raise UnsupportedLoopError(
+            reject("LD117", f"`{source.name}` is a method", source.span(source.node), hint)
+        )
+
+
+def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
+    """Raise DifferentiationError (LD401, LD403) for a `wrt` that is wrong whatever the types are."""
+    if wrt is None:
+        return
+    known = list(source.signature.parameters)
+    found = [
+        reject("LD401", f"`wrt` names {name!r}, which is no argument of `{source.name}`", NOWHERE)
+        for name in wrt
+        if name not in known
+    ]
+    found += [
+        reject("LD401", f"`wrt` names `{name}` twice", NOWHERE)
+        for name in dict.fromkeys(wrt)
+        if name in known and wrt.count(name) > 1
+    ]
+    if not wrt:
+        found.append(reject("LD403", "`wrt` is empty", NOWHERE))
+    if found:
+        raise DifferentiationError(*found)
+
+
+@overload
+def vectorize_grad(function: Callable[..., Any], /) -> Differentiable: ...
+@overload
+def vectorize_grad(
+    *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
+    cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None,
+) -> Callable[[Callable[..., Any]], Differentiable]: ...  # fmt: skip
+def vectorize_grad(
+    function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
+    fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
+    memory_limit: int | None = None,
+) -> Any:  # fmt: skip
+    """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
+
+    Args:
+        function: A plain Python function.
+        wrt: Names of the arguments to differentiate. By default every floating argument, except arrays that
+            are fully overwritten before they are read.
+        tape: `store` or `recompute` what the reverse sweep needs, or choose for each value (`auto`).
+        fastmath: Whether sums may be reordered and products fused. NaN and infinity keep their meaning.
+        parallel: Whether threads may be used.
+        cache: Whether generated code is kept on disk for later processes.
+        accuracy: `high` asks elementary functions for 1 ulp.
+        memory_limit: Most bytes between the sweeps; beyond it values are recomputed.
+
+    Raises:
+        UnsupportedLoopError: The function leaves the accepted language (LD1xx).
+        DifferentiationError: `wrt` is not a set of its arguments (LD401, LD403).
+        ArgumentError: A setting has a value it cannot have (LD309).
+    """
+    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit)
+    names = (wrt,) if isinstance(wrt, str) else None if wrt is None else tuple(wrt)
+    if function is None:
+        return lambda f: Differentiable(f, names, options)
+    return Differentiable(function, names, options)

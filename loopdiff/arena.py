@@ -1,0 +1,126 @@
+"""Memory between the sweeps: sized by the arguments of a call, aligned for SIMD, reused by calls alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from loopdiff.codes import reject
+from loopdiff.errors import ArgumentError
+from loopdiff.ir.nodes import ArrayDecl
+from loopdiff.ir.printer import print_expr
+
+ALIGNMENT = 64
+SHAPES_KEPT = 8
+FREE_KEPT = 4
+Order = Literal["C", "F"]
+Sizes = tuple[tuple[int, ...], ...]
+CASTS = {"int64": int, "float64": float, "float32": float, "bool": bool, "max": max, "min": min, "abs": abs}
+EXTENT_NAMES = {**vars(math), **CASTS}
+
+
+def sizes_function(
+    parameters: Sequence[str], decls: Sequence[ArrayDecl], like: Sequence[str] = ()
+) -> Callable[..., Sizes]:
+    """The function from `parameters` to the shapes of `decls`, then of the arguments `like`.
+
+    Parameters are the arguments, then the counts.
+    """
+    shapes = [tuple_text([print_expr(e) for e in d.extents or ()]) for d in decls]
+    shapes += [f"{name}.shape" for name in like]
+    text = f"lambda {', '.join(parameters)}: {tuple_text(shapes)}"
+    return eval(text, dict(EXTENT_NAMES))
+
+
+def tuple_text(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)},)" if parts else "()"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Arrays for one forward and reverse run, and the shapes they were made for."""
+
+    sizes: Sizes
+    arrays: tuple[np.ndarray, ...]
+
+
+def allocate(
+    sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Order]
+) -> tuple[np.ndarray, ...]:
+    """Uninitialised arrays in one block, each starting on a cache line."""
+    starts: list[int] = []
+    total = 0
+    for shape, dtype in zip(sizes, dtypes, strict=True):
+        starts.append(total)
+        total += -(-size_in_bytes(shape, dtype) // ALIGNMENT) * ALIGNMENT
+    block = np.empty(total + ALIGNMENT, np.uint8)
+    shift = -block.ctypes.data % ALIGNMENT
+    return tuple(
+        np.ndarray(shape, dtype, block, shift + start, order=order)
+        for shape, dtype, start, order in zip(sizes, dtypes, starts, orders, strict=True)
+    )
+
+
+def size_in_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return math.prod(shape) * dtype.itemsize
+
+
+@dataclass(slots=True)
+class Arena:
+    """Workspaces of one pair of sweeps.
+
+    Taking and giving back are single operations on built-in containers, so threads need no lock. Memory of
+    the `SHAPES_KEPT` latest shapes is kept for reuse.
+    """
+
+    measure: Callable[..., Sizes]
+    decls: tuple[ArrayDecl, ...]
+    limit: int | None = None
+    dtypes: tuple[np.dtype[Any], ...] = field(init=False)
+    orders: tuple[Order, ...] = field(init=False)
+    free: dict[Sizes, list[Workspace]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        types = [d.type for d in self.decls if d.type is not None]
+        self.dtypes = tuple(np.dtype(t.dtype) for t in types)
+        self.orders = tuple("F" if t.layout == "F" else "C" for t in types)
+
+    def sizes(self, values: Sequence[Any]) -> Sizes:
+        """Shapes for arguments, then counts. Raises ArgumentError (LD330) if an extent divides by zero."""
+        try:
+            return self.measure(*values)
+        except ZeroDivisionError:
+            raise ArgumentError(reject("LD330", "the step of `range` is zero", self.decls[0].loc)) from None
+
+    def take(self, sizes: Sizes) -> Workspace:
+        """A workspace nobody else uses."""
+        waiting = self.free.get(sizes)
+        if waiting:
+            try:
+                return waiting.pop()
+            except IndexError:  # another thread took the last one
+                pass
+        return Workspace(sizes, allocate(sizes, self.dtypes, self.orders))
+
+    def give(self, workspace: Workspace) -> None:
+        """Return a workspace for reuse."""
+        waiting = self.free.get(workspace.sizes)
+        if waiting is None:
+            if len(self.free) >= SHAPES_KEPT:
+                self.forget_oldest()
+            waiting = self.free.setdefault(workspace.sizes, [])
+        if len(waiting) < FREE_KEPT:
+            waiting.append(workspace)
+
+    def forget_oldest(self) -> None:
+        try:
+            self.free.pop(next(iter(self.free)), None)
+        except (StopIteration, RuntimeError):  # another thread is at it
+            return
+
+    def bytes(self, sizes: Sizes) -> int:
+        return sum(map(size_in_bytes, sizes, self.dtypes))

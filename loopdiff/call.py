@@ -1,0 +1,184 @@
+"""A call's arguments: put in order, recognised by a cheap key, and checked before any memory is touched."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
+from loopdiff.launch import Checks, guard, primal_launcher
+from loopdiff.runs import gradient_launcher, require_scalar_result, sweeps_of
+from loopdiff.specialization import Specialization
+
+WRITEABLE, ALIGNED = 0x400, 0x100
+INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
+PLAIN_SCALARS = (float, np.float64, np.float32, bool)
+OVERLAP_WORK = 10_000
+Key = tuple[Any, ...]
+Arguments = tuple[Any, ...]
+
+
+def key_of(args: Sequence[Any]) -> Key:
+    """What decides the checks of a call and the types it runs with: everything but the values."""
+    return tuple(
+        (type(a), a.dtype, a.ndim, a.flags.num) if isinstance(a, np.ndarray) else type(a) for a in args
+    )
+
+
+def arrange(signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]) -> Arguments:
+    """All arguments in parameter order, defaults included. Raises ArgumentError (LD301, LD302)."""
+    parameters = list(signature.parameters)
+    found = list(misplaced(signature, name, args, named))
+    values = dict(zip(parameters, args, strict=False)) | dict(named)
+    for parameter in signature.parameters.values():
+        if parameter.name not in values:
+            if parameter.default is inspect.Parameter.empty:
+                message = f"`{name}` was called without `{parameter.name}`"
+                found.append(reject("LD301", message, NOWHERE))
+            values[parameter.name] = parameter.default
+    if found:
+        raise ArgumentError(*found)
+    return tuple(values[p] for p in parameters)
+
+
+def misplaced(
+    signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]
+) -> Iterator[Diagnostic]:
+    """Arguments that no parameter takes, or that one parameter would take twice."""
+    parameters = list(signature.parameters)
+    if len(args) > len(parameters):
+        message = f"`{name}` takes {len(parameters)} arguments, was called with {len(args)}"
+        yield reject("LD302", message, NOWHERE)
+    for given in named:
+        if given not in parameters:
+            yield reject("LD302", f"`{name}` has no parameter `{given}`", NOWHERE)
+        elif parameters.index(given) < len(args):
+            yield reject("LD302", f"`{name}` was given `{given}` twice", NOWHERE)
+
+
+def plain_array(value: np.ndarray) -> np.ndarray:
+    """An array of a subclass as a plain array over the same memory."""
+    return value.view(np.ndarray)
+
+
+class Alias:
+    """Gives compiled code, which is typed for writable arrays, a read-only array that it does not write."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.__array_interface__["data"][0], False),
+        }
+
+
+def writable_alias(array: np.ndarray) -> np.ndarray:
+    return np.asarray(Alias(array))
+
+
+def checked_int(value: Any) -> int:
+    if not INT_MIN <= value <= INT_MAX:
+        raise ArgumentError(reject("LD306", f"the integer {value} does not fit in 64 bits", NOWHERE))
+    return int(value)
+
+
+def converter_of(value: Any) -> Callable[[Any], Any] | None:
+    """How a value like this one is prepared for compiled code; None: it is passed on as it is."""
+    if type(value) is np.ndarray:
+        return None if value.flags.num & WRITEABLE else writable_alias
+    if isinstance(value, np.ndarray):
+        return plain_array if value.flags.num & WRITEABLE else lambda a: writable_alias(plain_array(a))
+    if type(value) in PLAIN_SCALARS:
+        return None
+    if isinstance(value, np.bool_):
+        return bool
+    if isinstance(value, int | np.integer):
+        return checked_int
+    return float
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays share an element; True if that is too hard to decide."""
+    try:
+        return np.shares_memory(a, b, max_work=cast(Any, OVERLAP_WORK))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def repeats(array: np.ndarray) -> bool:
+    """Whether two elements of a strided array may be the same memory."""
+    axes = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    reach = array.itemsize
+    for stride, extent in axes:
+        if stride < reach:
+            return array.size > 0
+        reach += stride * (extent - 1)
+    return False
+
+
+class Checked:
+    """What is known about calls of one kind: their specialization, and checked entry points."""
+
+    def __init__(self, specialization: Specialization, args: Arguments) -> None:
+        """Raises ArgumentError (LD303, LD305, LD307) for arrays that no call may pass."""
+        self.specialization = specialization
+        self.names = specialization.normal.params
+        self.checks = self.choose_checks(args)
+        self.guard = guard(args)
+        self.prepare = self.checks.prepare()
+
+    def choose_checks(self, args: Arguments) -> Checks:
+        written = [i for i, n in enumerate(self.names) if n in self.specialization.written]
+        arrays = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
+        found = [d for i in arrays for d in refusals(self.names[i], args[i], i in written)]
+        if found:
+            raise ArgumentError(*found)
+        converters = [(i, converter_of(a)) for i, a in enumerate(args)]
+        return Checks(
+            len(args),
+            pairs=tuple((i, j) for i in written for j in arrays if j not in written or i < j),
+            strided=tuple(i for i in written if not args[i].flags.forc),
+            conversions=tuple((i, c) for i, c in converters if c is not None),
+            refuse_overlap=self.refuse_overlap,
+            refuse_repeats=self.refuse_repeats,
+        )
+
+    @cached_property
+    def primal(self) -> Callable[..., Any]:
+        """The compiled function behind its checks."""
+        spec = self.specialization
+        return primal_launcher(self.checks, spec.primal.call, spec.finish)
+
+    @cached_property
+    def value_and_grad(self) -> Callable[..., Any]:
+        """Both sweeps behind their checks. DifferentiationError (LD404) unless the result is a number."""
+        require_scalar_result(self.specialization)
+        return gradient_launcher(self.checks, sweeps_of(self.specialization))
+
+    def refuse_overlap(self, i: int, j: int, a: np.ndarray, b: np.ndarray) -> None:
+        """Raise ArgumentError (LD304) if `a`, which is written, and `b` share an element."""
+        if overlap(a, b):
+            message = f"`{self.names[i]}`, which is written, shares memory with `{self.names[j]}`"
+            raise ArgumentError(reject("LD304", message, NOWHERE))
+
+    def refuse_repeats(self, i: int, a: np.ndarray) -> None:
+        """Raise ArgumentError (LD308) if two elements of `a`, which is written, are the same memory."""
+        if repeats(a):
+            message = f"elements of `{self.names[i]}`, which is written, share memory"
+            raise ArgumentError(reject("LD308", message, NOWHERE))
+
+
+def refusals(name: str, value: np.ndarray, is_written: bool) -> Iterator[Diagnostic]:
+    """Why an array cannot be passed as `name`."""
+    flags = value.flags.num
+    if isinstance(value, np.ma.MaskedArray):
+        yield reject("LD307", f"`{name}` is a masked array", NOWHERE)
+    if not flags & ALIGNED:
+        yield reject("LD305", f"the elements of `{name}` are not aligned in memory", NOWHERE)
+    if is_written and not flags & WRITEABLE:
+        yield reject("LD303", f"`{name}` is written, and the array is read-only", NOWHERE)

@@ -1,0 +1,132 @@
+"""The generated functions of one signature, for callers that bring their own buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from loopdiff.arena import allocate, size_in_bytes
+from loopdiff.explain import explain
+from loopdiff.ir.printer import print_loopset
+from loopdiff.pipeline import bind_types
+from loopdiff.runs import ReverseRun
+from loopdiff.specialization import Specialization, Temporary, Unit
+
+FUNCTIONS = ("primal", "forward", "reverse", "tangent", "counts")
+
+
+class CompiledGradient:
+    """Numba dispatchers of one signature and what was decided for them.
+
+    `primal`, `forward`, `reverse` and `tangent` are callable from Python and from `@njit` code; `signature`
+    lists their parameters.
+    """
+
+    def __init__(self, spec: Specialization, run: ReverseRun, args: tuple[Any, ...] | None) -> None:
+        self.spec, self.run, self.args = spec, run, args
+
+    def unit(self, name: str) -> Unit:
+        """The function `name` with its LoopSet. Raises ValueError for a name that is none of `FUNCTIONS`."""
+        match name:
+            case "primal":
+                return self.spec.primal
+            case "forward":
+                return self.run.units.forward
+            case "reverse":
+                return self.run.units.reverse
+            case "tangent":
+                return self.spec.tangent
+            case "counts" if self.run.units.counts is not None:
+                return self.run.units.counts
+            case _:
+                raise ValueError(f"no function {name!r}; there are {', '.join(FUNCTIONS)}")
+
+    @property
+    def primal(self) -> Callable[..., Any]:
+        return self.unit("primal").call
+
+    @property
+    def forward(self) -> Callable[..., Any]:
+        return self.unit("forward").call
+
+    @property
+    def reverse(self) -> Callable[..., Any]:
+        return self.unit("reverse").call
+
+    @property
+    def tangent(self) -> Callable[..., Any]:
+        return self.unit("tangent").call
+
+    @property
+    def wrt(self) -> tuple[str, ...]:
+        return self.spec.wrt
+
+    def signature(self, name: str) -> tuple[str, ...]:
+        """Parameter names of a function, in order."""
+        return self.unit(name).ls.params
+
+    def workspace(self, *args: Any) -> tuple[np.ndarray, ...]:
+        """Fresh arrays to pass to `forward` and `reverse` after the arguments."""
+        count = self.run.workspace_size
+        sizes = self.run.sizes(args)[:count]
+        arena = self.run.arena
+        return allocate(sizes, arena.dtypes[:count], arena.orders[:count])
+
+    @property
+    def temporaries(self) -> tuple[Temporary, ...]:
+        """What is kept between the sweeps."""
+        found = self.run.units.plan.temporaries
+        if self.args is None:
+            return found
+        names = self.run.units.forward.ls.params[len(self.spec.normal.params) :]
+        shapes = dict(zip(names, self.run.sizes(self.args), strict=False))
+        return tuple(
+            replace(t, bytes=size_in_bytes(shapes[t.name], np.dtype(t.dtype))) if t.name in shapes else t
+            for t in found
+        )
+
+    def source(self, name: str) -> str:
+        """The generated Python source of a function."""
+        return self.unit(name).function.source
+
+    def path(self, name: str) -> Path:
+        """The file of a generated function."""
+        return self.unit(name).function.path
+
+    def ir(self, stage: str) -> str:
+        """The LoopSet of a stage as text: `surface`, `bound`, `normal` or one of the functions."""
+        program = self.spec.program
+        match stage:
+            case "surface":
+                return print_loopset(program.surface())
+            case "bound":
+                return print_loopset(bind_types(program.surface(), self.spec.types, self.spec.stages))
+            case "normal":
+                return print_loopset(self.spec.normal)
+            case _:
+                return print_loopset(self.unit(stage).ls)
+
+    def asm(self, name: str) -> str:
+        """The machine code of a function, as assembly text."""
+        dispatcher: Any = self.unit(name).call
+        options = {k: v for k, v in dispatcher.targetoptions.items() if k != "nopython"}
+        # Numba cannot inspect code that it loaded from disk.
+        fresh: Any = numba.njit(**options)(dispatcher.py_func)
+        for signature in dispatcher.signatures:
+            fresh.compile(signature)
+        return "\n".join(fresh.inspect_asm(signature) for signature in fresh.signatures)
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds that each stage took in this process, in order; stages loaded from disk are absent."""
+        return {**self.spec.program.stages.seconds, **self.spec.stages.seconds}
+
+    def explain(self) -> str:
+        """What was decided and why: loops, temporaries, values without derivative."""
+        sweeps = {n: self.unit(n).function.explanation for n in ("forward", "reverse")}
+        return explain(self.spec, sweeps, self.temporaries)

@@ -1,0 +1,40 @@
+"""Types given in place of arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
+from loopdiff.ir.types import BOOL, ELEMENT_TYPES, F64, INT, ArrayType, Layout
+
+LAYOUTS: dict[str, Layout] = {"C": "C", "F": "F"}
+PYTHON_TYPES = {float: (F64, True), int: (INT, True), bool: (BOOL, True)}
+
+
+def is_declaration(value: Any) -> bool:
+    """Whether `value` is a type rather than an argument."""
+    return isinstance(value, numba.types.Type | ArrayType | ScalarArgument | type)
+
+
+def declared_type(name: str, value: Any) -> ArgumentType:
+    """The argument type that `value` (a type, or an argument) stands for. Raises ArgumentError (LD346)."""
+    match value:
+        case ArrayType() | ScalarArgument():
+            return value
+        case numba.types.Array() if str(value.dtype) in ELEMENT_TYPES:
+            return ArrayType(str(value.dtype), value.ndim, LAYOUTS.get(value.layout, "A"))
+        case numba.types.Type() if str(value) in ELEMENT_TYPES:
+            return ScalarArgument(ELEMENT_TYPES[str(value)])
+        case type() if value in PYTHON_TYPES:
+            return ScalarArgument(*PYTHON_TYPES[value])
+        case type() if issubclass(value, np.generic) and np.dtype(value).name in ELEMENT_TYPES:
+            return ScalarArgument(ELEMENT_TYPES[np.dtype(value).name])
+        case type() | numba.types.Type():
+            raise ArgumentError(reject("LD346", f"`{name}` cannot have the type {value}", NOWHERE))
+        case _:
+            return argument_type(value)

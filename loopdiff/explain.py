@@ -1,0 +1,64 @@
+"""What was decided for one signature, in the words of the user's program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from loopdiff.ir.nodes import Apply, Cast, Expr, LoopSet
+from loopdiff.ir.ops import ROUNDINGS, Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.specialization import Specialization
+
+CONSTANT_PIECES = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV))
+
+
+def explain(spec: Specialization, sweeps: Mapping[str, str], temporaries: Sequence[object]) -> str:
+    """The report of `f.explain(*args)`; `sweeps` says how each sweep is scheduled."""
+    lines = [header(spec)]
+    for name, text in sweeps.items():
+        if text:
+            lines += [f"{name} sweep:", *(f"  {line}" for line in text.splitlines())]
+    lines.append("between the sweeps:")
+    lines += [f"  {t}" for t in temporaries] or ["  nothing is kept"]
+    flat = list(flat_values(spec.normal))
+    if flat:
+        lines.append("values with no derivative:")
+        lines += [f"  {text}" for text in flat]
+    return "\n".join(lines)
+
+
+def header(spec: Specialization) -> str:
+    types = spec.types
+    shown = ", ".join(f"{n}: {type_text(t)}" for n, t in types.items())
+    return f"{spec.normal.name}({shown}), differentiated with respect to {', '.join(spec.wrt)}"
+
+
+def type_text(kind: object) -> str:
+    scalar = getattr(kind, "type", None)
+    return str(kind) if scalar is None else scalar.value
+
+
+def flat_values(ls: LoopSet) -> Iterator[str]:
+    """Operations that turn floating values into constants: rounding, signs, conversion to integers."""
+    env = type_env(ls)
+    seen: set[str] = set()
+    for site in statements(ls.body):
+        for root in stmt_exprs(site.stmt):
+            for expr in subexprs(root):
+                if is_flat(expr, env):
+                    text = f"line {expr.loc.line or site.stmt.loc.line}: {print_expr(expr)}"
+                    if text not in seen:
+                        seen.add(text)
+                        yield text
+
+
+def is_flat(expr: Expr, env: TypeEnv) -> bool:
+    match expr:
+        case Cast(dtype=dtype, value=value):
+            return not dtype.is_float and type_of(value, env).is_float
+        case Apply(op=op, args=args):
+            return op in CONSTANT_PIECES and any(type_of(a, env).is_float for a in args)
+        case _:
+            return False

@@ -1,0 +1,114 @@
+"""Entry points from Python, generated for one kind of call so that nothing is looked up or decided twice.
+
+A call through plain loops over its arguments costs more than small loop nests do. So, for each combination of
+array types, the checks, the buffers and the two calls are written out as straight Python, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class Script:
+    """A Python function of `count` arguments `a0`, `a1`, ... in the making; its text refers to `names`."""
+
+    count: int
+    lines: list[str] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def args(self) -> str:
+        return ", ".join(f"a{i}" for i in range(self.count))
+
+    def add(self, *lines: str) -> None:
+        self.lines += lines
+
+    def put(self, name: str, value: Any) -> str:
+        """Make `value` known to the text as `name`."""
+        self.names[name] = value
+        return name
+
+    def define(self, name: str) -> Callable[..., Any]:
+        body = "\n    ".join(self.lines)
+        exec(compile(f"def {name}({self.args}):\n    {body}\n", f"<loopdiff {name}>", "exec"), self.names)
+        return self.names[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What has to be looked at in every call of one kind, by argument position.
+
+    `pairs` must not overlap (`refuse_overlap` decides exactly and raises), `strided` must not overlap
+    themselves, `conversions` prepare a value for compiled code.
+    """
+
+    count: int
+    pairs: tuple[tuple[int, int], ...]
+    strided: tuple[int, ...]
+    conversions: tuple[tuple[int, Callable[[Any], Any]], ...]
+    refuse_overlap: Callable[[int, int, Any, Any], None]
+    refuse_repeats: Callable[[int, Any], None]
+
+    def script(self) -> Script:
+        """The start of an entry point: everything checked, every argument prepared."""
+        script = Script(self.count)
+        script.put("may_share", may_share_function())
+        script.put("refuse_overlap", self.refuse_overlap)
+        script.put("refuse_repeats", self.refuse_repeats)
+        for i, j in self.pairs:
+            script.add(f"if may_share(a{i}, a{j}): refuse_overlap({i}, {j}, a{i}, a{j})")
+        for i in self.strided:
+            script.add(f"refuse_repeats({i}, a{i})")
+        for i, convert in self.conversions:
+            script.put(f"convert{i}", convert)
+            script.add(f"a{i} = convert{i}(a{i})")
+        return script
+
+    def prepare(self) -> Callable[..., tuple[Any, ...]]:
+        """Prepared arguments as a tuple."""
+        script = self.script()
+        script.add(f"return ({script.args},)" if self.count else "return ()")
+        return script.define("prepare")
+
+
+def may_share_function() -> Callable[..., bool]:
+    """NumPy's test of bounds, without the protocol for other array types: arguments are NumPy arrays here."""
+    return getattr(np.may_share_memory, "_implementation", np.may_share_memory)
+
+
+def guard(args: Sequence[Any]) -> Callable[..., bool]:
+    """Whether other arguments are of the same kind as `args`: the same checks and code serve them."""
+    script = Script(len(args))
+    script.put("ndarray", np.ndarray)
+    tests: list[str] = []
+    for i, value in enumerate(args):
+        if type(value) is np.ndarray:
+            script.put(f"dtype{i}", value.dtype)
+            tests.append(
+                f"type(a{i}) is ndarray and a{i}.dtype is dtype{i} and a{i}.ndim == {value.ndim} "
+                f"and a{i}.flags.num == {value.flags.num}"
+            )
+        else:
+            script.put(f"type{i}", type(value))
+            tests.append(f"type(a{i}) is type{i}" if not isinstance(value, np.ndarray) else "False")
+    script.add(f"return {' and '.join(tests) or 'True'}")
+    return script.define("guard")
+
+
+def primal_launcher(
+    checks: Checks, call: Callable[..., Any], finish: Callable[[Any], Any] | None
+) -> Callable[..., Any]:
+    """Checks, then the compiled function; `finish` gives results the type that plain Python would."""
+    script = checks.script()
+    script.put("call", call)
+    if finish is None:
+        script.add(f"return call({script.args})")
+    else:
+        script.put("finish", finish)
+        script.add(f"return finish(call({script.args}))")
+    return script.define("primal")

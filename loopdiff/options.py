@@ -1,0 +1,71 @@
+"""Settings of a compilation. The only module that reads the environment."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError
+
+TapePolicy = Literal["auto", "store", "recompute"]
+Accuracy = Literal["default", "high"]
+FAST = frozenset(("reassoc", "contract", "arcp", "nsz"))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the arguments of `vectorize_grad` other than `wrt` say.
+
+    `tape`: how values travel from the forward to the reverse sweep. `fastmath`: whether sums may be reordered
+    and products fused (never that NaN or infinity do not occur). `parallel`: whether threads may be used.
+    `cache`: whether compiled code is kept on disk. `accuracy`: `high` asks elementary functions for 1 ulp.
+    `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
+
+    Raises ArgumentError (LD309) for a value that is not one of these.
+    """
+
+    tape: TapePolicy = "auto"
+    fastmath: bool = True
+    parallel: bool = False
+    cache: bool = True
+    accuracy: Accuracy = "default"
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        choices = {"tape": get_args(TapePolicy), "accuracy": get_args(Accuracy)}
+        for name in ("fastmath", "parallel", "cache"):
+            choices[name] = (True, False)
+        wrong = [
+            reject(
+                "LD309",
+                f"`{name}` is {getattr(self, name)!r}, not one of {', '.join(map(repr, allowed))}",
+                NOWHERE,
+            )
+            for name, allowed in choices.items()
+            if getattr(self, name) not in allowed
+        ]
+        limit = self.memory_limit
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes", NOWHERE))
+        if wrong:
+            raise ArgumentError(*wrong)
+
+    @property
+    def fastmath_flags(self) -> frozenset[str]:
+        """LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are."""
+        return FAST if self.fastmath else frozenset()
+
+
+def debug_level() -> int:
+    """`LOOPDIFF_DEBUG`: 1 prints stage times, 2 the IR after each stage, 3 the generated source."""
+    text = os.environ.get("LOOPDIFF_DEBUG", "0")
+    return int(text) if text.isdigit() else 0
+
+
+def dump_directory() -> Path | None:
+    """`LOOPDIFF_DUMP`: where the text of every stage is written, if anywhere."""
+    text = os.environ.get("LOOPDIFF_DUMP", "")
+    return Path(text) if text else None

@@ -1,0 +1,118 @@
+"""The whole compilation on one screen: what is derived from a function, in which order, and nothing else.
+
+    source -> surface -> bound -> normal -> bounds -> checked    lower
+    checked -> forward + reverse (+ counts)                       derive_sweeps
+    checked -> tangent                                           derive_tangent
+    any of these -> generated source -> Numba dispatcher         compile_function
+
+Every step goes through `Stages.run`, which verifies, times and dumps its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+
+from loopdiff.backends.load import CompiledFunction, load_function
+from loopdiff.frontend.capture import ArgumentType
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.types import BOOL, F32, F64, INT
+from loopdiff.options import Options, TapePolicy
+from loopdiff.source import SourceFunction
+from loopdiff.stages import Stages
+
+if TYPE_CHECKING:
+    from loopdiff.ad.reverse import Sweeps
+
+SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
+
+
+def read(source: SourceFunction, stages: Stages) -> LoopSet:
+    """The surface LoopSet. Raises UnsupportedLoopError (LD1xx) with every rejection of the function."""
+    from loopdiff.frontend.parse import parse_function
+
+    return stages.run("surface", parse_function, source)
+
+
+def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
+    """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
+    from loopdiff.transform.checks import add_checks
+    from loopdiff.transform.normalize import normalize
+    from loopdiff.transform.simplify import simplify
+
+    normal = stages.run("normal", normalize, bind_types(surface, types, stages))
+    return stages.run("checked", simplify, stages.run("bounds", add_checks, normal))
+
+
+def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
+    from loopdiff.frontend.bind import bind
+
+    return stages.run("bound", bind, surface, types)
+
+
+def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
+    """The default `wrt`: floating arguments but pure outputs and scratch."""
+    from loopdiff.analysis.activity import default_wrt
+    from loopdiff.analysis.affine import build_model
+    from loopdiff.analysis.flow import exposed_reads
+
+    model = stages.run("model", build_model, normal)
+    exposed = stages.run("flow", exposed_reads, model)
+    return default_wrt(normal, frozenset(access.array for _, access in exposed))
+
+
+def derive_sweeps(normal: LoopSet, wrt: tuple[str, ...], tape: TapePolicy, stages: Stages) -> Sweeps:
+    """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx)."""
+    from loopdiff.ad.reverse import build_sweeps
+
+    sweeps = stages.run("sweeps", build_sweeps, normal, wrt, tape)
+    stages.check("forward", sweeps.forward)
+    stages.check("reverse", sweeps.reverse)
+    if sweeps.counts is not None:
+        stages.check("counts", sweeps.counts)
+    return sweeps
+
+
+def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> LoopSet:
+    """Values and directional derivatives side by side. Raises DifferentiationError (LD4xx)."""
+    from loopdiff.ad.forward import build_tangent
+
+    return stages.run("tangent", build_tangent, normal, wrt)
+
+
+def compile_function(ls: LoopSet, options: Options, stages: Stages) -> CompiledFunction:
+    """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
+    generated = stages.run(f"emit {ls.name}", generate_function, ls, options)
+    stages.show(f"{ls.name}.py", lambda: generated.source, 3)
+    return generated
+
+
+def generate_function(ls: LoopSet, options: Options) -> CompiledFunction:
+    from loopdiff.backends.cpu.compile import compile_loopset
+
+    return compile_loopset(ls, fastmath=options.fastmath, cache=options.cache, accuracy=options.accuracy)
+
+
+def reload_function(name: str, path: Path, source: str, explanation: str) -> CompiledFunction | None:
+    """A function generated before, if its file is still there."""
+    return load_function(name, path, source, explanation) if path.exists() else None
+
+
+def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> None:
+    """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache."""
+    signature = tuple(numba_type(ls, name) for name in ls.params)
+    dispatcher: Any = function.dispatcher
+    stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+
+
+def numba_type(ls: LoopSet, name: str) -> numba.types.Type:
+    if not ls.has_array(name):
+        return getattr(numba.types, SCALARS[ls.scalar(name).type])
+    declared = ls.array(name).type
+    assert declared is not None
+    element = numba.from_dtype(np.dtype(declared.dtype))
+    return numba.types.Array(element, declared.rank, declared.layout)

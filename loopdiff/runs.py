@@ -1,0 +1,341 @@
+"""Running compiled sweeps and tangents on a caller's arguments: buffers in, derivatives out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from loopdiff.arena import Arena, Sizes, Workspace, sizes_function
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
+from loopdiff.ir.nodes import ArrayDecl, LoopSet
+from loopdiff.ir.types import F32, ArrayType, ScalarType
+from loopdiff.ir.walk import read_arrays, written_arrays
+from loopdiff.launch import Checks
+from loopdiff.options import TapePolicy
+from loopdiff.specialization import Specialization, SweepUnits
+
+Arguments = tuple[Any, ...]
+
+
+def tail_names(names: Sequence[str], candidates: Sequence[str], suffix: str) -> dict[str, str]:
+    """Which of `candidates`, in order, each buffer stands for: `X_adj`, or `X_adj_1` where that was taken."""
+    found: dict[str, str] = {}
+    remaining = list(candidates)
+    for name in names:
+        while remaining:
+            candidate = remaining.pop(0)
+            stem = f"{candidate}{suffix}"
+            if name == stem or (name.startswith(f"{stem}_") and name[len(stem) + 1 :].isdigit()):
+                found[candidate] = name
+                break
+    return found
+
+
+def caller_results(
+    ls: LoopSet, types: Sequence[ScalarType | ArrayType], value: Any, copy_arrays: bool
+) -> Any:
+    """What compiled code returned as the function's own result; local arrays are copied for the caller."""
+    if not types:
+        return None
+    values = value if isinstance(value, tuple) else (value,)
+    out = tuple(own_result(t, v, copy_arrays) for t, v in zip(types, values, strict=False))
+    return out if ls.returns_tuple else out[0]
+
+
+def own_result(kind: ScalarType | ArrayType, value: Any, copy_arrays: bool) -> Any:
+    if isinstance(kind, ArrayType):
+        return value.copy() if copy_arrays else value
+    return np.float32(value) if kind is F32 else value
+
+
+def layout_preserving_copy(array: np.ndarray) -> np.ndarray:
+    """A copy that compiled code for the same layout accepts: strided arrays get a copy with gaps."""
+    if array.flags.forc or array.ndim == 0:
+        return array.copy(order="K")
+    padded = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::2]
+    padded[...] = array
+    return padded
+
+
+class ReverseRun:
+    """Forward and reverse sweep of one specialization under one tape policy."""
+
+    def __init__(self, spec: Specialization, units: SweepUnits) -> None:
+        self.spec = spec
+        self.units = units
+        self.ls = spec.normal
+        self.forward, self.reverse = units.forward.call, units.reverse.call
+        self.count_args = len(self.ls.params)
+        reverse = units.reverse.ls
+        self.kinds = spec.result_types
+        tail = reverse.params[len(units.forward.ls.params) :]
+        seeds = sum(is_floating(k) for k in self.kinds)
+        self.seed_names = tail[:seeds]
+        arrays = [p for p in self.ls.params if self.ls.has_array(p)]
+        self.buffers = tail_names(tail[seeds:], arrays, "_adj")
+        self.plan_buffers(reverse)
+        touched = written_arrays(reverse.body)
+        loaded = read_arrays(reverse.body) | touched
+        self.kept = tuple(i for i, p in enumerate(self.ls.params) if p in loaded and self.ls.has_array(p))
+        self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
+        decls = [reverse.array(n) for n in units.forward.ls.params[self.count_args :]]
+        self.worn = tuple(i for i, d in enumerate(decls) if d.name in touched and d.role != "adjoint")
+        scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
+        self.workspace_size = len(decls)
+        parameters = (*self.ls.params, *units.plan.count_names)
+        self.arena = make_arena(parameters, decls, scratch, self.scratch)
+
+    def plan_buffers(self, reverse: LoopSet) -> None:
+        """How the buffer of each argument is made, and where each gradient comes from."""
+        wrt = self.spec.wrt
+        self.scratch = [p for p in self.buffers if p not in wrt]
+        self.recipes = []
+        for name, buffer in self.buffers.items():
+            kind = reverse.array(buffer).type
+            assert kind is not None
+            position = self.ls.params.index(name)
+            place = self.scratch.index(name) if name in self.scratch else -1
+            self.recipes.append(
+                (position, np.dtype(kind.dtype), "F" if kind.layout == "F" else "C", place, kind)
+            )
+        scalars = [s.name for s in self.ls.scalars if s.name in wrt]
+        names = list(self.buffers)
+        self.sources = tuple(
+            (True, names.index(n)) if n in self.buffers else (False, scalars.index(n)) for n in wrt
+        )
+        self.scalar_kinds = [self.ls.scalar(n).type for n in scalars]
+        self.gradients = record_type("Gradients", wrt)
+        self.is_direct = all(is_array for is_array, _ in self.sources)
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    def counts(self, args: Arguments) -> tuple[int, ...]:
+        """Totals that size tapes of data-dependent extent; counting works on copies of what it writes."""
+        unit = self.units.counts
+        if unit is None:
+            return ()
+        touched = written_arrays(unit.ls.body)
+        copies = [
+            layout_preserving_copy(a) if p in touched else a
+            for p, a in zip(unit.ls.params, args, strict=True)
+        ]
+        found = unit.call(*copies)
+        return tuple(found) if isinstance(found, tuple) else (found,)
+
+    def sizes(self, args: Arguments) -> Sizes:
+        return self.arena.sizes((*args, *self.counts(args)))
+
+    def take(self, args: Arguments) -> Workspace:
+        return self.arena.take(self.sizes(args))
+
+    def make_buffers(
+        self, args: Arguments, workspace: Workspace, cotangents: Mapping[int, np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """One adjoint buffer per active or written array: zero, or the cotangent of the final value."""
+        out: list[np.ndarray] = []
+        scratch = workspace.arrays[self.workspace_size :]
+        for position, dtype, order, place, _ in self.recipes:
+            if place < 0:
+                buffer = np.zeros(args[position].shape, dtype, order)
+            else:
+                buffer = scratch[place]
+                buffer.fill(0)
+            if cotangents and position in cotangents:
+                np.copyto(buffer, cotangents[position], casting="same_kind")
+            out.append(buffer)
+        return out
+
+    # -- runs ------------------------------------------------------------------------------------------------
+    def undisturbed(self, args: Arguments) -> Arguments:
+        """`args` with copies of the arrays that the reverse sweep works in."""
+        if not self.disturbed:
+            return args
+        return tuple(layout_preserving_copy(a) if i in self.disturbed else a for i, a in enumerate(args))
+
+    def collect(self, buffers: Sequence[np.ndarray], slopes: Any) -> Any:
+        if self.is_direct:
+            return tuple.__new__(self.gradients, [buffers[k] for _, k in self.sources])
+        values = slopes if isinstance(slopes, tuple) else (slopes,)
+        scalars = [scalar_of(k, v) for k, v in zip(self.scalar_kinds, values, strict=True) if k is not None]
+        return tuple.__new__(
+            self.gradients, [buffers[k] if is_array else scalars[k] for is_array, k in self.sources]
+        )
+
+    def vjp(self, args: Arguments) -> tuple[Any, Pullback]:
+        """Result and pullback; the pullback keeps copies of the arrays it needs."""
+        workspace = self.take(args)
+        value = self.forward(*args, *workspace.arrays[: self.workspace_size])
+        results = caller_results(self.ls, self.kinds, value, True)
+        kept = tuple(
+            (layout_preserving_copy(a) if i in self.kept else a[...]) if isinstance(a, np.ndarray) else a
+            for i, a in enumerate(args)
+        )
+        shapes = self.result_shapes(results)
+        return results, Pullback(self, kept, workspace, shapes)
+
+    def result_shapes(self, results: Any) -> tuple[tuple[int, ...], ...]:
+        values = () if results is None else results if self.ls.returns_tuple else (results,)
+        return tuple(np.shape(v) for v in values)
+
+
+def sweeps_of(spec: Specialization, tape: TapePolicy | None = None) -> ReverseRun:
+    """The sweeps of a specialization under the tape policy of its options, or under `tape`."""
+    policy = tape or spec.options.tape
+    return spec.once(f"run {policy}", lambda: ReverseRun(spec, spec.sweeps(policy)))
+
+
+def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
+    """Checks, buffers, both sweeps: `(value, gradients)` of a function with one floating result."""
+    script = checks.script()
+    args, size = script.args, run.workspace_size
+    script.names |= {
+        "take": run.take, "give": run.arena.give, "zeros": np.zeros, "forward": run.forward,
+        "reverse": run.reverse, "undisturbed": run.undisturbed, "new": tuple.__new__,
+        "gradients": run.gradients, "one": np.float32(1.0) if run.kinds == (F32,) else 1.0,
+        "float32": np.float32,
+    }  # fmt: skip
+    has_workspace = bool(run.arena.decls)
+    locals_text = "".join(f", w{k}" for k in range(size))
+    if has_workspace:
+        script.add(f"workspace = take(({args},))")
+        everything = ", ".join(f"w{k}" for k in range(len(run.arena.decls)))
+        script.add(f"{everything}, = workspace.arrays")
+    script.add(f"value = forward({args}{locals_text})")
+    buffers: list[str] = []
+    for number, (position, dtype, order, place, _) in enumerate(run.recipes):
+        buffer = f"b{number}" if place < 0 else f"w{size + place}"
+        script.put(f"dtype{number}", dtype)
+        made = f"{buffer} = zeros(a{position}.shape, dtype{number}, {order!r})"
+        script.add(made if place < 0 else f"{buffer}.fill(0)")
+        buffers.append(buffer)
+    if run.disturbed:
+        script.add(f"{args}, = undisturbed(({args},))")
+    inputs = f"{args}{locals_text}, one{''.join(f', {b}' for b in buffers)}"
+    script.add(f"slopes = reverse({inputs})")
+    if has_workspace:
+        script.add("give(workspace)")
+    if run.is_direct:
+        found = ", ".join(buffers[k] for _, k in run.sources)
+        collected = f"new(gradients, ({found},))"
+    else:
+        script.put("collect", run.collect)
+        collected = f"collect([{', '.join(buffers)}], slopes)"
+    script.add(f"return {'float32(value)' if run.kinds == (F32,) else 'value'}, {collected}")
+    return script.define("value_and_grad")
+
+
+def is_floating(kind: ScalarType | ArrayType) -> bool:
+    return kind.element.is_float if isinstance(kind, ArrayType) else kind.is_float
+
+
+def make_arena(
+    parameters: Sequence[str], decls: list[ArrayDecl], buffers: list[ArrayDecl], names: Sequence[str]
+) -> Arena:
+    """Workspace arrays, then the adjoint buffers that no caller sees, shaped like the arguments `names`."""
+    sized = sizes_function(parameters, decls, names)
+    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)))
+
+
+class Pullback:
+    """The reverse sweep at one point: `pullback(seed, **cotangents)` gives the gradients, however often.
+
+    `seed` is the cotangent of the return value (a tuple if the function returns one, default 1.0 for a
+    scalar); cotangents of the final values of written arrays go by name and default to zero.
+    """
+
+    def __init__(
+        self, run: ReverseRun, args: Arguments, workspace: Workspace, shapes: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self.run, self.args, self.workspace, self.shapes = run, args, workspace, shapes
+        self.lock = Lock()
+        self.pristine = {i: workspace.arrays[i].copy() for i in run.worn}
+
+    def __call__(self, *seed: Any, **cotangents: Any) -> Any:
+        """Gradients in `wrt` order.
+
+        Raises ArgumentError: LD340 for a seed, LD341 for a cotangent that does not fit, LD342 for the name of
+        an array that the function does not write.
+        """
+        if "seed" in cotangents and "seed" not in self.run.spec.written:
+            seed = (*seed, cotangents.pop("seed"))
+        if len(seed) > 1:
+            raise ArgumentError(reject("LD340", f"a pullback takes one seed, was given {len(seed)}", NOWHERE))
+        seeds = self.seeds(*seed)
+        given = self.cotangents(cotangents)
+        with self.lock:
+            for i, saved in self.pristine.items():
+                np.copyto(self.workspace.arrays[i], saved)
+            buffers = self.run.make_buffers(self.args, self.workspace, given)
+            arrays = self.workspace.arrays[: self.run.workspace_size]
+            slopes = self.run.reverse(*self.run.undisturbed(self.args), *arrays, *seeds, *buffers)
+        return self.run.collect(buffers, slopes)
+
+    def __del__(self) -> None:
+        workspace = getattr(self, "workspace", None)
+        if workspace is not None:
+            self.run.arena.give(workspace)
+
+    def seeds(self, seed: Any = None) -> list[Any]:
+        """One value per floating result, in its type."""
+        run = self.run
+        if not run.kinds:
+            if seed is not None:
+                raise ArgumentError(
+                    reject("LD340", f"`{run.ls.name}` returns nothing: it takes no seed", NOWHERE)
+                )
+            return []
+        values = self.spread(seed)
+        out: list[Any] = []
+        for position, (kind, shape, value) in enumerate(zip(run.kinds, self.shapes, values, strict=True)):
+            what = f"the seed of result {position}" if run.ls.returns_tuple else "the seed"
+            if isinstance(kind, ArrayType) and is_floating(kind):
+                array = checked_array(what, kind, shape, value, "LD340")
+                out.append(np.array(array, kind.dtype, order="C", copy=True))
+            elif isinstance(kind, ScalarType) and is_floating(kind):
+                out.append(checked_scalar(what, kind, value, "LD340"))
+            elif value is not None and np.any(value):
+                message = f"{what} is not zero, and that result is not floating-point"
+                raise ArgumentError(reject("LD340", message, NOWHERE))
+        return out
+
+    def spread(self, seed: Any) -> Sequence[Any]:
+        """The seed of each result."""
+        run = self.run
+        if run.ls.returns_tuple:
+            if not isinstance(seed, tuple | list) or len(seed) != len(run.kinds):
+                message = f"`{run.ls.name}` returns {len(run.kinds)} values: the seed is a tuple of as many"
+                raise ArgumentError(reject("LD340", message, NOWHERE))
+            return seed
+        if seed is None and isinstance(run.kinds[0], ScalarType):
+            return (1.0 if is_floating(run.kinds[0]) else None,)
+        return (seed,)
+
+    def cotangents(self, given: Mapping[str, Any]) -> dict[int, np.ndarray]:
+        """Cotangents by argument position."""
+        run, out = self.run, {}
+        recipes = dict(zip(run.buffers, run.recipes, strict=True))
+        for name, value in given.items():
+            if name not in run.spec.written or name not in recipes:
+                writes = ", ".join(f"`{n}`" for n in recipes if n in run.spec.written) or "no floating array"
+                message = f"`{name}` gets no cotangent: `{run.ls.name}` writes {writes}"
+                raise ArgumentError(reject("LD342", message, NOWHERE))
+            position, _, _, _, kind = recipes[name]
+            shape = self.args[position].shape
+            what = f"the cotangent of `{name}`"
+            out[position] = checked_array(what, kind, shape, value, "LD341")
+        return out
+
+
+def require_scalar_result(spec: Specialization) -> None:
+    """Raise DifferentiationError (LD404) unless the function returns one floating number."""
+    kinds = spec.result_types
+    is_scalar = len(kinds) == 1 and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
+    if not is_scalar or spec.normal.returns_tuple:
+        found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
+        message = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number"
+        raise DifferentiationError(reject("LD404", message, spec.normal.loc))

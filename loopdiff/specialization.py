@@ -1,0 +1,277 @@
+"""One function for one combination of argument types: what is generated for it, each part when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, DifferentiationError
+from loopdiff.frontend.capture import ArgumentType
+from loopdiff.ir.nodes import LoopSet, ScalarResult
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.typing import type_env, type_of
+from loopdiff.ir.walk import written_arrays
+from loopdiff.options import Options, TapePolicy
+from loopdiff.pipeline import (
+    choose_wrt,
+    compile_function,
+    derive_sweeps,
+    derive_tangent,
+    instantiate,
+    lower,
+    read,
+    reload_function,
+)
+from loopdiff.source import SourceFunction
+from loopdiff.stages import Stages
+from loopdiff.store import Store, digest_of
+
+if TYPE_CHECKING:
+    from loopdiff.ad.sweeps import Sweeps
+    from loopdiff.backends.load import CompiledFunction
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A LoopSet and its compiled function."""
+
+    ls: LoopSet
+    function: CompiledFunction
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        return self.function.dispatcher
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """An array kept between the sweeps: from which source `line`, its `shape` formula and `dtype`, and why.
+
+    `bytes` is its size for the arguments `compile` was called with; None if it was called with types.
+    """
+
+    name: str
+    line: int
+    shape: tuple[str, ...]
+    dtype: str
+    decision: str
+    reason: str
+    bytes: int | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.bytes is None else f", {self.bytes} bytes"
+        shape = ", ".join(self.shape)
+        return f"{self.name}[{shape}] {self.dtype} (line {self.line}){size}: {self.decision}, {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sweeps in a form that can be kept on disk and read without the modules that made them."""
+
+    forward: LoopSet
+    reverse: LoopSet
+    counts: LoopSet | None
+    count_names: tuple[str, ...]
+    temporaries: tuple[Temporary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepUnits:
+    """The compiled sweeps and their plan."""
+
+    plan: Plan
+    forward: Unit
+    reverse: Unit
+    counts: Unit | None
+
+
+class Program:
+    """The decorated function. It is parsed at once, unless a file says that it was accepted before."""
+
+    def __init__(self, source: SourceFunction, options: Options, key: str | None) -> None:
+        self.source = source
+        self.options = options
+        self.key = key if options.cache else None
+        self.stages = Stages(source.name)
+        self.lock = RLock()
+        self.parsed: LoopSet | None = None
+        store = Store(self.key)
+        if store.load("accepted") is None:
+            self.surface()
+            store.save("accepted", True)
+
+    def surface(self) -> LoopSet:
+        """Raises UnsupportedLoopError with every construct outside the language."""
+        with self.lock:
+            if self.parsed is None:
+                self.parsed = read(self.source, self.stages)
+            return self.parsed
+
+
+class Specialization:
+    """What is derived from `program` for arguments of `types`; every part is made once, at its first use."""
+
+    def __init__(
+        self, program: Program, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None
+    ) -> None:
+        self.program = program
+        self.types = types
+        self.requested = wrt
+        self.options = program.options
+        self.stages = Stages(program.source.name)
+        self.lock = program.lock
+        self.made: dict[str, Any] = {}
+        parts = [program.key or "", repr(sorted(types.items())), repr(program.options)]
+        self.store = Store(digest_of(parts) if program.key else None)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """The part `name`, made by the first thread that asks for it."""
+        found = self.made.get(name)
+        if found is None:
+            with self.lock:
+                found = self.made.get(name)
+                if found is None:
+                    found = self.made[name] = make()
+        return found
+
+    def kept(self, name: str, make: Callable[[], T]) -> T:
+        """Like `once`, from disk if it is there."""
+
+        def load_or_make() -> T:
+            value = self.store.load(name)
+            if value is None:
+                value = make()
+                self.store.save(name, value)
+            return value
+
+        return self.once(name, load_or_make)
+
+    # -- parts -----------------------------------------------------------------------------------------------
+    @property
+    def normal(self) -> LoopSet:
+        return self.kept("normal", lambda: lower(self.program.surface(), self.types, self.stages))
+
+    @property
+    def written(self) -> frozenset[str]:
+        """Array arguments that the function writes."""
+        return self.once("written", lambda: written_arrays(self.normal.body) & frozenset(self.normal.params))
+
+    @property
+    def result_types(self) -> tuple[ScalarType | ArrayType, ...]:
+        """Type of each result."""
+        return self.once("result types", lambda: result_types(self.normal))
+
+    @property
+    def wrt(self) -> tuple[str, ...]:
+        """Names to differentiate. Raises DifferentiationError: LD402 for an integer, LD403 for none."""
+        return self.once("wrt", self.find_wrt)
+
+    def find_wrt(self) -> tuple[str, ...]:
+        if self.requested is None:
+            wrt = self.kept("default wrt", lambda: choose_wrt(self.normal, self.stages))
+        else:
+            wrt = self.requested
+            refuse_integers(self.normal, wrt)
+        if not wrt:
+            message = f"`{self.normal.name}` has no floating argument to differentiate"
+            raise DifferentiationError(reject("LD403", message, self.normal.loc))
+        return wrt
+
+    @property
+    def primal(self) -> Unit:
+        return self.once("primal", lambda: self.unit("primal", self.normal))
+
+    @property
+    def finish(self) -> Callable[[Any], Any] | None:
+        """Makes the compiled function's return value the function's own: Numba returns float32 as float."""
+        kinds = self.result_types
+        if ScalarType.F32 not in kinds:
+            return None
+        if not self.normal.returns_tuple:
+            return np.float32
+        return lambda values: tuple(
+            np.float32(v) if k is ScalarType.F32 else v for k, v in zip(kinds, values, strict=True)
+        )
+
+    def sweeps(self, tape: TapePolicy) -> SweepUnits:
+        return self.once(f"sweeps {tape}", lambda: self.make_sweeps(tape))
+
+    def make_sweeps(self, tape: TapePolicy) -> SweepUnits:
+        wrt = self.wrt
+        label = f"{tape}-{digest_of(list(wrt))[:12]}"
+        plan = self.kept(f"plan-{label}", lambda: plan_of(derive_sweeps(self.normal, wrt, tape, self.stages)))
+        return SweepUnits(
+            plan,
+            self.unit(f"forward-{label}", plan.forward),
+            self.unit(f"reverse-{label}", plan.reverse),
+            None if plan.counts is None else self.unit(f"counts-{label}", plan.counts),
+        )
+
+    @property
+    def tangent(self) -> Unit:
+        return self.once("tangent", self.make_tangent)
+
+    def make_tangent(self) -> Unit:
+        wrt = self.wrt
+        label = f"tangent-{digest_of(list(wrt))[:12]}"
+        ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
+        return self.unit(f"{label}-code", plain_buffers(ls))
+
+    def unit(self, label: str, ls: LoopSet) -> Unit:
+        """`ls` with its function; the generated text is found again on disk without emitting it."""
+        kept = self.store.load(f"{label}-emitted")
+        function = None if kept is None else reload_function(*kept)
+        if function is None:
+            function = compile_function(ls, self.options, self.stages)
+            fields = (function.name, function.path, function.source, function.explanation)
+            self.store.save(f"{label}-emitted", fields)
+        instantiate(ls, function, self.stages)
+        return Unit(ls, function)
+
+
+def plan_of(sweeps: Sweeps) -> Plan:
+    temporaries = tuple(
+        Temporary(t.name, t.loc.line, tuple(map(print_expr, t.extents)), t.dtype, t.decision, t.reason)
+        for t in sweeps.temporaries
+    )
+    reverse = plain_buffers(sweeps.reverse)
+    return Plan(sweeps.forward, reverse, sweeps.counts, sweeps.count_names, temporaries)
+
+
+def plain_buffers(ls: LoopSet) -> LoopSet:
+    """`ls` with contiguous adjoint and tangent buffers where the argument itself is strided."""
+    arrays = tuple(
+        replace(a, type=replace(a.type, layout="C"))
+        if a.type is not None and a.role in ("adjoint", "tangent") and a.type.layout == "A"
+        else a
+        for a in ls.arrays
+    )
+    return replace(ls, arrays=arrays)
+
+
+def result_types(ls: LoopSet) -> tuple[ScalarType | ArrayType, ...]:
+    env = type_env(ls)
+    return tuple(
+        type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in ls.results
+    )
+
+
+def refuse_integers(ls: LoopSet, wrt: tuple[str, ...]) -> None:
+    """Raise DifferentiationError (LD402) for each name of `wrt` whose type has no derivatives."""
+    found = []
+    for name in wrt:
+        decl = ls.array(name) if ls.has_array(name) else ls.scalar(name)
+        kind = decl.type.element if isinstance(decl.type, ArrayType) else decl.type
+        if kind is None or not kind.is_float:
+            given = decl.type if isinstance(decl.type, ArrayType) else getattr(kind, "value", "unknown")
+            found.append(reject("LD402", f"`{name}` is {given}: it has no derivative", NOWHERE))
+    if found:
+        raise DifferentiationError(*found)

@@ -1,0 +1,156 @@
+"""What a compilation derived, kept on disk under a key of everything it depends on.
+
+The key covers loopdiff's own source, the text of the function and of the functions it calls, the values of
+the names it uses, argument types, options, versions and the processor. A function that uses a value whose
+content has no stable text is not kept.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+
+from loopdiff.backends.load import cache_directory
+from loopdiff.source import SourceFunction, plain_function, source_of
+
+
+class UnstableError(Exception):
+    """A value without a text that means the same in every process."""
+
+
+@cache
+def installation() -> str:
+    """Digest of loopdiff's own source, the versions below it and the processor."""
+    from llvmlite import binding
+
+    digest = blake2b(digest_size=16)
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    features = binding.get_host_cpu_features().flatten()
+    parts = (
+        sys.version, np.__version__, numba.__version__, llvmlite.__version__,
+        platform.machine(), binding.get_host_cpu_name(), features,
+    )  # fmt: skip
+    digest.update(repr(parts).encode())
+    return digest.hexdigest()
+
+
+def function_key(source: SourceFunction) -> str | None:
+    """A key of the function's text and of all it refers to; None if that has no stable text."""
+    try:
+        parts = [installation(), *function_parts(source, set())]
+    except UnstableError:
+        return None
+    return digest_of(parts)
+
+
+def digest_of(parts: list[str]) -> str:
+    return blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
+
+
+def function_parts(source: SourceFunction, seen: set[str]) -> Iterator[str]:
+    """Text, place (reports quote it) and the values of the names that the function may use."""
+    yield from (source.file, str(source.first_line), source.text)
+    for name, value in sorted(used_names(source).items()):
+        yield name
+        yield from value_parts(value, seen)
+
+
+def used_names(source: SourceFunction) -> dict[str, Any]:
+    """Values of the global and closure names in the function's text. Builtins come with Python."""
+    import ast
+
+    names = {n.id for n in ast.walk(source.node) if isinstance(n, ast.Name)}
+    maps = source.namespace.maps[:-1] if hasattr(source.namespace, "maps") else [source.namespace]  # type: ignore[attr-defined]
+    return {n: next(m[n] for m in maps if n in m) for n in names if any(n in m for m in maps)}
+
+
+def value_parts(value: Any, seen: set[str]) -> Iterator[str]:
+    """A text that determines `value`. Raises UnstableError if there is none."""
+    match value:
+        case None | bool() | int() | float() | complex() | str() | np.generic():
+            yield f"{type(value).__name__} {value!r}"
+        case np.ndarray():
+            yield f"array {value.dtype.str} {value.shape} {blake2b(value.tobytes()).hexdigest()}"
+        case tuple() | list():
+            yield f"{type(value).__name__} {len(value)}"
+            for item in value:
+                yield from value_parts(item, seen)
+        case Mapping():
+            for key, item in value.items():
+                yield repr(key)
+                yield from value_parts(item, seen)
+        case ModuleType() | type():
+            yield f"named {getattr(value, '__module__', '')} {value.__name__}"
+        case np.ufunc() | np.dtype():
+            yield repr(value)
+        case _ if callable(value):
+            yield from callable_parts(value, seen)
+        case _ if hasattr(value, "__dict__"):
+            yield type(value).__name__
+            yield from value_parts(vars(value), seen)
+        case _:
+            raise UnstableError(type(value).__name__)
+
+
+def callable_parts(value: Any, seen: set[str]) -> Iterator[str]:
+    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
+    yield name
+    try:
+        function: FunctionType = plain_function(value)
+    except Exception:  # a built-in: its name and the versions say what it is
+        return
+    code: CodeType = function.__code__
+    mark = f"{code.co_filename}:{code.co_firstlineno}:{name}"
+    if mark not in seen and value.__module__.split(".")[0] not in ("numpy", "math"):
+        seen.add(mark)
+        yield from function_parts(source_of(function), seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Keeps picklable results under `key`; with key None it keeps nothing."""
+
+    key: str | None
+
+    def path(self, stage: str) -> Path:
+        return cache_directory() / "derived" / f"{self.key}-{stage}.pickle"
+
+    def load(self, stage: str) -> Any | None:
+        """What was kept, or None; a file that cannot be read counts as absent."""
+        if self.key is None:
+            return None
+        try:
+            return pickle.loads(self.path(stage).read_bytes())
+        except Exception:  # pickles fail in many ways, and each only means to derive again
+            return None
+
+    def save(self, stage: str, value: Any) -> None:
+        """Keep `value`; other processes see the old file or the new. A full or read-only disk is no error."""
+        if self.key is None:
+            return
+        path = self.path(stage)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem)
+            with os.fdopen(handle, "wb") as file:
+                pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+            os.replace(name, path)
+        except OSError:
+            return

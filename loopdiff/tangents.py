@@ -1,0 +1,71 @@
+"""Forward mode on a caller's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.gradients import checked_array, checked_scalar, record_type
+from loopdiff.ir.types import ArrayType
+from loopdiff.runs import caller_results, is_floating, own_result, tail_names
+from loopdiff.specialization import Specialization
+
+Arguments = tuple[Any, ...]
+
+
+class TangentRun:
+    """The tangent function of one specialization."""
+
+    def __init__(self, spec: Specialization) -> None:
+        self.spec, self.unit, self.ls = spec, spec.tangent, spec.normal
+        params = self.ls.params
+        self.buffers = tail_names(self.unit.ls.params[len(params) :], params, "_tan")
+        self.outputs = tuple(n for n in self.buffers if n in spec.written)
+        names = ("result", *self.outputs) if spec.result_types else self.outputs
+        self.record = record_type("Tangents", names)
+
+    def jvp(self, args: Arguments, directions: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Result, and tangents of the result and of every written array, along `directions`.
+
+        Raises ArgumentError: LD343 for the name of something that is not differentiated, LD344 for a
+        direction that does not fit.
+        """
+        for name in directions:
+            if name not in self.buffers:
+                known = ", ".join(f"`{n}`" for n in self.buffers)
+                message = f"`{name}` has no direction in `{self.ls.name}`; these have: {known}"
+                raise ArgumentError(reject("LD343", message, NOWHERE))
+        buffers = {n: self.direction(n, args, directions.get(n)) for n in self.buffers}
+        values = self.unit.call(*args, *buffers.values())
+        values = values if isinstance(values, tuple) else () if values is None else (values,)
+        count = len(self.spec.result_types)
+        results = caller_results(self.ls, self.spec.result_types, values[:count], False)
+        slopes = list(values[count:])
+        tangents: list[Any] = []
+        if count:
+            each = tuple(
+                own_result(k, slopes.pop(0), False) if is_floating(k) else None
+                for k in self.spec.result_types
+            )
+            tangents.append(each if self.ls.returns_tuple else each[0])
+        tangents += [buffers[n] for n in self.outputs]
+        return results, tuple.__new__(self.record, tangents)
+
+    def direction(self, name: str, args: Arguments, given: Any) -> Any:
+        """The buffer for the tangent of argument `name`: a copy of the direction, or zero."""
+        value = args[self.ls.params.index(name)]
+        what = f"the direction of `{name}`"
+        if not self.ls.has_array(name):
+            kind = self.ls.scalar(name).type
+            assert kind is not None
+            return checked_scalar(what, kind, 0.0 if given is None else given, "LD344")
+        declared = self.unit.ls.array(self.buffers[name]).type
+        assert isinstance(declared, ArrayType)
+        buffer = np.zeros(value.shape, declared.dtype, "F" if declared.layout == "F" else "C")
+        if given is not None:
+            buffer[...] = checked_array(what, declared, value.shape, given, "LD344")
+        return buffer

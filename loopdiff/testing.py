@@ -1,0 +1,218 @@
+"""Checks of derivatives: reverse mode against forward mode, and forward mode against differences."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loopdiff.api import Differentiable
+from loopdiff.errors import LoopdiffError
+
+Values = dict[str, Any]
+TOLERANCES = {"float64": (1e-10, 1e-6, 1e-5), "float32": (1e-4, 2e-2, 1e-2)}
+
+
+class GradientCheckError(LoopdiffError, AssertionError):
+    """Derivatives disagree; `report` is the GradientReport."""
+
+    def __init__(self, report: GradientReport) -> None:
+        self.report = report
+        super().__init__(f"derivatives disagree\n{report}")
+
+
+@dataclass(frozen=True, slots=True)
+class PairReport:
+    """How far the derivative of `output` by `input` is off, and the entry of `input` where it is most."""
+
+    output: str
+    input: str
+    reverse: float
+    difference: float
+    error: float
+    entry: tuple[int, ...]
+    is_good: bool
+
+    def __str__(self) -> str:
+        where = f" at {self.input}[{', '.join(map(str, self.entry))}]" if self.entry else ""
+        verdict = "ok" if self.is_good else "WRONG"
+        return (
+            f"{self.output:>12s} by {self.input:<12s} reverse {self.reverse:+.9e}  difference "
+            f"{self.difference:+.9e}  error {self.error:.1e}{where}  {verdict}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GradientReport:
+    """One row for each pair of an output and an input, and how well the two modes agree."""
+
+    pairs: tuple[PairReport, ...]
+    transpose_error: float
+    is_transpose: bool
+
+    @property
+    def is_good(self) -> bool:
+        return self.is_transpose and all(p.is_good for p in self.pairs)
+
+    def __str__(self) -> str:
+        rows = [str(p) for p in self.pairs]
+        verdict = "ok" if self.is_transpose else "WRONG"
+        return "\n".join(
+            [*rows, f"reverse against forward mode: error {self.transpose_error:.1e}  {verdict}"]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    """Of the two modes against each other, of differences, and the step of the differences."""
+
+    transpose: float
+    difference: float
+    step: float
+
+
+def check_grads(
+    f: Differentiable,
+    args: tuple[Any, ...],
+    *,
+    seed: int = 0,
+    entries: int = 8,
+    step: float | None = None,
+    rtol: float | None = None,
+) -> GradientReport:
+    """Compare gradients of `f` at `args` with differences of the plain function, and with forward mode.
+
+    Args:
+        f: A function made by `vectorize_grad`.
+        args: Arguments by position. They are copied, not changed.
+        seed: Seed of the random cotangents, directions and checked entries.
+        entries: How many entries of each input are compared one by one.
+        step: Step of the differences, relative to the size of the entry.
+        rtol: Tolerance of the differences, relative to the largest derivative of the pair.
+
+    Returns:
+        A report with a row for each pair of output and input.
+
+    Raises:
+        GradientCheckError: A derivative is off; the message is the report.
+    """
+    rng = np.random.default_rng(seed)
+    names = list(f.signature.parameters)
+    values = dict(zip(names, args, strict=True))
+    tolerances = choose_tolerances(values, step, rtol)
+    result, pullback = f.vjp(*copied(values).values())
+    spec = pullback.run.spec
+    after = copied(values)
+    outputs = floating_outputs(f.plain(*after.values()), after, spec.written)
+    weights = {n: rng.uniform(0.5, 1.5, np.shape(v)).astype(v.dtype) for n, v in outputs.items()}
+    pairs = [
+        compare_pair(f, values, output, name, gradient, rng, entries, tolerances, weights)
+        for output in outputs
+        for name, gradient in zip(spec.wrt, pull(pullback, result, {output: weights[output]}), strict=True)
+    ]
+    error = transpose_error(f, values, pullback, result, weights, rng)
+    report = GradientReport(tuple(pairs), error, error <= tolerances.transpose)
+    if not report.is_good:
+        raise GradientCheckError(report)
+    return report
+
+
+def choose_tolerances(values: Values, step: float | None, rtol: float | None) -> Tolerances:
+    is_single = any(getattr(v, "dtype", None) == np.float32 for v in values.values())
+    transpose, difference, width = TOLERANCES["float32" if is_single else "float64"]
+    return Tolerances(transpose, difference if rtol is None else rtol, width if step is None else step)
+
+
+def copied(values: Mapping[str, Any]) -> Values:
+    return {n: copy.copy(v) for n, v in values.items()}
+
+
+def floating_outputs(result: Any, after: Values, written: frozenset[str]) -> Values:
+    """Results (`result`, or `result_0`, ... of a tuple) and written arrays that are floating."""
+    found: Values = {n: v for n, v in after.items() if n in written}
+    if isinstance(result, tuple):
+        found = {f"result_{k}": v for k, v in enumerate(result)} | found
+    elif result is not None:
+        found = {"result": result} | found
+    return {n: np.asarray(v) for n, v in found.items() if np.asarray(v).dtype.kind == "f"}
+
+
+def pull(pullback: Any, result: Any, weights: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Gradients with the given weights on outputs and zero on the others."""
+    cotangents = {n: w for n, w in weights.items() if n in pullback.run.spec.written}
+    if result is None:
+        return pullback(**cotangents)
+    if isinstance(result, tuple):
+        seed: Any = tuple(weights.get(f"result_{k}", np.zeros(np.shape(v))) for k, v in enumerate(result))
+    else:
+        seed = weights.get("result", np.zeros(np.shape(result)))
+    return pullback(seed, **cotangents)
+
+
+def compare_pair(
+    f: Differentiable, values: Values, output: str, name: str, gradient: Any, rng: np.random.Generator,
+    entries: int, tolerances: Tolerances, weights: Values,
+) -> PairReport:  # fmt: skip
+    """The derivative of one weighted output along single entries of one input."""
+    gradient = np.asarray(gradient)
+    total = gradient.size
+    chosen = np.arange(total) if total <= entries else np.sort(rng.choice(total, entries, replace=False))
+    scale = max(float(np.max(np.abs(gradient), initial=0.0)), 1e-8)
+    worst = (0.0, (), 0.0, 0.0)
+    for flat in chosen:
+        entry = tuple(int(k) for k in np.unravel_index(flat, gradient.shape))
+        expected = difference(f, values, output, name, entry, tolerances.step, weights[output])
+        found = float(gradient[entry])
+        error = abs(found - expected) / max(scale, abs(expected))
+        if not error <= worst[0]:
+            worst = (error, entry, found, expected)
+    error, entry, found, expected = worst
+    return PairReport(output, name, found, expected, error, entry, bool(error <= tolerances.difference))
+
+
+def difference(
+    f: Differentiable,
+    values: Values,
+    output: str,
+    name: str,
+    entry: tuple[int, ...],
+    step: float,
+    weight: Any,
+) -> float:
+    """Fourth-order central difference of the weighted output by one entry of an input, in plain Python."""
+    start = float(np.asarray(values[name])[entry])
+    width = step * max(1.0, abs(start))
+
+    def at(shift: float) -> float:
+        args = copied(values)
+        if isinstance(args[name], np.ndarray):
+            args[name][entry] = start + shift
+        else:
+            args[name] = type(values[name])(start + shift)
+        result = f.plain(*args.values())
+        found = result if output == "result" else args.get(output)
+        if output.startswith("result_") and isinstance(result, tuple):
+            found = result[int(output.removeprefix("result_"))]
+        return float(np.sum(np.asarray(found, float) * weight))
+
+    return (8 * (at(width) - at(-width)) - (at(2 * width) - at(-2 * width))) / (12 * width)
+
+
+def transpose_error(
+    f: Differentiable, values: Values, pullback: Any, result: Any, weights: Values, rng: np.random.Generator
+) -> float:
+    """`<w, J v> - <J' w, v>` relative to the size of its terms, for random `w` and `v`."""
+    names = pullback.run.spec.wrt
+    along = {n: rng.standard_normal(np.shape(values[n])).astype(np.asarray(values[n]).dtype) for n in names}
+    _, tangents = f.jvp(tuple(copied(values).values()), along)
+    slopes = tangents._asdict()
+    if isinstance(result, tuple):
+        slopes |= {f"result_{k}": v for k, v in enumerate(slopes.pop("result"))}
+    gradients = dict(zip(names, pull(pullback, result, weights), strict=True))
+    left = [np.sum(np.asarray(w, float) * slopes[n]) for n, w in weights.items()]
+    right = [np.sum(np.asarray(along[n], float) * gradients[n]) for n in names]
+    sizes = [np.sum(np.abs(np.asarray(along[n], float) * gradients[n])) for n in names]
+    return abs(float(sum(left) - sum(right))) / max(float(sum(sizes)), 1e-30)
