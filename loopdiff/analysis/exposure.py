@@ -1,159 +1,180 @@
-"""Which values are still in memory, and which reads see values from outside: questions about flow, answered by sets."""
+"""Which values a read may see, and which are overwritten: the questions of storage, asked of a Model.
+
+All answers are conservative: True means "may". Exactness comes from isl wherever subscripts, bounds and conditions are
+affine; a write counts as certain under a data-dependent condition if it shares the condition with the read.
+"""
 
 from __future__ import annotations
 
-from loopdiff.analysis.polyhedra import Model, Reference, exclusive, result_reads
-from loopdiff.ir.nodes import Access, Const
+from dataclasses import replace
+from typing import Any
+
+from loopdiff.analysis.polyhedra_events import Event, Frame
+from loopdiff.analysis.polyhedra_sets import (
+    SET,
+    Model,
+    Order,
+    instances,
+    is_certain,
+    ordered,
+    orders,
+    same_element,
+)
+from loopdiff.ir.nodes import Access
 from loopdiff.ir.walk import Path
 
-Exposed = tuple[tuple[Path, Access], ...]
+Scope = Path | None
+MOST_DECIDING = 6
 
 
-def overwritten_after(model: Model, path: Path, access: Access, scope: Path | None = None) -> bool:
-    """Whether the element that the statement at `path` reads as `access` may be written after that read.
+def overwritten_after(model: Model, path: Path, access: Access, scope: Scope = None) -> bool:
+    """Whether the location `access`, read by an instance of the statement at `path`, may be written after that read
+    and before the end of the current iteration of the loop at `scope` (None, or a loop that is not around the
+    statement: of the function). The statement's own write counts as after. `path` () is the end of the function."""
+    writes = model.touching(access.array, True)
+    if not path or not writes:
+        return False
+    read = model.reading(path, access)
+    least = depth_of(model, scope) if is_inside(path, scope) else 0
 
-    Its own write counts as after. `scope`: only up to the end of the current iteration of the loop at that path.
-    """
-    writes = [r for r in model.references.get(access.array, ()) if r.is_write and inside(r.site.path, scope)]
-    return any(may_follow(model, path, access, w, scope) for w in writes)
+    def search() -> bool:
+        return any(
+            not ordered(model, read, write, order).is_empty()
+            for write in writes
+            if is_inside(write.path, scope) or least == 0
+            for order in orders(read, write, least)
+        )
 
-
-def inside(path: Path, scope: Path | None) -> bool:
-    return scope is None or (len(path) > len(scope) and path[: len(scope)] == scope)
-
-
-def common_loops(model: Model, a: Path, b: Path) -> tuple[Path, ...]:
-    out: list[Path] = []
-    for x, y in zip(model.loops_of(a), model.loops_of(b), strict=False):
-        if x != y:
-            break
-        out.append(x)
-    return tuple(out)
-
-
-def fixed_depth(common: tuple[Path, ...], scope: Path | None) -> int:
-    """Number of common loops whose index the scope holds fixed: those down to and including the scope itself."""
-    return 0 if scope is None else sum(1 for p in common if len(p) <= len(scope))
+    return model.bounded(search, True)
 
 
-def later(model: Model, loop: Path, first: str, second: str) -> str:
-    """That the iteration tagged `second` of a loop comes after the one tagged `first`."""
-    stmt = model.loop(loop)
-    before, after = f"{stmt.index}_{first}", f"{stmt.index}_{second}"
-    if not isinstance(stmt.step, Const):
-        return f"{before} != {after}"
-    return f"{before} < {after}" if int(stmt.step.value) > 0 else f"{before} > {after}"
-
-
-def equal_indices(model: Model, loops: tuple[Path, ...], first: str, second: str) -> list[str]:
-    return [f"{model.loop(p).index}_{first} = {model.loop(p).index}_{second}" for p in loops]
-
-
-def may_follow(model: Model, path: Path, access: Access, write: Reference, scope: Path | None) -> bool:
-    """Whether an instance of `write` may touch the element read at `path`, after that read."""
-    target = write.site.path
-    common = common_loops(model, path, target)
-    base = [*model.constraints(path, "x"), *model.constraints(target, "y")]
-    if not write.is_whole:
-        base += model.same_address(access, "x", write.access, "y")
-    variables = [*model.variables(path, "x"), *model.variables(target, "y")]
-    orders = [
-        [*equal_indices(model, common[:depth], "x", "y"), later(model, common[depth], "x", "y")]
-        for depth in range(fixed_depth(common, scope), len(common))
+def exposed_reads(model: Model, scope: Scope = None) -> tuple[tuple[Path, Access], ...]:
+    """Reads, as (path, access), that may see a value not written earlier in the function (None) or in the same
+    iteration of the loop at `scope`. Reads of results have the path (); what the caller sees of arrays is no read."""
+    least = depth_of(model, scope)
+    found = [
+        (e.path, e.access)
+        for e in model.events
+        if not e.is_write and not e.is_final and is_inside(e.path, scope) and is_exposed(model, e, least)
     ]
-    if target >= path and not exclusive(path, target, model.sites):
-        orders.append(equal_indices(model, common, "x", "y"))
-    return any(not model.make_set(variables, [*base, *order]).is_empty() for order in orders)
-
-
-def exposed_reads(model: Model, scope: Path | None = None) -> Exposed:
-    """Reads that may see a value not written before in the function (in the same iteration of the loop `scope`)."""
-    out: list[tuple[Path, Access]] = []
-    for references in model.references.values():
-        for read in references:
-            if not read.is_write and inside(read.site.path, scope) and is_exposed(model, read, references, scope):
-                out.append((read.site.path, read.access))
-    return tuple(out)
-
-
-def is_exposed(model: Model, read: Reference, references: list[Reference], scope: Path | None) -> bool:
-    """Whether some instance of `read` finds no certain earlier write of its element within the scope."""
-    path = read.site.path
-    exact = [model.affine(s, "x") for s in read.access.subscripts]
-    elements = [f"z{k}" for k in range(len(exact))]
-    where = [f"z{k} = {text}" for k, text in enumerate(exact) if text is not None]
-    where += element_range(model, read.access, exact)
-    variables = [*model.variables(path, "x"), *elements]
-    open_set = model.make_set(variables, [*model.constraints(path, "x"), *where])
-    for write in references:
-        certain = write.is_whole or model.domains[write.site.path].is_exact
-        if write.is_write and certain and write.update is None and inside(write.site.path, scope):
-            for covered in covered_by(model, read, write, scope, variables, where):
-                open_set = open_set.subtract(covered)
-                if open_set.is_empty():
-                    return False
-    return not open_set.is_empty()
-
-
-def element_range(model: Model, access: Access, exact: list[str | None]) -> list[str]:
-    """Bounds on the elements of axes whose subscript is not affine."""
-    decl = model.ls.array(access.array)
-    out: list[str] = []
-    for axis, text in enumerate(exact):
-        if text is not None:
-            continue
-        out.append(f"z{axis} >= 0")
-        if decl.role == "argument":
-            extent = next((n for e, n in model.names.items() if getattr(e, "array", "") == decl.name and getattr(e, "axis", -1) == axis), None)
-        else:
-            extent = model.affine((decl.extents or ())[axis], "x")
-        if extent is not None:
-            out.append(f"z{axis} < {extent}")
-    return out
-
-
-def covered_by(model, read, write, scope, variables, where):  # type: ignore[no-untyped-def]
-    """Sets of (read instance, element) that `write` has certainly written before."""
-    path, target = read.site.path, write.site.path
-    common = common_loops(model, path, target)
-    subscripts = [model.affine(s, "y") for s in write.access.subscripts]
-    if any(text is None for text in subscripts) and not write.is_whole:
-        return
-    base = [*model.constraints(path, "x"), *model.constraints(target, "y"), *where]
-    base += [f"z{k} = {text}" for k, text in enumerate(subscripts)]
-    inner = model.variables(target, "y")
-    orders = [
-        [*equal_indices(model, common[:depth], "x", "y"), later(model, common[depth], "y", "x")]
-        for depth in range(fixed_depth(common, scope), len(common))
-        if isinstance(model.loop(common[depth]).step, Const)
-    ]
-    if target < path and not exclusive(path, target, model.sites):
-        orders.append(equal_indices(model, common, "x", "y"))
-    import islpy as isl
-
-    for order in orders:
-        pairs = model.make_set([*variables, *inner], [*base, *order])
-        yield pairs.project_out(isl.dim_type.set, len(variables), len(inner))
+    return tuple(dict.fromkeys(found))
 
 
 def read_after(model: Model, scope: Path, array: str) -> bool:
-    """Whether a value written to `array` in an iteration of the loop `scope` may be read after that iteration.
+    """Whether a value written to `array` in an iteration of the loop at `scope` may be read after that iteration: by a
+    later one or after the loop. The caller reads every array that is a parameter or returned."""
+    level = depth_of(model, scope)
+    writes = [w for w in model.touching(array, True) if is_inside(w.path, scope)]
+    reads = model.touching(array, False)
 
-    Later iterations count only where a read is exposed in its own iteration; any read outside the loop that may run
-    after it counts.
-    """
-    if array in result_reads(model.ls):
-        return True
-    references = model.references.get(array, [])
-    for read in references:
-        if read.is_write:
-            continue
-        path = read.site.path
-        if inside(path, scope):
-            if is_exposed(model, read, references, scope):
+    def reaches(write: Event, read: Event) -> bool:
+        for order in orders(write, read):
+            if order.shared >= level:
+                continue
+            if not order.is_carried and is_inside(read.path, scope):
+                continue
+            if not visible(model, write, read, order).is_empty():
                 return True
-        elif path > scope or bool(common_loops(model, path, scope)):
-            return True
-    return False
+        return False
+
+    return model.bounded(lambda: any(reaches(w, r) for w in writes for r in reads), True)
 
 
+def is_exposed(model: Model, read: Event, least: int = 0) -> bool:
+    """Whether an instance of `read` may see a value not written earlier in its iteration of the outermost loops."""
+    return model.bounded(lambda: not exposed(model, read, least).is_empty(), True)
+
+
+def exposed(model: Model, read: Event, least: int, after: Path = ()) -> Any:
+    """Instances of `read` whose element is not certainly written earlier in the same iteration of the `least` outermost
+    loops, by a statement below a later branch of the program text than `after`."""
+    return model.cached(("exposed", read, least, after), lambda: compute_exposed(model, read, least, after))
+
+
+def compute_exposed(model: Model, read: Event, least: int, after: Path) -> Any:
+    candidates = [
+        (order, write)
+        for write in model.touching(read.access.array, True)
+        if not after or write.path[: len(after)] > after
+        for order in orders(write, read, least)
+    ]
+    seen_by = informed(model, read, candidates)
+    remaining = instances(model, seen_by)
+    for order, write in sorted(candidates, key=lambda pair: -pair[0].shared):
+        if is_certain(write, seen_by, order):
+            remaining = remaining.subtract(ordered(model, write, seen_by, order).range())
+            if remaining.is_empty():
+                break
+    own, known = len(read.frame.dims), len(seen_by.frame.dims)
+    return remaining.project_out(SET, own, known - own)
+
+
+def informed(model: Model, read: Event, candidates: list[tuple[Order, Event]]) -> Event:
+    """`read` with the opaque values of its iteration that decide whether the candidates write, such as the condition
+    of an `if` whose two branches both do: for each of their values some write must be certain."""
+    known = {d.key for d in read.frame.dims}
+    deciding = dict.fromkeys(
+        d
+        for order, write in candidates
+        for d in write.opaques
+        if d.key not in known and d.level <= order.shared
+    )
+    if not deciding or len(deciding) > MOST_DECIDING:
+        return read
+    frame = Frame(read.frame, (*read.frame.dims, *deciding), ())
+    return model.cached(("informed", read, frame.dims), lambda: replace(read, frame=frame))
+
+
+def visible(model: Model, write: Event, read: Event, order: Order) -> Any:
+    """Pairs of instances in the way of `order` where `read` may see what `write` wrote: no certain write is between."""
+    pairs = ordered(model, write, read, order)
+    if pairs.is_empty():
+        return pairs
+    if order.is_carried:
+        seen = exposed(model, read, order.shared + 1)
+    else:
+        seen = exposed(model, read, order.shared, branch_of(write, read))
+    pairs = pairs.intersect_range(seen)
+    for other in model.touching(read.access.array, True):
+        if pairs.is_empty():
+            break
+        pairs = pairs.subtract(hidden(model, write, other, read))
+    return pairs
+
+
+def hidden(model: Model, write: Event, other: Event, read: Event) -> Any:
+    """Pairs of `write` and `read` with a certain instance of `other` between them, on the same element."""
+    return model.cached(("hidden", write, other, read), lambda: compute_hidden(model, write, other, read))
+
+
+def compute_hidden(model: Model, write: Event, other: Event, read: Event) -> Any:
+    found = same_element(model, write, read)
+    found = found.subtract(found)
+    for before in orders(write, other):
+        for after in orders(other, read):
+            if is_certain(other, read, after):
+                first, second = ordered(model, write, other, before), ordered(model, other, read, after)
+                found = found.union(first.apply_range(second))
+    return found.coalesce()
+
+
+def branch_of(write: Event, read: Event) -> Path:
+    """The path, up to where they part, of `write` seen from `read`; empty if `read` is in the statement of `write`."""
+    other = read.order[0]
+    for position, step in enumerate(write.path):
+        if position >= len(other) or other[position] != step:
+            return write.path[: position + 1]
+    return write.path
+
+
+def depth_of(model: Model, scope: Scope) -> int:
+    """Number of loops around an iteration of the loop at `scope`, itself included."""
+    if scope is None:
+        return 0
+    frame = model.frames[scope]
+    return sum(d.kind == "loop" for d in frame.dims) + 1
+
+
+def is_inside(path: Path, scope: Scope) -> bool:
+    """Whether the statement at `path` is in the body of the loop at `scope`."""
+    return scope is None or (len(path) > len(scope) and path[: len(scope)] == scope)

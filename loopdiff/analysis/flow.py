@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopdiff.analysis.affine import Model, Reference, exclusive, result_reads
-from loopdiff.ir.nodes import Access, Const
+from loopdiff.ir.nodes import Access, Const, Dim
 from loopdiff.ir.walk import Path
 
 Exposed = tuple[tuple[Path, Access], ...]

@@ -1,0 +1,263 @@
+"""Where subscripts stay in range: conditions on shapes and integer arguments, checked once per call.
+
+For an affine access the condition is exact: it fails if and only if some executed instance leaves the array. Accesses
+whose execution or address depends on data are checked element by element, unless a sufficient condition holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from loopdiff.analysis.polyhedra_events import EVERYWHERE, Event, extend
+from loopdiff.analysis.polyhedra_exprs import (
+    affine_expr,
+    all_of,
+    any_of,
+    fails,
+    function_expr,
+    sum_of,
+    weighted,
+)
+from loopdiff.analysis.polyhedra_sets import (
+    Model,
+    domain,
+    largest,
+    pieces,
+    translation,
+)
+from loopdiff.errors import Span
+from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Require, Select, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_access, print_expr
+from loopdiff.ir.types import BOOL, INT
+from loopdiff.ir.walk import Path, statements, subexprs
+
+Side = Literal["low", "high"]
+ALWAYS, NEVER = Const(True, BOOL), Const(False, BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """An access whose subscript on `axis` needs a check for each element, unless `sufficient` holds for the call (None:
+    no such condition is known). `path` is () for results. The check is `0 <= subscript < extent`."""
+
+    path: Path
+    access: Access
+    axis: int
+    is_write: bool
+    sufficient: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeSubscript:
+    """A subscript that is negative in every instance: it counts from the end."""
+
+    path: Path
+    access: Access
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One side of one axis of one access: `cond` holds exactly where no instance of `event` is beyond it.
+
+    `is_exact` is False where instances are over-approximated. `where` is the set of parameters for which it fails if
+    the extent is a function of them, else None; `extreme` the farthest subscript.
+    """
+
+    event: Event
+    axis: int
+    side: Side
+    cond: Expr
+    is_exact: bool
+    where: Any
+    extreme: Any
+
+
+def bounds_conditions(model: Model) -> tuple[Require, ...]:
+    """One Require (LD310 too large, LD311 negative) for each limit that some call may break, the weaker ones of an axis
+    left out; in textual order. Subscripts that are always negative count as errors: rewrite them first."""
+    found = [limit for limit in limits(model) if limit.is_exact and limit.cond != ALWAYS]
+    strongest = [
+        a for k, a in enumerate(found) if not any(replaces(b, a, j < k) for j, b in enumerate(found))
+    ]
+    out: dict[Expr, Require] = {}
+    for limit in strongest:
+        out.setdefault(limit.cond, requirement(model, limit))
+    return tuple(out.values())
+
+
+def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
+    """Accesses whose range depends on data: under data-dependent conditions, in loops with data-dependent bounds, and
+    at subscripts that are not affine. Those that are in range whatever the data are left out."""
+    found: dict[tuple[Path, Access, int], list[Limit]] = {}
+    for limit in limits(model):
+        if not limit.is_exact:
+            found.setdefault((limit.event.path, limit.event.access, limit.axis), []).append(limit)
+    out: list[Unchecked] = []
+    for (path, access, axis), group in found.items():
+        conds = [limit.cond for limit in group]
+        if any(c != ALWAYS for c in conds):
+            is_write = any(limit.event.is_write for limit in group)
+            out.append(Unchecked(path, access, axis, is_write, None if NEVER in conds else all_of(conds)))
+    return tuple(out)
+
+
+def negative_subscripts(model: Model) -> tuple[NegativeSubscript, ...]:
+    """Subscripts that are negative whenever they are evaluated, to be replaced by `extent + subscript`."""
+    out: list[NegativeSubscript] = []
+    for event in accesses(model):
+        for axis, term in enumerate(event.subscripts):
+            if may_be_negative(term) and is_negative(model, event, term):
+                out.append(NegativeSubscript(event.path, event.access, axis))
+    return tuple(dict.fromkeys(out))
+
+
+def is_negative(model: Model, event: Event, term: Expr) -> bool:
+    frame = unassuming(model, event)
+    runs = domain(model, frame)
+    rest = runs.intersect(translation(model, frame).truth(Apply(Op.GE, (term, Const(0, INT)))))
+    return model.bounded(lambda: rest.is_empty() and not runs.is_empty(), False)
+
+
+def may_be_negative(term: Expr) -> bool:
+    """Whether `term` contains anything that could make it negative when indices are not."""
+    return any(
+        (isinstance(e, Apply) and e.op in (Op.SUB, Op.NEG)) or (isinstance(e, Const) and e.value < 0)
+        for e in subexprs(term)
+    )
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+def limits(model: Model) -> tuple[Limit, ...]:
+    """Every limit of every access."""
+    return model.cached("limits", lambda: tuple(find_limits(model)))
+
+
+def find_limits(model: Model) -> Iterator[Limit]:
+    for event in accesses(model):
+        for axis, term in enumerate(event.subscripts):
+            yield low_limit(model, event, axis, term)
+            yield high_limit(model, event, axis, term)
+
+
+def accesses(model: Model) -> list[Event]:
+    return [e for e in model.events if not e.is_whole and e.subscripts]
+
+
+def unassuming(model: Model, event: Event) -> Any:
+    """The frame of `event` without the assumption that its subscripts are in range."""
+    key = ("unassuming", event)
+    base = event.frame.parent
+    assert base is not None
+    dims = event.frame.dims[len(base.dims) :]
+    return model.cached(key, lambda: extend(model.terms, base, (), dims))
+
+
+def low_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
+    frame = unassuming(model, event)
+    is_exact = not event.opaques
+    runs = domain(model, frame)
+    below = Apply(Op.LT, (term, Const(0, INT)))
+
+    def compute() -> Limit:
+        where = runs.intersect(translation(model, frame).truth(below)).params()
+        where = where.gist(known_parameters(model))
+        return Limit(event, axis, "low", fails(model, where), is_exact, where, None)
+
+    return model.bounded(compute, Limit(event, axis, "low", NEVER, False, None, None))
+
+
+def high_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
+    frame = unassuming(model, event)
+    is_exact = not event.opaques
+    unknown = Limit(event, axis, "high", NEVER, False, None, None)
+    extent, function = extent_of(model, event.access.array, axis)
+
+    def compute() -> Limit:
+        if domain(model, frame).is_empty():
+            return Limit(event, axis, "high", ALWAYS, is_exact, None, None)
+        extreme = largest(model, frame, term)
+        if extreme is None:
+            return unknown
+        if function is not None:
+            where = extreme.ge_set(function).params().gist(known_parameters(model))
+            return Limit(event, axis, "high", fails(model, where), is_exact, where, extreme)
+        cond = all_of(fits(model, extent, *piece) for piece in pieces(extreme))
+        return Limit(event, axis, "high", cond, is_exact, None, extreme)
+
+    return model.bounded(compute, unknown)
+
+
+def fits(model: Model, extent: Expr, where: Any, affine: Any) -> Expr:
+    """`extent` exceeds `affine`, or the parameters are not in `where`."""
+    known = known_parameters(model)
+    possible = known.intersect(affine.to_pw_aff().nonneg_set())
+    if where.intersect(possible).is_empty():
+        return ALWAYS
+    return any_of((exceeds(model, extent, affine), fails(model, where.gist(possible))))
+
+
+def exceeds(model: Model, extent: Expr, affine: Any) -> Expr:
+    scale = affine.get_denominator_val().to_python()
+    if scale != 1:
+        return Apply(Op.GT, (extent, affine_expr(model, affine)))
+    weights, constant = weighted(model, affine, 1)
+    if weights and constant == 0:
+        return Apply(Op.GT, (extent, sum_of(weights, 0)))
+    return Apply(Op.GE, (extent, sum_of(weights, constant + 1)))
+
+
+def extent_of(model: Model, array: str, axis: int) -> tuple[Expr, Any]:
+    """The extent, and its isl function if it is one of the parameters of the Model."""
+    declared = model.ls.array(array).extents
+    extent = Dim(array, axis) if declared is None else declared[axis]
+    term = model.terms.integer(extent, (), 0)
+    if any(isinstance(e, Var) for e in subexprs(term)):
+        return extent, None
+    return extent, translation(model, EVERYWHERE).function(term).project_domain_on_params()
+
+
+def known_parameters(model: Model) -> Any:
+    """What holds for all parameters: extents are not negative."""
+    return domain(model, EVERYWHERE).params()
+
+
+def implies(strong: Limit, weak: Limit) -> bool:
+    """Whether no call that passes the check of `strong` fails that of `weak`, on the same side of the same axis."""
+    place = [(x.event.access.array, x.axis, x.side, x.where is None) for x in (strong, weak)]
+    if place[0] != place[1]:
+        return False
+    if weak.where is not None:
+        return weak.where.is_subset(strong.where)
+    outside = weak.extreme.domain().subtract(strong.extreme.domain())
+    return outside.is_empty() and weak.extreme.gt_set(strong.extreme).is_empty()
+
+
+def replaces(strong: Limit, weak: Limit, is_earlier: bool) -> bool:
+    """Whether `strong` makes the check of `weak` unnecessary; the earlier of two equal ones stays."""
+    return strong is not weak and implies(strong, weak) and (is_earlier or not implies(weak, strong))
+
+
+def requirement(model: Model, limit: Limit) -> Require:
+    event, axis = limit.event, limit.axis
+    text, needed = print_access(event.access), print_expr(limit.cond)
+    loc = location(model, event)
+    verb = "writes" if event.is_write else "reads"
+    if limit.side == "low":
+        message = f"`{text}` at line {loc.line} has a negative subscript on axis {axis}: it needs {needed}"
+        return Require(limit.cond, "LD311", message, loc=loc)
+    reach = f"axis {axis} of `{event.access.array}`"
+    extreme = function_expr(model, limit.extreme)
+    reach += "" if isinstance(extreme, Select) else f" up to {print_expr(extreme)}"
+    message = f"`{text}` at line {loc.line} {verb} {reach}: it needs {needed}"
+    return Require(limit.cond, "LD310", message, loc=loc)
+
+
+def location(model: Model, event: Event) -> Span:
+    """Where the access stands in the user's program."""
+    if event.access.loc.line or not event.path:
+        return event.access.loc
+    return next(s.stmt.loc for s in statements(model.ls.body) if s.path == event.path)

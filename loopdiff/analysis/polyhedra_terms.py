@@ -1,0 +1,255 @@
+"""Integer expressions as affine terms: what is not affine becomes an opaque dimension of the instance space.
+
+An opaque dimension stands for one integer (or truth value) whose formula the affine view does not know but which is
+a function of the iteration: two instances that agree on the first `level` loops, and on its key, have the same value.
+So `x[idx[i]]` read and written in one iteration of `i` is recognised as the same element, the two branches of a
+data-dependent `if` exclude each other, and an inner loop with loaded bounds runs exactly as often as it did before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from loopdiff.ir.nodes import (
+    Apply,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Select,
+    Var,
+)
+from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.types import BOOL, INT
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import Path, map_expr, operands, statements, subexprs, written_arrays
+
+LINEAR = (Op.ADD, Op.SUB, Op.NEG, Op.MIN, Op.MAX)
+DIVISIONS = (Op.FLOORDIV, Op.MOD)
+LOGIC = (Op.AND, Op.OR, Op.NOT)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One coordinate of an instance space; `leaf` is how terms refer to it.
+
+    `loop`: the iteration of a loop, `stride` from one to the next. `opaque`: see above. `element`: a coordinate
+    of an access to a whole array. `level` counts the loops that fix the value.
+    """
+
+    kind: Literal["loop", "opaque", "element"]
+    key: Hashable
+    level: int
+    leaf: Expr
+    stride: int = 1
+
+
+@dataclass(slots=True)
+class Terms:
+    """Translates the expressions of one LoopSet; collects its parameters until `is_closed`.
+
+    `trips` maps the index of a loop whose step is not constant to the dimension that holds its value.
+    """
+
+    ls: LoopSet
+    types: TypeEnv = field(init=False)
+    levels: dict[str, int] = field(init=False)
+    lets: dict[str, tuple[Let, Path, int]] = field(init=False)
+    written: frozenset[str] = field(init=False)
+    opaques: dict[Hashable, Dimension] = field(default_factory=dict)
+    named: dict[str, Dimension] = field(default_factory=dict)
+    parameters: dict[Expr, int] = field(default_factory=dict)
+    trips: dict[str, Dimension] = field(default_factory=dict)
+    is_closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.types = type_env(self.ls)
+        self.written = written_arrays(self.ls.body)
+        self.levels, self.lets = {}, {}
+        for site in statements(self.ls.body):
+            match site.stmt:
+                case Loop(index=index):
+                    self.levels[index] = len(site.loops) + 1
+                case Let(name=name):
+                    self.lets[name] = (site.stmt, site.path, len(site.loops))
+                case _:
+                    pass
+
+    # -- integers --------------------------------------------------------------------------------------------
+    def integer(self, expr: Expr, path: Path, level: int) -> Expr:
+        """`expr`, evaluated by the statement at `path` below `level` loops, over dimensions and parameters."""
+        match expr:
+            case Const(value=value):
+                return Const(int(value), INT)
+            case Index(name=name):
+                return self.trips[name].leaf if name in self.trips else replace(expr)
+            case Param() | Dim():
+                return (
+                    self.parameter(expr)
+                    if type_of(expr, self.types) == INT
+                    else self.opaque(expr, path, level)
+                )
+            case Var(name=name):
+                return self.let(name)
+            case Cast(value=value) if type_of(value, self.types) == INT and expr.dtype == INT:
+                return self.integer(value, path, level)
+            case Apply(op=op, args=args) if type_of(expr, self.types) == INT:
+                return self.operation(
+                    expr, op, tuple(self.integer(a, path, level) for a in args), path, level
+                )
+            case _:
+                return self.opaque(expr, path, level)
+
+    def operation(self, expr: Expr, op: Op, args: tuple[Expr, ...], path: Path, level: int) -> Expr:
+        known = [constant(a) for a in args]
+        if op in LINEAR or (op in DIVISIONS and known[1]) or (op == Op.MUL and known != [None, None]):
+            return Apply(op, args)
+        if op == Op.ABS:
+            return Apply(Op.MAX, (args[0], Apply(Op.NEG, args)))
+        if op == Op.MUL and all(self.is_parametric(a) for a in args):
+            return self.parameter(Apply(op, args))
+        return self.opaque(expr, path, level)
+
+    def parameter(self, expr: Expr) -> Expr:
+        if self.is_closed and expr not in self.parameters:
+            return self.opaque(expr, (), 0)
+        self.parameters.setdefault(expr, len(self.parameters))
+        return expr
+
+    def is_parametric(self, expr: Expr) -> bool:
+        """Whether `expr` (translated) is made of parameters and constants by + - * only, so that it can be one."""
+        return all(
+            isinstance(e, Param | Dim | Const)
+            or (isinstance(e, Apply) and e.op in (Op.ADD, Op.SUB, Op.NEG, Op.MUL))
+            for e in subexprs(expr)
+        )
+
+    def let(self, name: str) -> Expr:
+        """The value of a Let: its formula if that means the same wherever the Let is visible."""
+        stmt, path, level = self.lets[name]
+        if type_of(stmt.value, self.types) == INT and self.is_pure(stmt.value):
+            return self.integer(stmt.value, path, level)
+        return self.dimension(("let", name), level).leaf
+
+    # -- conditions ------------------------------------------------------------------------------------------
+    def condition(self, expr: Expr, path: Path, level: int) -> Expr:
+        """The truth of `expr` as a formula of comparisons between integer terms."""
+        match expr:
+            case Const(value=value):
+                return Const(bool(value), BOOL)
+            case Apply(op=op, args=args) if op in LOGIC:
+                return Apply(op, tuple(self.condition(a, path, level) for a in args))
+            case Apply(op=op, args=args) if op in COMPARISONS and all(
+                type_of(a, self.types) == INT for a in args
+            ):
+                return Apply(op, tuple(self.integer(a, path, level) for a in args))
+            case Var(name=name) if self.is_pure(self.lets[name][0].value):
+                stmt, let_path, let_level = self.lets[name]
+                return self.condition(stmt.value, let_path, let_level)
+            case Var(name=name):
+                leaf = self.dimension(("let", name), self.lets[name][2]).leaf
+            case _:
+                leaf = self.opaque(expr, path, level)
+        return Apply(Op.EQ, (leaf, Const(1, INT)))
+
+    # -- opaque dimensions -----------------------------------------------------------------------------------
+    def opaque(self, expr: Expr, path: Path, level: int) -> Expr:
+        """A dimension for `expr`: keyed by its formula where nothing it reads is ever written, else by its place."""
+        resolved = map_expr(self.resolve, expr)
+        if not self.is_pure(resolved):
+            return self.dimension((path, expr), level).leaf
+        return self.dimension(("value", resolved), self.level_of(resolved)).leaf
+
+    def resolve(self, expr: Expr) -> Expr:
+        if isinstance(expr, Var) and self.is_pure(self.lets[expr.name][0].value):
+            return map_expr(self.resolve, self.lets[expr.name][0].value)
+        return expr
+
+    def is_pure(self, expr: Expr) -> bool:
+        return not any(isinstance(e, Load) and e.access.array in self.written for e in subexprs(expr))
+
+    def level_of(self, expr: Expr) -> int:
+        found = 0
+        for e in subexprs(expr):
+            if isinstance(e, Index):
+                found = max(found, self.levels[e.name])
+            elif isinstance(e, Var):
+                found = max(found, self.lets[e.name][2])
+        return found
+
+    def dimension(self, key: Hashable, level: int) -> Dimension:
+        if key not in self.opaques:
+            made = Dimension("opaque", key, level, Var(f"?{len(self.opaques)}"))
+            self.opaques[key] = self.named[made.leaf.name] = made  # type: ignore[union-attr]
+        return self.opaques[key]
+
+    def opaques_in(self, terms: tuple[Expr, ...]) -> Iterator[Dimension]:
+        """Opaque dimensions that translated `terms` refer to."""
+        for term in terms:
+            for e in subexprs(term):
+                if isinstance(e, Var):
+                    yield self.named[e.name]
+
+
+def constant(term: Expr) -> int | None:
+    """The value of an integer term without dimensions and parameters."""
+    match term:
+        case Const(value=value):
+            return int(value)
+        case Apply(op=op, args=args):
+            known = [constant(a) for a in args]
+            if None in known:
+                return None
+            return evaluate(op, [v for v in known if v is not None])
+        case _:
+            return None
+
+
+def evaluate(op: Op, values: list[int]) -> int | None:
+    match op, values:
+        case Op.NEG, [a]:
+            return -a
+        case Op.ADD, [a, b]:
+            return a + b
+        case Op.SUB, [a, b]:
+            return a - b
+        case Op.MUL, [a, b]:
+            return a * b
+        case Op.FLOORDIV, [a, b] if b:
+            return a // b
+        case Op.MOD, [a, b] if b:
+            return a % b
+        case Op.MIN, _:
+            return min(values)
+        case Op.MAX, _:
+            return max(values)
+        case _:
+            return None
+
+
+def guarded_loads(
+    expr: Expr, guards: tuple[tuple[Expr, bool], ...] = ()
+) -> Iterator[tuple[Load, tuple[tuple[Expr, bool], ...]]]:
+    """Every Load in `expr` with the conditions, and their outcomes, under which it is evaluated."""
+    match expr:
+        case Select(cond=cond, then=then, orelse=orelse):
+            yield from guarded_loads(cond, guards)
+            yield from guarded_loads(then, (*guards, (cond, True)))
+            yield from guarded_loads(orelse, (*guards, (cond, False)))
+        case Apply(op=op, args=args) if op in (Op.AND, Op.OR):
+            for arg in args:
+                yield from guarded_loads(arg, guards)
+                guards = (*guards, (arg, op == Op.AND))
+        case _:
+            for part in operands(expr):
+                yield from guarded_loads(part, guards)
+            if isinstance(expr, Load):
+                yield expr, guards

@@ -1,0 +1,365 @@
+"""Loop nests for the analyses: a small builder, random programs, and their execution traces as the judge."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+from typing import Any
+
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    ArrayResult,
+    Assign,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    ScalarDecl,
+    ScalarResult,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F64, INT, ArrayType
+from loopdiff.ir.walk import Path
+
+Number = int | float
+Iteration = tuple[Path, int, Fraction]
+
+
+# -- builder -------------------------------------------------------------------------------------------------
+def e(value: Expr | int | str) -> Expr:
+    """An integer literal, or an index by name (upper case: an integer argument)."""
+    if isinstance(value, int):
+        return Const(value, INT)
+    if isinstance(value, str):
+        return Param(value) if value.isupper() else Index(value)
+    return value
+
+
+def op(kind: Op, *args: Expr | int | str) -> Expr:
+    return Apply(kind, tuple(e(a) for a in args))
+
+
+def add(a: Expr | int | str, b: Expr | int | str) -> Expr:
+    return op(Op.ADD, a, b)
+
+
+def sub(a: Expr | int | str, b: Expr | int | str) -> Expr:
+    return op(Op.SUB, a, b)
+
+
+def mul(a: Expr | int | str, b: Expr | int | str) -> Expr:
+    return op(Op.MUL, a, b)
+
+
+def at(array: str, *subscripts: Expr | int | str) -> Access:
+    return Access(array, tuple(e(s) for s in subscripts))
+
+
+def read(array: str, *subscripts: Expr | int | str) -> Expr:
+    return Load(at(array, *subscripts))
+
+
+def real(value: float) -> Expr:
+    return Const(float(value), F64)
+
+
+def total(*parts: Expr) -> Expr:
+    out = parts[0]
+    for part in parts[1:]:
+        out = Apply(Op.ADD, (out, part))
+    return out
+
+
+def loop(
+    index: str, lower: Expr | int | str, upper: Expr | int | str, *body: Stmt, step: Expr | int | str = 1
+) -> Loop:
+    return Loop(index, e(lower), e(upper), e(step), body)
+
+
+def program(
+    *body: Stmt, arrays: Mapping[str, int], local: Mapping[str, tuple[Expr, ...]] | None = None,
+    integers: tuple[str, ...] = (), scalars: tuple[str, ...] = ("N", "M"), result: Expr | None = None,
+) -> LoopSet:  # fmt: skip
+    """A LoopSet: `arrays` are arguments by rank, `local` ones have extents, `integers` names those of int64."""
+    decls = [
+        ArrayDecl(n, ArrayType("int64" if n in integers else "float64", rank), "argument")
+        for n, rank in arrays.items()
+    ]
+    decls += [ArrayDecl(n, ArrayType("float64", len(x)), "local", x) for n, x in (local or {}).items()]
+    results = () if result is None else (ScalarResult(result),)
+    return LoopSet(
+        "nest", (*arrays, *scalars), tuple(decls), tuple(ScalarDecl(s, INT) for s in scalars), body, results
+    )
+
+
+# -- execution -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Touch:
+    """One executed access: `iterations` holds (loop path, run of the loop, position in it) from outside in.
+
+    The position is index / step, or the number of the iteration if the step is not constant.
+    """
+
+    path: Path
+    access: Access
+    is_write: bool
+    element: tuple[int, ...]
+    iterations: tuple[Iteration, ...]
+
+    def inside(self, scope: Path | None) -> Iteration | None:
+        """The iteration of the loop at `scope` it happened in."""
+        return next((k for k in self.iterations if k[0] == scope), None)
+
+
+@dataclass
+class Machine:
+    """Executes a LoopSet over integers and floats, element by element, and notes what it touches.
+
+    Arrays have no end; `is_lenient`: not even at zero.
+    """
+
+    ls: LoopSet
+    extents: Mapping[str, tuple[int, ...]]
+    scalars: Mapping[str, int]
+    start: Callable[[str, tuple[int, ...]], Number]
+    is_lenient: bool = True
+    touches: list[Touch] = field(default_factory=list)
+    memory: dict[tuple[str, tuple[int, ...]], Number] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict)
+    iterations: tuple[Iteration, ...] = ()
+    runs: Any = field(default_factory=count)
+    trips: dict[Path, list[range]] = field(default_factory=dict)
+
+    def run(self) -> list[Touch]:
+        self.block(self.ls.body, ())
+        for result in self.ls.results:
+            if isinstance(result, ScalarResult):
+                self.value(result.value, ())
+        return self.touches
+
+    def by_element(self) -> list[list[Touch]]:
+        """Touches of each element, in the order of execution."""
+        groups: dict[object, list[Touch]] = {}
+        for touch in self.touches:
+            groups.setdefault((touch.access.array, touch.element), []).append(touch)
+        return list(groups.values())
+
+    def final(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Elements the caller can see."""
+        returned = [r.array for r in self.ls.results if isinstance(r, ArrayResult)]
+        seen = {a.name for a in self.ls.arrays if a.name in self.ls.params} | set(returned)
+        return [key for key in self.memory if key[0] in seen and all(k >= 0 for k in key[1])]
+
+    def touch(self, path: Path, access: Access, is_write: bool) -> tuple[str, tuple[int, ...]]:
+        element = tuple(self.value(s, path) for s in access.subscripts)
+        if self.is_lenient or all(k >= 0 for k in element):
+            self.touches.append(Touch(path, access, is_write, element, self.iterations))
+        return access.array, element
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, first: int = 0) -> None:
+        for position, stmt in enumerate(body, start=first):
+            self.statement(stmt, (*prefix, position))
+
+    def statement(self, stmt: Stmt, path: Path) -> None:
+        match stmt:
+            case Let(name=name, value=value):
+                self.names[name] = self.value(value, path)
+            case Assign(target=target, value=value):
+                found = self.value(value, path)
+                self.memory[self.touch(path, target, True)] = found
+            case Accumulate(target=target, value=value):
+                found = self.value(value, path)
+                old = self.load(path, target)
+                self.memory[self.touch(path, target, True)] = old + found
+            case Loop(index=index, lower=lower, upper=upper, step=step, body=body):
+                span = range(*(self.value(x, path) for x in (lower, upper, step)))
+                self.trips.setdefault(path, []).append(span)
+                run, outer = next(self.runs), self.iterations
+                for number, value in enumerate(span):
+                    self.names[index] = value
+                    at_step = Fraction(value, span.step) if isinstance(step, Const) else Fraction(number)
+                    self.iterations = (*outer, (path, run, at_step))
+                    self.block(body, path)
+                self.iterations = outer
+            case If(cond=cond, then=then, orelse=orelse):
+                if self.value(cond, path):
+                    self.block(then, path)
+                else:
+                    self.block(orelse, path, len(then))
+            case Allocate(array=array):
+                shape = [self.value(x, path) for x in self.ls.array(array).extents or ()]
+                for k in range(shape[0]):
+                    self.memory[self.touch(path, at(array, k), True)] = 0.0
+            case _:
+                raise AssertionError(stmt)
+
+    def load(self, path: Path, access: Access) -> Number:
+        key = self.touch(path, access, False)
+        return self.memory.setdefault(key, self.start(*key))
+
+    def value(self, expr: Expr, path: Path) -> Any:
+        match expr:
+            case Const(value=value):
+                return value
+            case Index(name=name) | Var(name=name):
+                return self.names[name]
+            case Param(name=name):
+                return self.scalars[name]
+            case Dim(array=array, axis=axis):
+                return self.extents[array][axis]
+            case Load(access=access):
+                return self.load(path, access)
+            case Select(cond=cond, then=then, orelse=orelse):
+                return self.value(then if self.value(cond, path) else orelse, path)
+            case Cast(value=value):
+                return self.value(value, path)
+            case Apply(op=Op.AND, args=args):
+                return all(self.value(a, path) for a in args)
+            case Apply(op=Op.OR, args=args):
+                return any(self.value(a, path) for a in args)
+            case Apply(op=kind, args=args):
+                return FUNCTIONS[kind](*(self.value(a, path) for a in args))
+            case _:
+                raise AssertionError(expr)
+
+
+FUNCTIONS: dict[Op, Callable[..., Any]] = {
+    Op.ADD: lambda a, b: a + b, Op.SUB: lambda a, b: a - b, Op.MUL: lambda a, b: a * b, Op.NEG: lambda a: -a,
+    Op.FLOORDIV: lambda a, b: a // b, Op.MOD: lambda a, b: a % b, Op.MIN: min, Op.MAX: max, Op.ABS: abs,
+    Op.LT: lambda a, b: a < b, Op.LE: lambda a, b: a <= b, Op.GT: lambda a, b: a > b, Op.GE: lambda a, b: a >= b,
+    Op.EQ: lambda a, b: a == b, Op.NE: lambda a, b: a != b, Op.NOT: lambda a: not a,
+}  # fmt: skip
+
+
+# -- random programs -----------------------------------------------------------------------------------------
+@dataclass
+class Writer:
+    """Random nests over x (rank 1), a (rank 2) and the cell s; `is_affine`: nothing depends on data."""
+
+    rng: random.Random
+    is_affine: bool = True
+    indices: int = 0
+    lets: int = 0
+
+    def loopset(self) -> LoopSet:
+        body = self.block((), 0, self.rng.choice((2, 3)))
+        result = self.rng.choice((None, read("s"), read("x", 0)))
+        arrays = {"x": 1, "a": 2, "idx": 1}
+        scalars = ("N", "M") if self.is_affine else ("N", "M", "S")
+        return program(
+            *body, arrays=arrays, local={"s": ()}, integers=("idx",), scalars=scalars, result=result
+        )
+
+    def block(self, scope: tuple[str, ...], depth: int, size: int) -> tuple[Stmt, ...]:
+        return tuple(s for _ in range(size) for s in self.statement(scope, depth))
+
+    def statement(self, scope: tuple[str, ...], depth: int) -> tuple[Stmt, ...]:
+        kind = self.rng.random()
+        size = self.rng.choice((1, 1, 2))
+        if depth < 3 and kind < (0.75 if depth == 0 else 0.4):
+            return (self.loop(scope, depth, size),)
+        if kind > 0.85 and depth > 0:
+            orelse = self.block(scope, depth, 1) if self.rng.random() < 0.5 else ()
+            return (If(self.condition(scope), self.block(scope, depth, size), orelse),)
+        if not self.is_affine and scope and kind > 0.75:
+            self.lets += 1
+            name = f"v{self.lets}"
+            let = Let(name, read("idx", self.index(scope)))
+            return (let, Assign(at("x", Var(name)), total(read("x", Var(name)), self.real(scope))))
+        target = self.access(scope)
+        if self.rng.random() < 0.3:
+            return (Accumulate("add", target, self.real(scope)),)
+        return (Assign(target, self.real(scope)),)
+
+    def loop(self, scope: tuple[str, ...], depth: int, size: int) -> Loop:
+        rng = self.rng
+        index = "ijklmnopqrst"[self.indices] if self.indices < 12 else f"i{self.indices}"
+        self.indices += 1
+        lowers: list[Any] = [0, 0, 1, 2]
+        uppers: list[Any] = ["N", "N", "M", sub("N", 1), 3]
+        if scope:
+            outer = rng.choice(scope)
+            lowers += [outer, add(outer, 1)]
+            uppers += [outer, add(outer, 2), op(Op.MIN, "N", add(outer, 2))]
+        lower, upper, step = rng.choice(lowers), rng.choice(uppers), rng.choice((1, 1, 1, 2, -1, -2))
+        if not self.is_affine and rng.random() < 0.3:
+            if rng.random() < 0.5:
+                upper = read("idx", self.index(scope)) if scope else read("idx", 0)
+            else:
+                step = "S"
+        inner = (*scope, index)
+        if isinstance(step, int) and step < 0:
+            return loop(index, sub(upper, 1), sub(lower, 1), *self.block(inner, depth + 1, size), step=step)
+        return loop(index, lower, upper, *self.block(inner, depth + 1, size), step=step)
+
+    def index(self, scope: tuple[str, ...]) -> Expr:
+        """An integer expression, affine in `scope`."""
+        rng = self.rng
+        if not scope:
+            return e(rng.choice((0, 1, sub("N", 1))))
+        i, j = rng.choice(scope), rng.choice(scope)
+        choices = [i, i, i, i, add(i, 1), sub(i, 1), sub(sub("N", 1), i), mul(2, i), op(Op.FLOORDIV, i, 2),
+                   op(Op.MOD, i, 2), add(i, j), sub(i, j), op(Op.MAX, i, 1), 0]  # fmt: skip
+        return e(rng.choice(choices))
+
+    def access(self, scope: tuple[str, ...]) -> Access:
+        kind = self.rng.random()
+        if kind < 0.15:
+            return at("s")
+        if not self.is_affine and scope and kind < 0.35:
+            return at("x", read("idx", self.index(scope)))
+        if kind < 0.6:
+            return at("x", self.index(scope))
+        return at("a", self.index(scope), self.index(scope))
+
+    def condition(self, scope: tuple[str, ...]) -> Expr:
+        if not self.is_affine and self.rng.random() < 0.5:
+            return Apply(Op.GT, (Load(self.access(scope)), real(0.5)))
+        kind = self.rng.choice((Op.LT, Op.GE, Op.EQ, Op.NE))
+        cond = Apply(kind, (self.index(scope), self.index(scope)))
+        return Apply(Op.AND, (cond, Apply(Op.GT, (e("M"), e(2))))) if self.rng.random() < 0.2 else cond
+
+    def real(self, scope: tuple[str, ...]) -> Expr:
+        parts = [Load(self.access(scope)) for _ in range(self.rng.choice((0, 1, 1, 2)))]
+        if parts and self.rng.random() < 0.3:
+            parts[0] = Select(self.condition(scope), parts[0], real(1))
+        return total(*parts) if parts else real(2)
+
+
+SMALL = tuple((n, m) for n in range(6) for m in (0, 1, 3))
+LARGE = (*((n, m) for n in range(10) for m in (0, 2, 4, 5, 6, 8)), (10, 4), (11, 11))
+
+
+def executions(ls: LoopSet, seed: int, sizes: tuple[tuple[int, int], ...] = SMALL) -> list[Machine]:
+    """Runs of `ls` for many values of N and M; arrays are large enough for indirect subscripts."""
+    out: list[Machine] = []
+    rng = random.Random(seed)
+    for n, m in sizes:
+        data = {k: rng.randrange(5) for k in range(-30, 60)}
+        machine = Machine(
+            ls,
+            {"x": (5,), "a": (5, 5), "idx": (9,)},
+            {"N": n, "M": m, "S": rng.choice((-2, -1, 1, 2))},
+            lambda name, where, data=data: data[where[0]] if name == "idx" else (sum(where) % 3) / 2,
+            is_lenient="S" not in ls.params,
+        )
+        machine.run()
+        out.append(machine)
+    return out

@@ -1,0 +1,182 @@
+"""Bounds conditions against executions: a call passes if and only if no subscript leaves its array."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from loopdiff.analysis.bounds import bounds_conditions, negative_subscripts, unchecked_accesses
+from loopdiff.analysis.polyhedra import build_model
+from loopdiff.ir.nodes import Accumulate, Apply, Assign, Dim, Expr, If, LoopSet, Select
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
+from tests.analysis.nests import Machine, Writer, add, at, e, loop, mul, op, program, read, real, sub, total
+
+
+def holds(cond: Expr, machine: Machine) -> bool:
+    return bool(machine.value(cond, ()))
+
+
+def machines(ls: LoopSet, seed: int, number: int) -> list[Machine]:
+    rng = random.Random(seed)
+    out: list[Machine] = []
+    for _ in range(number):
+        extents = {
+            "x": (rng.randrange(9),),
+            "a": (rng.randrange(9), rng.randrange(9)),
+            "idx": (rng.randrange(9),),
+        }
+        data = {k: rng.randrange(-1, 6) for k in range(-60, 60)}
+        scalars = {"N": rng.randrange(6), "M": rng.randrange(5), "S": rng.choice((-2, -1, 1, 2))}
+        machine = Machine(
+            ls, extents, scalars,
+            lambda name, where, data=data: data[where[0]] if name == "idx" else (sum(where) % 3) / 2,
+        )  # fmt: skip
+        machine.run()
+        out.append(machine)
+    return out
+
+
+def strays(machine: Machine) -> set[tuple[object, ...]]:
+    """Executed accesses with a subscript out of range, by path, access and axis."""
+    return {
+        (t.path, t.access, axis)
+        for t in machine.touches
+        for axis, k in enumerate(t.element)
+        if not 0 <= k < machine.extents[t.access.array][axis]
+    }
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_affine_conditions_are_exact(seed: int) -> None:
+    ls = Writer(random.Random(seed)).loopset()
+    model = build_model(ls)
+    requires = bounds_conditions(model)
+    assert unchecked_accesses(model) == ()
+    for machine in machines(ls, seed, 80):
+        assert all(holds(r.cond, machine) for r in requires) == (not strays(machine)), (
+            machine.extents,
+            machine.scalars,
+        )
+
+
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_every_stray_access_is_found_or_left_to_element_checks(seed: int) -> None:
+    ls = Writer(random.Random(seed), is_affine=False).loopset()
+    model = build_model(ls)
+    requires = bounds_conditions(model)
+    unchecked = {(u.path, u.access, u.axis): u.sufficient for u in unchecked_accesses(model)}
+    for machine in machines(ls, seed, 40):
+        for stray in strays(machine):
+            if stray in unchecked:
+                sufficient = unchecked[stray]  # type: ignore[index]
+                assert sufficient is None or not holds(sufficient, machine), stray
+            else:
+                assert not all(holds(r.cond, machine) for r in requires), stray
+
+
+def conditions(ls: LoopSet) -> list[str]:
+    return [print_expr(r.cond) for r in bounds_conditions(build_model(ls))]
+
+
+def test_matmul() -> None:
+    nest = loop("m", 0, Dim("A", 0), loop("n", 0, Dim("B", 1), loop("k", 0, Dim("A", 1), Accumulate(
+        "add", at("C", "m", "n"), op(Op.MUL, read("A", "m", "k"), read("B", "k", "n"))
+    ))))  # fmt: skip
+    ls = program(nest, arrays={"A": 2, "B": 2, "C": 2}, scalars=())
+    found = bounds_conditions(build_model(ls))
+    assert [print_expr(r.cond) for r in found] == [
+        "B.shape[0] >= A.shape[1] or A.shape[0] <= 0 or B.shape[1] <= 0",
+        "C.shape[0] >= A.shape[0] or A.shape[1] <= 0 or B.shape[1] <= 0",
+        "C.shape[1] >= B.shape[1] or A.shape[0] <= 0 or A.shape[1] <= 0",
+    ]
+    assert found[0].code == "LD310"
+    assert "`B[k, n]`" in found[0].message
+    assert "up to A.shape[1] - 1" in found[0].message
+
+
+def test_guarded_stencil_needs_nothing() -> None:
+    left = Select(op(Op.GT, "i", 0), read("x", sub("i", 1)), real(0))
+    right = Select(op(Op.LT, add("i", 1), Dim("x", 0)), read("x", add("i", 1)), real(0))
+    ls = program(
+        loop("i", 0, Dim("x", 0), Assign(at("x", "i"), total(left, right))), arrays={"x": 1}, scalars=()
+    )
+    assert conditions(ls) == []
+
+
+def test_short_circuit_guards_the_second_condition() -> None:
+    cond = Apply(Op.AND, (op(Op.GT, "i", 0), Apply(Op.GT, (read("x", sub("i", 1)), real(0)))))
+    ls = program(
+        loop("i", 0, Dim("x", 0), If(cond, (Assign(at("x", "i"), real(1)),))), arrays={"x": 1}, scalars=()
+    )
+    model = build_model(ls)
+    assert bounds_conditions(model) == ()
+    assert unchecked_accesses(model) == ()
+
+
+def test_stencil_without_guard_is_negative() -> None:
+    ls = program(
+        loop("i", 0, "N", Assign(at("x", "i"), read("x", sub("i", 1)))), arrays={"x": 1}, scalars=("N",)
+    )
+    found = bounds_conditions(build_model(ls))
+    assert [(r.code, print_expr(r.cond)) for r in found] == [
+        ("LD311", "N <= 0"),
+        ("LD310", "x.shape[0] >= N"),
+    ]
+
+
+def test_steps_and_products() -> None:
+    ls = program(
+        loop("i", 0, "N", Assign(at("x", add("i", 1)), real(1)), step=2),
+        loop("j", 0, mul("N", "M"), Assign(at("y", "j"), real(1))),
+        arrays={"x": 1, "y": 1},
+    )
+    assert conditions(ls) == [
+        "x.shape[0] >= 2 * ((N + 1) // 2)",
+        "y.shape[0] >= N * M",
+    ]
+
+
+def test_local_arrays_use_their_extents() -> None:
+    body = loop("i", 0, "N", Assign(at("buf", add("i", 1)), real(1)))
+    assert conditions(program(body, arrays={}, local={"buf": (add("N", 1),)}, scalars=("N",))) == []
+    assert conditions(program(body, arrays={}, local={"buf": (e("N"),)}, scalars=("N",))) == ["N <= 0"]
+
+
+def test_always_negative_subscripts_count_from_the_end() -> None:
+    ls = program(
+        loop("i", 0, "N", Assign(at("x", sub(-1, "i")), read("x", sub("i", 1)))),
+        arrays={"x": 1},
+        scalars=("N",),
+    )
+    found = negative_subscripts(build_model(ls))
+    assert [(n.path, n.axis, print_expr(n.access.subscripts[0])) for n in found] == [((0, 0), 0, "-1 - i")]
+
+
+def test_scatter_is_checked_by_element() -> None:
+    ls = program(
+        loop("i", 0, Dim("idx", 0), Accumulate("add", at("y", read("idx", "i")), read("x", "i"))),
+        arrays={"idx": 1, "x": 1, "y": 1}, integers=("idx",), scalars=(),
+    )  # fmt: skip
+    model = build_model(ls)
+    assert [print_expr(r.cond) for r in bounds_conditions(model)] == ["x.shape[0] >= idx.shape[0]"]
+    (found,) = unchecked_accesses(model)
+    assert (found.access, found.axis, found.is_write, found.sufficient) == (
+        at("y", read("idx", "i")),
+        0,
+        True,
+        None,
+    )
+
+
+def test_data_dependent_condition_gives_a_sufficient_one() -> None:
+    cond = Apply(Op.GT, (read("x", "i"), real(0)))
+    ls = program(
+        loop("i", 0, Dim("x", 0), If(cond, (Assign(at("y", "i"), real(1)),))),
+        arrays={"x": 1, "y": 1},
+        scalars=(),
+    )
+    (found,) = unchecked_accesses(build_model(ls))
+    assert found.sufficient is not None
+    assert print_expr(found.sufficient) == "y.shape[0] >= x.shape[0]"

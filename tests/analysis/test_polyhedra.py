@@ -1,0 +1,135 @@
+"""Hulls of loops against executions, and what the affine view recognises."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from loopdiff.analysis.exposure import exposed_reads
+from loopdiff.analysis.polyhedra import build_model, index_hull, trip_hull
+from loopdiff.ir.nodes import Accumulate, Assign, Dim, If, Let, Loop, LoopSet, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.walk import statements
+from tests.analysis.nests import (
+    LARGE,
+    SMALL,
+    Writer,
+    add,
+    at,
+    e,
+    executions,
+    loop,
+    mul,
+    op,
+    program,
+    read,
+    real,
+    sub,
+)
+
+
+@pytest.mark.parametrize("seed", [*range(40), *range(100, 120)])
+def test_hulls(seed: int) -> None:
+    ls = Writer(random.Random(seed), is_affine=seed < 100).loopset()
+    model, machines = build_model(ls), executions(ls, seed, SMALL + LARGE[:20])
+    for site in statements(ls.body):
+        if not isinstance(site.stmt, Loop):
+            continue
+        trips, indices = trip_hull(model, site.path), index_hull(model, site.path)
+        for machine in machines:
+            spans = [s for s in machine.trips.get(site.path, []) if len(s)]
+            if not spans:
+                continue
+            most = max(map(len, spans))
+            first, last = min(min(s) for s in spans), max(max(s) for s in spans)
+            if seed < 100:
+                assert trips is not None
+                assert indices is not None
+                assert machine.value(trips, ()) == most, print_expr(trips)
+                assert [machine.value(x, ()) for x in indices] == [first, last]
+            else:
+                assert trips is None or machine.value(trips, ()) >= most
+                assert indices is None or (
+                    machine.value(indices[0], ()) <= first and last <= machine.value(indices[1], ())
+                )
+
+
+def hull(*body: Loop, path: tuple[int, ...]) -> str | None:
+    found = trip_hull(build_model(program(*body, arrays={"x": 1, "p": 1}, integers=("p",))), path)
+    return None if found is None else print_expr(found)
+
+
+def test_trip_hull_reads_well() -> None:
+    store = Assign(at("x", "j"), real(1))
+    assert hull(loop("j", 0, Dim("x", 0), store), path=(0,)) == "x.shape[0]"
+    assert hull(loop("j", 1, sub("N", 1), store), path=(0,)) == "N - 2"
+    assert hull(loop("j", 0, "N", store, step=2), path=(0,)) == "(N + 1) // 2"
+    assert hull(loop("j", sub("N", 1), -1, store, step=-1), path=(0,)) == "N"
+    assert hull(loop("j", 0, mul("N", "M"), store), path=(0,)) == "N * M"
+    assert hull(loop("i", 0, "N", loop("j", 0, "i", store)), path=(0, 0)) == "N - 1"
+    assert (
+        hull(loop("i", 0, "N", loop("j", "i", op(Op.MIN, "M", add("i", 4)), store)), path=(0, 0))
+        == "min(4, M)"
+    )
+    assert hull(loop("i", 0, "N", loop("j", read("p", "i"), "N", store)), path=(0, 0)) is None
+    assert hull(loop("j", 0, "N", store, step="M"), path=(0,)) == "-(-N // M)"
+
+
+def exposed(ls: LoopSet, scope: tuple[int, ...] | None = None) -> set[str]:
+    return {access.array for _, access in exposed_reads(build_model(ls), scope)}
+
+
+def test_same_indirect_element_in_one_iteration() -> None:
+    element = at("x", read("p", "i"))
+    body = loop("i", 0, "N", Assign(element, real(1)), Accumulate("add", element, real(2)))
+    assert exposed(program(body, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p"}
+    moved = loop(
+        "i", 0, "N", Assign(element, real(1)), Assign(at("p", "i"), e(0)), Accumulate("add", element, real(2))
+    )
+    assert exposed(program(moved, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p", "x"}
+
+
+def test_same_let_in_one_iteration() -> None:
+    element = at("x", Var("v"))
+    let = Let("v", read("p", "i"))
+    write = Assign(at("p", "i"), e(0))
+    body = loop("i", 0, "N", let, Assign(element, real(1)), write, Accumulate("add", element, real(2)))
+    assert exposed(program(body, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p"}
+
+
+def test_gather_after_filling_the_array() -> None:
+    fill = loop("i", 0, Dim("x", 0), Assign(at("x", "i"), real(1)))
+    gather = loop("j", 0, "N", Accumulate("add", at("s"), read("x", read("p", "j"))))
+    part = loop("i", 0, sub(Dim("x", 0), 1), Assign(at("x", "i"), real(1)))
+    known = {"arrays": {"x": 1, "p": 1}, "local": {"s": ()}, "integers": ("p",)}
+    assert exposed(program(fill, gather, **known)) == {"p", "s"}
+    assert exposed(program(part, gather, **known)) == {"p", "s", "x"}
+
+
+def test_both_branches_of_a_data_dependent_condition_write() -> None:
+    cond = op(Op.GT, read("x", "i"), real(0))
+    write, other = Assign(at("s"), real(1)), Assign(at("s"), real(2))
+    use = Assign(at("x", "i"), read("s"))
+    both = loop("i", 0, "N", If(cond, (write,), (other,)), use)
+    one = loop("i", 0, "N", If(cond, (write,)), use)
+    again = loop("i", 0, "N", If(cond, (write,)), If(cond, (use,)))
+    known = {"arrays": {"x": 1}, "local": {"s": ()}}
+    assert "s" not in exposed(program(both, **known))
+    assert "s" in exposed(program(one, **known))
+    assert "s" in exposed(program(again, **known)), "x is written, so the second condition may differ"
+
+
+def test_inner_loop_with_loaded_bounds_repeats() -> None:
+    """The row buffer of a compressed row is filled and read over the same loaded range."""
+
+    def row(index: str, *body: Assign) -> Loop:
+        return loop(index, read("p", "i"), read("p", add("i", 1)), *body)
+
+    fill = row("j", Assign(at("buf", "j"), real(1)))
+    use = row("k", Assign(at("x", "k"), read("buf", "k")))
+    short = loop("k", sub(read("p", "i"), 1), read("p", add("i", 1)), Assign(at("x", "k"), read("buf", "k")))
+    known = {"arrays": {"x": 1, "p": 1}, "local": {"buf": (e("M"),)}, "integers": ("p",)}
+    assert exposed(program(loop("i", 0, "N", fill, use), **known), (0,)) == {"p"}
+    assert exposed(program(loop("i", 0, "N", fill, short), **known), (0,)) == {"p", "buf"}
