@@ -1,0 +1,44 @@
+"""The corpus: one list of named loop nests that drives the gradient battery and the benchmarks."""
+
+from __future__ import annotations
+
+from tests.corpus import (
+    arrays,
+    cases,
+    control,
+    dense,
+    functions,
+    learning,
+    loops,
+    recurrences,
+    scalars,
+    sparse,
+    spellings,
+    stencils,
+    subscripts,
+    traps,
+    triangular,
+)
+from tests.corpus.entry import Arguments, Entry, as_float32
+
+SUITE: tuple[Entry, ...] = (
+    *dense.ENTRIES,
+    *learning.ENTRIES,
+    *stencils.ENTRIES,
+    *triangular.ENTRIES,
+    *sparse.ENTRIES,
+    *recurrences.ENTRIES,
+)
+CONSTRUCTS: tuple[Entry, ...] = (
+    *loops.ENTRIES,
+    *control.ENTRIES,
+    *scalars.ENTRIES,
+    *subscripts.ENTRIES,
+    *arrays.ENTRIES,
+    *functions.ENTRIES,
+    *spellings.ENTRIES,
+)
+ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *CONSTRUCTS)
+BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
+
+__all__ = ["BY_NAME", "CONSTRUCTS", "ENTRIES", "SUITE", "Arguments", "Entry", "as_float32"]

@@ -1,0 +1,189 @@
+"""Branches, conditions, and what scalar variables may do across them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.corpus.entry import Entry
+
+
+def branch_escapes(x, y):
+    for i in range(x.shape[0]):
+        if x[i] < 0.0:
+            v = x[i] * x[i]
+            w = 1.0
+        elif x[i] < 0.7:
+            v = math.sin(x[i])
+            w = v * 2.0
+        else:
+            v = math.exp(x[i])
+            w = x[i] / v
+        y[i] = v * w
+
+
+def branch_keeps(x, y):
+    v = 0.5
+    last = 1.0
+    for i in range(x.shape[0]):
+        if x[i] > 0.2:
+            v = v * x[i]
+        else:
+            if x[i] < -0.5:
+                last = v + x[i] * last
+        y[i] = v * last
+    return last
+
+
+def branch_writes(x, y):
+    n = x.shape[0]
+    for i in range(n):
+        if x[i] > 0.0:
+            y[i] = x[i] * y[i]
+            if i > 0:
+                y[i - 1] += x[i] * x[i]
+        else:
+            y[i] *= y[i]
+            x[i] = 0.5 * x[i] * y[i]
+
+
+def conditional_expression(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i] if x[i] > 0.0 else -2.0 * x[i]
+        y[i] += 1.0 / x[i] if x[i] != 0.0 and i % 2 == 0 else 0.0
+        y[i] *= 3.0 if i < 2 else 0.5 if i < 4 else x[i]
+
+
+def chained_comparisons(x, lo, hi):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if lo < x[i] <= hi:
+            s += x[i] * x[i] * x[i]
+        if 0 <= i - 1 < x.shape[0] and not (x[i] < 0.0 or x[i] > 2.0):
+            s += x[i - 1] * x[i]
+    return s
+
+
+def boolean_values(x, keep, y):
+    inside = False
+    for i in range(x.shape[0]):
+        inside = inside or x[i] > 0.8
+        even = i % 2 == 0
+        if keep[i] and not inside:
+            y[i] = x[i] * x[i]
+        elif even ^ keep[i]:
+            y[i] = -x[i]
+        if i & 1:
+            y[i] += math.sin(x[i])
+
+
+def flag_for_break(x, limit):
+    s = 0.0
+    done = False
+    for i in range(x.shape[0]):
+        if not done:
+            s += x[i] * x[i]
+            if s > limit:
+                done = True
+    return s * s
+
+
+def short_circuit(x, n):
+    s = 0.0
+    for i in range(x.shape[0] + 1):
+        if i < n and x[i] > 0.0:
+            s += x[i] * x[i]
+    return s
+
+
+def assertions(x, y):
+    n = x.shape[0]
+    assert n > 0, "x is empty"
+    assert y.shape[0] == n
+    for i in range(n):
+        if x[i] > 10.0:
+            pass
+        y[i] = x[i] * x[i]
+
+
+def signed(r, n=9):
+    return dict(x=r.uniform(-1.5, 1.5, n), y=r.uniform(0.5, 1.5, n))
+
+
+ENTRIES = (
+    Entry(
+        name="branch_escapes",
+        function=branch_escapes,
+        make=signed,
+        wrt=("x",),
+        outputs=("y",),
+        constructs=("if, elif, else",),
+    ),
+    Entry(
+        name="branch_keeps",
+        function=branch_keeps,
+        make=signed,
+        wrt=("x",),
+        outputs=("y",),
+        constructs=("if, elif, else",),
+    ),
+    Entry(
+        name="branch_writes",
+        function=branch_writes,
+        make=signed,
+        wrt=("x", "y"),
+        outputs=("x", "y"),
+        constructs=("if, elif, else",),
+    ),
+    Entry(
+        name="conditional_expression",
+        function=conditional_expression,
+        make=signed,
+        wrt=("x",),
+        outputs=("y",),
+        constructs=("conditional expression",),
+    ),
+    Entry(
+        name="chained_comparisons",
+        function=chained_comparisons,
+        make=lambda r: dict(x=r.uniform(-1.5, 1.5, 9), lo=-0.4, hi=0.9),
+        wrt=("x",),
+        constructs=("comparisons, chained and boolean",),
+    ),
+    Entry(
+        name="boolean_values",
+        function=boolean_values,
+        make=lambda r: dict(x=r.random(9), keep=r.random(9) < 0.5, y=np.zeros(9)),
+        wrt=("x", "y"),
+        outputs=("y",),
+        constructs=(
+            "comparisons, chained and boolean",
+            "integer and boolean arrays",
+        ),
+    ),
+    Entry(
+        name="flag_for_break",
+        function=flag_for_break,
+        make=lambda r: dict(x=r.random(9), limit=1.3),
+        wrt=("x",),
+        constructs=("integer and boolean arrays",),
+    ),
+    Entry(
+        name="short_circuit",
+        function=short_circuit,
+        make=lambda r: dict(x=r.uniform(-1, 1, 7), n=7),
+        wrt=("x",),
+        constructs=("comparisons, chained and boolean",),
+        notes="the second condition is out of range when the first is false",
+    ),
+    Entry(
+        name="assertions",
+        function=assertions,
+        make=signed,
+        wrt=("x",),
+        outputs=("y",),
+        is_analytic=True,
+        constructs=("assert",),
+    ),
+)

@@ -1,0 +1,278 @@
+"""Programs that other tools get wrong without a word; values in `tests/gradients/test_traps.py`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.corpus.entry import Entry
+
+
+def nonlinear_after_loop(x, n):
+    s = 0.0
+    for i in range(n):
+        s += x[i] * x[i]
+    return math.sqrt(s) + s * s
+
+
+def product_in_loop(x):
+    p = 1.0
+    for i in range(x.shape[0]):
+        p = p * x[i]
+    return p
+
+
+def value_from_before_the_loop(x, n):
+    v = x[0] * x[0]
+    s = 0.0
+    for i in range(n):
+        s += x[i]
+    return v * s + v
+
+
+def nested_dynamic_loops(x, count):
+    s = 0.0
+    for i in range(x.shape[0]):
+        t = x[i]
+        for j in range(count[i]):
+            for k in range(j):
+                t = t * 0.5 + x[k]
+            s += t * t
+    return s
+
+
+def read_then_overwrite(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+        x[i] = math.sin(x[i])
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * y[i]
+        x[i] = 0.0
+    return s
+
+
+def rotated_vector(x, steps):
+    a = x[0]
+    b = x[1]
+    c = x[2]
+    for t in range(steps):
+        a, b, c = b * c, c + a * 0.5, a - b * b
+    return a + b * 2.0 + c * 3.0
+
+
+def scatter_then_square(x, idx, y):
+    for i in range(x.shape[0]):
+        y[idx[i]] += x[i]
+    s = 0.0
+    for k in range(y.shape[0]):
+        s += y[k] * y[k] * y[k]
+    return s
+
+
+def rescaling_branch(x):
+    s = 0.0
+    m = x[0]
+    for i in range(x.shape[0]):
+        if x[i] > m:
+            s = s * math.exp(m - x[i]) + 1.0
+            m = x[i]
+        else:
+            s += math.exp(x[i] - m)
+    return m + math.log(s)
+
+
+def diagonal_access(A, x):
+    n = A.shape[0]
+    s = 0.0
+    for i in range(n):
+        s += A[i, i] * A[i, i] * x[i]
+        for j in range(n):
+            s += A[j, j] * x[i]
+    return s
+
+
+def test_at_the_top(x, limit):
+    v = x[0]
+    go = v < limit
+    for _ in range(8):
+        if go:
+            v = v * v + x[1]
+            go = v < limit
+    return v
+
+
+def test_at_the_bottom(x, limit):
+    v = x[0]
+    v = v * v + x[1]
+    go = v < limit
+    for _ in range(7):
+        if go:
+            v = v * v + x[1]
+            go = v < limit
+    return v
+
+
+def loop_built_index(x, y):
+    k = 0
+    for i in range(3):
+        k = k * 2 + 1
+        y[i] = x[k] * x[k - 1]
+    return y[0] * y[1] * y[2]
+
+
+def loads_by_hand(x, y):
+    y[0] = x[1] * x[0]
+    y[1] = x[3] * x[2]
+    y[2] = x[7] * x[6]
+    return y[0] * y[1] * y[2]
+
+
+def column_extremes(A, hi, lo):
+    M, N = A.shape
+    for j in range(N):
+        hi[j] = -math.inf
+        lo[j] = math.inf
+    for i in range(M):
+        for j in range(N):
+            hi[j] = max(hi[j], A[i, j])
+            lo[j] = min(lo[j], A[i, j])
+
+
+def truncated_steps(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * int(4.0 * x[i]) + math.floor(3.0 * x[i])
+
+
+ENTRIES = (
+    Entry(
+        name="nonlinear_after_loop",
+        function=nonlinear_after_loop,
+        make=lambda r: dict(x=r.random(6), n=5),
+        wrt=("x",),
+        is_analytic=True,
+        notes="trap 1",
+    ),
+    Entry(
+        name="product_in_loop",
+        function=product_in_loop,
+        make=lambda r: dict(x=r.random(6)),
+        wrt=("x",),
+        oracle=lambda xp, x: {"result": xp.prod(x)},
+        is_twin=True,
+        is_analytic=True,
+        notes="trap 2",
+    ),
+    Entry(
+        name="value_from_before_the_loop",
+        function=value_from_before_the_loop,
+        make=lambda r: dict(x=r.random(6), n=5),
+        wrt=("x",),
+        is_analytic=True,
+        notes="trap 3",
+    ),
+    Entry(
+        name="nested_dynamic_loops",
+        function=nested_dynamic_loops,
+        make=lambda r: dict(x=r.random(5), count=np.array([2, 0, 4, 1, 3])),
+        wrt=("x",),
+        is_analytic=True,
+        notes="trap 4",
+    ),
+    Entry(
+        name="read_then_overwrite",
+        function=read_then_overwrite,
+        make=lambda r: dict(x=r.random(5), y=np.zeros(5)),
+        wrt=("x",),
+        outputs=("x", "y"),
+        oracle=lambda xp, x, y: {"result": xp.sum(xp.sin(x) * x * x), "y": x * x, "x": 0.0 * x},
+        is_twin=True,
+        is_analytic=True,
+        notes="trap 6",
+    ),
+    Entry(
+        name="rotated_vector",
+        function=rotated_vector,
+        make=lambda r: dict(x=r.random(3), steps=5),
+        wrt=("x",),
+        is_analytic=True,
+        notes="trap 10",
+    ),
+    Entry(
+        name="scatter_then_square",
+        function=scatter_then_square,
+        make=lambda r: dict(x=r.random(9), idx=r.integers(0, 3, 9), y=r.random(4)),
+        wrt=("x", "y"),
+        outputs=("y",),
+        is_analytic=True,
+        notes="trap 17",
+    ),
+    Entry(
+        name="rescaling_branch",
+        function=rescaling_branch,
+        make=lambda r: dict(x=r.standard_normal(8)),
+        wrt=("x",),
+        oracle=lambda xp, x: {"result": xp.log(xp.sum(xp.exp(x)))},
+        is_twin=True,
+        notes="trap 18: streaming log-sum-exp",
+    ),
+    Entry(
+        name="diagonal_access",
+        function=diagonal_access,
+        make=lambda r: dict(A=r.random((4, 4)), x=r.random(4)),
+        wrt=("A", "x"),
+        is_analytic=True,
+        notes="trap 19",
+    ),
+    Entry(
+        name="test_at_the_top",
+        function=test_at_the_top,
+        make=lambda r: dict(x=r.uniform(0.5, 1, 2), limit=2.0),
+        wrt=("x",),
+        notes="trap 20",
+    ),
+    Entry(
+        name="test_at_the_bottom",
+        function=test_at_the_bottom,
+        make=lambda r: dict(x=r.uniform(0.5, 1, 2), limit=2.0),
+        wrt=("x",),
+        notes="trap 20",
+    ),
+    Entry(
+        name="loop_built_index",
+        function=loop_built_index,
+        make=lambda r: dict(x=r.random(8), y=np.zeros(3)),
+        wrt=("x",),
+        outputs=("y",),
+        is_analytic=True,
+        notes="trap 21",
+    ),
+    Entry(
+        name="loads_by_hand",
+        function=loads_by_hand,
+        make=lambda r: dict(x=r.random(8), y=np.zeros(3)),
+        wrt=("x",),
+        outputs=("y",),
+        is_analytic=True,
+        notes="trap 21",
+    ),
+    Entry(
+        name="column_extremes",
+        function=column_extremes,
+        make=lambda r: dict(A=r.standard_normal((5, 4)), hi=np.zeros(4), lo=np.zeros(4)),
+        wrt=("A",),
+        outputs=("hi", "lo"),
+        oracle=lambda xp, A, hi, lo: {"hi": xp.max(A, 0), "lo": xp.min(A, 0)},
+        is_twin=True,
+        notes="trap 22",
+    ),
+    Entry(
+        name="truncated_steps",
+        function=truncated_steps,
+        make=lambda r: dict(x=r.random(7), y=np.zeros(7)),
+        wrt=("x",),
+        outputs=("y",),
+        notes="trap 23",
+    ),
+)

@@ -1,0 +1,66 @@
+"""Golden files: IR of every stage and generated source of two kernels, for a machine with 512-bit vectors.
+
+A change that only moves code leaves them alone; `pytest tests/golden --update-golden` writes them anew.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from numba.core import config
+
+from loopdiff.ad.forward import build_tangent
+from loopdiff.ad.reverse import build_sweeps
+from loopdiff.backends.cpu.compile import generate
+from loopdiff.frontend.parse import parse_function
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.printer import print_loopset
+from loopdiff.source import source_of
+from tests.corpus import BY_NAME
+from tests.gradients.interpreted import lowered_by_name
+
+CASES = ("matmul_loss", "seidel_2d")
+STAGES = ("surface", "normal", "forward", "reverse", "tangent")
+SOURCES = ("forward", "reverse", "tangent")
+
+
+@cache
+def stages(case: str) -> dict[str, LoopSet]:
+    entry = BY_NAME[case]
+    normal = lowered_by_name(case)
+    sweeps = build_sweeps(normal, entry.wrt)
+    return {
+        "surface": parse_function(source_of(entry.function)),
+        "normal": normal,
+        "forward": sweeps.forward,
+        "reverse": sweeps.reverse,
+        "tangent": build_tangent(normal, entry.wrt),
+    }
+
+
+def compare(path: Path, text: str, update: bool) -> None:
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text, f"{path.name} differs; --update-golden rewrites it"
+
+
+def golden(case: str, name: str) -> Path:
+    return Path(__file__).parent / case / name
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("case", CASES)
+def test_ir(case: str, stage: str, update_golden: bool) -> None:
+    compare(golden(case, f"{stage}.txt"), print_loopset(stages(case)[stage]), update_golden)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("case", CASES)
+def test_source(case: str, name: str, update_golden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "CPU_FEATURES", "+avx512f,+avx512vl,+avx2,+fma")
+    text, explanation = generate(stages(case)[name], fastmath=True, cache=True, accuracy="default")
+    compare(golden(case, f"{name}-source.txt"), text, update_golden)
+    compare(golden(case, f"{name}-schedule.txt"), explanation + "\n", update_golden)

@@ -1,0 +1,193 @@
+"""What the gradient battery asks of a program: outputs, tangents and gradients, as mappings of arrays.
+
+Floating outputs are named after the written array, or `result` (`result_0`, ... for tuples). Weights of
+outputs and directions of inputs come from fixed seeds, so every check sees the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from loopdiff import vectorize_grad
+from tests.corpus import BY_NAME, Arguments, Entry
+
+Values = dict[str, Any]
+RTOL = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 2e-4}
+
+
+@cache
+def decorated(name: str, **settings: Any) -> Any:
+    """The entry's function, decorated once for all tests of a process."""
+    entry = BY_NAME[name]
+    return vectorize_grad(wrt=entry.wrt, **settings)(entry.function)
+
+
+def is_floating(value: Any) -> bool:
+    return np.asarray(value).dtype.kind in "fc"
+
+
+def outputs_of(entry: Entry, result: Any, args: Arguments) -> Values:
+    """Every floating output after a call that returned `result` and left `args` behind."""
+    found = named_results(result) | {name: args[name] for name in entry.outputs}
+    return {name: np.asarray(value) for name, value in found.items() if is_floating(value)}
+
+
+def named_results(result: Any) -> Values:
+    if result is None:
+        return {}
+    if isinstance(result, tuple):
+        return {f"result_{k}": value for k, value in enumerate(result)}
+    return {"result": result}
+
+
+def run_python(entry: Entry, args: Arguments) -> Values:
+    """All outputs of the plain Python function, integer and boolean arrays included."""
+    result = entry.function(*args.values())
+    return {**named_results(result), **{name: args[name] for name in entry.outputs}}
+
+
+def run_compiled(entry: Entry, args: Arguments) -> Values:
+    result = decorated(entry.name)(*args.values())
+    return {**named_results(result), **{name: args[name] for name in entry.outputs}}
+
+
+def weights(outputs: Values, seed: int) -> Values:
+    """A cotangent for every output."""
+    rng = np.random.default_rng([seed, 1])
+    return {
+        name: rng.uniform(0.5, 1.5, np.shape(v)).astype(v.dtype)[()] for name, v in sorted(outputs.items())
+    }
+
+
+def direction(entry: Entry, args: Arguments, seed: int) -> Values:
+    """A tangent for every differentiated argument."""
+    rng = np.random.default_rng([seed, 2])
+    found: Values = {}
+    for name in entry.wrt:
+        drawn = rng.standard_normal(np.shape(args[name]))
+        value = args[name]
+        found[name] = drawn.astype(value.dtype) if isinstance(value, np.ndarray) else float(drawn)
+    return found
+
+
+def inner(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
+    """The dot product over all names of `right`."""
+    return math.fsum(
+        float(np.sum(np.asarray(left[k], float) * np.asarray(v, float))) for k, v in right.items()
+    )
+
+
+def magnitude(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
+    """Sum of the absolute terms of `inner`: what rounding errors scale with."""
+    return math.fsum(
+        float(np.sum(np.abs(np.asarray(left[k], float) * np.asarray(v, float)))) for k, v in right.items()
+    )
+
+
+def pull_back(
+    entry: Entry, args: Arguments, weight: Values | None = None, seed: int = 0, **settings: Any
+) -> Values:
+    """Gradients by reverse mode with `weight` (default: drawn) on outputs, from a pullback called twice."""
+    result, pullback = decorated(entry.name, **settings).vjp(*args.values())
+    if weight is None:
+        weight = weights(outputs_of(entry, result, args), seed)
+    seeds = seeds_of(result, weight)
+    cotangents = {name: weight[name] for name in entry.outputs if name in weight}
+    first = pullback(*seeds, **cotangents)
+    kept = {name: np.array(value, copy=True) for name, value in zip(entry.wrt, first, strict=True)}
+    second = pullback(*seeds, **cotangents)
+    for name, value in zip(entry.wrt, second, strict=True):
+        np.testing.assert_array_equal(value, kept[name], err_msg=f"second pullback, {name}")
+    return kept
+
+
+def seeds_of(result: Any, weight: Values) -> tuple[Any, ...]:
+    """The positional argument of the pullback, if the function returns anything floating."""
+    if result is None:
+        return ()
+    if isinstance(result, tuple):
+        return (tuple(weight.get(f"result_{k}", np.zeros(np.shape(v))) for k, v in enumerate(result)),)
+    return (weight.get("result", 0.0),)
+
+
+def push_forward(entry: Entry, args: Arguments, along: Values, **settings: Any) -> Values:
+    """Tangents of all floating outputs by forward mode."""
+    result, tangents = decorated(entry.name, **settings).jvp(tuple(args.values()), along)
+    names = [k for k, v in named_results(result).items() if is_floating(v)]
+    names += [k for k in entry.outputs if is_floating(args[k])]
+    found = tangents._asdict()
+    slopes = named_results(found.pop("result", None)) | found
+    return {name: np.asarray(slopes[name]) for name in names}
+
+
+def difference(entry: Entry, seed: int, along: Values, step: float = 1e-4) -> Values:
+    """Tangents of the plain Python function by fourth-order central differences."""
+
+    def shifted(amount: float) -> Values:
+        args = entry.args(seed)
+        for name, v in along.items():
+            moved = args[name] + amount * v
+            args[name] = (
+                np.asarray(moved, args[name].dtype) if isinstance(args[name], np.ndarray) else float(moved)
+            )
+        return outputs_of(entry, entry.function(*args.values()), args)
+
+    near, far = (shifted(step), shifted(-step)), (shifted(2 * step), shifted(-2 * step))
+    return {k: (8 * (near[0][k] - near[1][k]) - (far[0][k] - far[1][k])) / (12 * step) for k in near[0]}
+
+
+def complex_step(entry: Entry, seed: int, along: Values, step: float = 1e-30) -> Values:
+    """Tangents of the plain Python function run on complex arrays: exact to rounding where it is analytic."""
+    args = entry.args(seed)
+    floating = {k: v for k, v in args.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"}
+    args.update({k: v.astype(complex) for k, v in floating.items()})
+    for name, v in along.items():
+        args[name] = args[name] + 1j * step * v
+        if name in floating:
+            args[name] = np.asarray(args[name])
+    result = on_complex_numbers(entry.function)(*args.values())
+    return {k: np.imag(v) / step for k, v in outputs_of(entry, result, args).items()}
+
+
+def on_complex_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with the analytic continuations of the functions of `math`."""
+    assert isinstance(function, FunctionType)
+    shim = ModuleType("math")
+    shim.__dict__.update(vars(math))
+    for name in ("sqrt", "exp", "log", "log1p", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh"):
+        setattr(shim, name, getattr(np, name))
+    setattr(shim, "erf", scipy.special.erf)  # noqa: B010
+    names = {**function.__globals__, "math": shim}
+    return FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
+
+
+def oracle_outputs(entry: Entry, args: Arguments, xp: Any = np) -> Values:
+    """What the entry's oracle says, under the names of outputs."""
+    assert entry.oracle is not None
+    found = dict(entry.oracle(xp, **args))
+    return named_results(found.pop("result", None)) | found
+
+
+def jax_gradient(entry: Entry, seed: int, weight: Values, size: str | None = None) -> Values:
+    """Gradients by `jax.grad` of the entry's oracle, weighted like the outputs."""
+    import jax
+    import jax.numpy as jnp
+
+    args = entry.args(seed, size)
+    rest = {k: v for k, v in args.items() if k not in entry.wrt}
+
+    def loss(active: Values) -> Any:
+        found = oracle_outputs(entry, {k: active.get(k, rest.get(k)) for k in args}, jnp)
+        return sum(jnp.sum(w * found[name]) for name, w in weight.items() if name in found)
+
+    active = {k: jnp.asarray(args[k]) for k in entry.wrt}
+    return {k: np.asarray(v) for k, v in jax.jit(jax.grad(loss))(active).items()}

@@ -1,0 +1,89 @@
+"""The gradient battery: every entry of the corpus against independent statements of value and derivative."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from tests.corpus import ENTRIES, SUITE, Entry, as_float32
+from tests.gradients import harness
+
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+
+
+def each(entries: tuple[Entry, ...]) -> list:
+    """Parameters that keep all checks of one entry on one worker, which compiles it once."""
+    return [pytest.param(e, id=e.name, marks=pytest.mark.xdist_group(e.name)) for e in entries]
+
+
+def assert_close(got: dict, expected: dict, rtol: float, scale: float = 1.0) -> None:
+    """Every array of `expected`, with `rtol` relative to the array's largest entry (at least `scale`)."""
+    for name, value in expected.items():
+        size = max(scale, float(np.max(np.abs(value), initial=0.0)))
+        np.testing.assert_allclose(got[name], value, rtol=rtol, atol=rtol * size, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("entry", each(ENTRIES))
+def test_primal_equals_plain_python(entry: Entry, seed: int) -> None:
+    args, reference = entry.args(seed), entry.args(seed)
+    expected = harness.run_python(entry, reference)
+    found = harness.run_compiled(entry, args)
+    assert list(found) == list(expected)
+    assert_close(found, expected, 1e-11)
+    untouched = [k for k in args if k not in entry.outputs]
+    for name in untouched:
+        np.testing.assert_array_equal(args[name], entry.args(seed)[name], err_msg=f"{name} was changed")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("entry", each(ENTRIES))
+def test_reverse_is_the_transpose_of_the_tangent(entry: Entry, seed: int) -> None:
+    along = harness.direction(entry, entry.args(seed), seed)
+    tangents = harness.push_forward(entry, entry.args(seed), along)
+    weight = harness.weights(tangents, seed)
+    gradients = harness.pull_back(entry, entry.args(seed), weight)
+    scale = max(1.0, harness.magnitude(tangents, weight), harness.magnitude(gradients, along))
+    has_float32 = any(np.asarray(v).dtype == np.float32 for v in entry.args(seed).values())
+    tolerance = 1e-5 if has_float32 else 1e-12
+    assert abs(harness.inner(tangents, weight) - harness.inner(gradients, along)) <= tolerance * scale
+
+
+@pytest.mark.parametrize("entry", each(ENTRIES))
+def test_tangent_agrees_with_differences(entry: Entry) -> None:
+    along = harness.direction(entry, entry.args(0), 0)
+    has_float32 = any(np.asarray(v).dtype == np.float32 for v in entry.args(0).values())
+    expected = harness.difference(entry, 0, along, step=1e-2 if has_float32 else 1e-4)
+    assert_close(harness.push_forward(entry, entry.args(0), along), expected, 1e-3 if has_float32 else 2e-8)
+
+
+@pytest.mark.parametrize("entry", each(tuple(e for e in ENTRIES if e.is_analytic)))
+def test_tangent_agrees_with_a_complex_step(entry: Entry) -> None:
+    along = harness.direction(entry, entry.args(1), 1)
+    expected = harness.complex_step(entry, 1, along)
+    assert_close(harness.push_forward(entry, entry.args(1), along), expected, 1e-11)
+
+
+@needs_jax
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("entry", each(tuple(e for e in ENTRIES if e.is_twin)))
+def test_gradient_agrees_with_jax(entry: Entry, seed: int) -> None:
+    args = entry.args(seed)
+    outputs = harness.outputs_of(entry, entry.function(*args.values()), args)
+    oracle = entry.oracle(np, **entry.args(seed)) if entry.oracle else {}
+    known = {k.split("_")[0] if k.startswith("result") else k for k in oracle}
+    weight = {
+        k: v for k, v in harness.weights(outputs, seed).items() if k.split("_")[0] in known or k in known
+    }
+    expected = harness.jax_gradient(entry, seed, weight)
+    assert_close(harness.pull_back(entry, entry.args(seed), weight), expected, 1e-8)
+
+
+@pytest.mark.parametrize("entry", each(SUITE))
+def test_suite_in_float32(entry: Entry) -> None:
+    args, wide = as_float32(entry.args(0)), entry.args(0)
+    expected = harness.run_python(entry, wide)
+    found = harness.run_compiled(entry, args)
+    assert_close(found, expected, 1e-4)

@@ -1,0 +1,110 @@
+"""Tape plans agree: store, recompute and auto give the same gradients, the adjoint of the tangent.
+
+Sweeps run in the interpreter on poisoned workspaces, so a plan that reads a value it never kept is noticed
+even where the compiled code would find the right number by chance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loopdiff.ad.forward import build_tangent
+from loopdiff.ad.reverse import Sweeps, build_sweeps
+from loopdiff.ir.interpret import run
+from loopdiff.ir.nodes import ArrayResult, LoopSet
+from loopdiff.options import TapePolicy
+from tests.corpus import ENTRIES, Arguments, Entry
+from tests.gradients import harness
+from tests.gradients.interpreted import allocated, lowered
+
+POLICIES: tuple[TapePolicy, ...] = ("auto", "store", "recompute")
+
+
+def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harness.Values) -> harness.Values:
+    """Gradients by both sweeps."""
+    args = allocated(sweeps, entry.args(0))
+    results = run(sweeps.forward, args, allow_negative=True)
+    named = harness.named_results(results if ls.returns_tuple else next(iter(results), None))
+    for seed, (key, value) in zip(seed_names(ls), named.items(), strict=True):
+        if harness.is_floating(value):
+            args[seed] = np.array(weight[key], np.asarray(value).dtype)[()]
+    fresh = entry.args(0)
+    for name in sweeps.reverse.params:
+        if name not in args:
+            source = fresh[name.removesuffix("_adj")]
+            start = weight.get(name.removesuffix("_adj"), np.zeros(np.shape(source)))
+            args[name] = np.array(start, np.asarray(source).dtype)
+    scalars = iter(run(sweeps.reverse, args, allow_negative=True))
+    arrays = {k for k in entry.wrt if isinstance(fresh[k], np.ndarray)}
+    return {k: args[f"{k}_adj"] if k in arrays else next(scalars) for k in entry.wrt}
+
+
+def seed_names(ls: LoopSet) -> list[str]:
+    """The seed parameter of each result."""
+    return [
+        f"{r.array}_adj"
+        if isinstance(r, ArrayResult)
+        else (f"result_adj_{k}" if ls.returns_tuple else "result_adj")
+        for k, r in enumerate(ls.results)
+    ]
+
+
+def tangents(entry: Entry, ls: LoopSet, along: harness.Values) -> harness.Values:
+    """Tangents of the floating outputs, by forward mode in the interpreter."""
+    args: Arguments = entry.args(0)
+    tangent = build_tangent(ls, entry.wrt)
+    for name in tangent.params:
+        if name not in args:
+            base = name.removesuffix("_tan")
+            value = args[base]
+            start = along.get(base, np.zeros(np.shape(value)))
+            args[name] = np.array(start, value.dtype) if isinstance(value, np.ndarray) else float(start)
+    slopes = iter(run(tangent, args, allow_negative=True)[len(ls.results) :])
+    primal = run(ls, entry.args(0), allow_negative=True)
+    named = harness.named_results(primal if ls.returns_tuple else next(iter(primal), None))
+    found = {k: next(slopes) for k, v in named.items() if harness.is_floating(v)}
+    return found | {k: args[f"{k}_tan"] for k in entry.outputs if harness.is_floating(args[k])}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_tape_plans_agree(entry: Entry) -> None:
+    ls = lowered(entry)
+    along = harness.direction(entry, entry.args(0), 0)
+    pushed = tangents(entry, ls, along)
+    weight = harness.weights({k: np.asarray(v) for k, v in pushed.items()}, 0)
+    has_float32 = any(np.asarray(v).dtype == np.float32 for v in entry.args(0).values())
+    first: harness.Values | None = None
+    for policy in POLICIES:
+        gradients = forward_and_reverse(entry, ls, build_sweeps(ls, entry.wrt, policy), weight)
+        scale = max(1.0, harness.magnitude(pushed, weight), harness.magnitude(gradients, along))
+        gap = harness.inner(pushed, weight) - harness.inner(gradients, along)
+        assert abs(gap) <= (1e-5 if has_float32 else 1e-12) * scale, policy
+        if first is None:
+            first = gradients
+        for name, value in gradients.items():
+            size = float(np.max(np.abs(first[name]), initial=1.0))
+            bound = (1e-5 if has_float32 else 1e-12) * size
+            np.testing.assert_allclose(value, first[name], rtol=0, atol=bound, err_msg=f"{policy} {name}")
+
+
+def bytes_kept(sweeps: Sweeps, args: Arguments) -> int:
+    """Bytes of the temporaries between the sweeps."""
+    held = allocated(sweeps, args)
+    return sum(held[t.name].nbytes for t in sweeps.temporaries if t.name in held)
+
+
+LINEAR = ("jacobi_2d", "seidel_2d", "fdtd_2d", "return_array")
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.name in LINEAR], ids=lambda e: e.name)
+def test_linear_loops_keep_nothing(entry: Entry) -> None:
+    assert build_sweeps(lowered(entry), entry.wrt, "auto").temporaries == ()
+
+
+def test_headline_recomputes_nothing_it_still_has() -> None:
+    entry = next(e for e in ENTRIES if e.name == "matmul_loss")
+    ls = lowered(entry)
+    auto, stored = (build_sweeps(ls, entry.wrt, p) for p in ("auto", "store"))
+    assert bytes_kept(auto, entry.args(0)) == 0
+    assert bytes_kept(stored, entry.args(0)) > 0
