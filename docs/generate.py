@@ -1,0 +1,100 @@
+"""Writes the pages that follow from the source: the language table and the error index.
+
+    python docs/generate.py
+
+The suite fails when a page on disk is not what this writes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loopdiff.codes import CODES
+from loopdiff.frontend.language import (
+    REFUSED_EXPRESSIONS,
+    REFUSED_METHODS,
+    REFUSED_STATEMENTS,
+    language_table,
+)
+
+HERE = Path(__file__).parent
+FAMILIES = {
+    "1": ("Outside the language", "UnsupportedLoopError", "raised when the function is decorated"),
+    "2": ("Types", "UnsupportedLoopError", "raised at the first call with types that do not fit"),
+    "3": ("Arguments", "ArgumentError", "raised by a call, before memory is touched"),
+    "4": (
+        "Differentiation",
+        "DifferentiationError",
+        "raised when a derivative does not exist or has no rule",
+    ),
+    "5": ("Schedules", "ScheduleError", "raised when a requested mapping is forbidden"),
+    "6": ("Back ends", "BackendError", "raised when generated source cannot be compiled"),
+    "9": ("Internal", "InternalError", "a broken invariant of loopdiff itself: please report it"),
+}
+
+
+def language_page() -> str:
+    lines = [
+        "# Language",
+        "",
+        "Functions are loop nests over NumPy arrays and scalars. The examples are bodies of",
+        "`def f(A, x, y, idx, n, s)`: a float matrix, two float vectors, integer indices, an integer and a",
+        "float. This page is generated from `loopdiff/frontend/language.py`; each example is a test.",
+        "",
+        language_table().rstrip(),
+        "",
+        "Arrays hold float64, float32, booleans, or integers up to int64 and uint32, any rank, any strides.",
+        "Scalar arguments are Python or NumPy numbers.",
+        "",
+        "## What is refused",
+        "",
+        "Everything else is refused when the function is decorated, with all findings in one report. The",
+        "[error index](errors.md) explains every code.",
+        "",
+        "| statement | code | instead |",
+        "| --- | --- | --- |",
+    ]
+    for node, (code, message, hint) in REFUSED_STATEMENTS.items():
+        shown = message.split(" is not ")[0].split(" are not ")[0]
+        lines.append(f"| {shown} ({node.__name__}) | {link(code)} | {hint or CODES[code].rewrite} |")
+    lines += ["", "| expression | reason | instead |", "| --- | --- | --- |"]
+    for expression, (reason, hint) in REFUSED_EXPRESSIONS.items():
+        lines.append(f"| {expression.__name__} | {reason} | {hint or '-'} |")
+    lines += ["", "| call or method | instead |", "| --- | --- |"]
+    lines += [f"| `{name}` | {hint} |" for name, hint in sorted(REFUSED_METHODS.items())]
+    return "\n".join(lines) + "\n"
+
+
+def link(code: str) -> str:
+    return f"[{code}](errors.md#{code.lower()})"
+
+
+def error_page() -> str:
+    lines = [
+        "# Error index",
+        "",
+        "Every report starts with a stable code, quotes the line of your program with carets, and ends with",
+        "the smallest rewrite that works. All errors derive from `loopdiff.LoopdiffError`; `codes` lists",
+        "the codes of a report. This page is generated from `loopdiff/codes.py`.",
+    ]
+    family = ""
+    for code, entry in sorted(CODES.items()):
+        if code[2] != family:
+            family = code[2]
+            title, error, when = FAMILIES[family]
+            lines += ["", f"## LD{family}xx: {title}", "", f"`{error}`, {when}."]
+        lines += ["", f"### {code}", "", f"**{entry.title}.** {entry.explanation}", ""]
+        lines += [f"*Instead:* {entry.rewrite}."]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"language.md": language_page, "errors.md": error_page}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Every example runs, in a process of its own, and says what it should."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+EXPECTED = {
+    "01_matmul_loss": ["-6373.7695822", "relative to the closed form"],
+    "02_stencil_in_place": ["kept between the sweeps: nothing"],
+    "03_sparse_rows": ["step 100", "error of g.x"],
+    "04_inside_numba": ["loss after"],
+    "05_inside_jax": ["error of the gradient for diag", "64 right-hand sides"],
+}
+
+
+def test_every_example_is_listed() -> None:
+    assert [p.stem for p in EXAMPLES] == sorted(EXPECTED)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_example(path: Path) -> None:
+    if "jax" in path.stem and importlib.util.find_spec("jax") is None:
+        pytest.skip("jax is not installed")
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for text in EXPECTED[path.stem]:
+        assert text in done.stdout
