@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,9 +24,11 @@ def render(text: str) -> str:
     tree = ast.parse(text)
     if sys.version_info >= (3, 14):
         return as_comments(ast.unparse(tree))
-    import astor
+    with warnings.catch_warnings():  # astor names node classes that Python 3.12 and 3.13 deprecate
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import astor
 
-    plain = astor.to_source(tree, pretty_string=lambda s, *_: repr(s), pretty_source="".join)
+        plain = astor.to_source(tree, pretty_string=lambda s, *_: repr(s), pretty_source="".join)
     return as_comments(plain)
 
 

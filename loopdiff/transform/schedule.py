@@ -104,12 +104,25 @@ class Planner:
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is not None:
             return ScalarLoop(describe(self.model, conflict))
+        held = self.held_back(stmt, private)
+        if held:
+            return ScalarLoop(held)
         sums = {
             s.stmt.target.array
             for s in statements(stmt.body)
             if isinstance(s.stmt, Accumulate) and lane_stride(s.stmt.target, stmt, self.model.ls) == "uniform"
         }
         return VectorLoop(tuple(sorted(sums - private)))
+
+    def held_back(self, loop: Loop, private: frozenset[str]) -> str:
+        """A cell that some iteration leaves a value in; lanes have no order to say which one."""
+        for site in statements(loop.body):
+            match site.stmt:
+                case Assign(target=target) if not target.subscripts and target.array not in private:
+                    return f"`{target.array}` keeps the value of one iteration"
+                case _:
+                    pass
+        return ""
 
     def obstacle(self, loop: Loop) -> str:
         """What in the body has no vector form."""

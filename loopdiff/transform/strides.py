@@ -41,7 +41,7 @@ def lane_axis(access: Access, index: str, varying: frozenset[str]) -> tuple[int,
     """(axis, step) of an access that moves along one axis only; None if it is uniform or moves otherwise."""
     moving: list[tuple[int, int]] = []
     for axis, subscript in enumerate(access.subscripts):
-        if any(isinstance(e, Var) and e.name in varying for e in subexprs(subscript)):
+        if is_varying(subscript, varying - {index}):
             return None
         step = coefficient(subscript, index)
         is_indirect = any(isinstance(e, Load) and e.access.subscripts and is_indexed_by(e, index, varying) for e in subexprs(subscript))

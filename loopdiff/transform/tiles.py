@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from loopdiff.ir.nodes import Access, Accumulate, Expr, Index, Let, Load, Loop, LoopSet, Var
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Var,
+)
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs, substitute
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import stride_of
@@ -18,6 +32,18 @@ def inlined(lets: tuple[Let, ...], value: Expr) -> Expr:
     return substitute(value, known)
 
 
+def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
+    """Whether `expr` is made of loads and values that do not depend on `indices` by +, - and *."""
+    match expr:
+        case Load() | Const() | Param() | Var():
+            return True
+        case Apply(op=Op.MUL | Op.ADD | Op.SUB | Op.NEG, args=args) if any(isinstance(e, Load) for e in subexprs(expr)):
+            return all(is_plain(a, indices) for a in args)
+        case _:
+            nodes = list(subexprs(expr))
+            return not any(isinstance(e, Load) or (isinstance(e, Index) and e.name in indices) for e in nodes)
+
+
 def indices_in(access: Access) -> frozenset[str]:
     return frozenset(e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index))
 
@@ -27,8 +53,10 @@ def choose_tile(ls: LoopSet, loops: tuple[Loop, ...], lets: tuple[Let, ...], upd
 
     Preferred: vectors along an axis of the target. Else dot products: vectors along the one summed loop.
     """
-    target = update.target
-    reads = [e.access for e in subexprs(inlined(lets, update.value)) if isinstance(e, Load)]
+    target, value = update.target, inlined(lets, update.value)
+    if not is_plain(value, frozenset(p.index for p in loops)):
+        return None
+    reads = [e.access for e in subexprs(value) if isinstance(e, Load)]
     kept = [p.index for p in loops if p.index in indices_in(target)]
     sums = tuple(p.index for p in loops if p.index not in kept)
     for columns in reversed(kept):

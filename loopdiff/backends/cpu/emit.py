@@ -141,7 +141,7 @@ class ScalarEmitter:
                     self.writer.line(f"{array}[...] = {self.expr(fill)}")
             case Require(cond=cond, code=code, message=message):
                 with self.writer.block(f"if not {self.expr(cond)}:"):
-                    self.writer.line(f"raise ValueError({f'{code}: {message}'!r})")
+                    self.writer.line(f"raise ArgumentError({f'{code}: {message}'!r})")
 
     def loop(self, stmt: Loop) -> None:
         bounds = [self.expr(stmt.upper)]

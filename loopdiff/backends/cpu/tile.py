@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, Index, Let, Load, Loop
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Const, Expr, Index, Let, Load, Loop
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
-from loopdiff.ir.walk import substitute
+from loopdiff.ir.walk import subexprs, substitute
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import stride_of
 from loopdiff.transform.tiles import inlined
@@ -57,6 +57,10 @@ class TileWriter:
         used = {tile.columns, *tile.sums, tile.rows, tile.second_rows}
         with ExitStack() as stack:
             self.emitter.writer.quote(self.update.loc)
+            # Where nothing is summed the target is not touched: it may be smaller than the loops around it.
+            ranges = [self.bounds(index) for index in tile.sums]
+            is_summed = " and ".join(f"{lower} < {upper}" for lower, upper in ranges)
+            stack.enter_context(self.emitter.writer.block(f"if {is_summed}:"))
             for index in (i for i in self.loops if i not in used):
                 stack.enter_context(self.plain(index))
             if tile.is_dot:
@@ -219,15 +223,15 @@ class TileWriter:
     def operand(self, expr: Expr, placed: dict[Expr, Expr], offset: int, mask: str) -> str:
         """A vector for `expr`; loads are held in a variable and used again within the iteration."""
         match expr:
-            case Load(access=access):
+            case Load(access=access) if access.subscripts:
                 return self.hold(self.load(access, placed, offset, mask))
-            case Apply(op=Op.NEG, args=(a,)):
+            case Apply(op=Op.NEG, args=(a,)) if has_loads(expr):
                 return self.hold(f"-{self.operand(a, placed, offset, mask)}")
-            case Apply(op=op, args=(a, b)):
+            case Apply(op=Op.MUL | Op.ADD | Op.SUB as op, args=(a, b)) if has_loads(expr):
                 left, right = self.operand(a, placed, offset, mask), self.operand(b, placed, offset, mask)
                 return self.hold(f"{left} {op.value} {right}")
-            case Cast() | _:
-                return self.emitter.expr(substitute(expr, placed))
+            case _:
+                return self.emitter.expr(expr)
 
     def hold(self, text: str) -> str:
         if text not in self.held:
@@ -248,3 +252,7 @@ class TileWriter:
         texts = [self.emitter.expr(substitute(s, {**placed, **column})) for s in parts]
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
+
+def has_loads(expr: Expr) -> bool:
+    """Whether `expr` reads an element of an array."""
+    return any(isinstance(e, Load) and e.access.subscripts for e in subexprs(expr))

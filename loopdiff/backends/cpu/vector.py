@@ -6,6 +6,7 @@ varying one. Conditions that vary become masks; the last, partial vector is a ma
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -58,19 +59,23 @@ class Lanes:
 
 @dataclass(slots=True)
 class VectorLoopWriter:
-    """Writes one loop as vectors of `width` lanes into `emitter`."""
+    """Writes one loop as vectors of `width` lanes into `emitter`.
+
+    Of the cells that an iteration owns, `private` have a value per lane and `shared` the same one in all lanes.
+    """
 
     emitter: ScheduledEmitter
     loop: Loop
     private: frozenset[str]
+    shared: frozenset[str]
     varying: frozenset[str]
     width: int
     sums: dict[int, str]
 
     @classmethod
-    def of(cls, emitter: ScheduledEmitter, loop: Loop, private: frozenset[str]) -> VectorLoopWriter:
+    def of(cls, emitter: ScheduledEmitter, loop: Loop, owned: frozenset[str]) -> VectorLoopWriter:
         varying = varying_names(loop)
-        return cls(emitter, loop, private & varying, varying, loop_width(emitter, loop), {})
+        return cls(emitter, loop, owned & varying, owned - varying, varying, loop_width(emitter, loop), {})
 
     # -- the loop --------------------------------------------------------------------------------------------
     def write(self) -> None:
@@ -118,7 +123,7 @@ class VectorLoopWriter:
             stmt = site.stmt
             if not isinstance(stmt, Accumulate) or any(isinstance(s, Loop) for s in site.enclosing):
                 continue
-            if stmt.target.array in self.private or self.stride(stmt.target) != "uniform":
+            if stmt.target.array in self.private | self.shared or self.stride(stmt.target) != "uniform":
                 continue
             inside = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, Let)}
             if not any(isinstance(e, Var) and e.name in inside for s in stmt.target.subscripts for e in subexprs(s)):
@@ -145,7 +150,7 @@ class VectorLoopWriter:
             self.sums[id(stmt)] = stem
             kind = self.emitter.types.arrays[stmt.target.array].element
             for copy in range(copies):
-                neutral = self.splat_constant(neutral_value(stmt), kind)
+                neutral = self.splat_constant(neutral_value(stmt, kind), kind)
                 self.emitter.writer.line(f"{stem}_{copy} = {neutral}")
 
     def select_sums(self, promoted: list[Accumulate], copy: int) -> None:
@@ -157,17 +162,31 @@ class VectorLoopWriter:
         for stmt in promoted:
             stem = self.sums[id(stmt)].rsplit("@", 1)[0]
             parts = [f"{stem}_{c}" for c in range(copies)]
-            place = self.emitter.place(stmt.target)
             if stmt.op == "add":
-                self.emitter.writer.line(f"{place} += {self.simd('reduce_add')}({' + '.join(parts)})")
-                continue
-            whole = parts[0]
-            for part in parts[1:]:
-                whole = f"{self.simd(NAMED[Op.MAX if stmt.op == 'max' else Op.MIN])}({whole}, {part})"
-            helper = f"{stmt.op}2"
-            self.emitter.imports.add(helper)
-            reduced = f"{self.simd(f'reduce_{stmt.op}')}({whole})"
-            self.emitter.writer.line(f"{place} = {helper}({self.emitter.load(stmt.target)}, {reduced})")
+                whole = " + ".join(parts)
+            else:
+                whole = parts[0]
+                for part in parts[1:]:
+                    whole = f"{self.simd(NAMED[Op.MAX if stmt.op == 'max' else Op.MIN])}({whole}, {part})"
+            self.add_to_place(stmt, f"{self.simd(f'reduce_{stmt.op}')}({whole})")
+
+    def add_to_place(self, stmt: Accumulate, value: str) -> None:
+        """Bring the scalar `value` into the target. An element that no iteration reached may not even exist: a value
+        that changes nothing leaves it alone."""
+        place, line = self.emitter.place(stmt.target), self.emitter.writer.line
+        with ExitStack() as stack:
+            if stmt.target.subscripts:
+                kind = self.emitter.types.arrays[stmt.target.array].element
+                total = self.emitter.names.fresh("total")
+                line(f"{total} = {value}")
+                neutral = self.emitter.expr(Const(neutral_value(stmt, kind), kind))
+                stack.enter_context(self.emitter.writer.block(f"if {total} != {neutral}:"))
+                value = total
+            if stmt.op == "add":
+                line(f"{place} += {value}")
+            else:
+                self.emitter.imports.add(f"{stmt.op}2")
+                line(f"{place} = {stmt.op}2({self.emitter.load(stmt.target)}, {value})")
 
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, body: tuple[Stmt, ...], lanes: Lanes) -> None:
@@ -209,6 +228,9 @@ class VectorLoopWriter:
 
     def accumulate(self, stmt: Accumulate, lanes: Lanes) -> None:
         target, line = stmt.target, self.emitter.writer.line
+        if target.array in self.shared:
+            self.emitter.statement(stmt)
+            return
         value = self.vector(stmt.value, lanes)
         if id(stmt) in self.sums:
             stem, copy = self.sums[id(stmt)].rsplit("@", 1)
@@ -219,13 +241,8 @@ class VectorLoopWriter:
             line(f"{name} = {self.where(lanes.cond, self.combined(stmt, name, value), name)}")
         elif self.stride(target) == "uniform":
             kind = self.emitter.types.arrays[target.array].element
-            live = self.where(lanes.mask, value, self.splat_constant(neutral_value(stmt), kind))
-            place = self.emitter.place(target)
-            if stmt.op == "add":
-                line(f"{place} += {self.simd('reduce_add')}({live})")
-            else:
-                self.emitter.imports.add(f"{stmt.op}2")
-                line(f"{place} = {stmt.op}2({self.emitter.load(target)}, {self.simd(f'reduce_{stmt.op}')}({live}))")
+            live = self.where(lanes.mask, value, self.splat_constant(neutral_value(stmt, kind), kind))
+            self.add_to_place(stmt, f"{self.simd(f'reduce_{stmt.op}')}({live})")
         elif self.stride(target) == "indexed":
             line(self.scatter_add(target, value, lanes))
         else:
@@ -304,7 +321,7 @@ class VectorLoopWriter:
 
     def store(self, access: Access, value: str, lanes: Lanes) -> str:
         array = access.array
-        kind = self.stride(access)
+        kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
         tail = "" if lanes.mask is None else f", {lanes.mask}"
         masked = "" if lanes.mask is None else "_masked"
         if kind == "indexed":
@@ -424,9 +441,11 @@ class VectorLoopWriter:
         return f"vpow({texts[0]}, {texts[1]})"
 
 
-def neutral_value(stmt: Accumulate) -> float:
-    """What leaves an accumulation unchanged."""
-    return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[stmt.op]
+def neutral_value(stmt: Accumulate, kind: ScalarType) -> int | float:
+    """What leaves an accumulation of `kind` unchanged."""
+    if kind.is_float:
+        return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[stmt.op]
+    return {"add": 0, "max": -(1 << 63), "min": (1 << 63) - 1}[stmt.op]
 
 
 def loop_width(emitter: ScheduledEmitter, loop: Loop) -> int:

@@ -1,0 +1,202 @@
+"""Makes a program check its own subscripts, so that compiled code never touches memory outside its arrays.
+
+Limits that follow from shapes and integer arguments are checked once, on entry. Subscripts that depend on data
+are checked in a loop of their own ahead of the nest that uses them, which so keeps its vectors and cannot
+stop half-way. Where the nest itself computes what the subscripts depend on, they are checked in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from loopdiff.analysis.bounds import Unchecked, bounds_conditions, negative_subscripts, unchecked_accesses
+from loopdiff.analysis.polyhedra import build_model
+from loopdiff.ir.build import add, compare, integer
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Assign,
+    Dim,
+    Expr,
+    If,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Select,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_access
+from loopdiff.ir.walk import (
+    Path,
+    map_stmt_exprs,
+    operands,
+    read_arrays,
+    stmt_exprs,
+    substitute,
+    without_children,
+    written_access,
+    written_arrays,
+)
+from loopdiff.transform.eliminate import eliminate_dead
+from loopdiff.transform.normalize import supply
+from loopdiff.transform.rename import renamed_block
+
+Guards = tuple[Expr, ...]
+Rewrite = Callable[[Path, Stmt], tuple[Stmt, ...]]
+Table = Mapping[tuple[Path, Access], tuple[Unchecked, ...]]
+
+
+def add_checks(ls: LoopSet) -> LoopSet:
+    """The normal LoopSet `ls` with a `Require` (LD310, LD311) for every subscript that may leave its array."""
+    ls = count_from_the_end(ls)
+    model = build_model(ls)
+    conditions = bounds_conditions(model)
+    table: dict[tuple[Path, Access], tuple[Unchecked, ...]] = {}
+    for found in unchecked_accesses(model):
+        key = (found.path, found.access)
+        table[key] = (*table.get(key, ()), found)
+    body = check_elements(ls, table) if table else ls.body
+    return replace(ls, body=(*conditions, *body))
+
+
+# -- walking -------------------------------------------------------------------------------------------------
+def map_sites(
+    body: tuple[Stmt, ...],
+    rewrite: Rewrite,
+    prefix: Path = (),
+    offset: int = 0,
+) -> tuple[Stmt, ...]:
+    """Every statement replaced by what `rewrite` gives for it and its path, children first."""
+    out: list[Stmt] = []
+    for number, stmt in enumerate(body, start=offset):
+        path = (*prefix, number)
+        match stmt:
+            case Loop(body=inner):
+                stmt = replace(stmt, body=map_sites(inner, rewrite, path))
+            case If(then=then, orelse=orelse):
+                orelse = map_sites(orelse, rewrite, path, len(then))
+                stmt = replace(stmt, then=map_sites(then, rewrite, path), orelse=orelse)
+            case _:
+                pass
+        out += rewrite(path, stmt)
+    return tuple(out)
+
+
+def with_children_of(stmt: Stmt, other: Stmt) -> Stmt:
+    match stmt, other:
+        case Loop(), Loop(body=body):
+            return replace(stmt, body=body)
+        case If(), If(then=then, orelse=orelse):
+            return replace(stmt, then=then, orelse=orelse)
+        case _:
+            return stmt
+
+
+def extent(ls: LoopSet, array: str, axis: int) -> Expr:
+    decl = ls.array(array)
+    return Dim(array, axis) if decl.role == "argument" else (decl.extents or ())[axis]
+
+
+# -- subscripts that count from the end ----------------------------------------------------------------------
+def count_from_the_end(ls: LoopSet) -> LoopSet:
+    """`ls` with subscripts that are negative in every instance counted from the start."""
+    found: dict[Path, dict[Access, Access]] = {}
+    for negative in negative_subscripts(build_model(ls)):
+        moved = found.setdefault(negative.path, {})
+        access = moved.get(negative.access, negative.access)
+        subscripts = list(access.subscripts)
+        subscripts[negative.axis] = add(subscripts[negative.axis], extent(ls, access.array, negative.axis))
+        moved[negative.access] = replace(access, subscripts=tuple(subscripts))
+
+    def rewrite(path: Path, stmt: Stmt) -> tuple[Stmt, ...]:
+        moved = found.get(path, {})
+        loads: dict[Expr, Expr] = {Load(old): Load(new) for old, new in moved.items()}
+        head = without_children(stmt)
+        if isinstance(head, Assign | Accumulate) and head.target in moved:
+            head = replace(head, target=moved[head.target])
+        return (with_children_of(map_stmt_exprs(lambda e: substitute(e, loads), head), stmt),)
+
+    at_end: dict[Expr, Expr] = {Load(old): Load(new) for old, new in found.get((), {}).items()}
+    results = tuple(
+        ScalarResult(substitute(r.value, at_end)) if isinstance(r, ScalarResult) else r for r in ls.results
+    )
+    return replace(ls, body=map_sites(ls.body, rewrite), results=results) if found else ls
+
+
+# -- subscripts that depend on data --------------------------------------------------------------------------
+def check_elements(ls: LoopSet, table: Table) -> tuple[Stmt, ...]:
+    """The body with the accesses of `table` checked, before the nest they are in or where they are."""
+
+    def rewrite(path: Path, stmt: Stmt) -> tuple[Stmt, ...]:
+        return (*requirements(ls, path, stmt, table), stmt)
+
+    names = supply(ls)
+    checked: list[Stmt] = []
+    for number, stmt in enumerate(ls.body):
+        (*before, new) = map_sites((stmt,), rewrite, (), number)
+        if new == stmt:
+            checked += [*before, stmt]
+            continue
+        ahead = eliminate_dead(replace(ls, body=(new,), results=()), frozenset()).body
+        if not written_arrays(ahead) and not read_arrays(ahead) & written_arrays((stmt,)):
+            checked += [*before, *renamed_block(ahead, names), stmt]
+        else:
+            checked += [*before, new]
+    values = [r.value for r in ls.results if isinstance(r, ScalarResult)]
+    return (*checked, *(c for v in values for c in value_requirements(ls, (), v, table)))
+
+
+def requirements(ls: LoopSet, path: Path, stmt: Stmt, table: Table) -> Iterator[Require]:
+    """What must hold before `stmt` evaluates its own expressions and writes its target."""
+    head = without_children(stmt)
+    for expr in stmt_exprs(head):
+        yield from value_requirements(ls, path, expr, table)
+    target = written_access(head)
+    if target is not None:
+        yield from access_requirements(ls, path, target, (), table)
+
+
+def value_requirements(ls: LoopSet, path: Path, expr: Expr, table: Table) -> Iterator[Require]:
+    for access, guards in guarded_accesses(expr, ()):
+        yield from access_requirements(ls, path, access, guards, table)
+
+
+def access_requirements(
+    ls: LoopSet, path: Path, access: Access, guards: Guards, table: Table
+) -> Iterator[Require]:
+    """In range on every unchecked axis, unless a guard keeps the access from happening."""
+    for unchecked in table.get((path, access), ()):
+        axis = unchecked.axis
+        subscript = access.subscripts[axis]
+        excuses: list[Expr] = [Apply(Op.NOT, (g,)) for g in guards]
+        if unchecked.sufficient is not None:
+            excuses.insert(0, unchecked.sufficient)
+        low = compare(Op.GE, subscript, integer(0))
+        high = compare(Op.LT, subscript, extent(ls, access.array, axis))
+        inside = Apply(Op.AND, (low, high))
+        cond = Apply(Op.OR, (*excuses, inside)) if excuses else inside
+        text = f"`{print_access(access)}`: the subscript is outside axis {axis} of `{access.array}`"
+        yield Require(cond, "LD310", text, loc=access.loc)
+
+
+def guarded_accesses(expr: Expr, guards: Guards) -> Iterator[tuple[Access, Guards]]:
+    """Accesses that `expr` reads, innermost first, each with the conditions under which it is evaluated."""
+    match expr:
+        case Select(cond=cond, then=then, orelse=orelse):
+            yield from guarded_accesses(cond, guards)
+            yield from guarded_accesses(then, (*guards, cond))
+            yield from guarded_accesses(orelse, (*guards, Apply(Op.NOT, (cond,))))
+        case Apply(op=Op.AND | Op.OR as op, args=args):
+            for arg in args:
+                yield from guarded_accesses(arg, guards)
+                guards = (*guards, arg if op is Op.AND else Apply(Op.NOT, (arg,)))
+        case _:
+            for part in operands(expr):
+                yield from guarded_accesses(part, guards)
+            if isinstance(expr, Load):
+                yield expr.access, guards
