@@ -7,6 +7,7 @@ content has no stable text is not kept.
 
 from __future__ import annotations
 
+import ast
 import os
 import pickle
 import platform
@@ -74,9 +75,7 @@ def function_parts(source: SourceFunction, seen: set[str]) -> Iterator[str]:
 
 def used_names(source: SourceFunction) -> dict[str, Any]:
     """Values of the global and closure names in the function's text. Builtins come with Python."""
-    import ast
-
-    names = {n.id for n in ast.walk(source.node) if isinstance(n, ast.Name)}
+    names = {n.id for stmt in source.node.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
     maps = source.namespace.maps[:-1] if hasattr(source.namespace, "maps") else [source.namespace]  # type: ignore[attr-defined]
     return {n: next(m[n] for m in maps if n in m) for n in names if any(n in m for m in maps)}
 

@@ -169,7 +169,7 @@ def assemble_forward(
     return simplify(normalize(forward))
 
 
-def base_cells(tape: Tape, scope: Path | None | Literal["all"]) -> tuple[ArrayDecl, ...]:
+def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ArrayDecl, ...]:
     """Running positions of counted loops, as scalar cells."""
     counters = [c for c in tape.counters.values() if scope == "all" or c.scope == scope]
     return tuple(ArrayDecl(c.base, ArrayType("int64", 0), "local", ()) for c in counters)

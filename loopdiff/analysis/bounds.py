@@ -1,7 +1,8 @@
 """Where subscripts stay in range: conditions on shapes and integer arguments, checked once per call.
 
-For an affine access the condition is exact: it fails if and only if some executed instance leaves the array. Accesses
-whose execution or address depends on data are checked element by element, unless a sufficient condition holds.
+For an affine access the condition is exact: it fails if and only if some executed instance leaves the array.
+Accesses whose execution or address depends on data are checked element by element, unless a sufficient
+condition holds.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ ALWAYS, NEVER = Const(True, BOOL), Const(False, BOOL)
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """An access whose subscript on `axis` needs a check for each element, unless `sufficient` holds for the call (None:
-    no such condition is known). `path` is () for results. The check is `0 <= subscript < extent`."""
+    """An access whose subscript on `axis` needs a check for each element, unless `sufficient` holds for the
+    call (None: no such condition is known). `path` is () for results. The check is `0 <= subscript < extent`.
+    """
 
     path: Path
     access: Access
@@ -63,8 +65,8 @@ class NegativeSubscript:
 class Limit:
     """One side of one axis of one access: `cond` holds exactly where no instance of `event` is beyond it.
 
-    `is_exact` is False where instances are over-approximated. `where` is the set of parameters for which it fails if
-    the extent is a function of them, else None; `extreme` the farthest subscript.
+    `is_exact` is False where instances are over-approximated. `where` is the set of parameters for which it
+    fails if the extent is a function of them, else None; `extreme` the farthest subscript.
     """
 
     event: Event
@@ -77,8 +79,10 @@ class Limit:
 
 
 def bounds_conditions(model: Model) -> tuple[Require, ...]:
-    """One Require (LD310 too large, LD311 negative) for each limit that some call may break, the weaker ones of an axis
-    left out; in textual order. Subscripts that are always negative count as errors: rewrite them first."""
+    """One Require (LD310 too large, LD311 negative) for each limit that some call may break, the weaker ones
+    of an axis left out; in textual order. Subscripts that are always negative count as errors: rewrite them
+    first.
+    """
     found = [limit for limit in limits(model) if limit.is_exact and limit.cond != ALWAYS]
     strongest = [
         a for k, a in enumerate(found) if not any(replaces(b, a, j < k) for j, b in enumerate(found))
@@ -90,8 +94,9 @@ def bounds_conditions(model: Model) -> tuple[Require, ...]:
 
 
 def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
-    """Accesses whose range depends on data: under data-dependent conditions, in loops with data-dependent bounds, and
-    at subscripts that are not affine. Those that are in range whatever the data are left out."""
+    """Accesses whose range depends on data: under data-dependent conditions, in loops with data-dependent
+    bounds, and at subscripts that are not affine. Those that are in range whatever the data are left out.
+    """
     found: dict[tuple[Path, Access, int], list[Limit]] = {}
     for limit in limits(model):
         if not limit.is_exact:
@@ -226,7 +231,9 @@ def known_parameters(model: Model) -> Any:
 
 
 def implies(strong: Limit, weak: Limit) -> bool:
-    """Whether no call that passes the check of `strong` fails that of `weak`, on the same side of the same axis."""
+    """Whether no call that passes the check of `strong` fails that of `weak`, on the same side of the same
+    axis.
+    """
     place = [(x.event.access.array, x.axis, x.side, x.where is None) for x in (strong, weak)]
     if place[0] != place[1]:
         return False

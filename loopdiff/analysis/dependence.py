@@ -1,8 +1,9 @@
 """Dependences between statement instances: what forbids another order, and where a value comes from.
 
-Flow dependences carry values: a write that another certain write hides from the read is left out, so a row buffer
-filled anew in each iteration has none between iterations. Anti and output dependences relate every two instances
-that touch one element; together the three forbid exactly the orders that change what some read sees.
+Flow dependences carry values: a write that another certain write hides from the read is left out, so a row
+buffer filled anew in each iteration has none between iterations. Anti and output dependences relate every two
+instances that touch one element; together the three forbid exactly the orders that change what some read
+sees.
 """
 
 from __future__ import annotations
@@ -31,21 +32,22 @@ from loopdiff.ir.walk import Path, statements
 Kind = Literal["flow", "anti", "output"]
 Direction = Literal["<", "=", ">", "<=", ">=", "!=", "*"]
 DIRECTIONS: dict[tuple[bool, bool, bool], Direction] = {
-    (True, False, False): "<", (False, True, False): "=", (False, False, True): ">", (True, True, False): "<=",
-    (False, True, True): ">=", (True, False, True): "!=", (True, True, True): "*",
+    (True, False, False): "<", (False, True, False): "=", (False, False, True): ">",
+    (True, True, False): "<=", (False, True, True): ">=", (True, False, True): "!=", (True, True, True): "*",
 }  # fmt: skip
 VERBS = {"flow": ("writes", "reads"), "anti": ("reads", "writes"), "output": ("writes", "writes")}
 
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """Instances of the statement at `source` come before instances of the one at `sink` that touch the same element.
+    """Instances of the statement at `source` come before instances of the one at `sink` that touch the same
+    element.
 
-    `carrier` is the loop whose iterations they separate (None: within one iteration of all `loops` around both).
-    `directions`, one per common loop, compare the index of the source with that of the sink, in the direction of the
-    step ("<": the source comes first); `distance` is the difference in steps where it is constant along all of them.
-    A loop whose step is not constant is compared by the number of the iteration. `is_reduction`: both accumulate with one op, so that only
-    rounding depends on their order.
+    `carrier` is the loop whose iterations they separate (None: within one iteration of all `loops` around
+    both). `directions`, one per common loop, compare the index of the source with that of the sink, in the
+    direction of the step ("<": the source comes first); `distance` is the difference in steps where it is
+    constant along all of them. A loop whose step is not constant is compared by the number of the iteration.
+    `is_reduction`: both accumulate with one op, so that only rounding depends on their order.
     """
 
     kind: Kind
@@ -95,7 +97,8 @@ def name(access: Access) -> str:
 
 
 def dependences(model: Model) -> tuple[Dependence, ...]:
-    """All dependences of the LoopSet, by array in textual order; the caller's view of results is not part of them.
+    """All dependences of the LoopSet, by array in textual order; the caller's view of results is not part of
+    them.
 
     Flow dependences may include some that writes in the iterations between hide, never fewer than there are.
     """
@@ -120,16 +123,26 @@ def between(model: Model, first: Event, second: Event) -> Iterator[Dependence]:
     for order in orders(first, second):
         if not order.is_carried and first.path == second.path:
             continue
-        unknown = None, (*("=",) * order.shared, "<", *("*",) * len(common))[: len(common)]
         pairs = model.bounded(lambda o=order: related(model, first, second, o), None)
         if pairs is not None and pairs.is_empty():
             continue
-        distance, directions = unknown if pairs is None else vectors(model, first, second, order, pairs)
+        if pairs is None:
+            distance, directions = None, (*equal(order.shared), *anything(len(common) - order.shared))
+        else:
+            distance, directions = vectors(model, first, second, order, pairs)
         carrier = common[order.shared].key if order.is_carried else None
         yield Dependence(
             kind, first.path, second.path, first.access.array, carrier,  # type: ignore[arg-type]
             directions, distance, is_reduction, first.access, second.access,
         )  # fmt: skip
+
+
+def equal(number: int) -> tuple[Direction, ...]:
+    return ("=",) * number
+
+
+def anything(number: int) -> tuple[Direction, ...]:
+    return ("*",) * number
 
 
 def related(model: Model, first: Event, second: Event, order: Order) -> Any:
@@ -145,7 +158,7 @@ def vectors(
     """Distance (None unless constant) and directions over the common loops."""
     common = first.loops[: common_loops(first, second)]
     if order.shared == len(common):
-        return (0,) * len(common), ("=",) * len(common)
+        return (0,) * len(common), equal(len(common))
     for event, side in ((first, IN), (second, OUT)):
         for place, dim in reversed(list(enumerate(event.frame.dims))):
             if dim not in common:
@@ -173,7 +186,8 @@ def along(model: Model, steps: Any, hull: Any, place: int, stride: int) -> tuple
 
 
 def last_writer(model: Model, path: Path, access: Access) -> tuple[Path | None, ...]:
-    """Statements whose value the statement at `path` may see when it reads `access`; None: the value at entry.
+    """Statements whose value the statement at `path` may see when it reads `access`; None: the value at
+    entry.
 
     One element means certainty. Writes hidden by others are left out as in `dependences`.
     """

@@ -1,7 +1,8 @@
 """Which values a read may see, and which are overwritten: the questions of storage, asked of a Model.
 
-All answers are conservative: True means "may". Exactness comes from isl wherever subscripts, bounds and conditions are
-affine; a write counts as certain under a data-dependent condition if it shares the condition with the read.
+All answers are conservative: True means "may". Exactness comes from isl wherever subscripts, bounds and
+conditions are affine; a write counts as certain under a data-dependent condition if it shares the condition
+with the read.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ MOST_DECIDING = 6
 
 
 def overwritten_after(model: Model, path: Path, access: Access, scope: Scope = None) -> bool:
-    """Whether the location `access`, read by an instance of the statement at `path`, may be written after that read
-    and before the end of the current iteration of the loop at `scope` (None, or a loop that is not around the
-    statement: of the function). The statement's own write counts as after. `path` () is the end of the function."""
+    """Whether the location `access`, read by an instance of the statement at `path`, may be written after
+    that read and before the end of the current iteration of the loop at `scope` (None, or a loop that is not
+    around the statement: of the function). The statement's own write counts as after. `path` () is the end of
+    the function.
+    """
     writes = model.touching(access.array, True)
     if not path or not writes:
         return False
@@ -49,8 +52,10 @@ def overwritten_after(model: Model, path: Path, access: Access, scope: Scope = N
 
 
 def exposed_reads(model: Model, scope: Scope = None) -> tuple[tuple[Path, Access], ...]:
-    """Reads, as (path, access), that may see a value not written earlier in the function (None) or in the same
-    iteration of the loop at `scope`. Reads of results have the path (); what the caller sees of arrays is no read."""
+    """Reads, as (path, access), that may see a value not written earlier in the function (None) or in the
+    same iteration of the loop at `scope`. Reads of results have the path (); what the caller sees of arrays
+    is no read.
+    """
     least = depth_of(model, scope)
     found = [
         (e.path, e.access)
@@ -61,8 +66,9 @@ def exposed_reads(model: Model, scope: Scope = None) -> tuple[tuple[Path, Access
 
 
 def read_after(model: Model, scope: Path, array: str) -> bool:
-    """Whether a value written to `array` in an iteration of the loop at `scope` may be read after that iteration: by a
-    later one or after the loop. The caller reads every array that is a parameter or returned."""
+    """Whether a value written to `array` in an iteration of the loop at `scope` may be read after that
+    iteration: by a later one or after the loop. The caller reads every array that is a parameter or returned.
+    """
     level = depth_of(model, scope)
     writes = [w for w in model.touching(array, True) if is_inside(w.path, scope)]
     reads = model.touching(array, False)
@@ -70,8 +76,6 @@ def read_after(model: Model, scope: Path, array: str) -> bool:
     def reaches(write: Event, read: Event) -> bool:
         for order in orders(write, read):
             if order.shared >= level:
-                continue
-            if not order.is_carried and is_inside(read.path, scope):
                 continue
             if not visible(model, write, read, order).is_empty():
                 return True
@@ -81,13 +85,16 @@ def read_after(model: Model, scope: Path, array: str) -> bool:
 
 
 def is_exposed(model: Model, read: Event, least: int = 0) -> bool:
-    """Whether an instance of `read` may see a value not written earlier in its iteration of the outermost loops."""
+    """Whether an instance of `read` may see a value not written earlier in its iteration of the outermost
+    loops.
+    """
     return model.bounded(lambda: not exposed(model, read, least).is_empty(), True)
 
 
 def exposed(model: Model, read: Event, least: int, after: Path = ()) -> Any:
-    """Instances of `read` whose element is not certainly written earlier in the same iteration of the `least` outermost
-    loops, by a statement below a later branch of the program text than `after`."""
+    """Instances of `read` whose element is not certainly written earlier in the same iteration of the `least`
+    outermost loops, by a statement below a later branch of the program text than `after`.
+    """
     return model.cached(("exposed", read, least, after), lambda: compute_exposed(model, read, least, after))
 
 
@@ -110,8 +117,9 @@ def compute_exposed(model: Model, read: Event, least: int, after: Path) -> Any:
 
 
 def informed(model: Model, read: Event, candidates: list[tuple[Order, Event]]) -> Event:
-    """`read` with the opaque values of its iteration that decide whether the candidates write, such as the condition
-    of an `if` whose two branches both do: for each of their values some write must be certain."""
+    """`read` with the opaque values of its iteration that decide whether the candidates write, such as the
+    condition of an `if` whose two branches both do: for each of their values some write must be certain.
+    """
     known = {d.key for d in read.frame.dims}
     deciding = dict.fromkeys(
         d
@@ -126,7 +134,9 @@ def informed(model: Model, read: Event, candidates: list[tuple[Order, Event]]) -
 
 
 def visible(model: Model, write: Event, read: Event, order: Order) -> Any:
-    """Pairs of instances in the way of `order` where `read` may see what `write` wrote: no certain write is between."""
+    """Pairs of instances in the way of `order` where `read` may see what `write` wrote: no certain write is
+    between.
+    """
     pairs = ordered(model, write, read, order)
     if pairs.is_empty():
         return pairs
@@ -159,7 +169,9 @@ def compute_hidden(model: Model, write: Event, other: Event, read: Event) -> Any
 
 
 def branch_of(write: Event, read: Event) -> Path:
-    """The path, up to where they part, of `write` seen from `read`; empty if `read` is in the statement of `write`."""
+    """The path, up to where they part, of `write` seen from `read`; empty if `read` is in the statement of
+    `write`.
+    """
     other = read.order[0]
     for position, step in enumerate(write.path):
         if position >= len(other) or other[position] != step:

@@ -1,7 +1,7 @@
 """The affine view of a normal LoopSet: which instance of which statement touches which element.
 
-This is the entrance; `polyhedra_terms` makes affine terms of expressions, `polyhedra_events` finds the accesses,
-`polyhedra_sets` turns both into isl's sets, and `polyhedra_exprs` turns sets back into expressions.
+This is the entrance; `polyhedra_terms` makes affine terms of expressions, `polyhedra_events` finds the
+accesses, `polyhedra_sets` turns both into isl's sets, and `polyhedra_exprs` turns sets back into expressions.
 Reference: Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model" (ICMS 2010).
 """
 
@@ -20,7 +20,8 @@ __all__ = ["Model", "build_model", "index_hull", "trip_hull"]
 
 
 def trip_hull(model: Model, path: Path) -> Expr | None:
-    """The greatest number of iterations of the loop at `path` over all its executions, over Dim, Param and Const only.
+    """The greatest number of iterations of the loop at `path` over all its executions, over Dim, Param and
+    Const only.
 
     Zero or negative if it never runs an iteration. None if the count depends on data.
     """
@@ -28,8 +29,9 @@ def trip_hull(model: Model, path: Path) -> Expr | None:
 
 
 def index_hull(model: Model, path: Path) -> tuple[Expr, Expr] | None:
-    """`(first, last)`: the least and greatest index of the loop at `path` over all its executions, inclusive, over Dim,
-    Param and Const only; any numbers if it never runs. None if they depend on data."""
+    """`(first, last)`: the least and greatest index of the loop at `path` over all its executions, inclusive,
+    over Dim, Param and Const only; any numbers if it never runs. None if they depend on data.
+    """
     return model.cached(("indices", path), lambda: compute_index_hull(model, path))
 
 

@@ -1,4 +1,5 @@
-"""The accesses of a LoopSet as events: formulas over the iterations around them, before isl sees any of it."""
+"""The accesses of a LoopSet as events: formulas over the iterations around them, before isl sees any of it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ END: Path = (1 << 60,)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """The instance space of a block: the dimensions around it and the `formulas` that hold in it, its parent's first."""
+    """The instance space of a block: the dimensions around it and the `formulas` that hold in it, its
+    parent's first.
+    """
 
     parent: Frame | None
     dims: tuple[Dimension, ...]
@@ -45,13 +48,14 @@ EVERYWHERE = Frame(None, (), ())
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """One access. `frame` adds to that of the statement what is known of opaque subscripts: they are in range.
+    """One access. `frame` adds to that of the statement what is known of opaque subscripts: they are in
+    range.
 
     `order` is its textual position: reads of a statement come before its write.
 
-    `path` is () for reads at the end of the function. `is_whole`: every element, by an Allocate or (`is_final`) by the
-    caller, who sees arguments and returned arrays. `subscripts` are translated terms. `combines`: the target of an
-    Accumulate of that op.
+    `path` is () for reads at the end of the function. `is_whole`: every element, by an Allocate or
+    (`is_final`) by the caller, who sees arguments and returned arrays. `subscripts` are translated terms.
+    `combines`: the target of an Accumulate of that op.
     """
 
     path: Path
@@ -125,7 +129,7 @@ class Builder:
         stride = constant(step)
         index: Expr = Index(loop.index)
         if not stride:
-            # The iterations are numbered by a dimension of their own; the index is some value fixed by the number.
+            # A dimension of their own numbers the iterations; the index is some value fixed by the number.
             self.terms.trips[loop.index] = held = self.terms.dimension(("index", path), level + 1)
             number = Dimension("loop", path, level + 1, Index(f"{loop.index} trip"))
             up = Apply(Op.AND, (Apply(Op.GE, (held.leaf, lower)), Apply(Op.LT, (held.leaf, upper))))

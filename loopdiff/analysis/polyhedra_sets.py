@@ -1,8 +1,9 @@
 """Instances and elements as isl's integer sets, and the pairs of instances that meet.
 
-Every access is an `Event`: a set of instances (iterations of the loops around it; `polyhedra_terms` describes the
-other dimensions) and an exact map from instances to elements. Extents are assumed not to be negative, different array
-arguments not to overlap, and subscripts to be in range and not negative (`bounds` asks for the checks).
+Every access is an `Event`: a set of instances (iterations of the loops around it; `polyhedra_terms` describes
+the other dimensions) and an exact map from instances to elements. Extents are assumed not to be negative,
+different array arguments not to overlap, and subscripts to be in range and not negative (`bounds` asks for
+the checks).
 
 isl contexts must not be shared between threads that run at the same time, so every Model has its own.
 """
@@ -66,9 +67,11 @@ class Model:
         )
 
     def bounded(self, compute: Callable[[], T], otherwise: T) -> T:
-        """`compute()`, or `otherwise` if isl gives up: its worst case is exponential, and not all has a bound."""
-        self.context.reset_operations()
-        self.context.set_max_operations(QUOTA)
+        """`compute()`, or `otherwise` where there is no bound or isl takes too long (it can be exponential)."""
+        outer = self.context.get_max_operations()
+        if not outer:
+            self.context.reset_operations()
+            self.context.set_max_operations(QUOTA)
         try:
             return compute()
         except isl.Error as error:
@@ -76,8 +79,7 @@ class Model:
                 return otherwise
             raise
         finally:
-            self.context.set_max_operations(0)
-            self.context.reset_operations()
+            self.context.set_max_operations(outer)
 
 
 def build_model(ls: LoopSet) -> Model:
@@ -136,20 +138,26 @@ class Translation:
                 return self.function(a).sub(self.function(b))
             case Apply(op=Op.MUL, args=(a, b)):
                 return self.function(a).mul(self.function(b))
-            case Apply(op=Op.FLOORDIV, args=(a, b)):
-                return self.function(a).scale_down_val(self.divisor(b)).floor()
-            case Apply(op=Op.MOD, args=(a, b)) if (constant(b) or 0) > 0:
-                return self.function(a).mod_val(self.divisor(b))
-            case Apply(op=Op.MOD, args=(a, b)):
-                return self.function(a).neg().mod_val(self.divisor(b).neg()).neg()
+            case Apply(op=(Op.FLOORDIV | Op.MOD) as op, args=(a, b)):
+                return self.division(op, self.function(a), constant(b) or 1)
             case Apply(op=(Op.MIN | Op.MAX) as op, args=args):
-                found = self.function(args[0])
-                for arg in args[1:]:
-                    other = self.function(arg)
-                    found = found.min(other) if op == Op.MIN else found.max(other)
-                return found
+                return self.extremum("min" if op == Op.MIN else "max", args)
             case _:
                 raise InternalError(f"LD906: no affine function for {print_expr(term)}")
+
+    def division(self, op: Op, function: Any, divisor: int) -> Any:
+        """Python's // and %, which round towards minus infinity."""
+        if divisor < 0:
+            opposite = self.division(op, function.neg(), -divisor)
+            return opposite if op == Op.FLOORDIV else opposite.neg()
+        value = self.number(divisor)
+        return function.scale_down_val(value).floor() if op == Op.FLOORDIV else function.mod_val(value)
+
+    def extremum(self, which: str, args: tuple[Expr, ...]) -> Any:
+        found = self.function(args[0])
+        for arg in args[1:]:
+            found = getattr(found, which)(self.function(arg))
+        return found
 
     @property
     def local(self) -> Any:
@@ -161,15 +169,12 @@ class Translation:
     def number(self, value: int) -> Any:
         return isl.Val.int_from_si(self.space.get_ctx(), value)
 
-    def divisor(self, term: Expr) -> Any:
-        return self.number(constant(term) or 1)
-
 
 def translation(model: Model, frame: Frame) -> Translation:
     """Of formulas over the dimensions of `frame`."""
     parameters = model.terms.parameters
     space = isl.Space.set_alloc(model.context, len(parameters), len(frame.dims))
-    for expr, place in parameters.items():
+    for place in parameters.values():
         space = space.set_dim_name(PARAM, place, f"p{place}")
     return Translation(space, parameters, {d.leaf: k for k, d in enumerate(frame.dims)})
 
@@ -216,8 +221,9 @@ def compute_map(model: Model, event: Event) -> Any:
 # -- pairs of instances --------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A way for an instance of one event to come before an instance of another: they agree on the first `shared` loops
-    around both, and the next loop carries the step (`is_carried`) or the program text decides."""
+    """A way for an instance of one event to come before an instance of another: they agree on the first
+    `shared` loops around both, and the next loop carries the step (`is_carried`) or the program text decides.
+    """
 
     shared: int
     is_carried: bool
@@ -230,7 +236,9 @@ def common_loops(first: Event, second: Event) -> int:
 
 
 def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
-    """Ways for `first` to come before `second` in the same iteration of the `least` outermost loops, nearest first."""
+    """Ways for `first` to come before `second` in the same iteration of the `least` outermost loops, nearest
+    first.
+    """
     common = common_loops(first, second)
     if common < least:
         return
@@ -268,8 +276,9 @@ def is_fixed(dim: Any, order: Order) -> bool:
 
 
 def is_certain(first: Event, second: Event, order: Order) -> bool:
-    """Whether every instance of `first` that `ordered` pairs with an executed one of `second` is executed as well:
-    what its domain does not know is known from the iteration it shares with `second`."""
+    """Whether every instance of `first` that `ordered` pairs with an executed one of `second` is executed as
+    well: what its domain does not know is known from the iteration it shares with `second`.
+    """
     places = second.places
     return all(is_fixed(d, order) and d.key in places for d in first.opaques)
 
@@ -280,7 +289,9 @@ def integer(model: Model, value: int) -> Any:
 
 
 def largest(model: Model, frame: Frame, term: Expr) -> Any:
-    """The greatest value of `term` in `frame`, a piecewise function of the parameters; None if there is no bound."""
+    """The greatest value of `term` in `frame`, a piecewise function of the parameters; None if there is no
+    bound.
+    """
     function = translation(model, frame).function(term)
     values = isl.Map.from_pw_aff(function).intersect_domain(domain(model, frame)).range()
     return model.bounded(lambda: values.dim_max(0).coalesce(), None)

@@ -1,9 +1,10 @@
 """Integer expressions as affine terms: what is not affine becomes an opaque dimension of the instance space.
 
-An opaque dimension stands for one integer (or truth value) whose formula the affine view does not know but which is
-a function of the iteration: two instances that agree on the first `level` loops, and on its key, have the same value.
-So `x[idx[i]]` read and written in one iteration of `i` is recognised as the same element, the two branches of a
-data-dependent `if` exclude each other, and an inner loop with loaded bounds runs exactly as often as it did before.
+An opaque dimension stands for one integer (or truth value) whose formula the affine view does not know but
+which is a function of the iteration: two instances that agree on the first `level` loops, and on its key,
+have the same value. So `x[idx[i]]` read and written in one iteration of `i` is recognised as the same
+element, the two branches of a data-dependent `if` exclude each other, and an inner loop with loaded bounds
+runs exactly as often as it did before.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ LOGIC = (Op.AND, Op.OR, Op.NOT)
 class Dimension:
     """One coordinate of an instance space; `leaf` is how terms refer to it.
 
-    `loop`: the iteration of a loop, `stride` from one to the next. `opaque`: see above. `element`: a coordinate
-    of an access to a whole array. `level` counts the loops that fix the value.
+    `loop`: the iteration of a loop, `stride` from one to the next. `opaque`: see above. `element`: a
+    coordinate of an access to a whole array. `level` counts the loops that fix the value.
     """
 
     kind: Literal["loop", "opaque", "element"]
@@ -85,7 +86,8 @@ class Terms:
 
     # -- integers --------------------------------------------------------------------------------------------
     def integer(self, expr: Expr, path: Path, level: int) -> Expr:
-        """`expr`, evaluated by the statement at `path` below `level` loops, over dimensions and parameters."""
+        """`expr`, evaluated by the statement at `path` below `level` loops, over dimensions and parameters.
+        """
         match expr:
             case Const(value=value):
                 return Const(int(value), INT)
@@ -125,7 +127,9 @@ class Terms:
         return expr
 
     def is_parametric(self, expr: Expr) -> bool:
-        """Whether `expr` (translated) is made of parameters and constants by + - * only, so that it can be one."""
+        """Whether `expr` (translated) is made of parameters and constants by + - * only, so that it can be
+        one.
+        """
         return all(
             isinstance(e, Param | Dim | Const)
             or (isinstance(e, Apply) and e.op in (Op.ADD, Op.SUB, Op.NEG, Op.MUL))
@@ -162,7 +166,9 @@ class Terms:
 
     # -- opaque dimensions -----------------------------------------------------------------------------------
     def opaque(self, expr: Expr, path: Path, level: int) -> Expr:
-        """A dimension for `expr`: keyed by its formula where nothing it reads is ever written, else by its place."""
+        """A dimension for `expr`: keyed by its formula where nothing it reads is ever written, else by its
+        place.
+        """
         resolved = map_expr(self.resolve, expr)
         if not self.is_pure(resolved):
             return self.dimension((path, expr), level).leaf

@@ -75,15 +75,19 @@ def type_of(expr: Expr, env: TypeEnv) -> ScalarType:
             return dtype
         case Select(then=then, orelse=orelse):
             return join((type_of(then, env), type_of(orelse, env)))
-        case Apply(op=op, args=args):
-            match INFO[op].result:
-                case "bool":
-                    return BOOL
-                case "int":
-                    return INT
-                case "float":
-                    joined = join(type_of(a, env) for a in args)
-                    return joined if joined.is_float else F64
-                case "same":
-                    joined = join(type_of(a, env) for a in args)
-                    return joined
+        case Apply():
+            return type_of_operation(expr, env)
+
+
+def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
+    """Result type by the operation's rule in `ops.INFO`."""
+    joined = join(type_of(a, env) for a in expr.args)
+    match INFO[expr.op].result:
+        case "bool":
+            return BOOL
+        case "int":
+            return INT
+        case "float":
+            return joined if joined.is_float else F64
+        case "same":
+            return joined

@@ -46,7 +46,8 @@ def verify(ls: LoopSet, stage: str) -> None:
     require(len(set(indices)) == len(indices), "V4", stage, f"duplicate loop index in {indices}")
     for decl in ls.arrays:
         require(decl.type is not None, "V6", stage, f"array {decl.name} has no type")
-        is_fixed = decl.role != "argument" and decl.type is not None and decl.type.rank > 0 and decl.name not in ls.params
+        is_own = decl.role != "argument" and decl.name not in ls.params
+        is_fixed = is_own and decl.type is not None and decl.type.rank > 0
         require(not is_fixed or decl.extents is not None, "V8", stage, decl.name)
     env = type_env(ls)
     scope = verify_block(ls.body, frozenset(), frozenset(), ls, env, stage)

@@ -1,8 +1,8 @@
 """Makes a program check its own subscripts, so that compiled code never touches memory outside its arrays.
 
-Limits that follow from shapes and integer arguments are checked once, on entry. Subscripts that depend on data
-are checked in a loop of their own ahead of the nest that uses them, which so keeps its vectors and cannot
-stop half-way. Where the nest itself computes what the subscripts depend on, they are checked in place.
+Limits that follow from shapes and integer arguments are checked once, on entry. Subscripts that depend on
+data are checked in a loop of their own ahead of the nest that uses them, which so keeps its vectors and
+cannot stop half-way. Where the nest itself computes what the subscripts depend on, they are checked in place.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Table = Mapping[tuple[Path, Access], tuple[Unchecked, ...]]
 
 
 def add_checks(ls: LoopSet) -> LoopSet:
-    """The normal LoopSet `ls` with a `Require` (LD310, LD311) for every subscript that may leave its array."""
+    """The normal LoopSet `ls` with a `Require` (LD310, LD311) for each subscript that may leave its array."""
     ls = count_from_the_end(ls)
     model = build_model(ls)
     conditions = bounds_conditions(model)

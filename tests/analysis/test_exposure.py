@@ -34,8 +34,8 @@ from tests.analysis.nests import (
 )
 
 Read = tuple[Path, Access]
-AFFINE = range(1000, 1040)
-DATA_DEPENDENT = range(600, 640)
+AFFINE = range(1000, 1030)
+DATA_DEPENDENT = range(600, 630)
 
 
 def nest(seed: int) -> LoopSet:
@@ -92,7 +92,9 @@ def escapes(machine: Machine, scope: Path) -> set[str]:
 
 @dataclass
 class Judge:
-    """Compares answers with what happened: never less; and exactly that in nests where nothing depends on data."""
+    """Compares answers with what happened: never less; and exactly that in nests where nothing depends on
+    data.
+    """
 
     seed: int
     ls: LoopSet

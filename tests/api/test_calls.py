@@ -1,4 +1,4 @@
-"""What calls compute and return: values in place, gradients, pullbacks, tangents, in the types that were promised."""
+"""What calls compute and return: values in place, gradients, pullbacks, tangents, in their promised types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscripts that would leave their arrays are refused before the nest that uses them has written anything."""
+"""Subscripts that would leave their arrays are refused before the nest that uses them writes anything."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_accesses_behind_a_condition_count_only_where_it_holds():
     ls = checked(guarded, args)
     run(ls, args)
     assert args["y"].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
-    refused(ls, {"x": np.ones(3), "n": -1, "y": np.zeros(5)}, "LD310")
+    refused(ls, {"x": np.ones(3), "n": -1, "y": np.zeros(5)}, "LD311")
 
 
 def test_subscripts_from_the_end():
