@@ -13,19 +13,21 @@ from loopdiff.analysis.affine import Model, Reference, build_model
 from loopdiff.analysis.legality import carried, may_split
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.ir.build import add, integer
-from loopdiff.ir.nodes import Accumulate, Apply, Const, Expr, If, Index, Let, Loop, LoopSet, Stmt, Var
+from loopdiff.ir.nodes import Apply, Const, Expr, If, Let, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
+from loopdiff.transform.contractions import contraction
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import renamed_block
+from loopdiff.transform.sums import separate_shifts, tidy_sums
 
 ONE = integer(1)
 
 
 def restructure(ls: LoopSet) -> LoopSet:
     """`ls` with loops turned upwards and contractions isolated; the same values up to reassociation of sums."""
-    ls = ascend(ls)
+    ls = ascend(tidy_sums(ls))
     model = build_model(ls)
     names = supply(ls)
     body: list[Stmt] = []
@@ -83,6 +85,10 @@ def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[
     """`stmt`, or the loops it splits into if one of them is a contraction that was not isolated before."""
     if not isinstance(stmt, Loop) or contraction(stmt) is not None:
         return [stmt]
+    groups = separate_shifts(stmt)
+    if groups is not None and carried(model, path, frozenset()) is None:
+        first, *rest = (replace(stmt, body=g) for g in groups)
+        return [first, *(s for g in rest for s in renamed_block((g,), names))]
     pieces = split(model, stmt, path)
     if len(pieces) < 2 or not any(contraction(p) is not None for p in pieces):
         inner = (distributed(model, child, (*path, k), names) for k, child in enumerate(stmt.body))
@@ -172,26 +178,3 @@ def used_names(stmts: Iterable[Stmt]) -> set[str]:
         for e in subexprs(expr)
         if isinstance(e, Var)
     }
-
-
-# -- contractions --------------------------------------------------------------------------------------------
-def contraction(stmt: Stmt) -> tuple[tuple[Loop, ...], tuple[Let, ...], Accumulate] | None:
-    """Loops, Lets and the `+=` of a perfect nest of two or more loops that sums over at least one of them."""
-    loops: list[Loop] = []
-    while isinstance(stmt, Loop):
-        loops.append(stmt)
-        if len(stmt.body) == 1:
-            stmt = stmt.body[0]
-        else:
-            break
-    last = loops[-1].body if loops else ()
-    if len(loops) < 2 or not last or not isinstance(last[-1], Accumulate) or last[-1].op != "add":
-        return None
-    lets = last[:-1]
-    target = last[-1]
-    used = {e.name for s in target.target.subscripts for e in subexprs(s) if isinstance(e, Index)}
-    sums = [p for p in loops if p.index not in used]
-    if not target.target.subscripts or not sums or not all(isinstance(s, Let) for s in lets):
-        return None
-    return tuple(loops), tuple(s for s in lets if isinstance(s, Let)), target
-
