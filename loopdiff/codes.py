@@ -286,6 +286,21 @@ CODES: dict[str, Code] = {
         "Types of arguments are Numba array types, `ArrayType`, and Python and NumPy scalar types.",
         "pass an example of the argument instead",
     ),
+    "LD350": Code(
+        "argument that JAX cannot pass on",
+        "Arguments of a wrapped function are arrays of the dtypes loopdiff compiles, and numbers; outputs are arrays it writes.",
+        "convert the argument, or name a written array",
+    ),
+    "LD351": Code(
+        "size that is not known when tracing",
+        "Shapes of outputs and of what is kept between the sweeps must be known when JAX traces the call.",
+        "pass integers that decide sizes as Python ints",
+    ),
+    "LD352": Code(
+        "tape that JAX cannot hold",
+        "What is kept between the sweeps must have a static size and a dtype that JAX has.",
+        "decorate with `tape='recompute'`, or enable 64-bit types",
+    ),
     # -- LD4xx: differentiation ----------------------------------------------------------------------------
     "LD401": Code(
         "`wrt` does not name arguments",
@@ -307,6 +322,11 @@ CODES: dict[str, Code] = {
         "`grad` and `value_and_grad` need a function that returns one floating-point number.",
         "use `vjp`, and pass seeds and cotangents to the pullback",
     ),
+    "LD405": Code(
+        "derivative with respect to an argument outside `wrt`",
+        "JAX differentiates an argument that the decorator's `wrt` leaves out; its gradient is not zero, it is not computed.",
+        "add the argument to `wrt`",
+    ),
     "LD410": Code(
         "operation without a derivative rule",
         "The derivative table has no rule for an operation that a differentiated value passes through.",
@@ -321,6 +341,11 @@ CODES: dict[str, Code] = {
     "LD905": Code(
         "operation without a scalar spelling",
         "The CPU backend does not know how to write an operation for operands of this type.",
+        "please report it with the dump",
+    ),
+    "LD906": Code(
+        "formula outside the affine view",
+        "An analysis was given a formula that should have been an opaque dimension.",
         "please report it with the dump",
     ),
 }

@@ -1,0 +1,145 @@
+"""XLA's typed FFI from Numba: the call frame read by byte offset, errors created, the metadata question answered.
+
+A handler is `XLA_FFI_Error* handler(XLA_FFI_CallFrame*)`. Layout of the 64-bit structures: `xla/ffi/api/c_api.h` as
+shipped with jaxlib; fields are only ever appended there, and the version we report (0.1) is what we rely on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import RequireLiteralValue
+from numba.extending import intrinsic
+
+FRAME_EXTENSIONS, FRAME_API, FRAME_STAGE = 8, 16, 32
+FRAME_ARGS_COUNT, FRAME_ARGS = 56, 72
+FRAME_RETS_COUNT, FRAME_RETS = 96, 112
+BUFFER_DTYPE, BUFFER_DATA, BUFFER_RANK, BUFFER_DIMS = 16, 24, 32, 40
+EXTENSION_TYPE, EXTENSION_NEXT, EXTENSION_METADATA = 8, 16, 24
+METADATA_VERSION, METADATA_MAJOR, METADATA_MINOR, METADATA_TRAITS = 8, 24, 28, 32
+API_ERROR_CREATE = 48
+EXECUTE_STAGE, METADATA_EXTENSION = 3, 1
+INVALID_ARGUMENT, INTERNAL = 3, 13
+
+XLA_TYPES: dict[str, int] = {
+    "bool": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5,
+    "uint8": 6, "uint16": 7, "uint32": 8, "float32": 11, "float64": 12,
+}  # fmt: skip
+
+
+def loader(kind: ir.IntType, result: types.Type) -> Any:
+    """An intrinsic that reads an integer at an address plus an offset."""
+
+    @intrinsic
+    def read(typingctx: Any, address: Any, offset: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = builder.inttoptr(builder.add(*args), kind.as_pointer())
+            return builder.load(pointer, align=kind.width // 8)
+
+        return result(types.intp, types.intp), lower
+
+    return read
+
+
+def storer(kind: ir.IntType, value: types.Type) -> Any:
+    """An intrinsic that writes an integer at an address plus an offset."""
+
+    @intrinsic
+    def write(typingctx: Any, address: Any, offset: Any, number: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = builder.inttoptr(builder.add(args[0], args[1]), kind.as_pointer())
+            builder.store(args[2], pointer, align=kind.width // 8)
+            return context.get_dummy_value()
+
+        return types.void(types.intp, types.intp, value), lower
+
+    return write
+
+
+read64, read32 = loader(ir.IntType(64), types.int64), loader(ir.IntType(32), types.int32)
+write64, write32 = storer(ir.IntType(64), types.int64), storer(ir.IntType(32), types.int32)
+
+
+def pointer_to(dtype: str) -> Any:
+    """An intrinsic from an address to a pointer to elements of `dtype`."""
+    element = numba.from_dtype(np.dtype(dtype))
+
+    @intrinsic
+    def convert(typingctx: Any, address: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(element)(types.intp), lower
+
+    return convert
+
+
+POINTERS = {dtype: pointer_to(dtype) for dtype in XLA_TYPES}
+
+
+@intrinsic
+def make_error(typingctx: Any, frame: Any, code: Any, message: Any) -> Any:
+    """A new XLA error with a literal message, as the integer a handler returns."""
+    if not isinstance(message, types.StringLiteral):
+        raise RequireLiteralValue("the message of an error is part of the code")
+    text = message.literal_value
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word, half, byte_pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        at_api = builder.inttoptr(builder.add(args[0], word(FRAME_API)), word.as_pointer())
+        at_create = builder.add(builder.load(at_api), word(API_ERROR_CREATE))
+        function = ir.FunctionType(word, [byte_pointer]).as_pointer().as_pointer()
+        create = builder.load(builder.inttoptr(at_create, function))
+        record = ir.LiteralStructType([word, word, byte_pointer, half, half])
+        place = cgutils.alloca_once(builder, record)
+        fields = (word(28), word(0), context.insert_const_string(builder.module, text), builder.trunc(args[1], half))
+        for position, value in enumerate(fields):
+            builder.store(value, builder.gep(place, [half(0), half(position)]))
+        return builder.call(create, [builder.bitcast(place, byte_pointer)])
+
+    return types.intp(types.intp, types.int64, message), lower
+
+
+@numba.njit
+def metadata_extension(frame: int) -> int:
+    """Address of the metadata question in the frame's chain of extensions, or 0."""
+    extension = read64(frame, FRAME_EXTENSIONS)
+    while extension != 0:
+        if read32(extension, EXTENSION_TYPE) == METADATA_EXTENSION:
+            return extension
+        extension = read64(extension, EXTENSION_NEXT)
+    return 0
+
+
+@numba.njit
+def answer_metadata(extension: int) -> int:
+    """Report FFI version 0.1 and no special traits."""
+    metadata = read64(extension, EXTENSION_METADATA)
+    write64(metadata, METADATA_VERSION, 24)
+    write64(metadata, METADATA_VERSION + 8, 0)
+    write32(metadata, METADATA_MAJOR, 0)
+    write32(metadata, METADATA_MINOR, 1)
+    write32(metadata, METADATA_TRAITS, 0)
+    return 0
+
+
+@numba.njit(inline="always")
+def operand(frame: int, number: int) -> int:
+    """Address of an operand's buffer record."""
+    return read64(read64(frame, FRAME_ARGS), 8 * number)
+
+
+@numba.njit(inline="always")
+def result(frame: int, number: int) -> int:
+    """Address of a result's buffer record."""
+    return read64(read64(frame, FRAME_RETS), 8 * number)
+
+
+@numba.njit(inline="always")
+def extent(buffer: int, axis: int) -> int:
+    return read64(read64(buffer, BUFFER_DIMS), 8 * axis)

@@ -1,0 +1,114 @@
+"""Which buffers a foreign call has: operands, results and aliases of the forward and the reverse sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require, ScalarDecl
+from loopdiff.ir.types import ScalarType
+from loopdiff.ir.walk import statements
+from loopdiff.jax.handlers import Argument, Handler, Port, register
+
+SCALAR_DTYPES = {
+    ScalarType.BOOL: "bool", ScalarType.INT: "int64", ScalarType.F32: "float32", ScalarType.F64: "float64"
+}  # fmt: skip
+
+
+def canonical(dtype: str) -> str:
+    """The dtype JAX has for `dtype`: without `jax_enable_x64` the 32-bit one."""
+    return str(jax.dtypes.canonicalize_dtype(np.dtype(dtype)))
+
+
+def port_of(decl: ArrayDecl | ScalarDecl) -> Port:
+    if isinstance(decl, ScalarDecl):
+        assert decl.type is not None
+        return Port(decl.name, "scalar", canonical(SCALAR_DTYPES[decl.type]), 0)
+    assert decl.type is not None
+    return Port(decl.name, "array", decl.type.dtype, decl.type.rank)
+
+
+def scalar_port(name: str, kind: ScalarType) -> Port:
+    return Port(name, "scalar", canonical(SCALAR_DTYPES[kind]), 0)
+
+
+@dataclass(slots=True)
+class Wiring:
+    """Collects the buffers of one foreign call; `aliases` maps operand numbers to result numbers."""
+
+    operands: list[Port] = field(default_factory=list)
+    results: list[Port] = field(default_factory=list)
+    arguments: list[Argument] = field(default_factory=list)
+    aliases: dict[int, int] = field(default_factory=dict)
+
+    def read(self, port: Port) -> None:
+        """A parameter that is an operand."""
+        self.arguments.append(Argument(port, operand=self.operand(port)))
+
+    def write(self, port: Port, *, is_zeroed: bool) -> int:
+        """A parameter that is a result."""
+        number = self.result(port)
+        self.arguments.append(Argument(port, result=number, is_zeroed=is_zeroed))
+        return number
+
+    def update(self, port: Port) -> int:
+        """A parameter that starts as an operand and ends as a result."""
+        number, operand = self.result(port), self.operand(port)
+        self.aliases[operand] = number
+        self.arguments.append(Argument(port, operand=operand, result=number))
+        return number
+
+    def skip(self, port: Port) -> None:
+        """A parameter that the code never touches."""
+        self.arguments.append(Argument(port))
+
+    def operand(self, port: Port) -> int:
+        self.operands.append(port)
+        return len(self.operands) - 1
+
+    def result(self, port: Port) -> int:
+        self.results.append(port)
+        return len(self.results) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A registered target with its aliases; call it with operands and the results' shapes."""
+
+    target: str
+    results: tuple[Port, ...]
+    aliases: tuple[tuple[int, int], ...]
+
+    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+        kinds = [
+            jax.ShapeDtypeStruct(shape, np.dtype(port.dtype))
+            for port, shape in zip(self.results, shapes, strict=True)
+        ]
+        call = jax.ffi.ffi_call(
+            self.target, kinds, vmap_method="sequential", input_output_aliases=dict(self.aliases)
+        )
+        return tuple(call(*operands))
+
+
+def connect(
+    ls: LoopSet, function: Callable[..., Any], wiring: Wiring, returns: Sequence[int | None]
+) -> ForeignCall:
+    """Compile and register the handler that `wiring` describes."""
+    handler = Handler(
+        ls.name, function, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments), tuple(returns),
+        complaint_of(ls),
+    )  # fmt: skip
+    return ForeignCall(register(handler), handler.results, tuple(wiring.aliases.items()))
+
+
+def complaint_of(ls: LoopSet) -> str:
+    """What an error of the compiled function means: the conditions it checks."""
+    checks = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require)]
+    found = dict.fromkeys(f"{c.code}: {c.message}" for c in checks)
+    text = "; or ".join(found) or "an operation that has no result"
+    return f"loopdiff: `{ls.name}` stopped: {text}"[:2000]
+

@@ -1,0 +1,299 @@
+"""One combination of types, shapes and static integers: its foreign calls, and the custom derivative around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from loopdiff.arena import EXTENT_NAMES
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Require, ScalarDecl, Var
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.types import ScalarType
+from loopdiff.ir.walk import read_arrays, subexprs, written_arrays
+from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
+from loopdiff.runs import ReverseRun, sweeps_of
+from loopdiff.specialization import Specialization
+
+Shape = tuple[int, ...]
+
+
+class JaxProgram:
+    """Calls `spec` from JAX. `statics` are Python integers, `dims` the arrays' shapes, `pure` the output arguments."""
+
+    def __init__(
+        self, spec: Specialization, statics: Mapping[str, int], dims: Mapping[str, Shape], pure: tuple[str, ...]
+    ) -> None:
+        self.spec, self.statics, self.dims, self.pure = spec, dict(statics), dict(dims), pure
+        self.ls: LoopSet = spec.normal
+        self.written = tuple(p for p in self.ls.params if p in spec.written)
+        check_shapes(self.ls, self.statics, self.dims)
+        self.inputs = tuple(p for p in self.ls.params if p not in pure)
+        self.traced = tuple(p for p in self.inputs if p not in self.statics)
+        self.forward_call: ForeignCall | None = None
+        self.reverse_call: tuple[ForeignCall, ReversePlan] | None = None
+        self.function = self.differentiable()
+
+    def __call__(self, given: Mapping[str, Any]) -> Any:
+        values = self.function(*(self.operand(p, given[p]) for p in self.traced))
+        return values[0] if len(values) == 1 else values
+
+    def operand(self, name: str, value: Any) -> Any:
+        """A value in the dtype of its port."""
+        if self.ls.has_array(name):
+            return value
+        return jnp.asarray(value, np.dtype(port_of(self.ls.scalar(name)).dtype))
+
+    # -- the derivative --------------------------------------------------------------------------------------
+    def differentiable(self) -> Callable[..., tuple[Any, ...]]:
+        """The function of the traced inputs, with this program's reverse sweep as its derivative."""
+
+        @jax.custom_vjp
+        def run(*traced: Any) -> tuple[Any, ...]:
+            return self.forward(traced)[0]
+
+        def run_forward(*primals: Any) -> tuple[tuple[Any, ...], Any]:
+            for name, primal in zip(self.traced, primals, strict=True):
+                self.refuse_derivative(name, primal.perturbed)
+            traced = [p.value for p in primals]
+            outputs, kept = self.forward(traced)
+            return outputs, (tuple(traced), kept)
+
+        def run_reverse(residuals: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            return self.reverse(*residuals, cotangents)
+
+        run.defvjp(run_forward, run_reverse, symbolic_zeros=True)
+        return run
+
+    def refuse_derivative(self, name: str, is_perturbed: bool) -> None:
+        """A derivative that was asked for but is not computed is an error, not a zero."""
+        decl = self.ls.array(name) if self.ls.has_array(name) else self.ls.scalar(name)
+        kind = element(decl)
+        if is_perturbed and kind.is_float and name not in self.spec.wrt and name not in self.written:
+            message = f"`{name}` is differentiated by JAX, but `wrt` of `{self.ls.name}` leaves it out"
+            raise DifferentiationError(reject("LD405", message, NOWHERE, f"add {name!r} to `wrt`"))
+
+    # -- forward ---------------------------------------------------------------------------------------------
+    @property
+    def sweeps(self) -> ReverseRun:
+        run = sweeps_of(self.spec)
+        if run.units.counts is not None:
+            message = f"`{self.ls.name}` keeps values in loops whose length depends on data; JAX needs static sizes"
+            hint = "decorate with `tape='recompute'`, or give such loops bounds from shapes"
+            raise ArgumentError(reject("LD352", message, NOWHERE, hint))
+        return run
+
+    def forward(self, traced: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Outputs for the caller, and the arrays the reverse sweep needs, by name."""
+        run = self.sweeps
+        ls = run.units.forward.ls
+        scalars = [k for k in self.spec.result_types if isinstance(k, ScalarType)]
+        if self.forward_call is None:
+            self.forward_call = self.wire_forward(run, scalars)
+        call = self.forward_call
+        values = self.values(traced)
+        operands = [values[p] for p in self.inputs]
+        shapes = [self.shape_of(port.name, run) for port in call.results]
+        found = call(operands, shapes)
+        named = {port.name: value for port, value in zip(call.results, found, strict=True)}
+        numbers = iter(found[: len(scalars)])
+        results = [named[r.array] if isinstance(r, ArrayResult) else next(numbers) for r in ls.results]
+        outputs = (*results, *(named[w] for w in self.written))
+        return outputs, {n: v for n, v in named.items() if not n.startswith("result ")}
+
+    def wire_forward(self, run: ReverseRun, scalars: Sequence[ScalarType]) -> ForeignCall:
+        ls = run.units.forward.ls
+        wiring = Wiring()
+        for number, kind in enumerate(scalars):
+            wiring.result(scalar_port(f"result {number}", kind))
+        touched = read_arrays(ls.body) | written_arrays(ls.body)
+        pending = {p: port_of(declaration(ls, p)) for p in self.inputs}
+        for name in ls.params:
+            port = pending.get(name) or port_of(declaration(ls, name))
+            if name in self.pure:
+                wiring.write(port, is_zeroed=True)
+            elif name in self.ls.params:
+                (wiring.update if name in self.written else wiring.read)(port)
+            elif name in touched or ArrayResult(name) in ls.results:
+                self.refuse_width(name, port.dtype)
+                wiring.write(port, is_zeroed=False)
+            else:
+                wiring.skip(port)
+        returns: list[int | None] = []
+        numbers = iter(range(len(scalars)))
+        for result in ls.results:
+            returns.append(None if isinstance(result, ArrayResult) else next(numbers))
+        return connect(ls, run.units.forward.call, wiring, returns)
+
+    def refuse_width(self, name: str, dtype: str) -> None:
+        if canonical(dtype) != dtype:
+            message = f"`{self.ls.name}` keeps {dtype} values in `{name}`, which JAX has not without 64-bit types"
+            hint = 'jax.config.update("jax_enable_x64", True)'
+            raise ArgumentError(reject("LD352", message, NOWHERE, hint))
+
+    def values(self, traced: Sequence[Any]) -> dict[str, Any]:
+        """Every input by name, static ones as constants."""
+        found = dict(zip(self.traced, traced, strict=True))
+        return {**found, **{n: self.operand(n, v) for n, v in self.statics.items()}}
+
+    def shape_of(self, name: str, run: ReverseRun) -> Shape:
+        """Shape of a result of the forward call."""
+        if name.startswith("result "):
+            return ()
+        return self.dims[name] if name in self.dims else self.workspace_shapes(run)[name]
+
+    def workspace_shapes(self, run: ReverseRun) -> dict[str, Shape]:
+        """Shapes between the sweeps. Raises ArgumentError (LD351) where a traced number decides them."""
+        names = run.units.forward.ls.params[len(self.ls.params) :]
+        if not names:
+            return {}
+        values = [
+            SimpleNamespace(shape=self.dims[p]) if p in self.dims else self.statics.get(p, Traced(p))
+            for p in self.ls.params
+        ]
+        return dict(zip(names, run.arena.sizes(values), strict=False))
+
+    # -- reverse ---------------------------------------------------------------------------------------------
+    def reverse(
+        self, traced: Sequence[Any], kept: Mapping[str, Any], cotangents: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Gradients of the traced inputs; None for those without a derivative."""
+        run = self.sweeps
+        if self.reverse_call is None:
+            plan = ReversePlan(self, run)
+            self.reverse_call = (plan.connect(), plan)
+        call, plan = self.reverse_call
+        values = {**self.values(traced), **kept}
+        arriving = plan.arriving(cotangents)
+        operands = [arriving[p.name] if p.name in arriving else values[p.name] for p in plan.wiring.operands]
+        shapes = [plan.shape_of(port.name) for port in call.results]
+        found = call(operands, shapes)
+        named = {port.name: value for port, value in zip(call.results, found, strict=True)}
+        return tuple(plan.gradient(name, named, value) for name, value in zip(self.traced, traced, strict=True))
+
+
+class ReversePlan:
+    """How the reverse sweep's parameters meet buffers."""
+
+    def __init__(self, program: JaxProgram, run: ReverseRun) -> None:
+        self.program, self.run = program, run
+        self.ls = run.units.reverse.ls
+        self.buffers = {buffer: argument for argument, buffer in run.buffers.items()}
+        self.wiring = Wiring()
+        self.scalars = [s.name for s in program.ls.scalars if s.name in program.spec.wrt]
+        for name in self.scalars:
+            kind = program.ls.scalar(name).type
+            assert kind is not None
+            self.wiring.result(scalar_port(f"slope {name}", kind))
+        for name in self.ls.params:
+            self.wire(name)
+
+    def wire(self, name: str) -> None:
+        program, ls = self.program, self.ls
+        port = port_of(declaration(ls, name))
+        written, touched = written_arrays(ls.body), read_arrays(ls.body) | written_arrays(ls.body)
+        if name in self.buffers:
+            argument = self.buffers[name]
+            if argument in program.written:
+                self.wiring.update(port)
+            else:
+                self.wiring.write(port, is_zeroed=True)
+        elif not ls.has_array(name):
+            self.wiring.read(port)
+        elif name in self.run.seed_names:
+            (self.wiring.update if name in written else self.wiring.read)(port)
+        elif name not in touched:
+            self.wiring.skip(port)
+        elif ls.array(name).role == "adjoint":
+            self.wiring.write(port, is_zeroed=False)
+        elif name in written:
+            self.wiring.update(port)
+        else:
+            self.wiring.read(port)
+
+    def connect(self) -> ForeignCall:
+        return connect(self.ls, self.run.units.reverse.call, self.wiring, range(len(self.scalars)))
+
+    def shape_of(self, name: str) -> Shape:
+        if name.startswith("slope "):
+            return ()
+        if name in self.buffers:
+            return self.program.dims[self.buffers[name]]
+        if name in self.run.seed_names:
+            array = name.removesuffix("_adj")
+            return self.program.workspace_shapes(self.run)[array]
+        return self.program.shape_of(name, self.run)
+
+    def arriving(self, cotangents: Sequence[Any]) -> dict[str, Any]:
+        """Seeds of floating results, and cotangents of written floating arrays, by parameter name."""
+        kinds = self.program.spec.result_types
+        out: dict[str, Any] = {}
+        seeds = iter(self.run.seed_names)
+        for kind, cotangent in zip(kinds, cotangents, strict=False):
+            scalar = kind if isinstance(kind, ScalarType) else kind.element
+            if scalar.is_float:
+                out[next(seeds)] = materialised(cotangent)
+        of_array = {argument: buffer for buffer, argument in self.buffers.items()}
+        for argument, cotangent in zip(self.program.written, cotangents[len(kinds) :], strict=True):
+            if argument in of_array:
+                out[of_array[argument]] = materialised(cotangent)
+        return out
+
+    def gradient(self, name: str, named: Mapping[str, Any], value: Any) -> Any:
+        of_array = {argument: buffer for buffer, argument in self.buffers.items()}
+        if name in of_array:
+            return named[of_array[name]]
+        slope = named.get(f"slope {name}")
+        return None if slope is None else slope.astype(value.dtype)
+
+
+class Traced:
+    """Stands for a number that is not known when tracing; using it as a size is an error that names it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def refuse(self, *_: Any) -> Any:
+        message = f"`{self.name}` decides the size of what is kept between the sweeps, and is traced"
+        raise ArgumentError(reject("LD351", message, NOWHERE, "pass it as a Python int"))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = refuse
+    __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = refuse
+
+
+def materialised(cotangent: Any) -> Any:
+    """A cotangent as an array, zeros where JAX knows it to be zero."""
+    if isinstance(cotangent, jax.custom_derivatives.SymbolicZero):
+        return jnp.zeros(cotangent.shape, np.dtype(str(cotangent.dtype)))
+    return cotangent
+
+
+def declaration(ls: LoopSet, name: str) -> ArrayDecl | ScalarDecl:
+    return ls.array(name) if ls.has_array(name) else ls.scalar(name)
+
+
+def element(decl: ArrayDecl | ScalarDecl) -> ScalarType:
+    kind = decl.type if isinstance(decl, ScalarDecl) else None if decl.type is None else decl.type.element
+    assert kind is not None
+    return kind
+
+
+def check_shapes(ls: LoopSet, statics: Mapping[str, int], dims: Mapping[str, Shape]) -> None:
+    """Evaluate the conditions on shapes and static integers now: ArgumentError with the argument's name."""
+    known: dict[str, Any] = dict(EXTENT_NAMES) | dict(statics)
+    known |= {n: SimpleNamespace(shape=shape) for n, shape in dims.items()}
+    for stmt in ls.body:
+        if not isinstance(stmt, Require):
+            continue
+        nodes = list(subexprs(stmt.cond))
+        if any(isinstance(e, Load | Var | Index) for e in nodes):
+            continue
+        names = {getattr(e, "name", None) or getattr(e, "array", None) for e in nodes} - {None}
+        if names <= set(known) and not eval(print_expr(stmt.cond), dict(known)):
+            raise ArgumentError(reject(stmt.code, stmt.message, stmt.loc))

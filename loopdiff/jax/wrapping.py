@@ -1,0 +1,107 @@
+"""`wrap`: a decorated loop nest as a pure JAX function, with its own reverse sweep as the derivative."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from loopdiff.api import Differentiable
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
+from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
+from loopdiff.ir.walk import written_arrays
+from loopdiff.jax.program import JaxProgram
+
+Shape = tuple[int, ...]
+OutputShape = Callable[..., Any] | jax.ShapeDtypeStruct | Shape
+
+
+def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) -> Callable[..., Any]:
+    """A pure JAX function that runs `f` (made by `vectorize_grad`) and is differentiated by its reverse sweep.
+
+    Its arguments are those of `f` without the ones named in `outputs`; it returns the result of `f`, if any, and the
+    final values of the arrays `f` writes, in argument order: one value as it is, several as a tuple. Written inputs
+    are not changed, their new value is returned. Python integers are static; arrays and other scalars may be traced.
+
+    Args:
+        f: A function made by `vectorize_grad`.
+        outputs: For each pure output argument its shape: a tuple, a `jax.ShapeDtypeStruct`, or a function from the
+            other arguments to one of these. The dtype, where not given, is that of the floating arguments.
+
+    Raises:
+        ArgumentError: An argument or output that does not fit, by name (LD3xx); at tracing time where types and
+            shapes decide, else when the call runs, as the error JAX makes of a failed foreign call.
+        UnsupportedLoopError: The types leave the accepted language (LD2xx).
+        DifferentiationError: A derivative with respect to an argument outside `wrt` (LD405).
+    """
+    if not isinstance(f, Differentiable):
+        raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
+    made = dict(outputs or {})
+    parameters = list(f.signature.parameters.values())
+    written = written_arrays(f.program.surface.body) & {p.name for p in parameters}
+    for name in sorted(set(made) - written):
+        message = f"`outputs` names `{name}`, which is no array that `{f.plain.__name__}` writes"
+        raise ArgumentError(reject("LD350", message, NOWHERE))
+    signature = inspect.Signature([p for p in parameters if p.name not in made])
+    programs: dict[Any, JaxProgram] = {}
+
+    @functools.wraps(f.plain)
+    def wrapped(*args: Any, **named: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **named)
+        except TypeError as error:
+            raise ArgumentError(reject("LD301", f"`{f.plain.__name__}`: {error}", NOWHERE)) from None
+        given = {n: as_operand(n, v) for n, v in bound.arguments.items()}
+        shapes = {n: output_of(n, spec, given) for n, spec in made.items()}
+        types = {p.name: type_of(p.name, given.get(p.name, shapes.get(p.name))) for p in parameters}
+        statics = {n: v for n, v in given.items() if isinstance(v, int | bool)}
+        dims = {n: tuple(v.shape) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
+        key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()))
+        if key not in programs:
+            programs[key] = JaxProgram(f.specialize(types), statics, dims, tuple(made))
+        return programs[key](given)
+
+    wrapped.__signature__ = signature  # type: ignore[attr-defined]
+    return wrapped
+
+
+def as_operand(name: str, value: Any) -> Any:
+    """A Python number, or an array that JAX knows."""
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
+        return value if isinstance(value, jax.Array) else jnp.asarray(value)
+    raise ArgumentError(reject("LD350", f"`{name}` is a {type(value).__name__}, not an array or a number", NOWHERE))
+
+
+def type_of(name: str, value: Any) -> ArgumentType:
+    """loopdiff's type of an operand. Raises ArgumentError (LD350) for a dtype it does not compile."""
+    if isinstance(value, bool | int | float):
+        declared = argument_type(value)
+        assert isinstance(declared, ScalarArgument)
+        return declared
+    dtype = str(value.dtype)
+    if dtype not in ELEMENT_TYPES:
+        raise ArgumentError(reject("LD350", f"`{name}` has dtype {dtype}, which loopdiff does not compile", NOWHERE))
+    if value.ndim:
+        return ArrayType(dtype, value.ndim, "C")
+    return ScalarArgument(ELEMENT_TYPES[dtype], bool(getattr(value, "weak_type", False)))
+
+
+def output_of(name: str, spec: OutputShape, given: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
+    """Shape and dtype of a pure output."""
+    found = spec(*given.values()) if callable(spec) and not isinstance(spec, jax.ShapeDtypeStruct) else spec
+    if isinstance(found, jax.ShapeDtypeStruct):
+        return found
+    if not isinstance(found, tuple) or not all(isinstance(n, int) and n >= 0 for n in found):
+        message = f"the shape of output `{name}` is {found!r}, not a tuple of integers known when tracing"
+        raise ArgumentError(reject("LD351", message, NOWHERE))
+    floats = [v.dtype for v in given.values() if hasattr(v, "dtype") and jnp.issubdtype(v.dtype, jnp.floating)]
+    return jax.ShapeDtypeStruct(found, jnp.result_type(*floats) if floats else jnp.result_type(float))

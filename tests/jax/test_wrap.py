@@ -1,0 +1,214 @@
+"""`loopdiff.jax.wrap` under JAX's transformations, against pure JAX twins; refusals by name."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+
+import loopdiff.jax
+from loopdiff import vectorize_grad
+from loopdiff.errors import ArgumentError, DifferentiationError, UnsupportedLoopError
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+
+
+@vectorize_grad
+def march(x, a):
+    for i in range(1, x.shape[0]):
+        x[i] = a * x[i] * x[i - 1] + 0.1
+
+
+def march_twin(x, a):
+    def step(carry, value):
+        new = a * value * carry + 0.1
+        return new, new
+
+    _, rest = jax.lax.scan(step, x[0], x[1:])
+    return jnp.concatenate([x[:1], rest])
+
+
+@vectorize_grad
+def product(A, B, C):
+    t = 0.0
+    for m in range(A.shape[0]):
+        for n in range(B.shape[1]):
+            C[m, n] = 0.0
+            for k in range(A.shape[1]):
+                C[m, n] += A[m, k] * B[k, n]
+            t += C[m, n] * C[m, n]
+    return t
+
+
+@vectorize_grad
+def cumulative(x):
+    y = np.empty(x.shape[0])
+    s = 0.0
+    for i in range(x.shape[0]):
+        s = s + x[i] * x[i]
+        y[i] = s
+    return y, s
+
+
+@vectorize_grad
+def gathered(x, idx, n):
+    t = 0.0
+    for i in range(n):
+        t += x[idx[i]] ** 2
+    return t
+
+
+@vectorize_grad(wrt="x")
+def scaled(x, a):
+    return a * x[0]
+
+
+@vectorize_grad
+def ragged_power(ptr, x):
+    t = 0.0
+    for i in range(ptr.shape[0] - 1):
+        s = 1.0
+        for k in range(ptr[i], ptr[i + 1]):
+            s = s * s + x[k]
+        t += s
+    return t
+
+
+SHAPE = {"C": lambda A, B: (A.shape[0], B.shape[1])}
+wrapped_march = loopdiff.jax.wrap(march)
+wrapped_product = loopdiff.jax.wrap(product, outputs=SHAPE)
+x = jnp.linspace(0.1, 1.0, 6)
+
+
+def twice(f):
+    return lambda x, a: jnp.sum(jnp.sin(f(f(x, a), a)))
+
+
+def close(found, expected, rtol=1e-12):
+    jax.tree.map(lambda f, e: np.testing.assert_allclose(f, e, rtol=rtol, atol=rtol), found, expected)
+
+
+@pytest.mark.parametrize("a", [0.7, np.float64(0.7)])
+def test_gradient_of_a_composition_eager_and_compiled(a):
+    expected = jax.grad(twice(march_twin), (0, 1))(x, a)
+    close(jax.grad(twice(wrapped_march), (0, 1))(x, a), expected)
+    close(jax.jit(jax.grad(twice(wrapped_march), (0, 1)))(x, a), expected)
+
+
+def test_inputs_that_are_written_are_not_changed():
+    before = np.array(x)
+    wrapped_march(x, 0.5)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_vmap_and_gradient_under_vmap():
+    batch = jnp.stack([x, 2 * x, x - 0.3])
+    close(jax.vmap(wrapped_march, (0, None))(batch, 0.7), jax.vmap(march_twin, (0, None))(batch, 0.7))
+    gradient = jax.vmap(jax.grad(twice(wrapped_march)), (0, None))(batch, 0.7)
+    close(gradient, jax.vmap(jax.grad(twice(march_twin)), (0, None))(batch, 0.7))
+
+
+def test_scan():
+    def loss(f):
+        return lambda x: jnp.sum(jax.lax.scan(lambda c, _: (f(c, 0.5), None), x, length=3)[0] ** 2)
+
+    close(jax.jit(jax.grad(loss(wrapped_march)))(x), jax.grad(loss(march_twin))(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pure_output_value_and_pullback(dtype):
+    rng = np.random.default_rng(0)
+    A, B = jnp.asarray(rng.random((5, 4)), dtype), jnp.asarray(rng.random((4, 3)), dtype)
+    w = jnp.asarray(rng.random((5, 3)), dtype)
+    rtol = 1e-5 if dtype == "float32" else 1e-12
+    (t, C), pullback = jax.vjp(wrapped_product, A, B)
+    assert t.dtype == C.dtype == jnp.dtype(dtype)
+    close(C, A @ B, rtol)
+    close(t, jnp.sum((A @ B) ** 2), rtol)
+    _, reference = jax.vjp(lambda A, B: (jnp.sum((A @ B) ** 2), A @ B), A, B)
+    seed = jnp.asarray(0.5, dtype)
+    close(pullback((seed, w)), reference((seed, w)), rtol)
+    close(pullback((seed, w)), reference((seed, w)), rtol)
+
+
+def test_returned_local_array():
+    f = loopdiff.jax.wrap(cumulative)
+    y, s = jax.jit(f)(x)
+    close(y, jnp.cumsum(x * x))
+    close(s, jnp.sum(x * x))
+    w = jnp.arange(6.0)
+    close(jax.grad(lambda x: f(x)[0] @ w)(x), jax.grad(lambda x: jnp.cumsum(x * x) @ w)(x))
+
+
+def test_integer_arguments_and_static_length():
+    f = loopdiff.jax.wrap(gathered)
+    idx = jnp.array([1, 1, 4])
+    close(jax.jit(jax.grad(f), static_argnums=2)(x, idx, 2), jnp.zeros(6).at[1].set(4 * x[1]))
+    close(jax.jit(f)(x, idx, 3), 2 * x[1] ** 2 + x[4] ** 2)
+
+
+def test_repeated_calls_in_one_program():
+    f = jax.jit(lambda x: sum(jnp.sum(wrapped_march(x * k, 0.5)) for k in range(1, 5)))
+    twin = jax.jit(lambda x: sum(jnp.sum(march_twin(x * k, 0.5)) for k in range(1, 5)))
+    for _ in range(3):
+        close(f(x), twin(x))
+
+
+# -- refusals ------------------------------------------------------------------------------------------------
+def test_shape_is_refused_when_tracing():
+    with pytest.raises(ArgumentError, match=r"LD310.*`B"):
+        jax.jit(wrapped_product)(jnp.ones((3, 4)), jnp.ones((2, 5)))
+
+
+def test_rank_is_refused_by_name():
+    with pytest.raises((UnsupportedLoopError, ArgumentError), match="`A`"):
+        wrapped_product(jnp.ones(3), jnp.ones((3, 5)))
+
+
+def test_dtype_is_refused_by_name():
+    with pytest.raises(ArgumentError, match=r"LD350: `A` has dtype complex128"):
+        wrapped_product(jnp.ones((3, 4), complex), jnp.ones((4, 5)))
+
+
+def test_subscript_out_of_bounds_fails_the_call():
+    with pytest.raises(Exception, match=r"LD310.*idx") as failure:
+        jax.block_until_ready(loopdiff.jax.wrap(gathered)(x, jnp.array([1, 99]), 2))
+    assert isinstance(failure.value, ValueError | RuntimeError)
+
+
+def test_derivative_outside_wrt_is_refused():
+    with pytest.raises(DifferentiationError, match="LD405: `a`"):
+        jax.grad(lambda a: loopdiff.jax.wrap(scaled)(x, a))(0.3)
+
+
+def test_missing_argument():
+    with pytest.raises(ArgumentError, match="LD301"):
+        wrapped_march(x)
+
+
+def test_output_that_is_not_written_and_output_that_is_unknown():
+    with pytest.raises(ArgumentError, match="LD350: `outputs` names `a`"):
+        loopdiff.jax.wrap(march, outputs={"a": (3,)})
+    with pytest.raises(ArgumentError, match="LD350: `outputs` names `z`"):
+        loopdiff.jax.wrap(march, outputs={"z": (3,)})
+
+
+def test_output_shape_must_be_a_tuple_of_integers():
+    with pytest.raises(ArgumentError, match=r"LD351.*`C`"):
+        loopdiff.jax.wrap(product, outputs={"C": lambda A, B: None})(jnp.ones((2, 2)), jnp.ones((2, 2)))
+
+
+def test_tape_of_data_dependent_size_is_refused():
+    with pytest.raises(ArgumentError, match="LD352"):
+        jax.grad(lambda x: loopdiff.jax.wrap(ragged_power)(jnp.array([0, 2, 5]), x))(x)
+
+
+def test_not_a_differentiable_function():
+    with pytest.raises(ArgumentError, match="LD350"):
+        loopdiff.jax.wrap(lambda x: x)
