@@ -56,9 +56,7 @@ def jax_microseconds(A, B) -> float:
     import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
-    step = jax.jit(
-        jax.value_and_grad(lambda a, b: -2.5 * jnp.log1p(0.25 * (a @ b - 18.0) ** 2).sum(), argnums=(0, 1))
-    )
+    step = jax.jit(jax.value_and_grad(lambda a, b: -2.5 * jnp.log1p(0.25 * (a @ b - 18.0) ** 2).sum(), argnums=(0, 1)))
     a, b = jnp.asarray(A), jnp.asarray(B)
     jax.block_until_ready(step(a, b))
     return median_microseconds(lambda: jax.block_until_ready(step(a, b)))

@@ -11,9 +11,9 @@ from typing import Any, overload
 from loopdiff.call import Arguments, Checked, Key, arrange, key_of
 from loopdiff.codes import reject
 from loopdiff.compiled import CompiledGradient
-from loopdiff.declared import declared_type, is_declaration
+from loopdiff.declared import declared_type, is_declaration, types_of
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
-from loopdiff.frontend.capture import ArgumentType, argument_types
+from loopdiff.frontend.capture import ArgumentType
 from loopdiff.options import Accuracy, Options, TapePolicy
 from loopdiff.runs import Pullback, ReverseRun, gradient_launcher, require_scalar_result, sweeps_of
 from loopdiff.source import SourceFunction, plain_function, source_of
@@ -57,7 +57,7 @@ class Differentiable:
         key = key_of(args)
         checked = self.known.get(key)
         if checked is None:
-            types = argument_types(dict(zip(self.signature.parameters, args, strict=True)))
+            types = types_of(dict(zip(self.signature.parameters, args, strict=True)))
             checked = self.known[key] = Checked(self.specialize(types), args)
         self.latest = checked
         return checked

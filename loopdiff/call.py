@@ -25,9 +25,7 @@ Arguments = tuple[Any, ...]
 
 def key_of(args: Sequence[Any]) -> Key:
     """What decides the checks of a call and the types it runs with: everything but the values."""
-    return tuple(
-        (type(a), a.dtype, a.ndim, a.flags.num) if isinstance(a, np.ndarray) else type(a) for a in args
-    )
+    return tuple((type(a), a.dtype, a.ndim, a.flags.num) if isinstance(a, np.ndarray) else type(a) for a in args)
 
 
 def arrange(signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]) -> Arguments:
@@ -152,7 +150,7 @@ class Checked:
     def primal(self) -> Callable[..., Any]:
         """The compiled function behind its checks."""
         spec = self.specialization
-        return primal_launcher(self.checks, spec.primal.call, spec.finish)
+        return primal_launcher(self.checks, spec.primal.call, spec.finish, spec.primal.refuse)
 
     @cached_property
     def value_and_grad(self) -> Callable[..., Any]:

@@ -17,8 +17,6 @@ from loopdiff.pipeline import bind_types
 from loopdiff.runs import ReverseRun
 from loopdiff.specialization import Specialization, Temporary, Unit
 
-FUNCTIONS = ("primal", "forward", "reverse", "tangent", "counts")
-
 
 class CompiledGradient:
     """Numba dispatchers of one signature and what was decided for them.
@@ -31,7 +29,7 @@ class CompiledGradient:
         self.spec, self.run, self.args = spec, run, args
 
     def unit(self, name: str) -> Unit:
-        """The function `name` with its LoopSet. Raises ValueError for a name that is none of `FUNCTIONS`."""
+        """The function `name` with its LoopSet. Raises ValueError for a name that is none of `functions`."""
         match name:
             case "primal":
                 return self.spec.primal
@@ -44,7 +42,13 @@ class CompiledGradient:
             case "counts" if self.run.units.counts is not None:
                 return self.run.units.counts
             case _:
-                raise ValueError(f"no function {name!r}; there are {', '.join(FUNCTIONS)}")
+                raise ValueError(f"no function {name!r}; there are {', '.join(self.functions)}")
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the generated functions: `counts`, which sizes tapes of data-dependent extent, is rarely there."""
+        counts = () if self.run.units.counts is None else ("counts",)
+        return ("primal", "forward", "reverse", "tangent", *counts)
 
     @property
     def primal(self) -> Callable[..., Any]:
@@ -86,8 +90,7 @@ class CompiledGradient:
         names = self.run.units.forward.ls.params[len(self.spec.normal.params) :]
         shapes = dict(zip(names, self.run.sizes(self.args), strict=False))
         return tuple(
-            replace(t, bytes=size_in_bytes(shapes[t.name], np.dtype(t.dtype))) if t.name in shapes else t
-            for t in found
+            replace(t, bytes=size_in_bytes(shapes[t.name], np.dtype(t.dtype))) if t.name in shapes else t for t in found
         )
 
     def source(self, name: str) -> str:
@@ -103,9 +106,9 @@ class CompiledGradient:
         program = self.spec.program
         match stage:
             case "surface":
-                return print_loopset(program.surface())
+                return print_loopset(program.surface)
             case "bound":
-                return print_loopset(bind_types(program.surface(), self.spec.types, self.spec.stages))
+                return print_loopset(bind_types(program.surface, self.spec.types, self.spec.stages))
             case "normal":
                 return print_loopset(self.spec.normal)
             case _:

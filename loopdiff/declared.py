@@ -1,19 +1,28 @@
-"""Types given in place of arguments."""
+"""Types of the arguments of a call, and types given in place of arguments."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numba
 import numpy as np
 
 from loopdiff.codes import reject
-from loopdiff.errors import NOWHERE, ArgumentError
-from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
+from loopdiff.errors import NOWHERE, ArgumentError, UnsupportedLoopError
+from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_types
 from loopdiff.ir.types import BOOL, ELEMENT_TYPES, F64, INT, ArrayType, Layout
 
 LAYOUTS: dict[str, Layout] = {"C": "C", "F": "F"}
 PYTHON_TYPES = {float: (F64, True), int: (INT, True), bool: (BOOL, True)}
+
+
+def types_of(arguments: Mapping[str, Any]) -> dict[str, ArgumentType]:
+    """Types by parameter name. Raises ArgumentError (LD209, LD210) naming every argument that has none."""
+    try:
+        return argument_types(arguments)
+    except UnsupportedLoopError as error:  # the loop may be all right, this call of it is not
+        raise ArgumentError(*error.diagnostics) from None
 
 
 def is_declaration(value: Any) -> bool:
@@ -37,4 +46,4 @@ def declared_type(name: str, value: Any) -> ArgumentType:
         case type() | numba.types.Type():
             raise ArgumentError(reject("LD346", f"`{name}` cannot have the type {value}", NOWHERE))
         case _:
-            return argument_type(value)
+            return types_of({name: value})[name]

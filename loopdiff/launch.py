@@ -12,6 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.codes import CODES, reject
+from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.ir.nodes import LoopSet, Require
+from loopdiff.ir.walk import statements
+
 
 @dataclass(slots=True)
 class Script:
@@ -32,6 +37,12 @@ class Script:
         """Make `value` known to the text as `name`."""
         self.names[name] = value
         return name
+
+    def call(self, target: str, function: Callable[..., Any], args: str, refuse: Callable[..., Any]) -> None:
+        """Run compiled code; `refuse` says what its errors mean."""
+        self.put("refuse", refuse)
+        called = self.put(f"run_{target}", function)
+        self.add(f"try: {target} = {called}({args})", "except ValueError as error: raise refuse(error) from None")
 
     def define(self, name: str) -> Callable[..., Any]:
         body = "\n    ".join(self.lines)
@@ -100,15 +111,25 @@ def guard(args: Sequence[Any]) -> Callable[..., bool]:
     return script.define("guard")
 
 
+def refusal(ls: LoopSet, error: ValueError) -> ValueError:
+    """What compiled code of `ls` raised, as the ArgumentError of the `Require` it comes from; others unchanged."""
+    code, _, message = str(error).partition(": ")
+    if code not in CODES or getattr(error, "diagnostics", ()):
+        return error
+    places = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, Require) and s.stmt.message == message)
+    return ArgumentError(reject(code, message, next(places, NOWHERE)))
+
+
 def primal_launcher(
-    checks: Checks, call: Callable[..., Any], finish: Callable[[Any], Any] | None
+    checks: Checks,
+    call: Callable[..., Any],
+    finish: Callable[[Any], Any] | None,
+    refuse: Callable[[ValueError], ValueError],
 ) -> Callable[..., Any]:
     """Checks, then the compiled function; `finish` gives results the type that plain Python would."""
     script = checks.script()
-    script.put("call", call)
-    if finish is None:
-        script.add(f"return call({script.args})")
-    else:
+    script.call("value", call, script.args, refuse)
+    if finish is not None:
         script.put("finish", finish)
-        script.add(f"return finish(call({script.args}))")
+    script.add("return value" if finish is None else "return finish(value)")
     return script.define("primal")

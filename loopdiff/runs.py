@@ -37,9 +37,7 @@ def tail_names(names: Sequence[str], candidates: Sequence[str], suffix: str) -> 
     return found
 
 
-def caller_results(
-    ls: LoopSet, types: Sequence[ScalarType | ArrayType], value: Any, copy_arrays: bool
-) -> Any:
+def caller_results(ls: LoopSet, types: Sequence[ScalarType | ArrayType], value: Any, copy_arrays: bool) -> Any:
     """What compiled code returned as the function's own result; local arrays are copied for the caller."""
     if not types:
         return None
@@ -70,7 +68,7 @@ class ReverseRun:
         self.spec = spec
         self.units = units
         self.ls = spec.normal
-        self.forward, self.reverse = units.forward.call, units.reverse.call
+        self.reverse = units.reverse.call
         self.count_args = len(self.ls.params)
         reverse = units.reverse.ls
         self.kinds = spec.result_types
@@ -101,14 +99,10 @@ class ReverseRun:
             assert kind is not None
             position = self.ls.params.index(name)
             place = self.scratch.index(name) if name in self.scratch else -1
-            self.recipes.append(
-                (position, np.dtype(kind.dtype), "F" if kind.layout == "F" else "C", place, kind)
-            )
+            self.recipes.append((position, np.dtype(kind.dtype), "F" if kind.layout == "F" else "C", place, kind))
         scalars = [s.name for s in self.ls.scalars if s.name in wrt]
         names = list(self.buffers)
-        self.sources = tuple(
-            (True, names.index(n)) if n in self.buffers else (False, scalars.index(n)) for n in wrt
-        )
+        self.sources = tuple((True, names.index(n)) if n in self.buffers else (False, scalars.index(n)) for n in wrt)
         self.scalar_kinds = [self.ls.scalar(n).type for n in scalars]
         self.gradients = record_type("Gradients", wrt)
         self.is_direct = all(is_array for is_array, _ in self.sources)
@@ -120,11 +114,8 @@ class ReverseRun:
         if unit is None:
             return ()
         touched = written_arrays(unit.ls.body)
-        copies = [
-            layout_preserving_copy(a) if p in touched else a
-            for p, a in zip(unit.ls.params, args, strict=True)
-        ]
-        found = unit.call(*copies)
+        copies = [layout_preserving_copy(a) if p in touched else a for p, a in zip(unit.ls.params, args, strict=True)]
+        found = unit.run(*copies)
         return tuple(found) if isinstance(found, tuple) else (found,)
 
     def sizes(self, args: Arguments) -> Sizes:
@@ -162,14 +153,12 @@ class ReverseRun:
             return tuple.__new__(self.gradients, [buffers[k] for _, k in self.sources])
         values = slopes if isinstance(slopes, tuple) else (slopes,)
         scalars = [scalar_of(k, v) for k, v in zip(self.scalar_kinds, values, strict=True) if k is not None]
-        return tuple.__new__(
-            self.gradients, [buffers[k] if is_array else scalars[k] for is_array, k in self.sources]
-        )
+        return tuple.__new__(self.gradients, [buffers[k] if is_array else scalars[k] for is_array, k in self.sources])
 
     def vjp(self, args: Arguments) -> tuple[Any, Pullback]:
         """Result and pullback; the pullback keeps copies of the arrays it needs."""
         workspace = self.take(args)
-        value = self.forward(*args, *workspace.arrays[: self.workspace_size])
+        value = self.units.forward.run(*args, *workspace.arrays[: self.workspace_size])
         results = caller_results(self.ls, self.kinds, value, True)
         kept = tuple(
             (layout_preserving_copy(a) if i in self.kept else a[...]) if isinstance(a, np.ndarray) else a
@@ -194,8 +183,8 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
     script = checks.script()
     args, size = script.args, run.workspace_size
     script.names |= {
-        "take": run.take, "give": run.arena.give, "zeros": np.zeros, "forward": run.forward,
-        "reverse": run.reverse, "undisturbed": run.undisturbed, "new": tuple.__new__,
+        "take": run.take, "give": run.arena.give, "zeros": np.zeros, "reverse": run.reverse,
+        "undisturbed": run.undisturbed, "new": tuple.__new__,
         "gradients": run.gradients, "one": np.float32(1.0) if run.kinds == (F32,) else 1.0,
         "float32": np.float32,
     }  # fmt: skip
@@ -205,7 +194,8 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
         script.add(f"workspace = take(({args},))")
         everything = ", ".join(f"w{k}" for k in range(len(run.arena.decls)))
         script.add(f"{everything}, = workspace.arrays")
-    script.add(f"value = forward({args}{locals_text})")
+    forward = run.units.forward
+    script.call("value", forward.call, f"{args}{locals_text}", forward.refuse)
     buffers: list[str] = []
     for number, (position, dtype, order, place, _) in enumerate(run.recipes):
         buffer = f"b{number}" if place < 0 else f"w{size + place}"
@@ -285,9 +275,7 @@ class Pullback:
         run = self.run
         if not run.kinds:
             if seed is not None:
-                raise ArgumentError(
-                    reject("LD340", f"`{run.ls.name}` returns nothing: it takes no seed", NOWHERE)
-                )
+                raise ArgumentError(reject("LD340", f"`{run.ls.name}` returns nothing: it takes no seed", NOWHERE))
             return []
         values = self.spread(seed)
         out: list[Any] = []

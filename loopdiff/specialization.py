@@ -17,6 +17,7 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
+from loopdiff.launch import refusal
 from loopdiff.options import Options, TapePolicy
 from loopdiff.pipeline import (
     choose_wrt,
@@ -49,6 +50,17 @@ class Unit:
     @property
     def call(self) -> Callable[..., Any]:
         return self.function.dispatcher
+
+    def refuse(self, error: ValueError) -> ValueError:
+        """The ArgumentError that an error of the compiled function stands for."""
+        return refusal(self.ls, error)
+
+    def run(self, *args: Any) -> Any:
+        """Call the compiled function. Raises ArgumentError where a `Require` does not hold."""
+        try:
+            return self.call(*args)
+        except ValueError as error:
+            raise self.refuse(error) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +106,10 @@ class SweepUnits:
 
 
 class Program:
-    """The decorated function. It is parsed at once, unless a file says that it was accepted before."""
+    """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
+
+    The surface LoopSet comes from disk where it is kept there.
+    """
 
     def __init__(self, source: SourceFunction, options: Options, key: str | None) -> None:
         self.source = source
@@ -102,26 +117,18 @@ class Program:
         self.key = key if options.cache else None
         self.stages = Stages(source.name)
         self.lock = RLock()
-        self.parsed: LoopSet | None = None
         store = Store(self.key)
-        if store.load("accepted") is None:
-            self.surface()
-            store.save("accepted", True)
-
-    def surface(self) -> LoopSet:
-        """Raises UnsupportedLoopError with every construct outside the language."""
-        with self.lock:
-            if self.parsed is None:
-                self.parsed = read(self.source, self.stages)
-            return self.parsed
+        found = store.load("surface")
+        if found is None:
+            found = read(source, self.stages)
+            store.save("surface", found)
+        self.surface: LoopSet = found
 
 
 class Specialization:
     """What is derived from `program` for arguments of `types`; every part is made once, at its first use."""
 
-    def __init__(
-        self, program: Program, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None
-    ) -> None:
+    def __init__(self, program: Program, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None) -> None:
         self.program = program
         self.types = types
         self.requested = wrt
@@ -157,7 +164,7 @@ class Specialization:
     # -- parts -----------------------------------------------------------------------------------------------
     @property
     def normal(self) -> LoopSet:
-        return self.kept("normal", lambda: lower(self.program.surface(), self.types, self.stages))
+        return self.kept("normal", lambda: lower(self.program.surface, self.types, self.stages))
 
     @property
     def written(self) -> frozenset[str]:
@@ -259,9 +266,7 @@ def plain_buffers(ls: LoopSet) -> LoopSet:
 
 def result_types(ls: LoopSet) -> tuple[ScalarType | ArrayType, ...]:
     env = type_env(ls)
-    return tuple(
-        type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in ls.results
-    )
+    return tuple(type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in ls.results)
 
 
 def refuse_integers(ls: LoopSet, wrt: tuple[str, ...]) -> None:

@@ -68,16 +68,31 @@ def digest_of(parts: list[str]) -> str:
 def function_parts(source: SourceFunction, seen: set[str]) -> Iterator[str]:
     """Text, place (reports quote it) and the values of the names that the function may use."""
     yield from (source.file, str(source.first_line), source.text)
-    for name, value in sorted(used_names(source).items()):
+    for name, value in sorted(outer_values(source).items()):
         yield name
         yield from value_parts(value, seen)
 
 
-def used_names(source: SourceFunction) -> dict[str, Any]:
-    """Values of the global and closure names in the function's text. Builtins come with Python."""
-    names = {n.id for stmt in source.node.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
-    maps = source.namespace.maps[:-1] if hasattr(source.namespace, "maps") else [source.namespace]  # type: ignore[attr-defined]
-    return {n: next(m[n] for m in maps if n in m) for n in names if any(n in m for m in maps)}
+def outer_values(source: SourceFunction) -> dict[str, Any]:
+    """Values of the names from outside in the function's text, attributes such as `settings.SCALE` included.
+
+    Decorators are not part of the function, defaults are arguments of its calls.
+    """
+    found: dict[str, Any] = {}
+    for stmt in source.node.body:
+        for node in ast.walk(stmt):
+            if isinstance(node, ast.Name | ast.Attribute):
+                try:
+                    found[ast.unparse(node)] = outer_value(node, source.namespace)
+                except (KeyError, AttributeError):  # a local name, or something the front end refuses
+                    continue
+    return found
+
+
+def outer_value(node: Any, namespace: Mapping[str, Any]) -> Any:
+    """What a name, or a dotted name, stands for. Raises KeyError or AttributeError if it stands for nothing."""
+    name = getattr(node, "id", None)
+    return namespace[name] if name is not None else getattr(outer_value(node.value, namespace), node.attr)
 
 
 def value_parts(value: Any, seen: set[str]) -> Iterator[str]:

@@ -40,7 +40,7 @@ class TangentRun:
                 message = f"`{name}` has no direction in `{self.ls.name}`; these have: {known}"
                 raise ArgumentError(reject("LD343", message, NOWHERE))
         buffers = {n: self.direction(n, args, directions.get(n)) for n in self.buffers}
-        values = self.unit.call(*args, *buffers.values())
+        values = self.unit.run(*args, *buffers.values())
         values = values if isinstance(values, tuple) else () if values is None else (values,)
         count = len(self.spec.result_types)
         results = caller_results(self.ls, self.spec.result_types, values[:count], False)
@@ -48,8 +48,7 @@ class TangentRun:
         tangents: list[Any] = []
         if count:
             each = tuple(
-                own_result(k, slopes.pop(0), False) if is_floating(k) else None
-                for k in self.spec.result_types
+                own_result(k, slopes.pop(0), False) if is_floating(k) else None for k in self.spec.result_types
             )
             tangents.append(each if self.ls.returns_tuple else each[0])
         tangents += [buffers[n] for n in self.outputs]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from loopdiff.api import Differentiable
+from loopdiff.api import Differentiable, vectorize_grad
 from loopdiff.errors import LoopdiffError
 
 Values = dict[str, Any]
@@ -60,9 +60,7 @@ class GradientReport:
     def __str__(self) -> str:
         rows = [str(p) for p in self.pairs]
         verdict = "ok" if self.is_transpose else "WRONG"
-        return "\n".join(
-            [*rows, f"reverse against forward mode: error {self.transpose_error:.1e}  {verdict}"]
-        )
+        return "\n".join([*rows, f"reverse against forward mode: error {self.transpose_error:.1e}  {verdict}"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class Tolerances:
 
 
 def check_grads(
-    f: Differentiable,
+    f: Callable[..., Any],
     args: tuple[Any, ...],
     *,
     seed: int = 0,
@@ -86,7 +84,7 @@ def check_grads(
     """Compare gradients of `f` at `args` with differences of the plain function, and with forward mode.
 
     Args:
-        f: A function made by `vectorize_grad`.
+        f: A function made by `vectorize_grad`, or one that it accepts.
         args: Arguments by position. They are copied, not changed.
         seed: Seed of the random cotangents, directions and checked entries.
         entries: How many entries of each input are compared one by one.
@@ -100,8 +98,9 @@ def check_grads(
         GradientCheckError: A derivative is off; the message is the report.
     """
     rng = np.random.default_rng(seed)
-    names = list(f.signature.parameters)
-    values = dict(zip(names, args, strict=True))
+    if not isinstance(f, Differentiable):
+        f = vectorize_grad(f)
+    values = dict(zip(f.signature.parameters, f.arranged(tuple(args), {}), strict=True))
     tolerances = choose_tolerances(values, step, rtol)
     result, pullback = f.vjp(*copied(values).values())
     spec = pullback.run.spec

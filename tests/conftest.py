@@ -22,8 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     # xdist workers inherit the variable, so that every worker finds what another has compiled.
-    if "LOOPDIFF_CACHE_DIR" not in os.environ and config.cache is not None:
-        os.environ["LOOPDIFF_CACHE_DIR"] = str(config.cache.mkdir("loopdiff"))
+    cache = getattr(config, "cache", None)
+    if "LOOPDIFF_CACHE_DIR" not in os.environ and cache is not None:
+        os.environ["LOOPDIFF_CACHE_DIR"] = str(cache.mkdir("loopdiff"))
 
 
 @pytest.fixture

@@ -100,7 +100,5 @@ def test_generated_pages_are_current() -> None:
     assert spec.loader is not None
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
-    stale = [
-        n for n, page in generator.PAGES.items() if (ROOT / "docs" / n).read_text(encoding="utf-8") != page()
-    ]
+    stale = [n for n, page in generator.PAGES.items() if (ROOT / "docs" / n).read_text(encoding="utf-8") != page()]
     assert stale == [], "run `python docs/generate.py`"

@@ -48,9 +48,7 @@ def imports(path: Path) -> set[str]:
     found: set[str] = set()
     known = modules()
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    tree.body = [
-        s for s in tree.body if not (isinstance(s, ast.If) and ast.unparse(s.test) == "TYPE_CHECKING")
-    ]
+    tree.body = [s for s in tree.body if not (isinstance(s, ast.If) and ast.unparse(s.test) == "TYPE_CHECKING")]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {a.name for a in node.names}
@@ -109,15 +107,11 @@ def test_importing_loopdiff_imports_no_plug(plug: str) -> None:
 
 def test_public_names_are_documented() -> None:
     text = (ROOT.parent / "docs" / "api.md").read_text(encoding="utf-8")
-    missing = [
-        name for name in loopdiff.__all__ if f"loopdiff.{name}" not in text and f"`{name}`" not in text
-    ]
+    missing = [name for name in loopdiff.__all__ if f"loopdiff.{name}" not in text and f"`{name}`" not in text]
     assert missing == []
     assert all(hasattr(loopdiff, name) for name in loopdiff.__all__)
 
 
 def test_files_stay_readable() -> None:
-    long = {
-        m: n for m, p in modules().items() if (n := len(p.read_text(encoding="utf-8").splitlines())) > 500
-    }
+    long = {m: n for m, p in modules().items() if (n := len(p.read_text(encoding="utf-8").splitlines())) > 500}
     assert long == {}

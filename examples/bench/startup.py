@@ -17,9 +17,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-IMPORT_NUMBA = (
-    "import time; t = time.perf_counter(); import numba, numpy; out = {'numba': time.perf_counter() - t}"
-)
+IMPORT_NUMBA = "import time; t = time.perf_counter(); import numba, numpy; out = {'numba': time.perf_counter() - t}"
 IMPORT_LOOPDIFF = "t = time.perf_counter(); import loopdiff; out['loopdiff'] = time.perf_counter() - t"
 FIRST_CALL = """
 import sys; sys.path.insert(0, ROOT)
@@ -57,9 +55,7 @@ def measure(cache: Path, debug: bool = False) -> tuple[dict[str, float], str]:
 
 def verdict(name: str, seconds: float) -> str:
     budget = BUDGETS[name]
-    return (
-        f"{1e3 * seconds:9.1f} ms   budget {1e3 * budget:6.0f} ms   {'ok' if seconds <= budget else 'OVER'}"
-    )
+    return f"{1e3 * seconds:9.1f} ms   budget {1e3 * budget:6.0f} ms   {'ok' if seconds <= budget else 'OVER'}"
 
 
 def main(repeats: int = 3) -> None:

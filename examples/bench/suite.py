@@ -87,10 +87,7 @@ def row(entry: Entry, size: str | None) -> str:
     cells += f"{times['gradient'] / times['primal']:8.1f}"
     if "jax" in times:
         ratio = times["gradient"] / times["jax"]
-        return (
-            cells
-            + f"{timing.microseconds(times['jax'])}{ratio:9.2f}{'' if ratio <= 1 else '  slower than jax'}"
-        )
+        return cells + f"{timing.microseconds(times['jax'])}{ratio:9.2f}{'' if ratio <= 1 else '  slower than jax'}"
     return cells + f"{'-':>11s}{'-':>9s}"
 
 
@@ -104,26 +101,21 @@ def check(entry: Entry, size: str | None, weight: harness.Values) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="kernels to run (default: all)")
     parser.add_argument("--size", default="S", choices=["tiny", "S"])
     options = parser.parse_args()
     size = None if options.size == "tiny" else options.size
     print(f"core {CORE}, size {options.size}, float64; times in us, first call in s")
-    print(
-        f"{'kernel':22s}{'first':>8s}{'primal':>11s}{'gradient':>11s}{'ratio':>8s}{'jax':>11s}{'to jax':>9s}"
-    )
+    print(f"{'kernel':22s}{'first':>8s}{'primal':>11s}{'gradient':>11s}{'ratio':>8s}{'jax':>11s}{'to jax':>9s}")
     failed = 0
     for entry in [BY_NAME[name] for name in options.names] or SUITE:
         try:
             print(f"{entry.name:22s}{row(entry, size)}", flush=True)
         except Exception as error:  # a report of all kernels goes on after one fails
             failed += 1
-            print(
-                f"{entry.name:22s}  FAILED: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True
-            )
+            reason = " ".join(str(error).split())[:120]
+            print(f"{entry.name:22s}  FAILED: {type(error).__name__}: {reason}", flush=True)
     raise SystemExit(1 if failed else 0)
 
 

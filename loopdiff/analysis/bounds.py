@@ -84,9 +84,7 @@ def bounds_conditions(model: Model) -> tuple[Require, ...]:
     first.
     """
     found = [limit for limit in limits(model) if limit.is_exact and limit.cond != ALWAYS]
-    strongest = [
-        a for k, a in enumerate(found) if not any(replaces(b, a, j < k) for j, b in enumerate(found))
-    ]
+    strongest = [a for k, a in enumerate(found) if not any(replaces(b, a, j < k) for j, b in enumerate(found))]
     out: dict[Expr, Require] = {}
     for limit in strongest:
         out.setdefault(limit.cond, requirement(model, limit))
@@ -115,7 +113,7 @@ def negative_subscripts(model: Model) -> tuple[NegativeSubscript, ...]:
     out: list[NegativeSubscript] = []
     for event in accesses(model):
         for axis, term in enumerate(event.subscripts):
-            if may_be_negative(term) and is_negative(model, event, term):
+            if model.terms.may_be_negative(term) and is_negative(model, event, term):
                 out.append(NegativeSubscript(event.path, event.access, axis))
     return tuple(dict.fromkeys(out))
 
@@ -125,14 +123,6 @@ def is_negative(model: Model, event: Event, term: Expr) -> bool:
     runs = domain(model, frame)
     rest = runs.intersect(translation(model, frame).truth(Apply(Op.GE, (term, Const(0, INT)))))
     return model.bounded(lambda: rest.is_empty() and not runs.is_empty(), False)
-
-
-def may_be_negative(term: Expr) -> bool:
-    """Whether `term` contains anything that could make it negative when indices are not."""
-    return any(
-        (isinstance(e, Apply) and e.op in (Op.SUB, Op.NEG)) or (isinstance(e, Const) and e.value < 0)
-        for e in subexprs(term)
-    )
 
 
 # -- limits --------------------------------------------------------------------------------------------------

@@ -122,10 +122,7 @@ def informed(model: Model, read: Event, candidates: list[tuple[Order, Event]]) -
     """
     known = {d.key for d in read.frame.dims}
     deciding = dict.fromkeys(
-        d
-        for order, write in candidates
-        for d in write.opaques
-        if d.key not in known and d.level <= order.shared
+        d for order, write in candidates for d in write.opaques if d.key not in known and d.level <= order.shared
     )
     if not deciding or len(deciding) > MOST_DECIDING:
         return read

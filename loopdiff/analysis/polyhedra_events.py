@@ -1,12 +1,11 @@
-"""The accesses of a LoopSet as events: formulas over the iterations around them, before isl sees any of it.
-"""
+"""The accesses of a LoopSet as events: formulas over the iterations around them, before isl sees any of it."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
-from loopdiff.analysis.polyhedra_terms import Dimension, Terms, constant, guarded_loads
+from loopdiff.analysis.polyhedra_terms import Dimension, Terms, constant, guarded_loads, has_opaque
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -21,9 +20,9 @@ from loopdiff.ir.nodes import (
     Index,
     Loop,
     LoopSet,
+    Require,
     ScalarResult,
     Stmt,
-    Var,
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
@@ -48,14 +47,12 @@ EVERYWHERE = Frame(None, (), ())
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """One access. `frame` adds to that of the statement what is known of opaque subscripts: they are in
-    range.
+    """One access. `frame` adds to that of the statement what is known of subscripts: they are in range.
 
-    `order` is its textual position: reads of a statement come before its write.
-
-    `path` is () for reads at the end of the function. `is_whole`: every element, by an Allocate or
-    (`is_final`) by the caller, who sees arguments and returned arrays. `subscripts` are translated terms.
-    `combines`: the target of an Accumulate of that op.
+    `order` is its textual position: reads of a statement come before its write. `path` is () for reads at the
+    end of the function. `is_whole`: every element, by an Allocate or (`is_final`) by the caller, who sees
+    arguments and returned arrays. `subscripts` are translated terms. `combines`: the target of an Accumulate
+    of that op.
     """
 
     path: Path
@@ -90,8 +87,7 @@ def find_events(ls: LoopSet) -> Builder:
             if isinstance(e, Dim):
                 terms.parameter(e)
     builder = Builder(terms)
-    builder.block(ls.body, (), EVERYWHERE)
-    builder.results()
+    builder.results(builder.block(ls.body, (), EVERYWHERE))
     terms.is_closed = True
     return builder
 
@@ -105,7 +101,8 @@ class Builder:
     bodies: dict[Path, Frame] = field(default_factory=dict)
     events: dict[Hashable, Event] = field(default_factory=dict)
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path, frame: Frame, first: int = 0) -> None:
+    def block(self, body: tuple[Stmt, ...], prefix: Path, frame: Frame, first: int = 0) -> Frame:
+        """Events of `body`; what holds at its end."""
         for position, stmt in enumerate(body, start=first):
             path = (*prefix, position)
             self.frames[path] = frame
@@ -119,8 +116,11 @@ class Builder:
                     self.block(then, path, extend(self.terms, frame, (term,)))
                     other = extend(self.terms, frame, (Apply(Op.NOT, (term,)),))
                     self.block(orelse, path, other, first=len(then))
+                case Require(cond=cond) if is_simple(term := self.terms.condition(cond, path, depth(frame))):
+                    frame = extend(self.terms, frame, (term,))
                 case _:
                     pass
+        return frame
 
     def inside(self, loop: Loop, path: Path, frame: Frame) -> Frame:
         """The frame of the body of `loop`."""
@@ -140,6 +140,9 @@ class Builder:
             )
             return extend(self.terms, frame, formulas, (number,))
         number = Dimension("loop", path, level + 1, index, stride)
+        least = lower if stride > 0 else Apply(Op.ADD, (upper, Const(1, INT)))
+        if (constant(least) is None and self.terms.may_be_negative(least)) or (constant(least) or 0) < 0:
+            self.terms.signed.add(loop.index)
         reach = (Op.GE, Op.LT) if stride > 0 else (Op.LE, Op.GT)
         formulas = (Apply(reach[0], (index, lower)), Apply(reach[1], (index, upper)))
         if abs(stride) != 1:
@@ -168,15 +171,15 @@ class Builder:
             event = element_event(self.terms, path, load.access, False, inner)
             self.add(replace(event, order=order), guards)
 
-    def results(self) -> None:
+    def results(self, frame: Frame) -> None:
         """Reads after the body: scalar results, then what the caller can see."""
         ls = self.terms.ls
         for result in ls.results:
             if isinstance(result, ScalarResult):
-                self.loads(result.value, (), (END, 0), EVERYWHERE)
+                self.loads(result.value, (), (END, 0), frame)
         returned = [r.array for r in ls.results if isinstance(r, ArrayResult)]
         for name in dict.fromkeys([*(p for p in ls.params if ls.has_array(p)), *returned]):
-            self.add(whole_event(self.terms, (), name, False, EVERYWHERE))
+            self.add(whole_event(self.terms, (), name, False, frame))
 
     def add(self, event: Event, guards: Hashable = ()) -> None:
         key = (event.path, event.access, event.is_write, event.is_whole, guards)
@@ -187,14 +190,23 @@ def depth(frame: Frame) -> int:
     return sum(d.kind == "loop" for d in frame.dims)
 
 
+def is_simple(formula: Expr) -> bool:
+    """Whether `formula` is one comparison, or several that all hold, of known terms: it costs sets nothing."""
+    match formula:
+        case Apply(op=Op.AND, args=args):
+            return all(is_simple(a) for a in args)
+        case Apply(op=(Op.LT | Op.LE | Op.GT | Op.GE | Op.EQ)):
+            return not has_opaque(formula)
+        case _:
+            return False
+
+
 def extend(terms: Terms, frame: Frame, formulas: tuple[Expr, ...], dims: tuple[Dimension, ...] = ()) -> Frame:
     """`frame` with more formulas, and the dimensions they need."""
     return Frame(frame, with_opaques(terms, (*frame.dims, *dims), formulas), formulas)
 
 
-def with_opaques(
-    terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[Expr]
-) -> tuple[Dimension, ...]:
+def with_opaques(terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[Expr]) -> tuple[Dimension, ...]:
     found = dict.fromkeys(dims)
     found |= dict.fromkeys(terms.opaques_in(tuple(formulas)))
     return tuple(found)
@@ -205,16 +217,13 @@ def element_event(terms: Terms, path: Path, access: Access, is_write: bool, fram
     subscripts = tuple(terms.integer(e, path, level) for e in access.subscripts)
     inside: list[Expr] = []
     for term, extent in zip(subscripts, known_extents(terms, access.array, len(subscripts)), strict=True):
-        if has_opaque(term):
+        if has_opaque(term) or terms.may_be_negative(term):
             inside.append(Apply(Op.GE, (term, Const(0, INT))))
-            inside += [] if extent is None else [Apply(Op.LT, (term, extent))]
+        if extent is not None and constant(term) is None:
+            inside.append(Apply(Op.LT, (term, extent)))
     frame = extend(terms, frame, tuple(inside))
     order = (path, int(is_write)) if path else (END, 0)
     return Event(path, access, is_write, order, frame, subscripts)
-
-
-def has_opaque(term: Expr) -> bool:
-    return any(isinstance(e, Var) for e in subexprs(term))
 
 
 def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...]:
@@ -234,9 +243,7 @@ def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...
 def whole_event(terms: Terms, path: Path, array: str, is_write: bool, frame: Frame) -> Event:
     kind = terms.ls.array(array).type
     rank = 0 if kind is None else kind.rank
-    axes = tuple(
-        Dimension("element", (path, array, k), depth(frame), Index(f"element {k}")) for k in range(rank)
-    )
+    axes = tuple(Dimension("element", (path, array, k), depth(frame), Index(f"element {k}")) for k in range(rank))
     formulas: list[Expr] = []
     for axis, extent in zip(axes, known_extents(terms, array, rank), strict=True):
         formulas.append(Apply(Op.GE, (axis.leaf, Const(0, INT))))

@@ -62,9 +62,7 @@ class Model:
 
     def reading(self, path: Path, access: Access) -> Event:
         """`access` read by the statement at `path`, whether or not it occurs there."""
-        return self.cached(
-            (path, access), lambda: element_event(self.terms, path, access, False, self.frames[path])
-        )
+        return self.cached((path, access), lambda: element_event(self.terms, path, access, False, self.frames[path]))
 
     def bounded(self, compute: Callable[[], T], otherwise: T) -> T:
         """`compute()`, or `otherwise` where there is no bound or isl takes too long (it can be exponential)."""

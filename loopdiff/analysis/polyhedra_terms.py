@@ -57,7 +57,8 @@ class Dimension:
 class Terms:
     """Translates the expressions of one LoopSet; collects its parameters until `is_closed`.
 
-    `trips` maps the index of a loop whose step is not constant to the dimension that holds its value.
+    `signed` are indices that may be negative; `trips` maps the index of a loop whose step is not constant to
+    the dimension that holds its value.
     """
 
     ls: LoopSet
@@ -69,6 +70,7 @@ class Terms:
     named: dict[str, Dimension] = field(default_factory=dict)
     parameters: dict[Expr, int] = field(default_factory=dict)
     trips: dict[str, Dimension] = field(default_factory=dict)
+    signed: set[str] = field(default_factory=set)
     is_closed: bool = False
 
     def __post_init__(self) -> None:
@@ -86,27 +88,20 @@ class Terms:
 
     # -- integers --------------------------------------------------------------------------------------------
     def integer(self, expr: Expr, path: Path, level: int) -> Expr:
-        """`expr`, evaluated by the statement at `path` below `level` loops, over dimensions and parameters.
-        """
+        """`expr`, evaluated by the statement at `path` below `level` loops, over dimensions and parameters."""
         match expr:
             case Const(value=value):
                 return Const(int(value), INT)
             case Index(name=name):
                 return self.trips[name].leaf if name in self.trips else replace(expr)
             case Param() | Dim():
-                return (
-                    self.parameter(expr)
-                    if type_of(expr, self.types) == INT
-                    else self.opaque(expr, path, level)
-                )
+                return self.parameter(expr) if type_of(expr, self.types) == INT else self.opaque(expr, path, level)
             case Var(name=name):
                 return self.let(name)
             case Cast(value=value) if type_of(value, self.types) == INT and expr.dtype == INT:
                 return self.integer(value, path, level)
             case Apply(op=op, args=args) if type_of(expr, self.types) == INT:
-                return self.operation(
-                    expr, op, tuple(self.integer(a, path, level) for a in args), path, level
-                )
+                return self.operation(expr, op, tuple(self.integer(a, path, level) for a in args), path, level)
             case _:
                 return self.opaque(expr, path, level)
 
@@ -131,8 +126,7 @@ class Terms:
         one.
         """
         return all(
-            isinstance(e, Param | Dim | Const)
-            or (isinstance(e, Apply) and e.op in (Op.ADD, Op.SUB, Op.NEG, Op.MUL))
+            isinstance(e, Param | Dim | Const) or (isinstance(e, Apply) and e.op in (Op.ADD, Op.SUB, Op.NEG, Op.MUL))
             for e in subexprs(expr)
         )
 
@@ -151,9 +145,7 @@ class Terms:
                 return Const(bool(value), BOOL)
             case Apply(op=op, args=args) if op in LOGIC:
                 return Apply(op, tuple(self.condition(a, path, level) for a in args))
-            case Apply(op=op, args=args) if op in COMPARISONS and all(
-                type_of(a, self.types) == INT for a in args
-            ):
+            case Apply(op=op, args=args) if op in COMPARISONS and all(type_of(a, self.types) == INT for a in args):
                 return Apply(op, tuple(self.integer(a, path, level) for a in args))
             case Var(name=name) if self.is_pure(self.lets[name][0].value):
                 stmt, let_path, let_level = self.lets[name]
@@ -197,6 +189,16 @@ class Terms:
             self.opaques[key] = self.named[made.leaf.name] = made  # type: ignore[union-attr]
         return self.opaques[key]
 
+    def may_be_negative(self, term: Expr) -> bool:
+        """Whether `term` contains anything that could make it negative: a quick test, not a proof."""
+        return any(
+            (isinstance(e, Apply) and e.op in (Op.SUB, Op.NEG))
+            or (isinstance(e, Const) and e.value < 0)
+            or isinstance(e, Param)
+            or (isinstance(e, Index) and e.name in self.signed)
+            for e in subexprs(term)
+        )
+
     def opaques_in(self, terms: tuple[Expr, ...]) -> Iterator[Dimension]:
         """Opaque dimensions that translated `terms` refer to."""
         for term in terms:
@@ -239,6 +241,10 @@ def evaluate(op: Op, values: list[int]) -> int | None:
             return max(values)
         case _:
             return None
+
+
+def has_opaque(term: Expr) -> bool:
+    return any(isinstance(e, Var) for e in subexprs(term))
 
 
 def guarded_loads(

@@ -6,13 +6,16 @@ The files stay where tracebacks, Numba's disk cache and curious users can find t
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,12 +46,32 @@ def module_name(stem: str, text: str) -> str:
 
 
 def write_module(stem: str, text: str, *, is_cached: bool = True) -> Path:
-    """Write `text` as a module file and return its path; an existing file with the same content is kept as it is."""
-    directory = cache_directory() if is_cached else Path(tempfile.mkdtemp(prefix="loopdiff_"))
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{module_name(stem, text)}.py"
+    """Write `text` as a module file and return its path.
+
+    Where the cache directory cannot be written, as without `is_cached`, the file lasts as long as the process.
+    """
+    name = f"{module_name(stem, text)}.py"
+    if is_cached:
+        try:
+            return write_once(cache_directory() / name, text)
+        except OSError:
+            pass
+    return write_once(scratch_directory() / name, text)
+
+
+@cache
+def scratch_directory() -> Path:
+    """A directory that goes away with the process."""
+    path = tempfile.mkdtemp(prefix="loopdiff_")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return Path(path)
+
+
+def write_once(path: Path, text: str) -> Path:
+    """Write the file in one step, unless it is there: its name is a hash of its content."""
     if not path.exists():
-        handle, temporary = tempfile.mkstemp(dir=directory, suffix=".tmp")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         Path(temporary).replace(path)

@@ -186,6 +186,8 @@ class ReversePlan:
         self.ls = run.units.reverse.ls
         self.buffers = {buffer: argument for argument, buffer in run.buffers.items()}
         self.wiring = Wiring()
+        assert program.forward_call is not None
+        self.kept = {port.name for port in program.forward_call.results}
         self.scalars = [s.name for s in program.ls.scalars if s.name in program.spec.wrt]
         for name in self.scalars:
             kind = program.ls.scalar(name).type
@@ -195,6 +197,7 @@ class ReversePlan:
             self.wire(name)
 
     def wire(self, name: str) -> None:
+        """Arguments are passed on even where only their shapes matter."""
         program, ls = self.program, self.ls
         port = port_of(declaration(ls, name))
         written, touched = written_arrays(ls.body), read_arrays(ls.body) | written_arrays(ls.body)
@@ -208,9 +211,9 @@ class ReversePlan:
             self.wiring.read(port)
         elif name in self.run.seed_names:
             (self.wiring.update if name in written else self.wiring.read)(port)
-        elif name not in touched:
+        elif name not in touched and name not in program.ls.params:
             self.wiring.skip(port)
-        elif ls.array(name).role == "adjoint":
+        elif ls.array(name).role == "adjoint" or (name not in program.ls.params and name not in self.kept):
             self.wiring.write(port, is_zeroed=False)
         elif name in written:
             self.wiring.update(port)

@@ -19,7 +19,6 @@ from loopdiff.ir.nodes import (
     Const,
     If,
     Index,
-    Let,
     Load,
     Loop,
     Require,
@@ -30,8 +29,8 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
+from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.mapping import Mapping, ScalarLoop, TiledNest, VectorLoop
-from loopdiff.transform.restructure import contraction
 from loopdiff.transform.strides import Stride, is_varying, lane_stride, varying_names
 from loopdiff.transform.tiles import choose_tile
 
@@ -75,7 +74,7 @@ class Planner:
                 return 1.0 + len(list(e for x in stmt_exprs(stmt) for e in subexprs(x) if isinstance(e, Load | Apply)))
 
     def loop(self, stmt: Loop, path: Path, found: list[tuple[Path, Mapping]]) -> float:
-        tile = self.tile(stmt, path)
+        tile = self.tile(stmt)
         if tile is not None:
             found.append((path, tile))
             return 0.0
@@ -96,7 +95,7 @@ class Planner:
     def vector(self, stmt: Loop, path: Path) -> VectorLoop | ScalarLoop:
         """Whether the loop's iterations may run in lanes."""
         if not (isinstance(stmt.step, Const) and stmt.step.value == 1):
-            return ScalarLoop("its step is not 1")
+            return ScalarLoop(self.order(stmt, path))
         obstacle = self.obstacle(stmt)
         if obstacle:
             return ScalarLoop(obstacle)
@@ -124,6 +123,14 @@ class Planner:
                     pass
         return ""
 
+    def order(self, stmt: Loop, path: Path) -> str:
+        """Why a loop that does not count up by one was not turned into one that does."""
+        if not (isinstance(stmt.step, Const) and stmt.step.value == -1):
+            return "its step is not 1"
+        private = owned_cells(self.model.ls, path)
+        conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
+        return "it runs backwards" if conflict is None else f"it runs backwards; {describe(self.model, conflict)}"
+
     def obstacle(self, loop: Loop) -> str:
         """What in the body has no vector form."""
         varying = varying_names(loop)
@@ -138,8 +145,9 @@ class Planner:
                         return f"the trip count of its inner loop `{index}` differs between iterations"
                     if any(isinstance(s, If) and is_varying(s.cond, varying) for s in site.enclosing):
                         return f"its inner loop `{index}` depends on a condition"
-                case Accumulate(op="max" | "min", target=target) if lane_stride(target, loop, self.model.ls) == "indexed":
-                    return "its maximum goes to computed places"
+                case Accumulate(op="max" | "min", target=target):
+                    if lane_stride(target, loop, self.model.ls) == "indexed":
+                        return "its maximum goes to computed places"
                 case _:
                     pass
             for node in (e for x in stmt_exprs(site.stmt) for e in subexprs(x)):
@@ -148,39 +156,31 @@ class Planner:
         return ""
 
     # -- contractions ----------------------------------------------------------------------------------------
-    def tile(self, stmt: Loop, path: Path) -> TiledNest | None:
+    def tile(self, stmt: Loop) -> TiledNest | None:
         """The tile of a contraction that starts here, if its access patterns suit one."""
-        if not self.may_reassociate:
+        found = contraction(stmt) if self.may_reassociate else None
+        if found is None or not is_rectangular(found.loops) or not self.is_uniform(found):
             return None
-        shape = contraction(stmt)
-        if shape is None:
-            return None
-        loops, lets, update = shape
-        if not self.is_rectangular(loops) or not self.is_simple(update, lets):
-            return None
-        return choose_tile(self.model.ls, loops, lets, update)
+        return choose_tile(self.model.ls, found)
 
-    def is_rectangular(self, loops: tuple[Loop, ...]) -> bool:
-        """Whether the loops' ranges do not depend on each other or on memory, in unit steps."""
-        indices = {p.index for p in loops}
-        for loop in loops:
-            for bound in (loop.lower, loop.upper):
-                if any(isinstance(e, Load | Var) or (isinstance(e, Index) and e.name in indices) for e in subexprs(bound)):
-                    return False
-            if not (isinstance(loop.step, Const) and loop.step.value == 1):
+    def is_uniform(self, found: Contraction) -> bool:
+        """Whether the summand never reads what is summed into, and all is of one floating type."""
+        array = found.update.target.array
+        reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, Load)}
+        kind = self.types.arrays[array].element
+        return array not in reads and kind.is_float and {self.types.arrays[r].element for r in reads} <= {kind}
+
+
+def is_rectangular(loops: tuple[Loop, ...]) -> bool:
+    """Whether the loops' ranges do not depend on each other or on memory, in unit steps."""
+    indices = {p.index for p in loops}
+    for loop in loops:
+        for bound in (loop.lower, loop.upper):
+            if any(isinstance(e, Load | Var) or (isinstance(e, Index) and e.name in indices) for e in subexprs(bound)):
                 return False
-        return True
-
-    def is_simple(self, update: Accumulate, lets: tuple[Let, ...]) -> bool:
-        """Whether the summand never reads what is summed into, and is made of plain arithmetic."""
-        exprs = [update.value, *(s.value for s in lets)]
-        nodes = [e for x in exprs for e in subexprs(x)]
-        reads = {e.access.array for e in nodes if isinstance(e, Load)}
-        plain = all(e.op in (Op.MUL, Op.ADD, Op.SUB, Op.NEG) for e in nodes if isinstance(e, Apply) and type_of(e, self.types).is_float)
-        kind = self.types.arrays[update.target.array].element
-        floats = {self.types.arrays[r].element for r in reads}
-        is_uniform_type = kind.is_float and floats <= {kind}
-        return update.target.array not in reads and plain and is_uniform_type
+        if not (isinstance(loop.step, Const) and loop.step.value == 1):
+            return False
+    return True
 
 
 def has_vector_form(node: Apply, types: TypeEnv) -> bool:
@@ -245,6 +245,3 @@ def explain_schedule(schedule: Schedule, model: Model) -> str:
                 text = f"scalar: {reason}"
         lines.append(f"{depth}for {loop.index}{where}: {text}")
     return "\n".join(lines)
-
-
-

@@ -44,7 +44,8 @@ def lane_axis(access: Access, index: str, varying: frozenset[str]) -> tuple[int,
         if is_varying(subscript, varying - {index}):
             return None
         step = coefficient(subscript, index)
-        is_indirect = any(isinstance(e, Load) and e.access.subscripts and is_indexed_by(e, index, varying) for e in subexprs(subscript))
+        elements = [e for e in subexprs(subscript) if isinstance(e, Load) and e.access.subscripts]
+        is_indirect = any(is_indexed_by(e, index, varying) for e in elements)
         if step is None or is_indirect:
             return None
         if step:

@@ -1,35 +1,15 @@
-"""Choice of the register tile of a contraction T[...] += sum of products."""
+"""Choice of the register tile of a contraction."""
 
 from __future__ import annotations
 
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    Const,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Var,
-)
+from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, LoopSet, Param, Var
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import subexprs, substitute
+from loopdiff.ir.walk import subexprs
+from loopdiff.transform.contractions import Contraction, indices_in
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import stride_of
 
 NONE: frozenset[str] = frozenset()
-
-
-def inlined(lets: tuple[Let, ...], value: Expr) -> Expr:
-    """`value` with the Lets before it put in place."""
-    known: dict[Expr, Expr] = {}
-    for let in lets:
-        known[Var(let.name)] = substitute(let.value, known)
-    return substitute(value, known)
 
 
 def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
@@ -44,36 +24,31 @@ def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
             return not any(isinstance(e, Load) or (isinstance(e, Index) and e.name in indices) for e in nodes)
 
 
-def indices_in(access: Access) -> frozenset[str]:
-    return frozenset(e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index))
-
-
-def choose_tile(ls: LoopSet, loops: tuple[Loop, ...], lets: tuple[Let, ...], update: Accumulate) -> TiledNest | None:
-    """Vector loop and unrolled loop of the tile; None if no loop gives contiguous vectors throughout.
+def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
+    """Vector loop and unrolled loops of the tile; None if no loop gives contiguous vectors throughout.
 
     Preferred: vectors along an axis of the target. Else dot products: vectors along the one summed loop.
     """
-    target, value = update.target, inlined(lets, update.value)
-    if not is_plain(value, frozenset(p.index for p in loops)):
+    if not is_plain(found.summand, frozenset(p.index for p in found.loops)):
         return None
-    reads = [e.access for e in subexprs(value) if isinstance(e, Load)]
-    kept = [p.index for p in loops if p.index in indices_in(target)]
-    sums = tuple(p.index for p in loops if p.index not in kept)
+    target, kept, sums = found.update.target, found.kept, found.sums
+    reads = [e.access for e in subexprs(found.summand) if isinstance(e, Load)]
     for columns in reversed(kept):
         strides = [stride_of(a, columns, NONE, ls) for a in reads]
         is_smooth = stride_of(target, columns, NONE, ls) == "unit" and all(s in ("unit", "uniform") for s in strides)
         if is_smooth and "unit" in strides:
             return TiledNest(row_loop(kept, columns, reads), columns, sums, is_dot=False)
-    if len(sums) == 1:
-        strides = [stride_of(a, sums[0], NONE, ls) for a in reads]
-        if all(s in ("unit", "uniform") for s in strides) and "unit" in strides and kept:
-            second = kept[-1]
-            first = next((k for k in kept[:-1] if any(k in indices_in(a) and second not in indices_in(a) for a in reads)), None)
-            return TiledNest(first, sums[0], sums, is_dot=True, second_rows=second)
-    return None
+    if len(sums) != 1 or not kept:
+        return None
+    strides = [stride_of(a, sums[0], NONE, ls) for a in reads]
+    if "unit" not in strides or not all(s in ("unit", "uniform") for s in strides):
+        return None
+    second = next((k for k in reversed(kept) if stride_of(target, k, NONE, ls) == "unit"), kept[-1])
+    rows = [k for k in kept if k != second and any(k in indices_in(a) and second not in indices_in(a) for a in reads)]
+    return TiledNest(rows[0] if rows else None, sums[0], sums, is_dot=True, second_rows=second)
 
 
-def row_loop(kept: list[str], columns: str, reads: list[Access]) -> str | None:
+def row_loop(kept: tuple[str, ...], columns: str, reads: list[Access]) -> str | None:
     """The loop to unroll so that the vectors loaded along `columns` are used again for every row."""
     for row in kept:
         reuses = any(columns in indices_in(a) and row not in indices_in(a) for a in reads)

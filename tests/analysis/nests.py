@@ -87,9 +87,7 @@ def total(*parts: Expr) -> Expr:
     return out
 
 
-def loop(
-    index: str, lower: Expr | int | str, upper: Expr | int | str, *body: Stmt, step: Expr | int | str = 1
-) -> Loop:
+def loop(index: str, lower: Expr | int | str, upper: Expr | int | str, *body: Stmt, step: Expr | int | str = 1) -> Loop:
     return Loop(index, e(lower), e(upper), e(step), body)
 
 
@@ -99,14 +97,11 @@ def program(
 ) -> LoopSet:  # fmt: skip
     """A LoopSet: `arrays` are arguments by rank, `local` ones have extents, those in `integers` hold int64."""
     decls = [
-        ArrayDecl(n, ArrayType("int64" if n in integers else "float64", rank), "argument")
-        for n, rank in arrays.items()
+        ArrayDecl(n, ArrayType("int64" if n in integers else "float64", rank), "argument") for n, rank in arrays.items()
     ]
     decls += [ArrayDecl(n, ArrayType("float64", len(x)), "local", x) for n, x in (local or {}).items()]
     results = () if result is None else (ScalarResult(result),)
-    return LoopSet(
-        "nest", (*arrays, *scalars), tuple(decls), tuple(ScalarDecl(s, INT) for s in scalars), body, results
-    )
+    return LoopSet("nest", (*arrays, *scalars), tuple(decls), tuple(ScalarDecl(s, INT) for s in scalars), body, results)
 
 
 # -- execution -----------------------------------------------------------------------------------------------
@@ -132,15 +127,15 @@ class Touch:
 class Machine:
     """Executes a LoopSet over integers and floats, element by element, and notes what it touches.
 
-    Arrays have no end; `is_lenient`: not even at zero.
+    Arrays have no end, but a beginning: what is before it counts only in `strays`.
     """
 
     ls: LoopSet
     extents: Mapping[str, tuple[int, ...]]
     scalars: Mapping[str, int]
     start: Callable[[str, tuple[int, ...]], Number]
-    is_lenient: bool = True
     touches: list[Touch] = field(default_factory=list)
+    strays: list[Touch] = field(default_factory=list)
     memory: dict[tuple[str, tuple[int, ...]], Number] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
     iterations: tuple[Iteration, ...] = ()
@@ -169,8 +164,11 @@ class Machine:
 
     def touch(self, path: Path, access: Access, is_write: bool) -> tuple[str, tuple[int, ...]]:
         element = tuple(self.value(s, path) for s in access.subscripts)
-        if self.is_lenient or all(k >= 0 for k in element):
-            self.touches.append(Touch(path, access, is_write, element, self.iterations))
+        touch = Touch(path, access, is_write, element, self.iterations)
+        if all(k >= 0 for k in element):
+            self.touches.append(touch)
+        if not all(0 <= k < n for k, n in zip(element, self.extents.get(access.array, ()), strict=False)):
+            self.strays.append(touch)
         return access.array, element
 
     def block(self, body: tuple[Stmt, ...], prefix: Path, first: int = 0) -> None:
@@ -264,9 +262,7 @@ class Writer:
         result = self.rng.choice((None, read("s"), read("x", 0)))
         arrays = {"x": 1, "a": 2, "idx": 1}
         scalars = ("N", "M") if self.is_affine else ("N", "M", "S")
-        return program(
-            *body, arrays=arrays, local={"s": ()}, integers=("idx",), scalars=scalars, result=result
-        )
+        return program(*body, arrays=arrays, local={"s": ()}, integers=("idx",), scalars=scalars, result=result)
 
     def block(self, scope: tuple[str, ...], depth: int, size: int) -> tuple[Stmt, ...]:
         return tuple(s for _ in range(size) for s in self.statement(scope, depth))
@@ -359,7 +355,6 @@ def executions(ls: LoopSet, seed: int, sizes: tuple[tuple[int, int], ...] = SMAL
             {"x": (5,), "a": (5, 5), "idx": (9,)},
             {"N": n, "M": m, "S": rng.choice((-2, -1, 1, 2))},
             lambda name, where, data=data: data[where[0]] if name == "idx" else (sum(where) % 3) / 2,
-            is_lenient="S" not in ls.params,
         )
         machine.run()
         out.append(machine)

@@ -42,7 +42,7 @@ def strays(machine: Machine) -> set[tuple[object, ...]]:
     """Executed accesses with a subscript out of range, by path, access and axis."""
     return {
         (t.path, t.access, axis)
-        for t in machine.touches
+        for t in machine.strays
         for axis, k in enumerate(t.element)
         if not 0 <= k < machine.extents[t.access.array][axis]
     }
@@ -99,26 +99,20 @@ def test_matmul() -> None:
 def test_guarded_stencil_needs_nothing() -> None:
     left = Select(op(Op.GT, "i", 0), read("x", sub("i", 1)), real(0))
     right = Select(op(Op.LT, add("i", 1), Dim("x", 0)), read("x", add("i", 1)), real(0))
-    ls = program(
-        loop("i", 0, Dim("x", 0), Assign(at("x", "i"), total(left, right))), arrays={"x": 1}, scalars=()
-    )
+    ls = program(loop("i", 0, Dim("x", 0), Assign(at("x", "i"), total(left, right))), arrays={"x": 1}, scalars=())
     assert conditions(ls) == []
 
 
 def test_short_circuit_guards_the_second_condition() -> None:
     cond = Apply(Op.AND, (op(Op.GT, "i", 0), Apply(Op.GT, (read("x", sub("i", 1)), real(0)))))
-    ls = program(
-        loop("i", 0, Dim("x", 0), If(cond, (Assign(at("x", "i"), real(1)),))), arrays={"x": 1}, scalars=()
-    )
+    ls = program(loop("i", 0, Dim("x", 0), If(cond, (Assign(at("x", "i"), real(1)),))), arrays={"x": 1}, scalars=())
     model = build_model(ls)
     assert bounds_conditions(model) == ()
     assert unchecked_accesses(model) == ()
 
 
 def test_stencil_without_guard_is_negative() -> None:
-    ls = program(
-        loop("i", 0, "N", Assign(at("x", "i"), read("x", sub("i", 1)))), arrays={"x": 1}, scalars=("N",)
-    )
+    ls = program(loop("i", 0, "N", Assign(at("x", "i"), read("x", sub("i", 1)))), arrays={"x": 1}, scalars=("N",))
     found = bounds_conditions(build_model(ls))
     assert [(r.code, print_expr(r.cond)) for r in found] == [
         ("LD311", "N <= 0"),
@@ -152,6 +146,15 @@ def test_always_negative_subscripts_count_from_the_end() -> None:
     )
     found = negative_subscripts(build_model(ls))
     assert [(n.path, n.axis, print_expr(n.access.subscripts[0])) for n in found] == [((0, 0), 0, "-1 - i")]
+
+
+def test_negative_index_as_subscript() -> None:
+    body = Assign(at("x", "i"), real(1))
+    always = program(loop("i", op(Op.NEG, "N"), 0, body), arrays={"x": 1}, scalars=("N",))
+    mixed = program(loop("i", op(Op.NEG, "N"), "N", body), arrays={"x": 1}, scalars=("N",))
+    assert [n.path for n in negative_subscripts(build_model(always))] == [(0, 0)]
+    assert negative_subscripts(build_model(mixed)) == ()
+    assert conditions(mixed)[0] == "N <= 0"
 
 
 def test_scatter_is_checked_by_element() -> None:

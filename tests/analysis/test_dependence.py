@@ -142,8 +142,7 @@ def spanned(loop_: Loop, line: int) -> Loop:
 def test_recurrence_in_words() -> None:
     ls = program(spanned(loop("i", 1, "N", Assign(at("x", "i"), read("x", sub("i", 1)))), 4), arrays={"x": 1})
     assert texts(ls) == [
-        "flow dependence on `x`: line 4 writes x[i], line 4 reads x[i - 1] one iteration later, "
-        "carried by `i`"
+        "flow dependence on `x`: line 4 writes x[i], line 4 reads x[i - 1] one iteration later, carried by `i`"
     ]
 
 
@@ -160,9 +159,7 @@ def test_distance_and_direction_of_a_backward_loop() -> None:
 def test_seidel_distances() -> None:
     around = [read("x", add("i", d), add("j", k)) for d in (-1, 0, 1) for k in (-1, 0, 1)]
     inner = loop("j", 1, sub("M", 1), Assign(at("x", "i", "j"), total(*around)))
-    ls = program(
-        loop("t", 0, "T", loop("i", 1, sub("N", 1), inner)), arrays={"x": 2}, scalars=("N", "M", "T")
-    )
+    ls = program(loop("t", 0, "T", loop("i", 1, sub("N", 1), inner)), arrays={"x": 2}, scalars=("N", "M", "T"))
     flow = {d.distance for d in dependences(build_model(ls)) if d.kind == "flow"}
     assert flow == {
         (0, 1, 1), (0, 1, 0), (0, 1, -1), (0, 0, 1), (1, 0, 0), (1, 0, -1), (1, -1, 1), (1, -1, 0),
@@ -206,7 +203,5 @@ def test_scatter_is_a_reduction_and_gather_is_free() -> None:
     scatter = loop("i", 0, "N", Accumulate("add", at("y", read("p", "i")), read("x", "i")))
     gather = loop("i", 0, "N", Assign(at("y", "i"), read("x", read("p", "i"))))
     known = {"arrays": {"x": 1, "y": 1, "p": 1}, "integers": ("p",)}
-    assert {(d.carrier, d.is_reduction) for d in dependences(build_model(program(scatter, **known)))} == {
-        ((0,), True)
-    }
+    assert {(d.carrier, d.is_reduction) for d in dependences(build_model(program(scatter, **known)))} == {((0,), True)}
     assert dependences(build_model(program(gather, **known))) == ()

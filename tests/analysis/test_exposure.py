@@ -81,11 +81,7 @@ def escapes(machine: Machine, scope: Path) -> set[str]:
         where = located(touch)
         if touch.is_write:
             last[where] = touch
-        elif (
-            where in last
-            and last[where].inside(scope) is not None
-            and not same_iteration(last[where], touch, scope)
-        ):
+        elif where in last and last[where].inside(scope) is not None and not same_iteration(last[where], touch, scope):
             found.add(touch.access.array)
     return found | {w[0] for w in machine.final() if w in last and last[w].inside(scope) is not None}
 
@@ -145,9 +141,7 @@ def names(ls: LoopSet, scope: Path | None = None) -> set[str]:
 
 def test_double_buffering() -> None:
     """x and y take turns: neither is owned by a time step, both are read by the next half step."""
-    forth = loop(
-        "i", 1, sub("N", 1), Assign(at("y", "i"), total(read("x", sub("i", 1)), read("x", add("i", 1))))
-    )
+    forth = loop("i", 1, sub("N", 1), Assign(at("y", "i"), total(read("x", sub("i", 1)), read("x", add("i", 1)))))
     back = loop("j", 1, sub("N", 1), Assign(at("x", "j"), read("y", "j")))
     ls = program(loop("t", 0, "M", forth, back), arrays={"x": 1}, local={"y": (e("N"),)})
     model = build_model(ls)

@@ -8,7 +8,7 @@ import pytest
 
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedra import build_model, index_hull, trip_hull
-from loopdiff.ir.nodes import Accumulate, Assign, Dim, If, Let, Loop, LoopSet, Var
+from loopdiff.ir.nodes import Accumulate, Assign, Dim, If, Let, Loop, LoopSet, Require, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import statements
@@ -69,10 +69,7 @@ def test_trip_hull_reads_well() -> None:
     assert hull(loop("j", sub("N", 1), -1, store, step=-1), path=(0,)) == "N"
     assert hull(loop("j", 0, mul("N", "M"), store), path=(0,)) == "N * M"
     assert hull(loop("i", 0, "N", loop("j", 0, "i", store)), path=(0, 0)) == "N - 1"
-    assert (
-        hull(loop("i", 0, "N", loop("j", "i", op(Op.MIN, "M", add("i", 4)), store)), path=(0, 0))
-        == "min(4, M)"
-    )
+    assert hull(loop("i", 0, "N", loop("j", "i", op(Op.MIN, "M", add("i", 4)), store)), path=(0, 0)) == "min(4, M)"
     assert hull(loop("i", 0, "N", loop("j", read("p", "i"), "N", store)), path=(0, 0)) is None
     assert hull(loop("j", 0, "N", store, step="M"), path=(0,)) == "-(-N // M)"
 
@@ -85,9 +82,7 @@ def test_same_indirect_element_in_one_iteration() -> None:
     element = at("x", read("p", "i"))
     body = loop("i", 0, "N", Assign(element, real(1)), Accumulate("add", element, real(2)))
     assert exposed(program(body, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p"}
-    moved = loop(
-        "i", 0, "N", Assign(element, real(1)), Assign(at("p", "i"), e(0)), Accumulate("add", element, real(2))
-    )
+    moved = loop("i", 0, "N", Assign(element, real(1)), Assign(at("p", "i"), e(0)), Accumulate("add", element, real(2)))
     assert exposed(program(moved, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p", "x"}
 
 
@@ -133,3 +128,16 @@ def test_inner_loop_with_loaded_bounds_repeats() -> None:
     known = {"arrays": {"x": 1, "p": 1}, "local": {"buf": (e("M"),)}, "integers": ("p",)}
     assert exposed(program(loop("i", 0, "N", fill, use), **known), (0,)) == {"p"}
     assert exposed(program(loop("i", 0, "N", fill, short), **known), (0,)) == {"p", "buf"}
+
+
+def test_requirements_and_ranges_are_known() -> None:
+    """What the program checked, and that no subscript leaves its array, narrows the question."""
+    fill = loop("i", 0, Dim("x", 0), Assign(at("x", "i"), real(1)))
+    use = loop("j", 0, "N", Accumulate("add", at("s"), read("x", "j")))
+    unknown = loop("i", 0, "M", Assign(at("x", "i"), real(1)))
+    check = Require(op(Op.LE, "N", "M"), "LD332", "assertion failed")
+    known = {"arrays": {"x": 1}, "local": {"s": ()}}
+    assert "x" not in exposed(program(fill, use, **known))
+    assert "x" in exposed(program(unknown, use, **known))
+    assert "x" not in exposed(program(check, unknown, use, **known))
+    assert "x" in exposed(program(unknown, use, check, **known))

@@ -73,3 +73,29 @@ def built_in_place(x, steps, y):
     for i in range(steps.shape[0]):
         k += steps[i]
         y[k] += x[i] * x[i]
+
+
+@vectorize_grad
+def recurrence(x, a):
+    for i in range(1, x.shape[0]):
+        x[i] = a[i] * x[i] * x[i - 1]
+
+
+@vectorize_grad
+def grouped(starts, x):
+    s = 0.0
+    for i in range(starts.shape[0] - 1):
+        product = 1.0
+        for k in range(starts[i], starts[i + 1]):
+            product = product * np.sin(x[k]) + product * product
+        s += product
+    return s
+
+
+@vectorize_grad
+def every(x, step):
+    assert x.shape[0] > 0
+    s = 0.0
+    for i in range(0, x.shape[0], step):
+        s += x[i] * x[i]
+    return s

@@ -272,9 +272,7 @@ ENTRIES = (
     Entry(
         name="mixed_floats",
         function=mixed_floats,
-        make=lambda r: dict(
-            a=r.random(5).astype(np.float32), b=r.random(5), y=np.zeros(5), z=np.zeros(5, np.float32)
-        ),
+        make=lambda r: dict(a=r.random(5).astype(np.float32), b=r.random(5), y=np.zeros(5), z=np.zeros(5, np.float32)),
         wrt=("a", "b"),
         outputs=("y", "z"),
     ),

@@ -138,9 +138,7 @@ ENTRIES = (
         make=lambda r, M=7, N=6: dict(r=r.standard_normal((M, N))),
         wrt=("r",),
         oracle=lambda xp, r: {
-            "result": xp.sum(
-                (r[:-2, 1:-1] + r[2:, 1:-1] + r[1:-1, :-2] + r[1:-1, 2:] - 4 * r[1:-1, 1:-1]) ** 2
-            )
+            "result": xp.sum((r[:-2, 1:-1] + r[2:, 1:-1] + r[1:-1, :-2] + r[1:-1, 2:] - 4 * r[1:-1, 1:-1]) ** 2)
         },
         is_twin=True,
         is_analytic=True,
@@ -180,9 +178,7 @@ ENTRIES = (
     Entry(
         name="gather_sines",
         function=gather_sines,
-        make=lambda r, n=12, m=4: dict(
-            idx=r.integers(0, m, n), tab=r.standard_normal(m), x=r.standard_normal(n)
-        ),
+        make=lambda r, n=12, m=4: dict(idx=r.integers(0, m, n), tab=r.standard_normal(m), x=r.standard_normal(n)),
         wrt=("tab", "x"),
         is_analytic=True,
         notes="case 5",

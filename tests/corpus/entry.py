@@ -47,8 +47,6 @@ class Entry:
 def as_float32(args: Arguments) -> Arguments:
     """The arguments with every float64 array in float32; Python numbers stay, as they are weakly typed."""
     return {
-        name: value.astype(np.float32)
-        if isinstance(value, np.ndarray) and value.dtype == np.float64
-        else value
+        name: value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == np.float64 else value
         for name, value in args.items()
     }

@@ -184,9 +184,7 @@ ENTRIES = (
     Entry(
         name="powers",
         function=powers,
-        make=lambda r: dict(
-            x=r.uniform(0.2, 1, 9) * r.choice([-1, 1], 9), n=r.integers(-2, 4, 9), y=np.zeros((9, 9))
-        ),
+        make=lambda r: dict(x=r.uniform(0.2, 1, 9) * r.choice([-1, 1], 9), n=r.integers(-2, 4, 9), y=np.zeros((9, 9))),
         wrt=("x",),
         outputs=("y",),
         constructs=("powers",),

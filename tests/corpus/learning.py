@@ -238,9 +238,7 @@ ENTRIES = (
             r.random((n, d))
         ),
         wrt=("cent",),
-        oracle=lambda xp, points, cent: {
-            "result": xp.sum(xp.min(xp.sum((points[:, None] - cent[None]) ** 2, -1), 1))
-        },
+        oracle=lambda xp, points, cent: {"result": xp.sum(xp.min(xp.sum((points[:, None] - cent[None]) ** 2, -1), 1))},
         is_twin=True,
         sizes=dict(S=dict(n=1000, d=8, K=10)),
         notes="GradBench kmeans / Futhark SC22 k-means cost (gradient only)",

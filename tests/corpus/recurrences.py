@@ -128,9 +128,7 @@ def nbody_oracle(xp, mass, pos, vel, dt, G, soft, KE, PE):
 
     def energy(p, v):
         d = p[iu] - p[ju]
-        return 0.5 * xp.sum(mass[:, None] * v * v), -G * xp.sum(
-            mass[iu] * mass[ju] / xp.sqrt(xp.sum(d * d, -1))
-        )
+        return 0.5 * xp.sum(mass[:, None] * v * v), -G * xp.sum(mass[iu] * mass[ju] / xp.sqrt(xp.sum(d * d, -1)))
 
     vel = vel - xp.sum(mass[:, None] * vel, 0) / xp.sum(mass)
     a = accel(pos)

@@ -30,9 +30,7 @@ def spmv_oracle(xp, indptr, indices, vals, x, y):
 def csr_args(r, M=5, N=6, nnz=12):
     rows = np.sort(r.integers(0, M, nnz))
     indptr = np.searchsorted(rows, np.arange(M + 1)).astype(np.int64)
-    return dict(
-        indptr=indptr, indices=r.integers(0, N, nnz), vals=r.random(nnz), x=r.random(N), y=np.zeros(M)
-    )
+    return dict(indptr=indptr, indices=r.integers(0, N, nnz), vals=r.random(nnz), x=r.random(N), y=np.zeros(M))
 
 
 def weighted_histogram(radius, data, res):
@@ -86,11 +84,7 @@ def hash_grid(x, table, res, out):
                 dx = c & 1
                 dy = (c >> 1) & 1
                 dz = (c >> 2) & 1
-                wt = (
-                    (dx * fx + (1 - dx) * (1 - fx))
-                    * (dy * fy + (1 - dy) * (1 - fy))
-                    * (dz * fz + (1 - dz) * (1 - fz))
-                )
+                wt = (dx * fx + (1 - dx) * (1 - fx)) * (dy * fy + (1 - dy) * (1 - fy)) * (dz * fz + (1 - dz) * (1 - fz))
                 gx = ix + dx
                 gy = iy + dy
                 gz = iz + dz
@@ -118,9 +112,7 @@ def hash_oracle(xp, x, table, res, out):
             if (R + 1) ** 3 <= T:
                 h = g[:, 0] + (R + 1) * (g[:, 1] + (R + 1) * g[:, 2])
             else:
-                h = (
-                    g[:, 0] ^ ((g[:, 1] * 2654435761) & 4294967295) ^ ((g[:, 2] * 805459861) & 4294967295)
-                ) % T
+                h = (g[:, 0] ^ ((g[:, 1] * 2654435761) & 4294967295) ^ ((g[:, 2] * 805459861) & 4294967295)) % T
             acc = acc + w[:, None] * table[l][h]
         o.append(acc)
     return {"out": xp.concatenate(o, axis=1)}
@@ -128,9 +120,7 @@ def hash_oracle(xp, x, table, res, out):
 
 def hash_args(r, P=5, L=3, log2T=5, base=2, growth=2.0, F=2):
     res = np.array([int(base * growth**l) for l in range(L)], np.int64)
-    return dict(
-        x=r.random((P, 3)), table=r.uniform(-0.1, 0.1, (L, 2**log2T, F)), res=res, out=np.zeros((P, L * F))
-    )
+    return dict(x=r.random((P, 3)), table=r.uniform(-0.1, 0.1, (L, 2**log2T, F)), res=res, out=np.zeros((P, L * F)))
 
 
 def bundle_adjustment(cams, X, w, obs, feats, reproj, werr):

@@ -155,9 +155,7 @@ def vadv(utens_stage, u_stage, wcon, u_pos, utens, dtr):
                 gc = 0.25 * (wcon[i + 1, j, k + 1] + wcon[i, j, k + 1])
                 a = 0.5 * ga
                 c = 0.5 * gc
-                corr = -a * (u_stage[i, j, k - 1] - u_stage[i, j, k]) - c * (
-                    u_stage[i, j, k + 1] - u_stage[i, j, k]
-                )
+                corr = -a * (u_stage[i, j, k - 1] - u_stage[i, j, k]) - c * (u_stage[i, j, k + 1] - u_stage[i, j, k])
                 d = dtr * u_pos[i, j, k] + utens[i, j, k] + utens_stage[i, j, k] + corr
                 z = 1.0 / (dtr - a - c - cc[k - 1] * a)
                 cc[k] = c * z

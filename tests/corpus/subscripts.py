@@ -150,9 +150,7 @@ ENTRIES = (
     Entry(
         name="scatter_matrix",
         function=scatter_matrix,
-        make=lambda r: dict(
-            x=r.random(6), rows=r.integers(0, 3, 6), cols=r.integers(0, 4, (6, 2)), A=r.random((3, 4))
-        ),
+        make=lambda r: dict(x=r.random(6), rows=r.integers(0, 3, 6), cols=r.integers(0, 4, (6, 2)), A=r.random((3, 4))),
         wrt=("x", "A"),
         outputs=("A",),
         is_analytic=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,13 +25,26 @@ def test_every_example_is_listed() -> None:
     assert [p.stem for p in EXAMPLES] == sorted(EXPECTED)
 
 
+def run(*command: str) -> str:
+    """Standard output of a Python program that finds this checkout of loopdiff."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example(path: Path) -> None:
     if "jax" in path.stem and importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
-    done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    printed = run(str(path))
     for text in EXPECTED[path.stem]:
-        assert text in done.stdout
+        assert text in printed
+
+
+def test_suite_benchmark_runs() -> None:
+    pytest.importorskip("jax")
+    printed = run(str(ROOT / "examples" / "bench" / "suite.py"), "--size", "tiny", "spmv_csr")
+    assert "spmv_csr" in printed

@@ -61,9 +61,7 @@ def run_compiled(entry: Entry, args: Arguments) -> Values:
 def weights(outputs: Values, seed: int) -> Values:
     """A cotangent for every output."""
     rng = np.random.default_rng([seed, 1])
-    return {
-        name: rng.uniform(0.5, 1.5, np.shape(v)).astype(v.dtype)[()] for name, v in sorted(outputs.items())
-    }
+    return {name: rng.uniform(0.5, 1.5, np.shape(v)).astype(v.dtype)[()] for name, v in sorted(outputs.items())}
 
 
 def direction(entry: Entry, args: Arguments, seed: int) -> Values:
@@ -79,21 +77,15 @@ def direction(entry: Entry, args: Arguments, seed: int) -> Values:
 
 def inner(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     """The dot product over all names of `right`."""
-    return math.fsum(
-        float(np.sum(np.asarray(left[k], float) * np.asarray(v, float))) for k, v in right.items()
-    )
+    return math.fsum(float(np.sum(np.asarray(left[k], float) * np.asarray(v, float))) for k, v in right.items())
 
 
 def magnitude(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     """Sum of the absolute terms of `inner`: what rounding errors scale with."""
-    return math.fsum(
-        float(np.sum(np.abs(np.asarray(left[k], float) * np.asarray(v, float)))) for k, v in right.items()
-    )
+    return math.fsum(float(np.sum(np.abs(np.asarray(left[k], float) * np.asarray(v, float)))) for k, v in right.items())
 
 
-def pull_back(
-    entry: Entry, args: Arguments, weight: Values | None = None, seed: int = 0, **settings: Any
-) -> Values:
+def pull_back(entry: Entry, args: Arguments, weight: Values | None = None, seed: int = 0, **settings: Any) -> Values:
     """Gradients by reverse mode with `weight` (default: drawn) on outputs, from a pullback called twice."""
     result, pullback = decorated(entry.name, **settings).vjp(*args.values())
     if weight is None:
@@ -134,9 +126,7 @@ def difference(entry: Entry, seed: int, along: Values, step: float = 1e-4) -> Va
         args = entry.args(seed)
         for name, v in along.items():
             moved = args[name] + amount * v
-            args[name] = (
-                np.asarray(moved, args[name].dtype) if isinstance(args[name], np.ndarray) else float(moved)
-            )
+            args[name] = np.asarray(moved, args[name].dtype) if isinstance(args[name], np.ndarray) else float(moved)
         return outputs_of(entry, entry.function(*args.values()), args)
 
     near, far = (shifted(step), shifted(-step)), (shifted(2 * step), shifted(-2 * step))
@@ -165,9 +155,7 @@ def on_complex_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
         setattr(shim, name, getattr(np, name))
     setattr(shim, "erf", scipy.special.erf)  # noqa: B010
     names = {**function.__globals__, "math": shim}
-    return FunctionType(
-        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
-    )
+    return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
 
 
 def oracle_outputs(entry: Entry, args: Arguments, xp: Any = np) -> Values:

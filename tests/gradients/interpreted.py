@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff import pipeline
 from loopdiff.ad.reverse import Sweeps
-from loopdiff.frontend.bind import bind
 from loopdiff.frontend.capture import argument_types
-from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.source import source_of
-from loopdiff.transform.normalize import normalize
-from loopdiff.transform.simplify import simplify
+from loopdiff.stages import Stages
 from tests.corpus import BY_NAME, Arguments, Entry
 
 
@@ -32,7 +30,8 @@ def lowered_by_name(name: str) -> LoopSet:
 
 
 def normal_form(function: Any, args: Arguments) -> LoopSet:
-    return simplify(normalize(bind(parse_function(source_of(function)), argument_types(args))))
+    stages = Stages(function.__name__)
+    return pipeline.lower(pipeline.read(source_of(function), stages), argument_types(args), stages)
 
 
 def allocated(sweeps: Sweeps, args: Arguments) -> dict[str, Any]:
@@ -40,7 +39,7 @@ def allocated(sweeps: Sweeps, args: Arguments) -> dict[str, Any]:
     counted: dict[str, int] = {}
     if sweeps.counts is not None:
         copies = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
-        totals = run(sweeps.counts, copies, allow_negative=True)
+        totals = run(sweeps.counts, copies)
         counted = dict(zip(sweeps.count_names, map(int, totals), strict=True))
     held: dict[str, Any] = dict(args)
     for name in sweeps.forward.params:
@@ -60,4 +59,4 @@ def evaluate(extent: Expr, ls: LoopSet, env: dict[str, Any], counted: dict[str, 
     scalars = (*ls.scalars, *(ScalarDecl(name, INT) for name in counted))
     names = [*(a.name for a in arrays), *(s.name for s in scalars)]
     probe = LoopSet("extent", tuple(names), arrays, scalars, (), (ScalarResult(extent),))
-    return int(run(probe, {n: counted.get(n, env.get(n)) for n in names}, allow_negative=True)[0])
+    return int(run(probe, {n: counted.get(n, env.get(n)) for n in names})[0])

@@ -17,8 +17,7 @@ def rel(got: Any, expected: Any) -> float:
     """Largest difference relative to the largest expected entry."""
     expected = np.asarray(expected, float)
     return float(
-        np.max(np.abs(np.asarray(got, float) - expected), initial=0.0)
-        / np.max(np.abs(expected), initial=1e-300)
+        np.max(np.abs(np.asarray(got, float) - expected), initial=0.0) / np.max(np.abs(expected), initial=1e-300)
     )
 
 

@@ -24,7 +24,7 @@ POLICIES: tuple[TapePolicy, ...] = ("auto", "store", "recompute")
 def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harness.Values) -> harness.Values:
     """Gradients by both sweeps."""
     args = allocated(sweeps, entry.args(0))
-    results = run(sweeps.forward, args, allow_negative=True)
+    results = run(sweeps.forward, args)
     named = harness.named_results(results if ls.returns_tuple else next(iter(results), None))
     for seed, (key, value) in zip(seed_names(ls), named.items(), strict=True):
         if harness.is_floating(value):
@@ -35,7 +35,7 @@ def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harne
             source = fresh[name.removesuffix("_adj")]
             start = weight.get(name.removesuffix("_adj"), np.zeros(np.shape(source)))
             args[name] = np.array(start, np.asarray(source).dtype)
-    scalars = iter(run(sweeps.reverse, args, allow_negative=True))
+    scalars = iter(run(sweeps.reverse, args))
     arrays = {k for k in entry.wrt if isinstance(fresh[k], np.ndarray)}
     return {k: args[f"{k}_adj"] if k in arrays else next(scalars) for k in entry.wrt}
 
@@ -43,9 +43,7 @@ def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harne
 def seed_names(ls: LoopSet) -> list[str]:
     """The seed parameter of each result."""
     return [
-        f"{r.array}_adj"
-        if isinstance(r, ArrayResult)
-        else (f"result_adj_{k}" if ls.returns_tuple else "result_adj")
+        f"{r.array}_adj" if isinstance(r, ArrayResult) else (f"result_adj_{k}" if ls.returns_tuple else "result_adj")
         for k, r in enumerate(ls.results)
     ]
 
@@ -60,8 +58,8 @@ def tangents(entry: Entry, ls: LoopSet, along: harness.Values) -> harness.Values
             value = args[base]
             start = along.get(base, np.zeros(np.shape(value)))
             args[name] = np.array(start, value.dtype) if isinstance(value, np.ndarray) else float(start)
-    slopes = iter(run(tangent, args, allow_negative=True)[len(ls.results) :])
-    primal = run(ls, entry.args(0), allow_negative=True)
+    slopes = iter(run(tangent, args)[len(ls.results) :])
+    primal = run(ls, entry.args(0))
     named = harness.named_results(primal if ls.returns_tuple else next(iter(primal), None))
     found = {k: next(slopes) for k, v in named.items() if harness.is_floating(v)}
     return found | {k: args[f"{k}_tan"] for k in entry.outputs if harness.is_floating(args[k])}

@@ -36,9 +36,7 @@ def test_value_from_before_the_loop_used_after_it() -> None:
 
 
 def test_nested_dynamic_loops() -> None:
-    value, g = decorated("nested_dynamic_loops").value_and_grad(
-        np.array([1.0, 2.0, 3.0]), np.array([2, 0, 3])
-    )
+    value, g = decorated("nested_dynamic_loops").value_and_grad(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 3]))
     assert value == 28.265625
     assert g.x.tolist() == [16.1875, 6.25, 9.28125]
 

@@ -160,9 +160,7 @@ class Writer:
                 self.nested(depth)
                 return
         self.emit(f"for {index} in {header}:")
-        inner = Writer(
-            self.draw, [], [*self.loops, Margin(index, axis, low, high)], self.locals, self.indices
-        )
+        inner = Writer(self.draw, [], [*self.loops, Margin(index, axis, low, high)], self.locals, self.indices)
         inner.block(depth - 1)
         self.lines += inner.lines
         self.indices = inner.indices

@@ -63,9 +63,7 @@ def test_every_level_of_the_ir_means_what_python_means(program: Program) -> None
             same(args[name], expected[name])
 
 
-def tangents(
-    program: Program, ls: LoopSet, along: dict[str, np.ndarray]
-) -> tuple[float, dict[str, np.ndarray]]:
+def tangents(program: Program, ls: LoopSet, along: dict[str, np.ndarray]) -> tuple[float, dict[str, np.ndarray]]:
     """Tangents of the result and of every array, by forward mode in the interpreter."""
     directions = {f"{k}_tan": v.copy() for k, v in along.items()}
     env: dict[str, Any] = {**program.args(), **directions}

@@ -23,11 +23,13 @@ RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIO
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
 
 
-def compile_loopset(ls: LoopSet, *, fastmath: bool = True, cache: bool = True, accuracy: str = "default") -> CompiledFunction:
+def compile_loopset(
+    ls: LoopSet, *, fastmath: bool = True, cache: bool = True, accuracy: str = "default"
+) -> CompiledFunction:
     """Generate, write and import the function of `ls`; Numba compiles it at its first call, or loads it from disk.
 
-    `fastmath` allows reassociation, contraction, reciprocals and ignoring the sign of zero, never assumptions about
-    NaN or infinity.
+    `fastmath` allows reassociation, reciprocals and ignoring the sign of zero, never assumptions about NaN or infinity.
+    Without it sums keep their order; products and sums in vectors may be fused all the same.
     """
     ls = avoid_reserved_names(ls)
     text, explanation = generate(ls, fastmath=fastmath, cache=cache, accuracy=accuracy)

@@ -11,8 +11,8 @@ from loopdiff.backends.cpu.vector import VectorLoopWriter
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
+from loopdiff.transform.contractions import contraction
 from loopdiff.transform.normalize import supply
-from loopdiff.transform.restructure import contraction
 from loopdiff.transform.schedule import Mapping as LoopMapping
 from loopdiff.transform.schedule import ScalarLoop, TiledNest, VectorLoop
 
@@ -36,8 +36,8 @@ class ScheduledEmitter(ScalarEmitter):
             case VectorLoop():
                 VectorLoopWriter.of(self, stmt, owned_cells(self.ls, path)).write()
             case TiledNest():
-                shape = contraction(stmt)
-                assert shape is not None
-                TileWriter.of(self, mapping, shape).write()
+                found = contraction(stmt)
+                assert found is not None
+                TileWriter(self, mapping, found).write()
             case ScalarLoop():
                 ScalarEmitter.loop(self, stmt)

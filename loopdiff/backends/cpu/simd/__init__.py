@@ -57,6 +57,7 @@ from .memory import (
     store_strided_masked,
 )
 from .operators import OPERATORS
+from .tiles import add_each, add_row, rank_one, repeat, row_of, store_row, sums_of
 from .types import Vector, cpu_features, host_width, vector_bits
 from .update import add_masked, add_sum
 
@@ -64,7 +65,9 @@ __all__ = [
     "OPERATORS",
     "Vector",
     "abs_",
+    "add_each",
     "add_masked",
+    "add_row",
     "add_sum",
     "all_",
     "any_",
@@ -96,12 +99,15 @@ __all__ = [
     "muladd",
     "powi",
     "put",
+    "rank_one",
     "reduce_add",
     "reduce_max",
     "reduce_min",
     "reduce_mul",
+    "repeat",
     "reverse",
     "rint",
+    "row_of",
     "scatter",
     "scatter_add",
     "scatter_add_masked",
@@ -112,8 +118,10 @@ __all__ = [
     "sqrt",
     "store",
     "store_masked",
+    "store_row",
     "store_strided",
     "store_strided_masked",
+    "sums_of",
     "tail_mask",
     "transpose",
     "trunc",

@@ -1,0 +1,105 @@
+"""Contractions: perfect nests around one `T[...] += summand` whose target does not depend on every loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, Index, Let, Loop, Stmt, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import subexprs, substitute
+from loopdiff.transform.strides import coefficient
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """`loops` from the outside in around `update`, whose value is `summand` (the Lets of the nest put in place).
+
+    `start`: the `T[...] = 0` that stands before the summed loops, if there is one.
+    """
+
+    loops: tuple[Loop, ...]
+    update: Accumulate
+    summand: Expr
+    start: Assign | None
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Indices that the target depends on."""
+        used = indices_in(self.update.target)
+        return tuple(p.index for p in self.loops if p.index in used)
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """Indices that are summed over."""
+        used = indices_in(self.update.target)
+        return tuple(p.index for p in self.loops if p.index not in used)
+
+
+def contraction(stmt: Stmt) -> Contraction | None:
+    """The contraction that `stmt` is, Lets anywhere in it; None if it is none."""
+    loops: list[Loop] = []
+    lets: list[Let] = []
+    start: Assign | None = None
+    started = 0
+    while isinstance(stmt, Loop):
+        loops.append(stmt)
+        lets += [s for s in stmt.body if isinstance(s, Let)]
+        match [s for s in stmt.body if not isinstance(s, Let)]:
+            case [Assign() as first, Loop() as inner] if start is None:
+                start, started, stmt = first, len(loops), inner
+            case [only]:
+                stmt = only
+            case _:
+                return None
+    if not isinstance(stmt, Accumulate) or stmt.op != "add" or len(loops) < 2 or not stmt.target.subscripts:
+        return None
+    found = Contraction(tuple(loops), stmt, inlined(tuple(lets), stmt.value), start)
+    if not found.sums or (start is not None and not is_start(start, stmt.target, found.kept, found.loops[:started])):
+        return None
+    return found
+
+
+def is_start(start: Assign, target: Access, kept: tuple[str, ...], outside: tuple[Loop, ...]) -> bool:
+    """Whether `start` zeroes just what is summed into: each iteration of the loops around it has its own element."""
+    is_zero = isinstance(start.value, Const) and start.value.value == 0
+    own = [[i for i in kept if i in indices_in(Access("", (s,)))] for s in target.subscripts]
+    moving = [(s, found[0]) for s, found in zip(target.subscripts, own, strict=True) if len(found) == 1]
+    is_injective = (
+        all(len(found) <= 1 for found in own)
+        and all(coefficient(s, i) in (1, -1) for s, i in moving)
+        and sorted(i for _, i in moving) == sorted(kept)
+    )
+    return is_zero and start.target == target and is_injective and tuple(p.index for p in outside) == kept
+
+
+def inlined(lets: tuple[Let, ...], value: Expr) -> Expr:
+    """`value` with the Lets before it put in place."""
+    known: dict[Expr, Expr] = {}
+    for let in lets:
+        known[Var(let.name)] = substitute(let.value, known)
+    return substitute(value, known)
+
+
+def indices_in(access: Access) -> frozenset[str]:
+    return frozenset(e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index))
+
+
+def terms(value: Expr) -> list[tuple[bool, Expr]]:
+    """(is_negative, term) of a sum."""
+    match value:
+        case Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
+            right = terms(b)
+            return terms(a) + ([(not sign, e) for sign, e in right] if op is Op.SUB else right)
+        case Apply(op=Op.NEG, args=(a,)):
+            return [(not sign, e) for sign, e in terms(a)]
+        case _:
+            return [(False, value)]
+
+
+def factors(value: Expr) -> list[Expr]:
+    """The factors of a product."""
+    match value:
+        case Apply(op=Op.MUL, args=(a, b)):
+            return factors(a) + factors(b)
+        case _:
+            return [value]

@@ -1,0 +1,74 @@
+"""What is kept on disk is never taken for something else, and its absence is no error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import loopdiff
+
+PROGRAM = """
+import sys
+import numpy as np
+import settings
+from loopdiff import vectorize_grad
+K = float(sys.argv[1])
+settings.SCALE = float(sys.argv[2])
+
+@vectorize_grad
+def weighted(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += K * settings.SCALE * x[i]
+    return total
+
+K = settings.SCALE = 1e6
+print(weighted(np.ones(4, sys.argv[3])))
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A program in a file of its own, with a module of settings beside it."""
+    (tmp_path / "settings.py").write_text("SCALE = 1.0\n")
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def run(program: Path, *args: object, **environment: str) -> float:
+    """What a new process prints."""
+    paths = os.pathsep.join([str(program.parent), str(Path(loopdiff.__file__).parents[1])])
+    settings = {"LOOPDIFF_CACHE_DIR": str(program.parent / "cache"), "PYTHONPATH": paths} | environment
+    command = [sys.executable, str(program), *map(str, args)]
+    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout)
+
+
+def test_values_from_outside_are_those_at_decoration(program: Path) -> None:
+    """Whatever is on disk: other constants, or the same constants with other types."""
+    assert run(program, 2, 3, "f8") == 24.0
+    assert run(program, 5, 3, "f8") == 60.0
+    assert run(program, 2, 7, "f8") == 56.0
+    assert run(program, 2, 3, "f4") == 24.0
+    assert run(program, 2, 3, "f8") == 24.0
+
+
+def test_damaged_files_are_made_again(program: Path) -> None:
+    assert run(program, 2, 3, "f8") == 24.0
+    kept = list((program.parent / "cache").rglob("*.pickle"))
+    assert kept
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:10])
+    assert run(program, 2, 3, "f8") == 24.0
+
+
+def test_a_directory_that_cannot_be_written_is_no_error(program: Path) -> None:
+    blocked = program.parent / "blocked"
+    blocked.write_text("a file, not a directory")
+    assert run(program, 2, 3, "f8", LOOPDIFF_CACHE_DIR=str(blocked / "cache")) == 24.0

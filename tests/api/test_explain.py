@@ -1,0 +1,68 @@
+"""What `explain` says, in the words of the user's program."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64
+
+from loopdiff import vectorize_grad
+from tests.api.programs import grouped, grow, recurrence, weighted_square
+
+X, W = np.arange(1.0, 5.0), np.array([1.0, 0.5, 2.0, 1.0])
+
+
+def test_the_header_names_function_types_and_wrt() -> None:
+    first = weighted_square.explain(X, W, np.zeros(4), 2.0).splitlines()[0]
+    assert first.startswith("weighted_square(x: float64[:], w: float64[:], y: float64[:], scale: float64)")
+    assert first.endswith("x, w, scale")
+
+
+def test_loops_are_named_with_their_lines_and_reasons() -> None:
+    text = recurrence.explain(X, W)
+    line = recurrence.__wrapped__.__code__.co_firstlineno + 2
+    assert f"for i (line {line})" in text
+    assert "x[i - 1]" in text
+    assert text.index("forward sweep") < text.index("reverse sweep") < text.index("between the sweeps")
+
+
+def test_temporaries_are_listed_with_bytes_and_reasons() -> None:
+    stored = vectorize_grad(tape="store")(grow.__wrapped__)
+    (kept,) = stored.compile(X, 3).temporaries
+    text = stored.explain(X, 3)
+    for word in (kept.name, f"{kept.bytes} bytes", kept.decision, kept.reason):
+        assert word in text
+    assert "bytes" not in stored.explain(float64[::1], int)
+    assert "nothing is kept" in weighted_square.explain(X, W, np.zeros(4), 2.0)
+
+
+def test_values_without_derivative_are_listed() -> None:
+    @vectorize_grad
+    def stairs(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += np.floor(x[i]) * x[int(x[i]) % 2]
+        return s
+
+    text = stairs.explain(X)
+    assert "no derivative" in text
+    assert "floor(x[i])" in text
+    assert "int64(x[i])" in text
+    assert "no derivative" not in grouped.explain(np.array([0, 4]), X)
+
+
+def test_names_are_those_of_the_source() -> None:
+    @vectorize_grad
+    def twice(x, y_1):
+        s = 0.0
+        for i in range(x.shape[0]):
+            y_1[i] = x[i] * x[i]
+        for i in range(x.shape[0]):
+            s = np.sin(s) + y_1[i]
+        return s
+
+    text = twice.explain(X, W)
+    assert "i_1" in twice.compile(X, W).source("forward")
+    assert "i_1" not in text
+    assert "through `s`" in text
+    assert "[]" not in text.split("\n", 1)[1]
+    assert "y_1: float64[:]" in text

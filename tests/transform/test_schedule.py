@@ -1,0 +1,86 @@
+"""Which mapping the planner chooses, and the reasons it gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.analysis.affine import build_model
+from loopdiff.transform.mapping import ScalarLoop, TiledNest, VectorLoop
+from loopdiff.transform.restructure import restructure
+from loopdiff.transform.schedule import Schedule, explain_schedule, plan
+from tests.ad.interpreted import lower
+from tests.backends.programs import PROGRAMS
+
+
+def schedule(name: str, **options: Any) -> tuple[Schedule, str]:
+    function, make = PROGRAMS[name]
+    model = build_model(restructure(lower(function, make(np.random.default_rng(0), 9, np.float64))))
+    found = plan(model, **options)
+    return found, explain_schedule(found, model)
+
+
+@pytest.mark.parametrize(
+    "name", ["elementwise", "conditions", "indirect", "strided_and_reversed", "descending", "counted_in_every_lane"]
+)
+def test_independent_iterations_become_lanes(name: str) -> None:
+    found, text = schedule(name)
+    assert found.of((0,)) == VectorLoop(())
+    assert "vectorised" in text
+
+
+def test_reductions_are_named() -> None:
+    found, text = schedule("reductions")
+    (mapping,) = [m for _, m in found.mappings]
+    assert mapping == VectorLoop(("k", "m", "s"))
+    assert "`s`" in text
+
+
+def test_without_reassociation_sums_stay_scalar() -> None:
+    found, _ = schedule("reductions", may_reassociate=False)
+    assert all(isinstance(m, ScalarLoop) for _, m in found.mappings)
+    found, _ = schedule("product", may_reassociate=False)
+    assert not any(isinstance(m, TiledNest) for _, m in found.mappings)
+
+
+def test_a_carried_value_is_quoted() -> None:
+    found, text = schedule("recurrence")
+    assert isinstance(found.of((0,)), ScalarLoop)
+    assert "reads x[i - 1]" in text
+    assert "writes x[i] in another iteration" in text
+
+
+def test_a_cell_that_keeps_one_value() -> None:
+    _, text = schedule("kept_by_one_iteration")
+    assert "`s` keeps the value of one iteration" in text
+
+
+def test_a_triangle_is_vectorised_inside() -> None:
+    found, text = schedule("triangular")
+    assert isinstance(found.of((0,)), ScalarLoop)
+    assert found.of((0, 0)) == VectorLoop(())
+    assert "trip count of its inner loop `j`" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "tile"),
+    [
+        ("product", TiledNest("m", "n", ("k",), is_dot=False)),
+        ("product_tangent", TiledNest("m", "n", ("k",), is_dot=False)),
+        ("product_of_rows", TiledNest("m", "n", ("n",), is_dot=True, second_rows="k")),
+        ("distances_turned", TiledNest("k", "n", ("n",), is_dot=True, second_rows="m")),
+        ("matrix_vector", TiledNest(None, "n", ("n",), is_dot=True, second_rows="m")),
+    ],
+)
+def test_contractions_become_tiles(name: str, tile: TiledNest) -> None:
+    found, text = schedule(name)
+    assert found.of((0,)) == tile
+    assert "register tile" in text
+
+
+@pytest.mark.parametrize("name", ["weighted_by_index", "chosen_summand"])
+def test_summands_a_tile_cannot_hold(name: str) -> None:
+    found, _ = schedule(name)
+    assert not any(isinstance(m, TiledNest) for _, m in found.mappings)
