@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import RLock
 from typing import Any, overload
 
-from loopdiff.call import Arguments, Checked, Key, arrange, key_of
+from loopdiff.call import Arguments, Checked, Key, arrange, key_of, positional_count
 from loopdiff.codes import reject
 from loopdiff.compiled import CompiledGradient
 from loopdiff.declared import declared_type, is_declaration, types_of
@@ -39,7 +39,7 @@ class Differentiable:
         refuse_method(function, source)
         self.program = Program(source, options, function_key(source) if options.cache else None)
         self.signature = source.signature
-        self.arity = len(source.signature.parameters)
+        self.arity = positional_count(source.signature)
         check_wrt(source, wrt)
         self.lock = RLock()
         self.latest: Checked | None = None
@@ -89,7 +89,7 @@ class Differentiable:
         return run
 
     # -- running ---------------------------------------------------------------------------------------------
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, **named: Any) -> Any:
         """Run the compiled function on the caller's arrays, in place."""
         if named or len(args) != self.arity:
             args = self.arranged(args, named)
@@ -98,7 +98,7 @@ class Differentiable:
             checked = self.recognise(args)
         return checked.primal(*args)
 
-    def value_and_grad(self, *args: Any, **named: Any) -> tuple[Any, Any]:
+    def value_and_grad(self, /, *args: Any, **named: Any) -> tuple[Any, Any]:
         """The result and its gradients, a named tuple in `wrt` order.
 
         Raises DifferentiationError (LD404) unless the result is a floating-point number.
@@ -114,11 +114,11 @@ class Differentiable:
         run = self.reverse_run(checked.specialization, checked.prepare(*args))
         return gradient_launcher(checked.checks, run)(*args)
 
-    def grad(self, *args: Any, **named: Any) -> Any:
+    def grad(self, /, *args: Any, **named: Any) -> Any:
         """The gradients alone, a named tuple in `wrt` order."""
         return self.value_and_grad(*args, **named)[1]
 
-    def vjp(self, *args: Any, **named: Any) -> tuple[Any, Pullback]:
+    def vjp(self, /, *args: Any, **named: Any) -> tuple[Any, Pullback]:
         """The result, and the pullback `pullback(seed=1.0, **cotangents) -> gradients` of this point."""
         args = self.arranged(args, named)
         checked = self.checked(args)
@@ -127,6 +127,9 @@ class Differentiable:
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """The result, and tangents of the result and of each written array along `tangents` of arguments."""
+        if not isinstance(args, tuple | list):
+            message = f"the arguments are a {type(args).__name__}, not a tuple"
+            raise ArgumentError(reject("LD302", message, NOWHERE, "call it as `f.jvp((x, y), dict(x=x_tangent))`"))
         args = self.arranged(tuple(args), {})
         checked = self.checked(args)
         spec, prepared = checked.specialization, checked.prepare(*args)
@@ -134,7 +137,7 @@ class Differentiable:
         return run.jvp(prepared, tangents)
 
     # -- looking inside --------------------------------------------------------------------------------------
-    def compile(self, *args: Any, **named: Any) -> CompiledGradient:
+    def compile(self, /, *args: Any, **named: Any) -> CompiledGradient:
         """The generated functions for these arguments, or for their types.
 
         A type is a Numba type (`float64[:, ::1]`), a Python or NumPy scalar type, or an `ArrayType`.
@@ -148,7 +151,7 @@ class Differentiable:
         spec, prepared = checked.specialization, checked.prepare(*args)
         return CompiledGradient(spec, self.reverse_run(spec, prepared), prepared)
 
-    def explain(self, *args: Any, **named: Any) -> str:
+    def explain(self, /, *args: Any, **named: Any) -> str:
         """What was decided for these arguments (or types) and why, loop by loop and array by array."""
         return self.compile(*args, **named).explain()
 
@@ -175,9 +178,7 @@ def refuse_method(function: Callable[..., Any], source: SourceFunction) -> None:
     first = next(iter(source.signature.parameters), "")
     if first in ("self", "cls") and not isinstance(function, staticmethod):
         hint = "decorate a function, or a static method, that takes the arrays"
-        raise UnsupportedLoopError(
-            reject("LD117", f"`{source.name}` is a method", source.span(source.node), hint)
-        )
+        raise UnsupportedLoopError(reject("LD117", f"`{source.name}` is a method", source.span(source.node), hint))
 
 
 def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
@@ -232,7 +233,7 @@ def vectorize_grad(
         ArgumentError: A setting has a value it cannot have (LD309).
     """
     options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit)
-    names = (wrt,) if isinstance(wrt, str) else None if wrt is None else tuple(wrt)
+    names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: Differentiable(f, names, options)
     return Differentiable(function, names, options)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import ArgumentError
-from loopdiff.ir.nodes import ArrayDecl
+from loopdiff.ir.nodes import ArrayDecl, Dim, Expr, Load, Param
 from loopdiff.ir.printer import print_expr
+from loopdiff.ir.walk import map_expr
 
 ALIGNMENT = 64
 SHAPES_KEPT = 8
@@ -30,10 +31,28 @@ def sizes_function(
 
     Parameters are the arguments, then the counts.
     """
-    shapes = [tuple_text([print_expr(e) for e in d.extents or ()]) for d in decls]
-    shapes += [f"{name}.shape" for name in like]
-    text = f"lambda {', '.join(parameters)}: {tuple_text(shapes)}"
+    places = {name: f"a{k}" for k, name in enumerate(parameters)}  # an argument may be called `max`
+    shapes = [tuple_text([print_expr(placed(e, places)) for e in d.extents or ()]) for d in decls]
+    shapes += [f"{places[name]}.shape" for name in like]
+    text = f"lambda {', '.join(places.values())}: {tuple_text(shapes)}"
     return eval(text, dict(EXTENT_NAMES))
+
+
+def placed(extent: Expr, places: Mapping[str, str]) -> Expr:
+    """`extent` with arguments and counts under other names."""
+
+    def rename(e: Expr) -> Expr:
+        match e:
+            case Dim(array=array):
+                return replace(e, array=places[array])
+            case Param(name=name):
+                return replace(e, name=places[name])
+            case Load(access=access):
+                return replace(e, access=replace(access, array=places[access.array]))
+            case _:
+                return e
+
+    return map_expr(rename, extent)
 
 
 def tuple_text(parts: Sequence[str]) -> str:
@@ -48,9 +67,7 @@ class Workspace:
     arrays: tuple[np.ndarray, ...]
 
 
-def allocate(
-    sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Order]
-) -> tuple[np.ndarray, ...]:
+def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
     """Uninitialised arrays in one block, each starting on a cache line."""
     starts: list[int] = []
     total = 0

@@ -28,6 +28,12 @@ def key_of(args: Sequence[Any]) -> Key:
     return tuple((type(a), a.dtype, a.ndim, a.flags.num) if isinstance(a, np.ndarray) else type(a) for a in args)
 
 
+def positional_count(signature: inspect.Signature) -> int | None:
+    """How many arguments, all by position, need no arranging; None if some go only by name."""
+    kinds = [p.kind for p in signature.parameters.values()]
+    return None if inspect.Parameter.KEYWORD_ONLY in kinds else len(kinds)
+
+
 def arrange(signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]) -> Arguments:
     """All arguments in parameter order, defaults included. Raises ArgumentError (LD301, LD302)."""
     parameters = list(signature.parameters)
@@ -49,12 +55,17 @@ def misplaced(
 ) -> Iterator[Diagnostic]:
     """Arguments that no parameter takes, or that one parameter would take twice."""
     parameters = list(signature.parameters)
-    if len(args) > len(parameters):
-        message = f"`{name}` takes {len(parameters)} arguments, was called with {len(args)}"
+    kinds = [p.kind for p in signature.parameters.values()]
+    most = len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY)
+    if len(args) > most:
+        by_name = " by position" if most < len(kinds) else ""
+        message = f"`{name}` takes {most} arguments{by_name}, was called with {len(args)}"
         yield reject("LD302", message, NOWHERE)
     for given in named:
         if given not in parameters:
             yield reject("LD302", f"`{name}` has no parameter `{given}`", NOWHERE)
+        elif kinds[parameters.index(given)] is inspect.Parameter.POSITIONAL_ONLY:
+            yield reject("LD302", f"`{name}` takes `{given}` by position only", NOWHERE)
         elif parameters.index(given) < len(args):
             yield reject("LD302", f"`{name}` was given `{given}` twice", NOWHERE)
 

@@ -230,8 +230,7 @@ CODES: dict[str, Code] = {
     ),
     "LD311": Code(
         "negative subscript",
-        "A subscript that depends on a loop would be negative in some iterations, and there count from the "
-        "end.",
+        "A subscript that depends on a loop would be negative in some iterations, and there count from the end.",
         "start the loop later, or write the wrapped access out",
     ),
     # -- LD33x: checks the program itself asks for, made while it runs -------------------------------------
@@ -288,7 +287,8 @@ CODES: dict[str, Code] = {
     ),
     "LD350": Code(
         "argument that JAX cannot pass on",
-        "Arguments of a wrapped function are arrays of the dtypes loopdiff compiles, and numbers; outputs are arrays it writes.",
+        "Arguments of a wrapped function are numbers and arrays of the dtypes loopdiff compiles; "
+        "outputs are arrays it writes.",
         "convert the argument, or name a written array",
     ),
     "LD351": Code(
@@ -324,7 +324,8 @@ CODES: dict[str, Code] = {
     ),
     "LD405": Code(
         "derivative with respect to an argument outside `wrt`",
-        "JAX differentiates an argument that the decorator's `wrt` leaves out; its gradient is not zero, it is not computed.",
+        "JAX differentiates an argument that the decorator's `wrt` leaves out; "
+        "its gradient is not zero, it is not computed.",
         "add the argument to `wrt`",
     ),
     "LD410": Code(

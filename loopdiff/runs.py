@@ -245,7 +245,7 @@ class Pullback:
         self.lock = Lock()
         self.pristine = {i: workspace.arrays[i].copy() for i in run.worn}
 
-    def __call__(self, *seed: Any, **cotangents: Any) -> Any:
+    def __call__(self, /, *seed: Any, **cotangents: Any) -> Any:
         """Gradients in `wrt` order.
 
         Raises ArgumentError: LD340 for a seed, LD341 for a cotangent that does not fit, LD342 for the name of

@@ -34,6 +34,9 @@ class TangentRun:
         Raises ArgumentError: LD343 for the name of something that is not differentiated, LD344 for a
         direction that does not fit.
         """
+        if not isinstance(directions, Mapping):
+            message = f"the directions are a {type(directions).__name__}, not a mapping"
+            raise ArgumentError(reject("LD344", message, NOWHERE, "pass them by name: `dict(x=x_tangent)`"))
         for name in directions:
             if name not in self.buffers:
                 known = ", ".join(f"`{n}`" for n in self.buffers)

@@ -106,7 +106,3 @@ def times(bar: Expr, slope: Expr) -> Expr:
             return Apply(Op.DIV, (bar, under))
         case _:
             return mul(bar, slope)
-
-
-
-

@@ -22,9 +22,7 @@ def counting_loopset(ls: LoopSet, counters: tuple[Counter, ...]) -> LoopSet:
     """
     body = Counting(counters).block(ls.body, ())
     start = tuple(Assign(Access(name), ZERO) for c in counters for name in (c.total, c.base))
-    cells = tuple(
-        ArrayDecl(name, ArrayType("int64", 0), "local", ()) for c in counters for name in (c.total, c.base)
-    )
+    cells = tuple(ArrayDecl(name, ArrayType("int64", 0), "local", ()) for c in counters for name in (c.total, c.base))
     results = tuple(ScalarResult(Load(Access(c.total))) for c in counters)
     counted = replace(
         ls, name=f"{ls.name}_counts", arrays=(*ls.arrays, *cells), body=(*start, *body), results=results,

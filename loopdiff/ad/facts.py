@@ -59,4 +59,3 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         trip_hull=cache(lambda path: affine.trip_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
     )
-

@@ -123,9 +123,7 @@ def mark_block(
     return tuple(out)
 
 
-def descend(
-    stmt: Stmt, covered: frozenset[str], names: NameSupply, marks: list[tuple[Access, str, str]]
-) -> Stmt:
+def descend(stmt: Stmt, covered: frozenset[str], names: NameSupply, marks: list[tuple[Access, str, str]]) -> Stmt:
     match stmt:
         case Loop(body=body):
             return replace(stmt, body=mark_block(body, covered, names, marks))

@@ -39,6 +39,8 @@ from loopdiff.names import NameSupply
 from loopdiff.transform.normalize import normalize, supply
 from loopdiff.transform.simplify import simplify
 
+SeedNames = tuple[str | None, ...]
+
 
 def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto") -> Sweeps:
     """Forward and reverse sweeps of the normal LoopSet `ls` with respect to the arguments `wrt`.
@@ -60,14 +62,15 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
 def build(facts: Facts, policy: TapePolicy, replayed: frozenset[Path]) -> Built:
     """The sweeps under one set of replayed loops."""
     names = supply(facts.ls)
-    adjoint_of = name_adjoints(facts, names)
+    seed_names = name_seeds(facts, names)
+    adjoint_of = name_adjoints(facts, names, seed_names)
     needed = Needed(facts, policy, replayed, names)
     reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts))
-    body = reverse_body(facts, reversal)
+    body = reverse_body(facts, reversal, seed_names)
     forward_body = Recorder(needed.tape, names, None).sweep(facts.ls.body, ())
     workspace = workspace_arrays(facts, needed.tape, adjoint_of)
     forward = assemble_forward(facts, needed.tape, forward_body, workspace)
-    reverse = assemble_reverse(facts, reversal, body, workspace)
+    reverse = assemble_reverse(facts, reversal, body, workspace, seed_names)
     counters = tuple(c for c in needed.tape.counters.values())
     counts = counting_loopset(facts.ls, counters) if counters else None
     kept = tuple(needed.tape.temporaries)
@@ -75,10 +78,26 @@ def build(facts: Facts, policy: TapePolicy, replayed: frozenset[Path]) -> Built:
     return Built(sweeps, needed.tape)
 
 
-def name_adjoints(facts: Facts, names: NameSupply) -> dict[str, str]:
-    """An adjoint name for everything tracked or active."""
+def name_seeds(facts: Facts, names: NameSupply) -> SeedNames:
+    """The seed parameter of each result; None for one that is not floating."""
+    out: list[str | None] = []
+    for position, result in enumerate(facts.ls.results):
+        match result:
+            case ArrayResult(array=array):
+                is_float, name = facts.types.arrays[array].element.is_float, f"{array}_adj"
+            case ScalarResult(value=value):
+                is_float = type_of(value, facts.types).is_float
+                name = f"result_adj_{position}" if facts.ls.returns_tuple else "result_adj"
+        out.append(names.fresh(name) if is_float else None)
+    return tuple(out)
+
+
+def name_adjoints(facts: Facts, names: NameSupply, seed_names: SeedNames) -> dict[str, str]:
+    """An adjoint name for everything tracked or active; the adjoint of a returned array is its seed."""
+    results = zip(facts.ls.results, seed_names, strict=True)
+    returned = {r.array: s for r, s in results if isinstance(r, ArrayResult) and s is not None}
     tracked = sorted(facts.activity.tracked | facts.activity.active)
-    return {n: names.fresh(f"{n}_adj") for n in tracked}
+    return {n: returned.get(n) or names.fresh(f"{n}_adj") for n in tracked}
 
 
 def cell_homes(facts: Facts) -> dict[str, Path]:
@@ -99,7 +118,7 @@ def returned_arrays(ls: LoopSet) -> frozenset[str]:
     return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))
 
 
-def reverse_body(facts: Facts, reversal: Reversal) -> tuple[Stmt, ...]:
+def reverse_body(facts: Facts, reversal: Reversal, seed_names: SeedNames) -> tuple[Stmt, ...]:
     """Start the function's own adjoints at zero, reverse the results, then the statements."""
     ls, adjoint_of = facts.ls, reversal.adjoint_of
     start: list[Stmt] = []
@@ -116,23 +135,10 @@ def reverse_body(facts: Facts, reversal: Reversal) -> tuple[Stmt, ...]:
         if scalar.name in adjoint_of and scalar.type is not None:
             start.append(Assign(Access(adjoint_of[scalar.name]), zero(scalar.type)))
     emitter = Emitter(reversal.names)
-    for seed, result in zip(seed_names(ls, facts), ls.results, strict=True):
+    for seed, result in zip(seed_names, ls.results, strict=True):
         if isinstance(result, ScalarResult) and seed is not None:
             reversal.propagation.through(result.value, Param(seed), At((), (), emitter), emitter)
     return (*start, *reversal.block(ls.body, (), seed=tuple(emitter.out)))
-
-
-def seed_names(ls: LoopSet, facts: Facts) -> tuple[str | None, ...]:
-    """The seed parameter of each result; None for one that is not floating."""
-    out: list[str | None] = []
-    for position, result in enumerate(ls.results):
-        match result:
-            case ArrayResult(array=array):
-                out.append(f"{array}_adj" if facts.types.arrays[array].element.is_float else None)
-            case ScalarResult(value=value):
-                name = f"result_adj_{position}" if ls.returns_tuple else "result_adj"
-                out.append(name if type_of(value, facts.types).is_float else None)
-    return tuple(out)
 
 
 def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) -> tuple[ArrayDecl, ...]:
@@ -153,9 +159,7 @@ def adjoint_array(decl: ArrayDecl, adjoint_of: Mapping[str, str]) -> ArrayDecl:
     return replace(decl, name=adjoint_of[decl.name], role="adjoint", like=None, dtype_like=None)
 
 
-def assemble_forward(
-    facts: Facts, tape: Tape, body: tuple[Stmt, ...], workspace: tuple[ArrayDecl, ...]
-) -> LoopSet:
+def assemble_forward(facts: Facts, tape: Tape, body: tuple[Stmt, ...], workspace: tuple[ArrayDecl, ...]) -> LoopSet:
     """The forward sweep as a function of the arguments and the workspace."""
     ls = facts.ls
     kept = tuple(a for a in ls.arrays if a.role == "argument" or is_cell(a))
@@ -176,14 +180,18 @@ def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ArrayDe
 
 
 def assemble_reverse(
-    facts: Facts, reversal: Reversal, body: tuple[Stmt, ...], workspace: tuple[ArrayDecl, ...]
+    facts: Facts,
+    reversal: Reversal,
+    body: tuple[Stmt, ...],
+    workspace: tuple[ArrayDecl, ...],
+    seed_names: SeedNames,
 ) -> LoopSet:
     """The reverse sweep as a function of the arguments, the workspace, the seeds and the adjoint buffers."""
     ls, adjoint_of, tape = facts.ls, reversal.adjoint_of, reversal.needed.tape
     arguments = [a for a in ls.arrays if a.role == "argument"]
     buffers = tuple(adjoint_array(ls.array(p), adjoint_of) for p in ls.params if p in adjoint_of and ls.has_array(p))
     seeds: list[ArrayDecl | ScalarDecl] = []
-    for name, result in zip(seed_names(ls, facts), ls.results, strict=True):
+    for name, result in zip(seed_names, ls.results, strict=True):
         if name is None:
             continue
         if isinstance(result, ArrayResult):
@@ -191,9 +199,7 @@ def assemble_reverse(
         else:
             seeds.append(ScalarDecl(name, type_of(result.value, facts.types)))
     start = tuple(
-        Assign(Access(c.base), Load(Access(c.count, (integer(0),))))
-        for c in tape.counters.values()
-        if c.scope is None
+        Assign(Access(c.base), Load(Access(c.count, (integer(0),)))) for c in tape.counters.values() if c.scope is None
     )
     scalars = [s for s in ls.scalars if s.name in facts.activity.wrt]
     reverse = LoopSet(

@@ -101,9 +101,7 @@ def analyse_activity(ls: LoopSet, wrt: tuple[str, ...]) -> Activity:
     ]  # fmt: skip
     varied = closure(frozenset((*wrt, *written)), [(d, s) for d, sources in edges for s in sources])
     outputs = frozenset(written) | frozenset(
-        name
-        for r in ls.results
-        for name in ([r.array] if isinstance(r, ArrayResult) else carriers(r.value, types))
+        name for r in ls.results for name in ([r.array] if isinstance(r, ArrayResult) else carriers(r.value, types))
     )
     useful = closure(outputs, [(s, d) for d, sources in edges for s in sources])
     active = varied & useful
@@ -139,9 +137,7 @@ def default_wrt(ls: LoopSet, arrays_read_first: frozenset[str]) -> tuple[str, ..
     `arrays_read_first` names the arrays with a read that may see the caller's value.
     """
     written = written_arrays(ls.body)
-    return tuple(
-        n for n in differentiable_arguments(ls) if n not in written or n in arrays_read_first
-    )
+    return tuple(n for n in differentiable_arguments(ls) if n not in written or n in arrays_read_first)
 
 
 def result_names(ls: LoopSet) -> tuple[str, ...]:

@@ -354,4 +354,3 @@ def exclusive(a: Path, b: Path, sites: dict[Path, Site]) -> bool:
                 return False
             return (a[depth] < len(parent.then)) != (b[depth] < len(parent.then))
     return False
-

@@ -159,5 +159,3 @@ def read_after(model: Model, scope: Path, array: str) -> bool:
         elif path > scope or bool(common_loops(model, path, scope)):
             return True
     return False
-
-

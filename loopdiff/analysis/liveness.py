@@ -76,9 +76,7 @@ def drop_dead_lets(ls: LoopSet) -> LoopSet:
         for e in subexprs(expr)
         if isinstance(e, Var)
     }
-    used |= {
-        e.name for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value) if isinstance(e, Var)
-    }
+    used |= {e.name for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value) if isinstance(e, Var)}
     return replace(ls, body=without_lets(ls.body, frozenset(used)))
 
 

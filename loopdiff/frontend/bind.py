@@ -121,9 +121,7 @@ class Binder:
         kinds = {n: STRONG[a.type.element] for n, a in arguments.arrays.items() if a.type is not None}
         params = {n: scalar_kind(s) for n, s in arguments.scalars.items()}
         self.typing = Typing(kinds, ranks, params)
-        self.dtypes: dict[str, str] = {
-            n: a.type.dtype for n, a in arguments.arrays.items() if a.type is not None
-        }
+        self.dtypes: dict[str, str] = {n: a.type.dtype for n, a in arguments.arrays.items() if a.type is not None}
         for decl in surface.arrays:
             if decl.role != "argument":
                 self.declare_local(decl)
@@ -210,9 +208,7 @@ class Binder:
                 bounds = {"lower": self.bound(lower), "upper": self.bound(upper), "step": self.bound(step)}
                 return replace(stmt, body=self.block(body), **bounds)
             case If(cond=cond, then=then, orelse=orelse):
-                return replace(
-                    stmt, cond=typing.truth(cond), then=self.block(then), orelse=self.block(orelse)
-                )
+                return replace(stmt, cond=typing.truth(cond), then=self.block(then), orelse=self.block(orelse))
             case Require(cond=cond):
                 return replace(stmt, cond=typing.truth(cond))
             case Allocate(array=array, fill=fill) if fill is not None:

@@ -110,9 +110,7 @@ class Typing:
             if kind is not Kind.INT:
                 what = "a boolean" if kind is Kind.BOOL else "a floating-point number"
                 hint = "use `np.where` or `if`" if kind is Kind.BOOL else None
-                self.refuse(
-                    "LD204", f"subscript {axis + 1} of `{access.array}` is {what}", subscript.loc, hint
-                )
+                self.refuse("LD204", f"subscript {axis + 1} of `{access.array}` is {what}", subscript.loc, hint)
             if isinstance(found, Const) and found.value < 0:
                 extent = Dim(access.array, axis, loc=found.loc)
                 found = Apply(Op.SUB, (extent, Const(-int(found.value), INT, loc=found.loc)), loc=found.loc)

@@ -35,9 +35,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "A step of zero raises ArgumentError (LD330).",
     ),
-    Construct(
-        "triangular bounds", "for i in range(n):\n    for j in range(i + 1):\n        A[i, j] *= 0.5", "0.1"
-    ),
+    Construct("triangular bounds", "for i in range(n):\n    for j in range(i + 1):\n        A[i, j] *= 0.5", "0.1"),
     Construct(
         "indirect bounds",
         "for i in range(n):\n    for p in range(idx[i], idx[i + 1]):\n        y[i] += x[p]",
@@ -107,9 +105,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "`m = max(m, e)` and `m = min(m, e)` are reductions: a tie shares the derivative evenly.",
     ),
-    Construct(
-        "reassigned argument", "s = s * 2.0\nx[0] = s", "0.1", "Scalars only; the caller does not see it."
-    ),
+    Construct("reassigned argument", "s = s * 2.0\nx[0] = s", "0.1", "Scalars only; the caller does not see it."),
     Construct(
         "affine, shifted, strided subscripts",
         "for i in range(1, n):\n    y[2 * i - 1] = x[i - 1] + x[n - i]",
@@ -140,9 +136,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(n):\n    t = np.zeros(n)\n    t[i] = x[i]\n    y[i] = t[0] + t[i]",
         "0.1",
     ),
-    Construct(
-        "another name for an array", "z = x\nz[0] = 1.0", "0.1", "Fixed: at every place it is one array."
-    ),
+    Construct("another name for an array", "z = x\nz[0] = 1.0", "0.1", "Fixed: at every place it is one array."),
     Construct(
         "global and closure constants",
         "x[0] = np.pi * math.e",
@@ -162,9 +156,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan, their inverses, hyperbolic forms and "
         "inverses, erf erfc gamma lgamma atan2 hypot copysign fmod.",
     ),
-    Construct(
-        "rounding and sign", "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)", "0.1"
-    ),
+    Construct("rounding and sign", "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)", "0.1"),
     Construct(
         "min and max",
         "y[0] = max(s, x[0], 0.0) + np.minimum(s, 1.0) + np.clip(s, 0.0, 1.0)",
@@ -195,9 +187,7 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct("arrays of any rank", "t = np.zeros((2, 2, 2))\nt[1, 0, 1] = s\nx[0] = t[1][0][1]", "0.1"),
     Construct("return of a scalar", "return x[0] + s", "0.1"),
-    Construct(
-        "return of a tuple", "t = np.zeros(n)\nt[0] = s\nreturn t, s, n", "0.1", "Scalars and local arrays."
-    ),
+    Construct("return of a tuple", "t = np.zeros(n)\nt[0] = s\nreturn t, s, n", "0.1", "Scalars and local arrays."),
     Construct("return of nothing", "x[0] = s\nreturn", "0.1"),
 )
 

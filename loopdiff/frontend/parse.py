@@ -38,16 +38,10 @@ def parse_function(source: SourceFunction) -> LoopSet:
     parse_block(state, body)
     results, returns_tuple = parse_return(state, last)
     if state.diagnostics:
-        raise UnsupportedLoopError(
-            *sorted(state.diagnostics, key=lambda d: (d.span.line, d.span.column, d.code))
-        )
-    scalars = tuple(
-        ScalarDecl(p, None, loc=source.span(source.node)) for p in parameters if p not in found.array_names
-    )
+        raise UnsupportedLoopError(*sorted(state.diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
+    scalars = tuple(ScalarDecl(p, None, loc=source.span(source.node)) for p in parameters if p not in found.array_names)
     arrays, span = tuple(state.arrays.values()), source.span(source.node)
-    return LoopSet(
-        source.name, parameters, arrays, scalars, tuple(state.out), results, returns_tuple, loc=span
-    )
+    return LoopSet(source.name, parameters, arrays, scalars, tuple(state.out), results, returns_tuple, loc=span)
 
 
 def check_parameters(source: SourceFunction) -> None:

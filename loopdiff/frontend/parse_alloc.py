@@ -71,9 +71,7 @@ def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | 
     given: dict[str, ast.expr] = dict(zip(order, node.args, strict=False))
     for keyword in node.keywords:
         name = "prototype" if keyword.arg == "a" and is_like else keyword.arg
-        is_c_order = (
-            name == "order" and isinstance(keyword.value, ast.Constant) and keyword.value.value in ("C", "K")
-        )
+        is_c_order = name == "order" and isinstance(keyword.value, ast.Constant) and keyword.value.value in ("C", "K")
         if name not in order or name in given:
             if is_c_order:
                 continue
@@ -89,9 +87,7 @@ def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | 
     )  # fmt: skip
 
 
-def declaration(
-    state: State, array: str, allocation: Allocation, fill: Expr | None, span: Span
-) -> ArrayDecl | None:
+def declaration(state: State, array: str, allocation: Allocation, fill: Expr | None, span: Span) -> ArrayDecl | None:
     """The declaration, or None after a rejection. dtype: as written, of `like`, of the fill, or float64."""
     element = ElementType() if allocation.dtype is None else element_type(state, allocation.dtype)
     if element is None:
@@ -109,9 +105,7 @@ def declaration(
     shape = allocation.shape
     if isinstance(shape, ast.Attribute) and shape.attr == "shape" and (like := array_of(state, shape.value)):
         if element == ElementType():
-            state.reject(
-                "LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`"
-            )
+            state.reject("LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`")
             return None
         kind = None if element.name is None else ArrayType(element.name, 0)
         return ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
@@ -152,9 +146,7 @@ def shape_extents(state: State, node: ast.expr) -> tuple[Expr, ...] | None:
             array, bounds = array_of(state, base), constant_slice(part)
             if array is not None and bounds is not None:
                 return tuple(Dim(array, k, loc=state.source.span(node)) for k in range(*bounds))
-            state.reject(
-                "LD115", "a part of a shape must have constant bounds", node, "write the extents one by one"
-            )
+            state.reject("LD115", "a part of a shape must have constant bounds", node, "write the extents one by one")
             return None
         case _:
             return (parse_expr(state, node),)

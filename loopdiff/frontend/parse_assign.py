@@ -152,9 +152,7 @@ def matched(
     return targets, flat
 
 
-def assign_together(
-    state: State, targets: list[ast.expr], values: list[Expr | ArrayName], span: Span
-) -> None:
+def assign_together(state: State, targets: list[ast.expr], values: list[Expr | ArrayName], span: Span) -> None:
     """All values are computed before any is stored; those that would change meanwhile go through a cell."""
     written: set[str] = set()
     held: list[Expr | ArrayName] = []

@@ -59,9 +59,7 @@ def parse_expr(state: State, node: ast.expr) -> Expr:
         case ast.Call():
             return call(state, node)
         case _:
-            message, hint = REFUSED_EXPRESSIONS.get(
-                type(node), (f"`{ast.unparse(node)}` is not a number", None)
-            )
+            message, hint = REFUSED_EXPRESSIONS.get(type(node), (f"`{ast.unparse(node)}` is not a number", None))
             return state.reject("LD111", message, node, hint)
 
 
@@ -75,16 +73,12 @@ def constant(state: State, value: Any, node: ast.expr) -> Expr:
             return Const(float(value), FLOAT_CONSTANTS[value.dtype.itemsize], loc=span)
         case int() | np.integer():
             if not -(1 << 63) <= int(value) < 1 << 63:
-                return state.reject(
-                    "LD112", f"{value} does not fit in 64 bits", node, "use an integer below 2**63"
-                )
+                return state.reject("LD112", f"{value} does not fit in 64 bits", node, "use an integer below 2**63")
             return Const(int(value), loc=span)
         case float():
             return Const(value, loc=span)
         case complex() | np.complexfloating():
-            return state.reject(
-                "LD112", "complex numbers are not supported", node, "compute the two parts separately"
-            )
+            return state.reject("LD112", "complex numbers are not supported", node, "compute the two parts separately")
         case None:
             return state.reject("LD112", "None is not a number", node)
         case _:
@@ -125,9 +119,7 @@ def reject_outside(state: State, node: ast.AST, name: ast.expr) -> Const:
     if owner is None or value is MISSING or isinstance(value, ModuleType):
         message, hint = f"`{ast.unparse(name)}` is not defined", "define it before the decorated function"
         return state.reject("LD113", message, node, hint)
-    return state.reject(
-        "LD113", f"`{ast.unparse(owner)}` is {kind_of(value)} from outside the function", node
-    )
+    return state.reject("LD113", f"`{ast.unparse(owner)}` is {kind_of(value)} from outside the function", node)
 
 
 def kind_of(value: Any) -> str:
@@ -199,9 +191,7 @@ def extent(state: State, array: str, node: ast.Subscript) -> Expr:
     axis = parse_expr(state, node.slice) if not isinstance(node.slice, ast.Slice) else None
     if isinstance(axis, Const) and isinstance(axis.value, int):
         return Dim(array, axis.value, loc=state.source.span(node))
-    return state.reject(
-        "LD119", "the axis of `.shape[...]` must be a constant integer", node, "write `.shape[0]`"
-    )
+    return state.reject("LD119", "the axis of `.shape[...]` must be a constant integer", node, "write `.shape[0]`")
 
 
 def constant_element(state: State, node: ast.Subscript) -> Expr:
@@ -215,9 +205,7 @@ def constant_element(state: State, node: ast.Subscript) -> Expr:
     position = parse_expr(state, node.slice)
     if not isinstance(owner, tuple) or not isinstance(position, Const) or not isinstance(position.value, int):
         hint = "pass the values as an array argument"
-        return state.reject(
-            "LD113", f"`{text}` needs to be a tuple with a constant subscript here", node, hint
-        )
+        return state.reject("LD113", f"`{text}` needs to be a tuple with a constant subscript here", node, hint)
     if not -len(owner) <= position.value < len(owner):
         return state.reject("LD113", f"`{text}` has {len(owner)} elements", node, "use a subscript in range")
     return constant(state, owner[position.value], node)
@@ -342,8 +330,7 @@ def comparison(state: State, node: ast.Compare) -> Expr:
             return state.reject("LD111", f"`{word}` is not supported", node, hint)
     values = [parse_expr(state, v) for v in (node.left, *node.comparators)]
     tests = [
-        binary(state, COMPARE[type(op)], a, b, node)
-        for op, a, b in zip(node.ops, values, values[1:], strict=False)
+        binary(state, COMPARE[type(op)], a, b, node) for op, a, b in zip(node.ops, values, values[1:], strict=False)
     ]
     return tests[0] if len(tests) == 1 else boolean(Op.AND, tests, span)
 
@@ -385,11 +372,7 @@ def condition(state: State, node: ast.expr) -> Expr:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             value = condition(state, operand)
             span = state.source.span(node)
-            return (
-                Const(not value.value, loc=span)
-                if isinstance(value, Const)
-                else Apply(Op.NOT, (value,), loc=span)
-            )
+            return Const(not value.value, loc=span) if isinstance(value, Const) else Apply(Op.NOT, (value,), loc=span)
         case _:
             return parse_expr(state, node)
 
@@ -486,6 +469,4 @@ def unknown_call(state: State, node: ast.Call, text: str) -> Expr:
     if any(value is f for f in (range, enumerate, zip, reversed)):
         return state.reject("LD111", f"`{text}(...)` is only accepted as what a `for` loop goes over", node)
     name = getattr(value, "__name__", text)
-    return state.reject(
-        "LD109", f"`{text}` is not a function loopdiff knows", node, REFUSED_METHODS.get(name)
-    )
+    return state.reject("LD109", f"`{text}` is not a function loopdiff knows", node, REFUSED_METHODS.get(name))

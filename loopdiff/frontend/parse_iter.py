@@ -73,9 +73,7 @@ def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
             what = "a number" if name not in state.survey.parameters else "used as a number"
             state.reject("LD105", f"`{name}` is {what} and cannot be iterated", node, f"use `range({name})`")
         case ast.Tuple() | ast.List() | ast.Set():
-            state.reject(
-                "LD105", "a loop over values written out", node, "loop over an array, or over `range`"
-            )
+            state.reject("LD105", "a loop over values written out", node, "loop over an array, or over `range`")
         case _:
             state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node)
     return None
@@ -159,9 +157,7 @@ def part_of_array(state: State, node: ast.Subscript) -> Iteration | None:
     array = array_of(state, base)
     slices = [k for k, s in enumerate(subscripts) if isinstance(s, ast.Slice)]
     if array is None or len(slices) > 1 or any(is_ellipsis_or_none(s) for s in subscripts):
-        state.reject(
-            "LD105", f"cannot loop over `{ast.unparse(node)}`", node, "loop over one axis of an array"
-        )
+        state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node, "loop over one axis of an array")
         return None
     position = slices[0] if slices else len(subscripts)
     running = subscripts[position] if slices else ast.Slice()

@@ -133,9 +133,7 @@ class State:
                 self.reject("LD116", f"`{name}` may stand for different arrays here", node, related=related)
                 return None
             case None:
-                self.reject(
-                    "LD114", f"`{name}` is read before it is assigned", node, f"assign `{name}` first"
-                )
+                self.reject("LD114", f"`{name}` is read before it is assigned", node, f"assign `{name}` first")
                 return None
 
     def reject_unsure(self, name: str, node: ast.AST, span: Span) -> None:

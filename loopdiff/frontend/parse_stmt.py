@@ -61,9 +61,7 @@ def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None
 
 def parse_refused(state: State, node: ast.stmt) -> None:
     """A statement outside the language; its body is parsed for further rejections."""
-    code, message, hint = REFUSED_STATEMENTS.get(
-        type(node), ("LD103", f"`{type(node).__name__}` statement", None)
-    )
+    code, message, hint = REFUSED_STATEMENTS.get(type(node), ("LD103", f"`{type(node).__name__}` statement", None))
     state.reject(code, message, keyword_span(state, node), hint)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
@@ -202,9 +200,7 @@ def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayNam
             state.bindings[name] = binding
 
 
-def after_loop(
-    state: State, before: Bindings, iteration: Iteration, written: frozenset[str], span: Span
-) -> Bindings:
+def after_loop(state: State, before: Bindings, iteration: Iteration, written: frozenset[str], span: Span) -> Bindings:
     """Names after a loop that wrote the cells `written`: what it assigned first has a value if it ran."""
     trips = constant_trips(iteration)
     if trips is not None and trips > 0:

@@ -84,7 +84,7 @@ def spell_apply(op: Op, args: tuple[Expr, ...]) -> tuple[str, int]:
             return f"not {print_expr(a, level)}", level
         case Op.POW, (a, b):
             return f"{print_expr(a, level + 1)} ** {print_expr(b, level)}", level
-        case (Op.AND | Op.OR), _:
+        case ((Op.AND | Op.OR), _):
             return f" {op.value} ".join(print_expr(a, level + 1) for a in args), level
         case _, (a, b):
             left = level + 1 if level == PRECEDENCE[Op.LT] else level

@@ -85,18 +85,13 @@ class ForeignCall:
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
         kinds = [
-            jax.ShapeDtypeStruct(shape, np.dtype(port.dtype))
-            for port, shape in zip(self.results, shapes, strict=True)
+            jax.ShapeDtypeStruct(shape, np.dtype(port.dtype)) for port, shape in zip(self.results, shapes, strict=True)
         ]
-        call = jax.ffi.ffi_call(
-            self.target, kinds, vmap_method="sequential", input_output_aliases=dict(self.aliases)
-        )
+        call = jax.ffi.ffi_call(self.target, kinds, vmap_method="sequential", input_output_aliases=dict(self.aliases))
         return tuple(call(*operands))
 
 
-def connect(
-    ls: LoopSet, function: Callable[..., Any], wiring: Wiring, returns: Sequence[int | None]
-) -> ForeignCall:
+def connect(ls: LoopSet, function: Callable[..., Any], wiring: Wiring, returns: Sequence[int | None]) -> ForeignCall:
     """Compile and register the handler that `wiring` describes."""
     handler = Handler(
         ls.name, function, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments), tuple(returns),
@@ -111,4 +106,3 @@ def complaint_of(ls: LoopSet) -> str:
     found = dict.fromkeys(f"{c.code}: {c.message}" for c in checks)
     text = "; or ".join(found) or "an operation that has no result"
     return f"loopdiff: `{ls.name}` stopped: {text}"[:2000]
-

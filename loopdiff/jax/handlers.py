@@ -13,6 +13,7 @@ from typing import Any, Literal
 import jax
 import numba
 from numba import types
+from numba.np.numpy_support import carray
 
 from loopdiff.jax import abi
 
@@ -67,7 +68,7 @@ def register(handler: Handler) -> str:
     filename = f"<{target}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     names: dict[str, Any] = {
-        "run": handler.function, "carray": numba.carray, "read64": abi.read64, "read32": abi.read32,
+        "run": handler.function, "carray": carray, "read64": abi.read64, "read32": abi.read32,
         "metadata_extension": abi.metadata_extension, "answer_metadata": abi.answer_metadata,
         "operand": abi.operand, "result": abi.result, "extent": abi.extent, "make_error": abi.make_error,
         **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
@@ -141,5 +142,3 @@ def made_argument(position: int, argument: Argument) -> list[str]:
         return [f"{name} = {text}[0]" if port.kind == "scalar" else f"{name} = {text}"]
     empty = ", ".join("0" for _ in range(max(port.rank, 1)))
     return [f"{name} = carray(pointer_{port.dtype}(read64(frame, {abi.FRAME_API})), ({empty},))"]
-
-

@@ -65,8 +65,9 @@ class JaxProgram:
             outputs, kept = self.forward(traced)
             return outputs, (tuple(traced), kept)
 
-        def run_reverse(residuals: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
-            return self.reverse(*residuals, cotangents)
+        def run_reverse(residuals: tuple[Any, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            traced, kept = residuals
+            return self.reverse(traced, kept, cotangents)
 
         run.defvjp(run_forward, run_reverse, symbolic_zeros=True)
         return run
@@ -160,9 +161,7 @@ class JaxProgram:
         return dict(zip(names, run.arena.sizes(values), strict=False))
 
     # -- reverse ---------------------------------------------------------------------------------------------
-    def reverse(
-        self, traced: Sequence[Any], kept: Mapping[str, Any], cotangents: Sequence[Any]
-    ) -> tuple[Any, ...]:
+    def reverse(self, traced: Sequence[Any], kept: Mapping[str, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
         """Gradients of the traced inputs; None for those without a derivative."""
         run = self.sweeps
         if self.reverse_call is None:

@@ -122,9 +122,7 @@ def count_from_the_end(ls: LoopSet) -> LoopSet:
         return (with_children_of(map_stmt_exprs(lambda e: substitute(e, loads), head), stmt),)
 
     at_end: dict[Expr, Expr] = {Load(old): Load(new) for old, new in found.get((), {}).items()}
-    results = tuple(
-        ScalarResult(substitute(r.value, at_end)) if isinstance(r, ScalarResult) else r for r in ls.results
-    )
+    results = tuple(ScalarResult(substitute(r.value, at_end)) if isinstance(r, ScalarResult) else r for r in ls.results)
     return replace(ls, body=map_sites(ls.body, rewrite), results=results) if found else ls
 
 
@@ -166,9 +164,7 @@ def value_requirements(ls: LoopSet, path: Path, expr: Expr, table: Table) -> Ite
         yield from access_requirements(ls, path, access, guards, table)
 
 
-def access_requirements(
-    ls: LoopSet, path: Path, access: Access, guards: Guards, table: Table
-) -> Iterator[Require]:
+def access_requirements(ls: LoopSet, path: Path, access: Access, guards: Guards, table: Table) -> Iterator[Require]:
     """In range on every unchecked axis, unless a guard keeps the access from happening."""
     for unchecked in table.get((path, access), ()):
         axis = unchecked.axis

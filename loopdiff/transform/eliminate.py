@@ -36,9 +36,7 @@ def eliminate_dead(ls: LoopSet, live_arrays: Names) -> LoopSet:
         live |= names_in(result.value) if isinstance(result, ScalarResult) else {result.array}
     live = live_names(ls.body, live, None)
     body = keep_live(ls.body, live, None)
-    kept = tuple(
-        a for a in ls.arrays if a.name in ls.params or a.name in live or ArrayResult(a.name) in ls.results
-    )
+    kept = tuple(a for a in ls.arrays if a.name in ls.params or a.name in live or ArrayResult(a.name) in ls.results)
     return replace(ls, body=body, arrays=kept)
 
 

@@ -215,9 +215,7 @@ def used_by_results(ls: LoopSet) -> frozenset[str]:
     return frozenset(e.name for value in values for e in subexprs(value) if isinstance(e, Var))
 
 
-def forward_cell_reads(
-    body: tuple[Stmt, ...], cells: frozenset[str], pinned: frozenset[str]
-) -> tuple[Stmt, ...]:
+def forward_cell_reads(body: tuple[Stmt, ...], cells: frozenset[str], pinned: frozenset[str]) -> tuple[Stmt, ...]:
     """Lets that only copy a cell vanish where the cell cannot change before their last use; `pinned` Lets stay."""
     out: list[Stmt] = []
     remaining = list(body)
@@ -300,6 +298,7 @@ def name_lets_after_cells(ls: LoopSet, cell_of: Mapping[str, str]) -> LoopSet:
 
 def rename_lets(ls: LoopSet, renamed: Mapping[str, str]) -> LoopSet:
     """`ls` with Lets renamed, their uses too."""
+
     def expr(e: Expr) -> Expr:
         return map_expr(lambda x: replace(x, name=renamed.get(x.name, x.name)) if isinstance(x, Var) else x, e)
 

@@ -58,12 +58,9 @@ def simplify(ls: LoopSet) -> LoopSet:
         return simplify_expr(expr, env)
 
     arrays = tuple(
-        a if a.extents is None else replace(a, extents=tuple(expression(e) for e in a.extents))
-        for a in ls.arrays
+        a if a.extents is None else replace(a, extents=tuple(expression(e) for e in a.extents)) for a in ls.arrays
     )
-    results = tuple(
-        replace(r, value=expression(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results
-    )
+    results = tuple(replace(r, value=expression(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results)
     body = tuple(map_stmt_exprs(expression, s) for s in ls.body)
     return replace(ls, arrays=arrays, body=map_body(body, simplify_stmt), results=results)
 

@@ -74,9 +74,7 @@ def sum_in_place(body: list[Stmt], ls: LoopSet, cells: frozenset[str]) -> list[S
 
 def uses(ls: LoopSet, cell: str) -> int:
     """How many expressions of the function and its results load the cell."""
-    inside = sum(
-        1 for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in loads(x) if e.access.array == cell
-    )
+    inside = sum(1 for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in loads(x) if e.access.array == cell)
     values = [r.value for r in ls.results if isinstance(r, ScalarResult)]
     return inside + sum(1 for v in values for e in loads(v) if e.access.array == cell)
 
@@ -181,4 +179,3 @@ def overlap(a: Access, b: Access, index: str) -> bool:
     moving = [axis for axis, s in enumerate(a.subscripts) if coefficient(s, index) not in (0, None)]
     fixed = [k for k in range(len(a.subscripts)) if k not in moving]
     return len(moving) == 1 and all(a.subscripts[k] == b.subscripts[k] for k in fixed)
-

@@ -110,9 +110,7 @@ def vjp(
     return Pullback(results, {k: state[k] for k in args}, gradients, sweeps)
 
 
-def jvp(
-    fn: Callable[..., Any], args: Arguments, directions: Arguments
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def jvp(fn: Callable[..., Any], args: Arguments, directions: Arguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Tangents of the floating results and of the final arrays in the given directions."""
     ls = lower(fn, args)
     tangent = build_tangent(ls, tuple(directions))

@@ -21,9 +21,7 @@ DTYPES = {F64: np.float64, F32: np.float32}
 NAMES = ("x", "y", "z")
 
 
-def slopes_of(
-    op: Op, dtype: ScalarType = F64, args: tuple[Any, ...] | None = None
-) -> Callable[..., tuple[Any, ...]]:
+def slopes_of(op: Op, dtype: ScalarType = F64, args: tuple[Any, ...] | None = None) -> Callable[..., tuple[Any, ...]]:
     """The function from values of x, y, z to the partials of `op`, run by the interpreter."""
     arity = INFO[op].arity or 2
     args = args or tuple(Param(n) for n in NAMES[:arity])
@@ -233,9 +231,7 @@ def test_slopes_do_not_overflow_where_the_value_does_not() -> None:
     np.testing.assert_allclose(slopes_of(Op.ACOSH)(1e200), (1e-200,))
 
 
-@pytest.mark.parametrize(
-    "op", [op for op, row in TABLE.items() if isinstance(row, Rule) and row.is_regular], ids=str
-)
+@pytest.mark.parametrize("op", [op for op, row in TABLE.items() if isinstance(row, Rule) and row.is_regular], ids=str)
 def test_regular_operations_have_finite_partials(op: Op) -> None:
     extremes = (-1e308, -3.0, -1e-308, 0.0, 5e-324, 1.0, math.pi / 2, 1e308)
     slopes = slopes_of(op)

@@ -76,9 +76,7 @@ def largest_of_rows(x, out):
 
 
 def test_ties_of_a_reduction_share_evenly():
-    assert_allclose(
-        vjp(largest, {"x": np.array([1.0, 3.0, 3.0, 3.0])}).gradients["x"], [0, 1 / 3, 1 / 3, 1 / 3]
-    )
+    assert_allclose(vjp(largest, {"x": np.array([1.0, 3.0, 3.0, 3.0])}).gradients["x"], [0, 1 / 3, 1 / 3, 1 / 3])
     assert_allclose(vjp(largest, {"x": np.array([3.0, 1.0, 3.0])}).gradients["x"], [0.5, 0, 0.5])
 
 
@@ -115,9 +113,7 @@ def test_strong_zero():
         inverse = vjp(bounded_inverse, {"x": x, "out": out}, seeds=(), cotangents={"out": np.ones(2)})
     assert_allclose(inverse.gradients["x"], [-1 / 16, 0.0])
     w = np.array([np.inf, 0.5])
-    product = vjp(
-        masked_product, {"x": np.ones(2), "w": w, "out": out}, seeds=(), cotangents={"out": np.ones(2)}
-    )
+    product = vjp(masked_product, {"x": np.ones(2), "w": w, "out": out}, seeds=(), cotangents={"out": np.ones(2)})
     assert_allclose(product.gradients["x"], [0.0, 0.5])
 
 

@@ -99,3 +99,21 @@ def every(x, step):
     for i in range(0, x.shape[0], step):
         s += x[i] * x[i]
     return s
+
+
+@vectorize_grad(tape="store")
+def names_of_builtins(max, self, int64, n):
+    result = 0.0
+    buf = np.zeros(n)
+    for i in range(max.shape[0] - 1):
+        self[i] = max[i] * int64
+        for j in range(n):
+            buf[j] = np.sin(buf[j]) + self[i]
+    for j in range(n):
+        result += buf[j] * buf[j]
+    return result
+
+
+@vectorize_grad
+def by_name_only(x, /, y, *, scale=2.0):
+    return scale * x * y

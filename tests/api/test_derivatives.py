@@ -175,3 +175,26 @@ def test_settings_change_how_not_what(settings: dict[str, Any]) -> None:
 
 def test_wrt_may_be_one_name() -> None:
     assert vectorize_grad(wrt="x")(plain_sum).grad(X)._fields == ("x",)
+
+
+def test_a_variable_or_an_array_may_be_called_result() -> None:
+    @vectorize_grad
+    def product(x, result):
+        for i in range(x.shape[0]):
+            result[i] = x[i] * x[i]
+        return result[0] * result[1]
+
+    k = product.compile(X, W.copy())
+    assert k.signature("reverse") == ("x", "result", "result_adj", "x_adj", "result_adj_1")
+    np.testing.assert_array_equal(product.grad(X, W.copy()).x, [2.0 * 1.0 * 4.0, 2.0 * 2.0 * 1.0, 0.0, 0.0])
+
+    @vectorize_grad
+    def local(x, out_adj):
+        out = np.zeros(x.shape[0])
+        for i in range(x.shape[0]):
+            out[i] = x[i] * out_adj
+        return out
+
+    gradients = local.vjp(X, 2.0)[1](W)
+    np.testing.assert_array_equal(gradients.x, 2.0 * W)
+    assert gradients.out_adj == W @ X

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import ArgumentError, LoopdiffError, vectorize_grad
-from tests.api.programs import every, plain_sum, total, weighted_square
+from loopdiff import ArgumentError, LoopdiffError, check_grads, vectorize_grad
+from tests.api.programs import by_name_only, every, names_of_builtins, plain_sum, total, weighted_square
 
 X, W = np.arange(4.0), np.ones(4)
 
@@ -131,3 +131,25 @@ def test_metadata_is_that_of_the_function() -> None:
     assert total.__name__ == total.__wrapped__.__name__ == plain_sum.__name__
     assert total.__module__ == "tests.api.programs"
     assert "plain_sum" in repr(total)
+
+
+def test_arguments_may_have_any_name() -> None:
+    args = (X, np.zeros(4), 1.5, 3)
+    assert check_grads(names_of_builtins, args).is_good
+    value, pullback = names_of_builtins.vjp(max=X, self=np.zeros(4), int64=1.5, n=3)
+    assert value == names_of_builtins(self=np.zeros(4), max=X, int64=1.5, n=3)
+    assert pullback(0.0, self=W).int64 == X[:3].sum()
+    assert names_of_builtins.compile(*args).signature("reverse")[-3:] == ("result_adj", "max_adj", "self_adj")
+
+
+def test_parameters_that_go_only_by_name_or_only_by_position() -> None:
+    assert by_name_only(2.0, 3.0) == by_name_only(2.0, y=3.0, scale=2.0) == 12.0
+    assert by_name_only.grad(2.0, 3.0, scale=1.0) == (3.0, 2.0, 6.0)
+    assert refusal(lambda: by_name_only(2.0, 3.0, 1.0), ArgumentError).codes == ("LD302",)
+    assert refusal(lambda: by_name_only(x=2.0, y=3.0), ArgumentError).codes == ("LD302",)
+
+
+def test_arguments_and_directions_of_jvp_have_their_form() -> None:
+    assert refusal(lambda: total.jvp(X, {}), ArgumentError).codes == ("LD302",)
+    assert refusal(lambda: total.jvp((X,), X), ArgumentError).codes == ("LD344",)
+    assert total.jvp([X], {"x": X})[1].result == 2.0 * total(X)

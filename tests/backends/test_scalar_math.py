@@ -92,9 +92,7 @@ def test_integer_operations_raise_where_the_interpreter_does(op: Op) -> None:
 
 
 def test_float32_spellings_return_float32() -> None:
-    texts = [
-        spell(op, F32, ["x", "y"][: INFO[op].arity or 2]) for op in ops_on(F32) if INFO[op].result != "bool"
-    ]
+    texts = [spell(op, F32, ["x", "y"][: INFO[op].arity or 2]) for op in ops_on(F32) if INFO[op].result != "bool"]
     names: dict[str, Any] = {"np": np, "math": math, **HELPERS}
     exec(f"def f(x, y): return ({', '.join(texts)},)", names)
     function = njit(error_model="numpy")(names["f"])
@@ -114,9 +112,7 @@ def test_constants_and_casts_have_their_type() -> None:
     function = njit(names["f"])
     found = function(-1.7)
     expected = [*values, np.float32(0.1), *wholes, True, -1, np.float32(-1.7), True, -1.7]
-    np.testing.assert_array_equal(
-        np.array(found, object).astype(float), np.array(expected, object).astype(float)
-    )
+    np.testing.assert_array_equal(np.array(found, object).astype(float), np.array(expected, object).astype(float))
     assert math.copysign(1.0, found[1]) == -1.0
     kinds = [str(unliteral(t)) for t in function.nopython_signatures[0].return_type]
     assert kinds[8:] == ["float32", *["int64"] * 4, "bool", "int64", "float32", "bool", "float64"]

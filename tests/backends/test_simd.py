@@ -69,9 +69,7 @@ def edge_pairs(dtype: type) -> tuple[np.ndarray, np.ndarray]:
     return x.ravel(), y.ravel()
 
 
-@pytest.mark.parametrize(
-    ("dtype", "width"), [(np.float64, 1), (np.float64, 8), (np.float32, 4), (np.float32, 16)]
-)
+@pytest.mark.parametrize(("dtype", "width"), [(np.float64, 1), (np.float64, 8), (np.float32, 4), (np.float32, 16)])
 def test_float_operators(dtype, width):
     @numba.njit
     def run(x, y, out, masks):
@@ -116,9 +114,7 @@ def test_float_operators(dtype, width):
     # A modulo of zero takes the divisor's sign; a negation flips that of zero.
     for row in (4, 5, 6, 9):
         finite = ~np.isnan(floats[row])
-        np.testing.assert_array_equal(
-            np.signbit(out[row])[finite], np.signbit(floats[row])[finite], f"row {row}"
-        )
+        np.testing.assert_array_equal(np.signbit(out[row])[finite], np.signbit(floats[row])[finite], f"row {row}")
     for row, expected in enumerate(tests):
         np.testing.assert_array_equal(masks[row], expected, f"mask {row}")
 
@@ -229,9 +225,7 @@ def test_elementwise_functions(dtype, width):
             np.full(x.size, 6.0),
         ]  # fmt: skip
     for row, values in enumerate(expected):
-        np.testing.assert_allclose(
-            out[row], values, rtol=2e-7 if dtype is np.float32 else 4e-16, err_msg=f"row {row}"
-        )
+        np.testing.assert_allclose(out[row], values, rtol=2e-7 if dtype is np.float32 else 4e-16, err_msg=f"row {row}")
     for row, values in enumerate([np.isnan(x), np.isinf(x), np.isfinite(x), x != 0]):
         np.testing.assert_array_equal(masks[row], values, f"mask {row}")
     for row, values in enumerate([small.astype(int), (x > 0).astype(int), small.astype(int)]):
@@ -285,9 +279,7 @@ def test_reductions(width):
             (any_(v > 8.0), all_(v > 0.0)),
         )
 
-    x = np.array(
-        [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0, 5.0, 3.0, 1.0, 2.0, 7.0, 9.0, 3.0, 2.0, 3.0, 8.0, 4.0]
-    )
+    x = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0, 5.0, 3.0, 1.0, 2.0, 7.0, 9.0, 3.0, 2.0, 3.0, 8.0, 4.0])
     for i in range(0, x.size - width):
         v = x[i : i + width]
         floats, integers, masks = run(x, i)
@@ -379,9 +371,7 @@ def test_stores_to_every_layout(number):
     np.testing.assert_array_equal(a, expected)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float32"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float32"])
 def test_narrow_elements_widen_and_narrow(dtype):
     @numba.njit
     def run(x, index, out, copy, picked, single):
@@ -395,9 +385,7 @@ def test_narrow_elements_widen_and_narrow(dtype):
         put(single, (), get(x, 1))
 
     limits = (0, 1) if dtype in ("bool", "float32") else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    x = np.array([limits[0], limits[1], 1, 0, 1, 1, 0, 1, limits[1], limits[0], 1, 1, 0, 1, 0, 1]).astype(
-        dtype
-    )
+    x = np.array([limits[0], limits[1], 1, 0, 1, 1, 0, 1, limits[1], limits[0], 1, 1, 0, 1, 0, 1]).astype(dtype)
     index = np.array([8, 9, 0, 1, 2, 3, 4, 5], np.int32)
     out, copy, picked, single = np.zeros(16), np.zeros_like(x), np.zeros_like(x), np.zeros((), x.dtype)
     run(x, index, out, copy, picked, single)

@@ -272,9 +272,7 @@ print(sum(run.stats.cache_hits.values()))
 def run_program(program: Path, **variables: str) -> str:
     root = str(Path(vector_math.__file__).parents[4])
     environment = {"PYTHONPATH": root, "NUMBA_CACHE_DIR": str(program.parent), "PATH": "", **variables}
-    done = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 

@@ -65,9 +65,7 @@ def test_type_and_value_of_an_expression(expression: str) -> None:
     function = define(f"return {expression}", ARGUMENTS)
     expected = np.asarray(function(**ARGUMENTS))
     ls = bind(parse_function(source_of(function)), argument_types(ARGUMENTS))
-    found = np.asarray(
-        run(ls, {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in ARGUMENTS.items()})[0]
-    )
+    found = np.asarray(run(ls, {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in ARGUMENTS.items()})[0])
     # Narrow integers widen to 64 bits: the one departure from NumPy.
     assert found.dtype == (np.int64 if expected.dtype.kind == "i" else expected.dtype)
     np.testing.assert_allclose(found, expected, rtol=2e-7 if expected.dtype == np.float32 else 1e-15)

@@ -133,9 +133,7 @@ def test_local_arrays_are_allocated_filled_and_returned() -> None:
         Allocate("t", Const(0.5, F32)),
         Assign(at("t", integer(0), integer(1)), Cast(F32, load("x", integer(0)))),
     )
-    ls = function(
-        *body, arrays=(argument("x"), local), scalars=(ScalarDecl("n", INT),), results=(ArrayResult("t"),)
-    )
+    ls = function(*body, arrays=(argument("x"), local), scalars=(ScalarDecl("n", INT),), results=(ArrayResult("t"),))
     (result,) = run(ls, {"x": np.array([0.1, 0.2]), "n": 3})
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, np.array([[0.5, 0.1, 0.5], [0.5] * 3], np.float32))

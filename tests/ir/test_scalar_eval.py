@@ -83,9 +83,7 @@ def test_every_float_operation_has_a_complex_case() -> None:
     assert set(REAL_FUNCTIONS) == set(COMPLEX_FUNCTIONS)
 
 
-@pytest.mark.parametrize(
-    "op", [Op.SQRT, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH]
-)
+@pytest.mark.parametrize("op", [Op.SQRT, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH])
 def test_complex_functions_do_not_leave_the_real_axis(op: Op) -> None:
     assert np.isnan(evaluate(op, np.float64(-2.5)))
     assert np.isnan(evaluate(op, np.complex128(-2.5 + 1e-30j)).real)

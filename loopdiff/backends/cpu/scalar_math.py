@@ -209,9 +209,7 @@ def spell(op: Op, kind: ScalarType, args: Sequence[str]) -> str:
     """
     template = SCALAR_FUNCTIONS[op].of(kind) if op in SCALAR_FUNCTIONS else None
     if template is None:
-        raise InternalError(
-            f"LD905: `{op.value}` has no scalar spelling for {kind.value}; please report this"
-        )
+        raise InternalError(f"LD905: `{op.value}` has no scalar spelling for {kind.value}; please report this")
     if len(args) == 1:
         return template.format(args[0])
     return reduce(template.format, args)

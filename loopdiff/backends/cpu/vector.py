@@ -6,6 +6,7 @@ varying one. Conditions that vary become masks; the last, partial vector is a ma
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ class VectorLoopWriter:
     shared: frozenset[str]
     varying: frozenset[str]
     width: int
-    sums: dict[int, str]
+    sums: dict[int, list[str]]
 
     @classmethod
     def of(cls, emitter: ScheduledEmitter, loop: Loop, owned: frozenset[str]) -> VectorLoopWriter:
@@ -79,42 +80,59 @@ class VectorLoopWriter:
 
     # -- the loop --------------------------------------------------------------------------------------------
     def write(self) -> None:
-        names, line = self.emitter.names, self.emitter.writer.line
+        names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
         index, width = self.loop.index, self.width
-        start, end, full = (names.fresh(f"{index}_{what}") for what in ("start", "end", "full"))
+        start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
         line(f"{start} = {self.emitter.expr(self.loop.lower)}")
-        line(f"{end} = max({start}, {self.emitter.expr(self.loop.upper)})")
-        for cell in sorted(self.private):
-            line(f"{cell} = {self.splat_constant(0, self.emitter.types.arrays[cell].element)}")
+        line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
         promoted = self.promoted()
-        copies = UNROLL if promoted and not self.private and self.is_light() else 1
-        self.start_sums(promoted, copies)
-        mask = names.fresh("live")
-        if copies == 1 and self.is_heavy():
-            self.select_sums(promoted, 0)
-            with self.emitter.writer.block(f"for {index} in range({start}, {end}, {width}):"):
-                line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
-                self.block(self.loop.body, Lanes(index, mask))
-            self.finish_sums(promoted, copies)
-            return
-        line(f"{full} = {end} - ({end} - {start}) % {width}")
-        first = start
+        copies = self.copies(promoted)
+        suffixes = self.suffixes(copies)
+        for cell in sorted(self.private):
+            for suffix in dict.fromkeys(("", *suffixes)):
+                line(f"{cell}{suffix} = {self.splat_constant(0, self.emitter.types.arrays[cell].element)}")
+        self.start_sums(promoted, suffixes)
+        mask, first = names.fresh("live"), start
         if copies > 1:
-            many = names.fresh(f"{index}_many")
-            line(f"{many} = {full} - ({full} - {start}) % {copies * width}")
-            with self.emitter.writer.block(f"for {index} in range({start}, {many}, {copies * width}):"):
-                for copy in range(copies):
-                    base = f"({index} + {copy * width})" if copy else index
-                    self.select_sums(promoted, copy)
-                    self.block(self.loop.body, Lanes(base, suffix=f"_{copy}"))
-            first = many
-        self.select_sums(promoted, 0)
-        with self.emitter.writer.block(f"for {index} in range({first}, {full}, {width}):"):
-            self.block(self.loop.body, Lanes(index))
-        with self.emitter.writer.block(f"if {full} < {end}:"):
-            line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
-            self.block(self.loop.body, Lanes(full, mask))
-        self.finish_sums(promoted, copies)
+            first = names.fresh(f"{index}_many")
+            line(f"{first} = {end} - ({end} - {start}) % {copies * width}")
+            with block(f"for {index} in range({start}, {first}, {copies * width}):"):
+                bases = [f"({index} + {k * width})" if k else index for k in range(copies)]
+                self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in zip(bases, suffixes, strict=True)])
+        if self.is_heavy():
+            with block(f"for {index} in range({first}, {end}, {width}):"):
+                line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
+                self.block(self.loop.body, [Lanes(index, mask)])
+        else:
+            full = names.fresh(f"{index}_full")
+            line(f"{full} = {end} - ({end} - {start}) % {width}")
+            with block(f"for {index} in range({first}, {full}, {width}):"):
+                self.block(self.loop.body, [Lanes(index)])
+            with block(f"if {full} < {end}:"):
+                line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
+                self.block(self.loop.body, [Lanes(full, mask)])
+        self.finish_sums(promoted)
+
+    def copies(self, promoted: list[Accumulate]) -> int:
+        """How many vectors run side by side, to hide the latency of sums that each depend on the one before."""
+        if promoted and not self.private and self.is_light():
+            return UNROLL
+        chains = [s for s in statements(self.loop.body) if isinstance(s.stmt, Accumulate) and s.loops]
+        inside = [s.stmt for s in chains if s.stmt.target.array in self.private]  # type: ignore[union-attr]
+        is_simple = not any(isinstance(s.stmt, If) for s in statements(self.loop.body))
+        is_short = len(self.operations()) <= 16 and len(self.private) <= 4
+        return UNROLL if inside and is_simple and is_short and not self.has_calls(inside) else 1
+
+    def suffixes(self, copies: int) -> list[str]:
+        """What tells the names of the copies apart; the names are taken from now on."""
+        if copies == 1:
+            return [""]
+        taken, joint = self.emitter.names.taken, "_"
+        lets = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, Let)}
+        while any(f"{n}{joint}{k}" in taken for n in lets | self.private for k in range(copies)):
+            joint += "_"
+        taken.update(f"{n}{joint}{k}" for n in lets | self.private for k in range(copies))
+        return [f"{joint}{k}" for k in range(copies)]
 
     def promoted(self) -> list[Accumulate]:
         """Accumulations into one address for the whole loop: they run in vector accumulators."""
@@ -130,38 +148,37 @@ class VectorLoopWriter:
                 out.append(stmt)
         return out
 
+    def operations(self) -> list[Apply]:
+        nodes = [e for s in statements(self.loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+        return [e for e in nodes if isinstance(e, Apply)]
+
+    def has_calls(self, stmts: Iterable[Stmt]) -> bool:
+        """Whether `stmts` need more than instructions."""
+        nodes = [e for s in stmts for x in stmt_exprs(s) for e in subexprs(x)]
+        return any(isinstance(e, Apply) and e.op not in INFIX and e.op not in NAMED for e in nodes)
+
     def is_light(self) -> bool:
         """Whether the body is so short that latency, not throughput, would bound a single accumulator."""
-        nodes = [e for s in statements(self.loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-        operations = [e for e in nodes if isinstance(e, Apply)]
-        is_flat = not any(isinstance(s.stmt, Loop | If) for s in statements(self.loop.body))
-        return is_flat and len(operations) <= 8 and all(e.op in INFIX or e.op in NAMED for e in operations)
+        body = [s.stmt for s in statements(self.loop.body)]
+        is_flat = not any(isinstance(s, Loop | If) for s in body)
+        return is_flat and len(self.operations()) <= 8 and not self.has_calls(body)
 
     def is_heavy(self) -> bool:
         """Whether the body is so long that one masked version of it beats a plain and a masked one."""
-        nodes = [e for s in statements(self.loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-        operations = [e for e in nodes if isinstance(e, Apply)]
-        has_calls = any(e.op not in INFIX and e.op not in NAMED for e in operations)
-        return has_calls or len(operations) > 12 or any(isinstance(s.stmt, Loop) for s in statements(self.loop.body))
+        body = [s.stmt for s in statements(self.loop.body)]
+        return self.has_calls(body) or len(self.operations()) > 12 or any(isinstance(s, Loop) for s in body)
 
-    def start_sums(self, promoted: list[Accumulate], copies: int) -> None:
+    def start_sums(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
         for stmt in promoted:
-            stem = self.emitter.names.fresh(f"{stmt.target.array}_lanes")
-            self.sums[id(stmt)] = stem
-            kind = self.emitter.types.arrays[stmt.target.array].element
-            for copy in range(copies):
-                neutral = self.splat_constant(neutral_value(stmt, kind), kind)
-                self.emitter.writer.line(f"{stem}_{copy} = {neutral}")
+            array = stmt.target.array
+            kind = self.emitter.types.arrays[array].element
+            self.sums[id(stmt)] = [self.emitter.names.fresh(f"{array}_lanes") for _ in suffixes]
+            for name in self.sums[id(stmt)]:
+                self.emitter.writer.line(f"{name} = {self.splat_constant(neutral_value(stmt, kind), kind)}")
 
-    def select_sums(self, promoted: list[Accumulate], copy: int) -> None:
+    def finish_sums(self, promoted: list[Accumulate]) -> None:
         for stmt in promoted:
-            stem = self.sums[id(stmt)].rsplit("@", 1)[0]
-            self.sums[id(stmt)] = f"{stem}@{copy}"
-
-    def finish_sums(self, promoted: list[Accumulate], copies: int) -> None:
-        for stmt in promoted:
-            stem = self.sums[id(stmt)].rsplit("@", 1)[0]
-            parts = [f"{stem}_{c}" for c in range(copies)]
+            parts = self.sums[id(stmt)]
             if stmt.op == "add":
                 whole = " + ".join(parts)
             else:
@@ -189,55 +206,56 @@ class VectorLoopWriter:
                 line(f"{place} = {stmt.op}2({self.emitter.load(stmt.target)}, {value})")
 
     # -- statements ------------------------------------------------------------------------------------------
-    def block(self, body: tuple[Stmt, ...], lanes: Lanes) -> None:
+    def block(self, body: tuple[Stmt, ...], copies: list[Lanes]) -> None:
         for stmt in body:
-            self.statement(stmt, lanes)
+            self.statement(stmt, copies)
 
-    def statement(self, stmt: Stmt, lanes: Lanes) -> None:
-        line = self.emitter.writer.line
+    def statement(self, stmt: Stmt, copies: list[Lanes]) -> None:
+        """`stmt` for every copy; inner loops are shared by the copies."""
         self.emitter.writer.quote(stmt.loc)
         match stmt:
-            case Let(name=name, value=value):
-                if name in self.varying:
-                    line(f"{name}{lanes.suffix} = {self.vector(value, lanes)}")
-                else:
-                    line(f"{name} = {self.emitter.expr(value)}")
-            case Assign(target=target, value=value):
-                self.assign(target, value, lanes)
-            case Accumulate():
-                self.accumulate(stmt, lanes)
             case If():
-                self.branch(stmt, lanes)
+                self.branch(stmt, copies)
             case Loop(index=index, lower=lower, upper=upper, step=step, body=body):
                 bounds = ", ".join(self.emitter.expr(e) for e in (lower, upper, step))
                 with self.emitter.writer.block(f"for {index} in range({bounds}):"):
-                    self.block(body, lanes)
+                    self.block(body, copies)
+            case Let(name=name, value=value) if name not in self.varying:
+                self.emitter.writer.line(f"{name} = {self.emitter.expr(value)}")
+            case Accumulate(target=Access(array=array)) if array in self.shared:
+                self.emitter.statement(stmt)
+            case Assign(target=Access(array=array, subscripts=())) if array not in self.private:
+                self.emitter.statement(stmt)
+            case _:
+                for number, lanes in enumerate(copies):
+                    self.simple(stmt, lanes, number)
+
+    def simple(self, stmt: Stmt, lanes: Lanes, number: int) -> None:
+        match stmt:
+            case Let(name=name, value=value):
+                self.emitter.writer.line(f"{name}{lanes.suffix} = {self.vector(value, lanes)}")
+            case Assign(target=target, value=value):
+                self.assign(target, value, lanes)
+            case Accumulate():
+                self.accumulate(stmt, lanes, number)
             case _:
                 raise AssertionError(stmt)
 
     def assign(self, target: Access, value: Expr, lanes: Lanes) -> None:
         if target.array in self.private:
-            new = self.vector(value, lanes)
-            if lanes.cond is not None:
-                new = f"{self.simd('select')}({lanes.cond}, {new}, {target.array})"
-            self.emitter.writer.line(f"{target.array} = {new}")
-        elif not target.subscripts:
-            self.emitter.writer.line(f"{target.array} = {self.emitter.expr(value)}")
+            name, new = f"{target.array}{lanes.suffix}", self.vector(value, lanes)
+            self.emitter.writer.line(f"{name} = {self.where(lanes.cond, new, name)}")
         else:
             self.emitter.writer.line(self.store(target, self.vector(value, lanes), lanes))
 
-    def accumulate(self, stmt: Accumulate, lanes: Lanes) -> None:
+    def accumulate(self, stmt: Accumulate, lanes: Lanes, number: int) -> None:
         target, line = stmt.target, self.emitter.writer.line
-        if target.array in self.shared:
-            self.emitter.statement(stmt)
-            return
         value = self.vector(stmt.value, lanes)
         if id(stmt) in self.sums:
-            stem, copy = self.sums[id(stmt)].rsplit("@", 1)
-            name = f"{stem}_{copy}"
+            name = self.sums[id(stmt)][number]
             line(f"{name} = {self.where(lanes.mask, self.combined(stmt, name, value), name)}")
         elif target.array in self.private:
-            name = target.array
+            name = f"{target.array}{lanes.suffix}"
             line(f"{name} = {self.where(lanes.cond, self.combined(stmt, name, value), name)}")
         elif self.stride(target) == "uniform":
             kind = self.emitter.types.arrays[target.array].element
@@ -256,19 +274,21 @@ class VectorLoopWriter:
     def where(self, mask: str | None, value: str, other: str) -> str:
         return value if mask is None else f"{self.simd('select')}({mask}, {value}, {other})"
 
-    def branch(self, stmt: If, lanes: Lanes) -> None:
-        if not is_varying(stmt.cond, self.varying) and lanes.cond is None:
+    def branch(self, stmt: If, copies: list[Lanes]) -> None:
+        if not is_varying(stmt.cond, self.varying) and copies[0].cond is None:
             with self.emitter.writer.block(f"if {self.emitter.expr(stmt.cond)}:"):
-                self.block(stmt.then, lanes)
+                self.block(stmt.then, copies)
             if stmt.orelse:
                 with self.emitter.writer.block("else:"):
-                    self.block(stmt.orelse, lanes)
+                    self.block(stmt.orelse, copies)
             return
-        held = self.emitter.names.fresh("mask")
-        self.emitter.writer.line(f"{held} = {self.vector(stmt.cond, lanes)}")
+        masks = [self.emitter.names.fresh("mask") for _ in copies]
+        for held, lanes in zip(masks, copies, strict=True):
+            self.emitter.writer.line(f"{held} = {self.vector(stmt.cond, lanes)}")
         for outcome, body in ((True, stmt.then), (False, stmt.orelse)):
             if body:
-                self.block(body, self.narrowed(lanes, held if outcome else f"~{held}"))
+                pairs = zip(masks, copies, strict=True)
+                self.block(body, [self.narrowed(lanes, m if outcome else f"~{m}") for m, lanes in pairs])
 
     def narrowed(self, lanes: Lanes, cond: str) -> Lanes:
         """`lanes` under one more condition."""
@@ -367,7 +387,7 @@ class VectorLoopWriter:
             case Var(name=name):
                 return f"{name}{lanes.suffix}"
             case Load(access=access):
-                return access.array if not access.subscripts else self.load(access, lanes)
+                return self.load(access, lanes) if access.subscripts else f"{access.array}{lanes.suffix}"
             case Cast(dtype=dtype, value=value):
                 return f"{self.simd('cast')}({self.expr(value, lanes)}, {dtype.value!r})"
             case Select(cond=cond, then=then, orelse=orelse):

@@ -75,9 +75,7 @@ def select(typingctx: Any, mask: Any, a: Any, b: Any) -> Typed | None:
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         condition, *values = args
-        x, y = (
-            bring(context, builder, v, t, element, width) for v, t in zip(values, sig.args[1:], strict=True)
-        )
+        x, y = (bring(context, builder, v, t, element, width) for v, t in zip(values, sig.args[1:], strict=True))
         return builder.select(condition, x, y)
 
     return signature(shaped(element, width), mask, a, b), lower

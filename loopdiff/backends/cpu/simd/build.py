@@ -86,9 +86,7 @@ class PlainInstruction(ir.Instruction):
     """An instruction that llvmlite has no builder method for: operation, type prefix and operands as they
     are."""
 
-    def __init__(
-        self, parent: Any, result: ir.Type, name: str, operands: Sequence[Any], prefix: str = ""
-    ) -> None:
+    def __init__(self, parent: Any, result: ir.Type, name: str, operands: Sequence[Any], prefix: str = "") -> None:
         self.prefix = prefix
         super().__init__(parent, result, name, operands)
 
@@ -164,9 +162,7 @@ def elementwise(
         return None
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        brought = [
-            bring(context, builder, v, t, element, width) for v, t in zip(values, sig.args, strict=True)
-        ]
+        brought = [bring(context, builder, v, t, element, width) for v, t in zip(values, sig.args, strict=True)]
         return emit(builder, element, *brought)
 
     return signature(shaped(result or element, width), *args), lower

@@ -46,8 +46,7 @@ def iota(typingctx: Any, start: Any, step: Any, width: Any) -> Typed | None:
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         first, stride = (
-            bring(context, builder, v, t, types.int64, lanes)
-            for v, t in zip(args[:2], sig.args[:2], strict=True)
+            bring(context, builder, v, t, types.int64, lanes) for v, t in zip(args[:2], sig.args[:2], strict=True)
         )
         return builder.add(first, builder.mul(stride, lane_numbers(lanes)))
 

@@ -96,18 +96,10 @@ class Place:
     @property
     def itemsize(self) -> int:
         memory = self.memory
-        return (
-            memory.width // 8
-            if isinstance(memory, ir.IntType)
-            else 8
-            if isinstance(memory, ir.DoubleType)
-            else 4
-        )
+        return memory.width // 8 if isinstance(memory, ir.IntType) else 8 if isinstance(memory, ir.DoubleType) else 4
 
 
-def place(
-    context: Any, builder: Any, array: types.Array, value: Any, idx: types.Type, idx_value: Any
-) -> Place:
+def place(context: Any, builder: Any, array: types.Array, value: Any, idx: types.Type, idx_value: Any) -> Place:
     """Take `value[idx]` apart. C and F layouts get strides from the shape, which LLVM sees through best."""
     struct = context.make_array(array)(context, builder, value)
     parts = components(idx)
@@ -155,9 +147,7 @@ def narrowed(context: Any, builder: Any, at: Place, value: Any, ty: types.Type, 
     if not isinstance(at.memory, ir.IntType) or at.memory.width == 64:
         return lanes
     out = ir.VectorType(at.memory, width) if width else at.memory
-    return (
-        builder.zext(lanes, out) if isinstance(at.array.dtype, types.Boolean) else builder.trunc(lanes, out)
-    )
+    return builder.zext(lanes, out) if isinstance(at.array.dtype, types.Boolean) else builder.trunc(lanes, out)
 
 
 def whole_load(builder: Any, at: Place, pointer: Any, width: int, mask: Any) -> Any:
@@ -310,9 +300,7 @@ def load(typingctx: Any, a: Any, idx: Any, width: Any) -> Typed | None:
 @intrinsic
 def load_masked(typingctx: Any, a: Any, idx: Any, mask: Any) -> Typed | None:
     """Like `load` for the lanes of `mask`; the others are 0 and their memory is not touched."""
-    return (
-        loading((a, idx, mask), mask.width, locate_run, True) if is_mask(mask) and accepts(a, idx) else None
-    )
+    return loading((a, idx, mask), mask.width, locate_run, True) if is_mask(mask) and accepts(a, idx) else None
 
 
 @intrinsic(prefer_literal=True)
@@ -419,9 +407,7 @@ def store_strided(typingctx: Any, a: Any, idx: Any, axis: Any, step: Any, v: Any
 
 
 @intrinsic(prefer_literal=True)
-def store_strided_masked(
-    typingctx: Any, a: Any, idx: Any, axis: Any, step: Any, v: Any, mask: Any
-) -> Typed | None:
+def store_strided_masked(typingctx: Any, a: Any, idx: Any, axis: Any, step: Any, v: Any, mask: Any) -> Typed | None:
     """Like `store_strided` for the lanes of `mask`."""
     lanes = common_width(v, mask)
     if not lanes or not is_mask(mask) or not writable(a, idx) or not valid_axis(a, axis, step):

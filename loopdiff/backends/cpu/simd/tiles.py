@@ -122,18 +122,13 @@ def sums_of(typingctx: Any, vectors: Any) -> Typed | None:
     return signature(vectors.dtype, vectors), lower
 
 
-def zeros(ty: ir.Type) -> ir.Constant:
+def zeros(ty: ir.VectorType) -> ir.Constant:
     return ir.Constant(ty, [0.0] * ty.count)
 
 
 def row_update(a: Any, idx: Any, row: Any, masks: Any, is_live: Any, is_sum: bool) -> Typed | None:
     """Typing and lowering of an update of consecutive memory with a row of vectors."""
-    if (
-        not accepts(a, idx)
-        or not writable(a, idx)
-        or not is_tile(row)
-        or not isinstance(is_live, types.Boolean)
-    ):
+    if not accepts(a, idx) or not writable(a, idx) or not is_tile(row) or not isinstance(is_live, types.Boolean):
         return None
     is_masked = isinstance(masks, types.UniTuple) and is_mask(masks.dtype) and masks.count == row.count
     if row.dtype.element != lane_type(a) or not (is_masked or masks == types.Tuple(())):
