@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from loopdiff.ir.nodes import Apply, Cast, Expr, LoopSet
@@ -11,22 +10,21 @@ from loopdiff.ir.ops import ROUNDINGS, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
-from loopdiff.source import SourceFunction
+from loopdiff.names import in_user_words
 from loopdiff.specialization import Specialization, Temporary
 
 CONSTANT_PIECES = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV))
-NUMBERED = re.compile(r"\b([A-Za-z_]\w*?)((?:_\d+)+)\b")
-CELL = re.compile(r"\b(\w+)\[\]")
 
 
 def explain(spec: Specialization, sweeps: Mapping[str, str], temporaries: Sequence[Temporary]) -> str:
     """The report of `f.explain(*args)`; `sweeps` says how each sweep is scheduled."""
     lines = [header(spec)]
+    words = {n.id for n in ast.walk(spec.program.source.node) if isinstance(n, ast.Name)}
     for name, text in sweeps.items():
         if text:
             lines += [
                 f"{name} sweep:",
-                *(f"  {line}" for line in in_user_words(text, spec.program.source).splitlines()),
+                *(f"  {line}" for line in in_user_words(text, words).splitlines()),
             ]
     lines.append(f"between the sweeps{total_bytes(temporaries)}:")
     lines += [f"  {t}" for t in temporaries] or ["  nothing is kept"]
@@ -35,16 +33,6 @@ def explain(spec: Specialization, sweeps: Mapping[str, str], temporaries: Sequen
         lines.append("values with no derivative:")
         lines += [f"  {text}" for text in flat]
     return "\n".join(lines)
-
-
-def in_user_words(text: str, source: SourceFunction) -> str:
-    """`text` with the names that loops and variables have in the source: `j_1` is a second loop over `j`."""
-    names = {n.id for n in ast.walk(source.node) if isinstance(n, ast.Name)}
-
-    def own(found: re.Match[str]) -> str:
-        return found[1] if found[0] not in names and found[1] in names else found[0]
-
-    return CELL.sub(r"\1", NUMBERED.sub(own, text))
 
 
 def total_bytes(temporaries: Sequence[Temporary]) -> str:

@@ -1,9 +1,13 @@
-"""Deterministic fresh names: one `NameSupply` per compilation, so that generated text never depends on history."""
+"""Fresh names, one `NameSupply` per compilation so that they never depend on history; and the way back from them."""
 
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
+
+NUMBERED = re.compile(r"\b([A-Za-z_]\w*?)((?:_\d+)+)\b")
+CELL = re.compile(r"\b(\w+)\[\]")
 
 
 class NameSupply:
@@ -19,3 +23,12 @@ class NameSupply:
             name = f"{stem}_{count}"
         self.taken.add(name)
         return name
+
+
+def in_user_words(text: str, names: Collection[str]) -> str:
+    """`text` in the `names` of the source: `j_1` is a second loop over `j`, `k[]` the variable `k`."""
+
+    def own(found: re.Match[str]) -> str:
+        return found[1] if found[0] not in names and found[1] in names else found[0]
+
+    return CELL.sub(r"\1", NUMBERED.sub(own, text))

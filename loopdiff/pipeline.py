@@ -45,7 +45,8 @@ def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -
     from loopdiff.transform.simplify import simplify
 
     normal = stages.run("normal", normalize, bind_types(surface, types, stages))
-    return stages.run("checked", simplify, stages.run("bounds", add_checks, normal))
+    words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
+    return stages.run("checked", simplify, stages.run("bounds", add_checks, normal, words))
 
 
 def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:

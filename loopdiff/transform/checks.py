@@ -1,13 +1,13 @@
 """Makes a program check its own subscripts, so that compiled code never touches memory outside its arrays.
 
 Limits that follow from shapes and integer arguments are checked once, on entry. Subscripts that depend on
-data are checked in a loop of their own ahead of the nest that uses them, which so keeps its vectors and
-cannot stop half-way. Where the nest itself computes what the subscripts depend on, they are checked in place.
+data are checked by loops of their own, ahead of the first write wherever possible (see `inspection`): the nests
+that use them keep their vectors, and cannot stop half-way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from loopdiff.analysis.bounds import Unchecked, bounds_conditions, negative_subscripts, unchecked_accesses
@@ -33,26 +33,28 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import (
     Path,
+    map_body,
     map_stmt_exprs,
     operands,
-    read_arrays,
     stmt_exprs,
     substitute,
     without_children,
     written_access,
-    written_arrays,
 )
-from loopdiff.transform.eliminate import eliminate_dead
-from loopdiff.transform.normalize import supply
-from loopdiff.transform.rename import renamed_block
+from loopdiff.names import in_user_words
+from loopdiff.transform.inspection import Group, place_checks
 
 Guards = tuple[Expr, ...]
 Rewrite = Callable[[Path, Stmt], tuple[Stmt, ...]]
 Table = Mapping[tuple[Path, Access], tuple[Unchecked, ...]]
+OWN_CODES = ("LD310", "LD311")
 
 
-def add_checks(ls: LoopSet) -> LoopSet:
-    """The normal LoopSet `ls` with a `Require` (LD310, LD311) for each subscript that may leave its array."""
+def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
+    """The normal LoopSet `ls` with a `Require` (LD310, LD311) for each subscript that may leave its array.
+
+    `words` are the names in the user's source, for messages.
+    """
     ls = count_from_the_end(ls)
     model = build_model(ls)
     conditions = bounds_conditions(model)
@@ -60,8 +62,14 @@ def add_checks(ls: LoopSet) -> LoopSet:
     for found in unchecked_accesses(model):
         key = (found.path, found.access)
         table[key] = (*table.get(key, ()), found)
-    body = check_elements(ls, table) if table else ls.body
-    return replace(ls, body=(*conditions, *body))
+    checked = check_elements(ls, table) if table else ls
+
+    def in_words(stmt: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(stmt, Require) and stmt.code in OWN_CODES:
+            return (replace(stmt, message=in_user_words(stmt.message, words)),)
+        return (stmt,)
+
+    return replace(checked, body=map_body((*conditions, *checked.body), in_words))
 
 
 # -- walking -------------------------------------------------------------------------------------------------
@@ -127,26 +135,16 @@ def count_from_the_end(ls: LoopSet) -> LoopSet:
 
 
 # -- subscripts that depend on data --------------------------------------------------------------------------
-def check_elements(ls: LoopSet, table: Table) -> tuple[Stmt, ...]:
-    """The body with the accesses of `table` checked, before the nest they are in or where they are."""
+def check_elements(ls: LoopSet, table: Table) -> LoopSet:
+    """`ls` with the accesses of `table` checked, before anything is written where that is possible."""
 
     def rewrite(path: Path, stmt: Stmt) -> tuple[Stmt, ...]:
         return (*requirements(ls, path, stmt, table), stmt)
 
-    names = supply(ls)
-    checked: list[Stmt] = []
-    for number, stmt in enumerate(ls.body):
-        (*before, new) = map_sites((stmt,), rewrite, (), number)
-        if new == stmt:
-            checked += [*before, stmt]
-            continue
-        ahead = eliminate_dead(replace(ls, body=(new,), results=()), frozenset()).body
-        if not written_arrays(ahead) and not read_arrays(ahead) & written_arrays((stmt,)):
-            checked += [*before, *renamed_block(ahead, names), stmt]
-        else:
-            checked += [*before, new]
+    groups = [Group((stmt,), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)]
     values = [r.value for r in ls.results if isinstance(r, ScalarResult)]
-    return (*checked, *(c for v in values for c in value_requirements(ls, (), v, table)))
+    at_end = Group((), tuple(c for v in values for c in value_requirements(ls, (), v, table)))
+    return place_checks(ls, [*groups, at_end])
 
 
 def requirements(ls: LoopSet, path: Path, stmt: Stmt, table: Table) -> Iterator[Require]:
