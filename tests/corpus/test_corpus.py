@@ -7,7 +7,7 @@ import pytest
 
 from loopdiff.frontend.language import ACCEPTED
 from tests.corpus import ENTRIES, SUITE, Entry
-from tests.gradients.harness import oracle_outputs, run_python
+from tests.gradients.harness import is_floating, oracle_outputs, outputs_of, run_python
 
 
 def test_names_are_unique() -> None:
@@ -18,6 +18,14 @@ def test_names_are_unique() -> None:
 def test_the_suite_has_its_kernels() -> None:
     assert len(SUITE) == 24
     assert all(e.oracle is not None and e.is_twin for e in SUITE)
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.oracle], ids=lambda e: e.name)
+def test_oracle_states_every_floating_output(entry: Entry) -> None:
+    args = entry.args(0)
+    outputs = outputs_of(entry, entry.function(*args.values()), args)
+    stated = {k for k, v in oracle_outputs(entry, entry.args(0)).items() if is_floating(v)}
+    assert stated == set(outputs)
 
 
 def test_every_row_of_the_language_table_has_an_entry() -> None:

@@ -166,16 +166,18 @@ def oracle_outputs(entry: Entry, args: Arguments, xp: Any = np) -> Values:
 
 
 def jax_gradient(entry: Entry, seed: int, weight: Values, size: str | None = None) -> Values:
-    """Gradients by `jax.grad` of the entry's oracle, weighted like the outputs."""
+    """Gradients by `jax.grad` of the entry's oracle, weighted like the outputs: one weight for each of them."""
     import jax
     import jax.numpy as jnp
+
+    assert set(weight) == set(oracle_outputs(entry, entry.args(seed, size)))
 
     args = entry.args(seed, size)
     rest = {k: v for k, v in args.items() if k not in entry.wrt}
 
     def loss(active: Values) -> Any:
         found = oracle_outputs(entry, {k: active.get(k, rest.get(k)) for k in args}, jnp)
-        return sum(jnp.sum(w * found[name]) for name, w in weight.items() if name in found)
+        return sum(jnp.sum(w * found[name]) for name, w in weight.items())
 
     active = {k: jnp.asarray(args[k]) for k in entry.wrt}
     return {k: np.asarray(v) for k, v in jax.jit(jax.grad(loss))(active).items()}
