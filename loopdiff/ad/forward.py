@@ -57,9 +57,13 @@ def build_tangent(ls: LoopSet, wrt: tuple[str, ...]) -> LoopSet:
     marked, regions = mark_regions(ls)
     names = supply(marked)
     activity = analyse_activity(marked, wrt)
-    carried = sorted(activity.tracked | activity.active | (set(wrt) & {s.name for s in ls.scalars}))
+    types = type_env(marked)
+    # A returned array has a tangent even where no derivative flows into it.
+    returned = {r.array for r in ls.results if isinstance(r, ArrayResult) and types.arrays[r.array].element.is_float}
+    scalars = set(wrt) & {s.name for s in ls.scalars}
+    carried = sorted(activity.tracked | activity.active | returned | scalars)
     tangent_of = {n: names.fresh(f"{n}_tan") for n in carried}
-    tangent = Tangent(marked, regions, activity, type_env(marked), names, tangent_of, {})
+    tangent = Tangent(marked, regions, activity, types, names, tangent_of, {})
     body = tangent.block(marked.body, ())
     emitter = Emitter(names)
     slopes: list[Result] = []

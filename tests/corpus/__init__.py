@@ -7,6 +7,7 @@ from tests.corpus import (
     cases,
     control,
     dense,
+    found,
     functions,
     learning,
     loops,
@@ -38,7 +39,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *functions.ENTRIES,
     *spellings.ENTRIES,
 )
-ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *CONSTRUCTS)
+ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *found.ENTRIES, *CONSTRUCTS)
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
 
 __all__ = ["BY_NAME", "CONSTRUCTS", "ENTRIES", "SUITE", "Arguments", "Entry", "as_float32"]
