@@ -32,6 +32,8 @@ LAYERS = (
     ("api",),
     ("testing",),
     ("jax", "torch"),
+    ("fuzz",),
+    ("__main__",),
 )
 
 

@@ -1,0 +1,33 @@
+"""Commands: `python -m loopdiff fuzz`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from loopdiff.fuzz.campaign import Campaign, run_campaign
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit status is 1 if the fuzzer found a failure."""
+    parser = argparse.ArgumentParser(prog="python -m loopdiff", description="Automatic differentiation of loop nests.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    fuzz = commands.add_parser("fuzz", help="check random programs against independent oracles")
+    fuzz.add_argument("--seconds", type=float, help="stop after so long (default: 60, or when --count is reached)")
+    fuzz.add_argument("--count", type=int, help="stop after so many programs")
+    fuzz.add_argument("--seed", type=int, default=0, help="seed of the first program; the next ones count up")
+    fuzz.add_argument("--compiled", type=int, default=20, metavar="N", help="compile every N-th program (0: none)")
+    fuzz.add_argument("--save", type=Path, metavar="DIR", help="write each failure there as a corpus entry")
+    given = parser.parse_args(arguments)
+    seconds = 60.0 if given.seconds is None and given.count is None else given.seconds
+    summary = run_campaign(Campaign(given.seed, given.count, seconds, given.compiled, given.save))
+    print(summary)
+    for code, number in summary.codes.most_common(12):
+        print(f"  {number:6d} {code}")
+    return 1 if summary.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

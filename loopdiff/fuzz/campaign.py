@@ -1,0 +1,173 @@
+"""Checks one random program after another, in a process of its own, and reports."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from loopdiff.fuzz.check import Outcome, check
+from loopdiff.fuzz.engines import Interpreted
+from loopdiff.fuzz.entry import entry_text
+from loopdiff.fuzz.generate import generate
+from loopdiff.fuzz.program import Program
+from loopdiff.fuzz.shrink import shrink
+
+PROGRAMS_PER_PROCESS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What to run: programs of the seeds from `seed` on, until `count` of them or `seconds` are over.
+
+    Every `compiled`-th program runs compiled too (0: none). `isolate` puts programs into a process of their
+    own, so that one that crashes ends neither the campaign nor its report.
+    """
+
+    seed: int = 0
+    count: int | None = None
+    seconds: float | None = 60.0
+    compiled: int = 20
+    save: Path | None = None
+    isolate: bool = True
+
+
+@dataclass(slots=True)
+class Summary:
+    """Numbers of programs by verdict, of refusals by code, and the failures, shrunk."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[Program, Outcome]] = field(default_factory=list)
+    compiled: int = 0
+    seconds: float = 0.0
+
+    @property
+    def programs(self) -> int:
+        return self.verdicts.total()
+
+    def __str__(self) -> str:
+        rate = self.programs / max(self.seconds, 1e-9)
+        counts = ", ".join(f"{self.verdicts[v]} {v}" for v in ("passed", "refused", "invalid", "failed"))
+        return f"{self.programs} programs ({self.compiled} compiled): {counts}; {rate:.1f} per second"
+
+
+def run_campaign(campaign: Campaign) -> Summary:
+    """Run, print failures as they come and a line of progress on a terminal; the totals."""
+    summary, start = Summary(), time.monotonic()
+    line = ProgressLine()
+    for program, is_compiled, outcome in judged(campaign, start):
+        summary.verdicts[outcome.verdict] += 1
+        summary.compiled += is_compiled
+        summary.seconds = time.monotonic() - start
+        if outcome.verdict in ("refused", "invalid"):
+            summary.codes[outcome.stage] += 1
+        if outcome.verdict == "failed":
+            line.clear()
+            small = shrunk(program, outcome, is_compiled)
+            summary.failures.append((small, outcome))
+            report(small, outcome, campaign.save)
+        line.show(f"{summary}, seed {program.seed}")
+    line.clear()
+    summary.seconds = time.monotonic() - start
+    return summary
+
+
+def judged(campaign: Campaign, start: float) -> Iterator[tuple[Program, bool, Outcome]]:
+    """Every program of the campaign with its outcome."""
+    pool = Pool() if campaign.isolate else None
+    number = 0
+    try:
+        while campaign.count is None or number < campaign.count:
+            if campaign.seconds is not None and time.monotonic() - start >= campaign.seconds:
+                return
+            program = generate(campaign.seed + number)
+            number += 1
+            is_compiled = campaign.compiled > 0 and number % campaign.compiled == 0
+            judge = pool.check if pool else check
+            yield program, is_compiled, judge(program, compiled=is_compiled)
+    finally:
+        if pool:
+            pool.close()
+
+
+class Pool:
+    """One process that checks programs, replaced after a while (compiled code is never freed) or a crash."""
+
+    def __init__(self) -> None:
+        self.executor: ProcessPoolExecutor | None = None
+        self.used = 0
+
+    def check(self, program: Program, *, compiled: bool) -> Outcome:
+        if self.executor is None or self.used >= PROGRAMS_PER_PROCESS:
+            self.close()
+            self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+        self.used += 1
+        future: Future[Outcome] = self.executor.submit(check, program, compiled=compiled)
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            self.close()
+            return Outcome("failed", "crash", "the process ended", program.sizes[0])
+
+    def close(self) -> None:
+        if self.executor is not None:
+            self.executor.shutdown()
+        self.executor, self.used = None, 0
+
+
+def shrunk(program: Program, outcome: Outcome, compiled: bool) -> Program:
+    """A smaller program that fails in the same stage. A crash is not repeated in this process."""
+    if outcome.sizes is None or outcome.stage == "crash":
+        return program
+    compiled = compiled and outcome.stage.startswith("compiled")
+
+    def fails(candidate: Program) -> bool:
+        found = check(candidate, compiled=compiled)
+        return found.verdict == "failed" and found.stage == outcome.stage
+
+    alone = replace(program, sizes=(outcome.sizes,))
+    return shrink(alone, fails, attempts=150 if compiled else 1500) if fails(alone) else program
+
+
+def report(program: Program, outcome: Outcome, folder: Path | None) -> None:
+    print(f"seed {program.seed}, sizes {program.sizes}, wrt {program.wrt}: {outcome.stage}")
+    print(f"{program.text}{outcome.detail}\n", flush=True)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"seed_{program.seed}.py"
+        path.write_text(entry_text(program, outcome.stage, written_by(program)), encoding="utf-8")
+
+
+def written_by(program: Program) -> tuple[str, ...]:
+    """The arrays that the program writes, as far as that can be found out."""
+    try:
+        written = Interpreted(program).written
+    except Exception:
+        return ()
+    return tuple(a.name for a in program.arguments if a.name in written)
+
+
+class ProgressLine:
+    """One line on a terminal, rewritten; elsewhere a line every minute."""
+
+    def __init__(self) -> None:
+        self.shown = time.monotonic()
+        self.is_terminal = sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        if self.is_terminal:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self.shown > 60:
+            self.shown = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self.is_terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

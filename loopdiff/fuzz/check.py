@@ -1,0 +1,192 @@
+"""Judges one program against plain Python, dual numbers, and the identity of the two modes.
+
+An engine must compute what Python computes, its forward mode what dual numbers say, and reverse mode under
+every tape policy must be the transpose of that. A refusal is no failure; any other exception is.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from loopdiff.errors import BackendError, InternalError, LoopdiffError
+from loopdiff.fuzz.duals import Trace, run_on_duals, slopes_of
+from loopdiff.fuzz.engines import Compiled, Engine, Interpreted, Values, copied, named
+from loopdiff.fuzz.program import Program, Sizes
+from loopdiff.options import TapePolicy
+
+Verdict = Literal["passed", "refused", "invalid", "failed"]
+LARGEST = 1e4
+# Relative tolerance of values and derivatives, and how close compared numbers may come.
+TOLERANCES = {"float64": (1e-8, 1e-9), "float32": (2e-3, 1e-4)}
+# What Python raises where loopdiff must raise too: touching memory that is not there, names without values.
+MISUSES = (IndexError, UnboundLocalError, NameError)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a program. `stage` names the check that failed, or the code of the refusal."""
+
+    verdict: Verdict
+    stage: str = ""
+    detail: str = ""
+    sizes: Sizes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the oracles say for one choice of sizes; `slopes` None where the derivative is not defined."""
+
+    outputs: Values
+    finals: Values
+    slopes: Values | None
+    scale: float
+    tolerance: float
+
+
+class Mismatch(AssertionError):
+    """A wrong number: `stage` is the check."""
+
+    def __init__(self, stage: str, detail: str) -> None:
+        super().__init__(f"{stage}: {detail}")
+        self.stage, self.detail = stage, detail
+
+
+def check(program: Program, *, compiled: bool = False) -> Outcome:
+    """Check the program in the interpreter, and with `compiled` through the public interface too."""
+    try:
+        engines: list[Engine] = [Interpreted(program)]
+        if compiled:
+            engines.append(Compiled(program, fastmath=bool(program.seed % 2)))
+    except Exception as error:
+        return judge_error("build", error, None)
+    with np.errstate(all="ignore"):
+        verdicts = [check_sizes(program, engines, sizes) for sizes in program.sizes]
+    for verdict in ("failed", "refused", "passed"):
+        for found in verdicts:
+            if found.verdict == verdict:
+                return found
+    return verdicts[0]
+
+
+def judge_error(stage: str, error: Exception, sizes: Sizes | None) -> Outcome:
+    match error:
+        case Mismatch():
+            return Outcome("failed", error.stage, error.detail, sizes)
+        case InternalError() | BackendError():
+            pass
+        case LoopdiffError():
+            return Outcome("refused", " ".join(error.codes), str(error), sizes)
+    text = "".join(traceback.format_exception(error))
+    return Outcome("failed", f"{stage}: {type(error).__name__}", text, sizes)
+
+
+def check_sizes(program: Program, engines: list[Engine], sizes: Sizes) -> Outcome:
+    try:
+        expected = expect(program, sizes)
+    except MISUSES as error:
+        return check_misuse(program, engines, sizes, error)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        return Outcome("invalid", type(error).__name__, str(error), sizes)
+    if expected is None:
+        return Outcome("invalid", "fragile", "", sizes)
+    for engine in engines:
+        stage = engine.name
+        try:
+            for stage in checks(program, engine, sizes, expected):  # noqa: B007
+                pass
+        except Exception as error:
+            return judge_error(f"{stage}, then", error, sizes)
+    return Outcome("passed", sizes=sizes)
+
+
+def check_misuse(program: Program, engines: list[Engine], sizes: Sizes, error: Exception) -> Outcome:
+    """Python raised where compiled code would read memory that is not there: every engine must raise too."""
+    for engine in engines:
+        try:
+            engine.outputs(program.values(sizes))
+        except Exception as found:
+            outcome = judge_error(f"{engine.name} misuse", found, sizes)
+            if outcome.verdict == "failed":
+                return outcome
+        else:
+            return Outcome("failed", f"{engine.name} accepts {type(error).__name__}", str(error), sizes)
+    return Outcome("passed", "misuse", sizes=sizes)
+
+
+def expect(program: Program, sizes: Sizes) -> Expected | None:
+    """What plain Python and dual numbers say; None for a run that rounding could turn into another."""
+    function, args = program.function(), program.values(sizes)
+    before = copied(args)
+    results = function(*args.values())
+    tolerance, closeness = TOLERANCES["float32" if any(a.dtype == "float32" for a in program.arguments) else "float64"]
+    trace = Trace(closeness)
+    doubled, finals = run_on_duals(function, before, program.directions(sizes), trace)
+    everything = named(results, args, frozenset(n for n, v in args.items() if isinstance(v, np.ndarray)))
+    is_tame = all(np.all(np.abs(v) < LARGEST) for v in everything.values())
+    if trace.is_fragile or not is_tame or not trace.largest < LARGEST:
+        return None
+    slopes = named(doubled, finals, frozenset(everything))
+    outputs = {n: v for n, v in everything.items() if n.startswith("result_")}
+    derivatives = None if trace.has_kink else {n: slopes_of(v) for n, v in slopes.items()}
+    return Expected(outputs, {n: args[n] for n in args if n in everything}, derivatives, trace.largest, tolerance)
+
+
+def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -> Iterator[str]:
+    """Yields the name of each check passed; raises Mismatch."""
+    name, wanted = engine.name, expected.outputs | expected.finals
+    args = program.values(sizes)
+    found = engine.outputs(args) | arrays_of(args)
+    compare(f"{name} primal", found, wanted, expected)
+    yield f"{name} primal"
+    args = program.values(sizes)
+    directions = program.directions(sizes)
+    found, slopes = engine.tangents(args, copied(directions))
+    compare(f"{name} tangent's values", found | arrays_of(args), wanted, expected)
+    if expected.slopes is not None:
+        compare(f"{name} tangent", slopes, expected.slopes, expected)
+    yield f"{name} tangent"
+    weights = weights_of(slopes, program.seed)
+    exact = slopes if expected.slopes is None else expected.slopes
+    pushed = [np.asarray(w, float) * exact[n] for n, w in weights.items()]
+    for policy in get_args(TapePolicy):
+        args = program.values(sizes)
+        found, gradients = engine.gradients(args, copied(weights), policy)
+        compare(f"{name} forward {policy}", found, {n: wanted[n] for n in found}, expected)
+        pulled = [np.asarray(gradients[n], float) * v for n, v in directions.items()]
+        gap = total(pushed) - total(pulled)
+        scale = expected.scale + sum(float(np.sum(np.abs(p))) for p in (*pushed, *pulled))
+        if not abs(gap) <= expected.tolerance * scale:
+            detail = f"<w, J v> = {total(pushed)!r}, <J' w, v> = {total(pulled)!r}"
+            raise Mismatch(f"{name} reverse {policy}", detail)
+        yield f"{name} reverse {policy}"
+
+
+def arrays_of(args: Values) -> Values:
+    return {n: v for n, v in args.items() if isinstance(v, np.ndarray)}
+
+
+def total(terms: list[Any]) -> float:
+    return math.fsum(float(np.sum(t)) for t in terms)
+
+
+def weights_of(slopes: Mapping[str, Any], seed: int) -> Values:
+    """A cotangent for every floating output."""
+    rng = np.random.default_rng([seed, 2])
+    return {n: rng.uniform(0.5, 1.5, np.shape(v)).astype(np.asarray(v).dtype)[()] for n, v in sorted(slopes.items())}
+
+
+def compare(stage: str, found: Values, wanted: Values, expected: Expected) -> None:
+    """Raise Mismatch unless every found value is the wanted one: floats to rounding, the rest exactly."""
+    for name, value in found.items():
+        a, b = np.asarray(value), np.asarray(wanted[name])
+        if a.shape != b.shape:
+            raise Mismatch(stage, f"`{name}` has shape {a.shape}, not {b.shape}")
+        bound = expected.tolerance * expected.scale if b.dtype.kind == "f" else 0
+        if not np.all(np.abs(a - b.astype(a.dtype)) <= bound if a.dtype.kind == "f" else a == b):
+            raise Mismatch(stage, f"`{name}` is {a.tolist()}, not {b.tolist()}")

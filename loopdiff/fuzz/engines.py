@@ -1,0 +1,194 @@
+"""Two ways to run a program and its derivatives: the interpreter on the sweeps, and the compiled functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from loopdiff import pipeline
+from loopdiff.ad.sweeps import Sweeps
+from loopdiff.api import vectorize_grad
+from loopdiff.frontend.capture import argument_types
+from loopdiff.fuzz.program import Program
+from loopdiff.ir.interpret import compile_loopset
+from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
+from loopdiff.ir.types import INT
+from loopdiff.ir.walk import written_arrays
+from loopdiff.options import TapePolicy
+from loopdiff.runs import is_floating, tail_names
+from loopdiff.source import source_of
+from loopdiff.specialization import result_types
+from loopdiff.stages import Stages
+
+Values = dict[str, Any]
+Runner = Callable[[Mapping[str, Any]], tuple[Any, ...]]
+
+
+class Engine(Protocol):
+    """Runs a program on arguments by name, in place, as Python would.
+
+    Outputs are named `result_0`, ... and after the written arrays. `tangents` gives all outputs and the slopes
+    of the floating ones; `gradients` all outputs, and the gradients of `wrt` for weights of the floating ones.
+    """
+
+    name: str
+    written: frozenset[str]
+
+    def outputs(self, args: Values) -> Values: ...
+
+    def tangents(self, args: Values, directions: Values) -> tuple[Values, Values]: ...
+
+    def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]: ...
+
+
+def named(results: Any, args: Mapping[str, Any], written: frozenset[str]) -> Values:
+    """What a call returned and left behind, as outputs."""
+    values = () if results is None else results if isinstance(results, tuple) else (results,)
+    return {f"result_{k}": v for k, v in enumerate(values)} | {n: v for n, v in args.items() if n in written}
+
+
+def copied(args: Mapping[str, Any]) -> Values:
+    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in args.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sweeps ready to run."""
+
+    sweeps: Sweeps
+    allocate: Callable[[Values], Values]
+    forward: Runner
+    reverse: Runner
+
+
+class Interpreted:
+    """The LoopSets of a program, executed by the reference interpreter."""
+
+    name = "interpreted"
+
+    def __init__(self, program: Program) -> None:
+        function = program.function()
+        self.wrt = program.wrt
+        self.stages = Stages(function.__name__)
+        types = argument_types(program.values(program.sizes[0]))
+        self.normal = pipeline.lower(pipeline.read(source_of(function), self.stages), types, self.stages)
+        self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
+        self.kinds = result_types(self.normal)
+        self.plans: dict[TapePolicy, Plan] = {}
+
+    @cached_property
+    def primal(self) -> Runner:
+        return compile_loopset(self.normal)
+
+    @cached_property
+    def tangent(self) -> tuple[dict[str, str], Runner]:
+        ls = pipeline.derive_tangent(self.normal, self.wrt, self.stages)
+        count = len(self.normal.params)
+        return tail_names(ls.params[count:], self.normal.params, "_tan"), compile_loopset(ls)
+
+    def plan(self, policy: TapePolicy) -> Plan:
+        if policy not in self.plans:
+            found = pipeline.derive_sweeps(self.normal, self.wrt, policy, self.stages)
+            runners = compile_loopset(found.forward), compile_loopset(found.reverse)
+            self.plans[policy] = Plan(found, workspace_of(found), *runners)
+        return self.plans[policy]
+
+    def outputs(self, args: Values) -> Values:
+        return named(self.primal(args), args, self.written)
+
+    def tangents(self, args: Values, directions: Values) -> tuple[Values, Values]:
+        buffers, run = self.tangent
+        slopes: Values = {}
+        for name in buffers:
+            given, value = directions.get(name, 0.0), args[name]
+            slopes[name] = np.zeros(value.shape, value.dtype) + given if isinstance(value, np.ndarray) else float(given)
+        found = run({**args, **{buffers[n]: v for n, v in slopes.items()}})
+        count = len(self.kinds)
+        pushed = iter(found[count:])
+        of_results = {f"result_{k}": next(pushed) for k, kind in enumerate(self.kinds) if is_floating(kind)}
+        of_arrays = {n: v for n, v in slopes.items() if n in self.written}
+        return named(found[:count], args, self.written), of_results | of_arrays
+
+    def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]:
+        plan = self.plan(policy)
+        state = plan.allocate(args)
+        results = plan.forward(state)
+        found = copied(named(results, args, self.written))
+        tail = plan.sweeps.reverse.params[len(plan.sweeps.forward.params) :]
+        seeds = [f"result_{k}" for k, kind in enumerate(self.kinds) if is_floating(kind)]
+        given: Values = {p: copied(weights)[n] for p, n in zip(tail[: len(seeds)], seeds, strict=True)}
+        arrays = [p for p in self.normal.params if self.normal.has_array(p)]
+        buffers = tail_names(tail[len(seeds) :], arrays, "_adj")
+        adjoints = {n: np.zeros(args[n].shape, args[n].dtype) + weights.get(n, 0.0) for n in buffers}
+        scalars = plan.reverse({**state, **given, **{buffers[n]: v for n, v in adjoints.items()}})
+        names = [s.name for s in self.normal.scalars if s.name in self.wrt]
+        gradients = adjoints | dict(zip(names, scalars, strict=True))
+        return found, {n: gradients[n] for n in self.wrt}
+
+
+class Compiled:
+    """The public interface of the decorated program."""
+
+    name = "compiled"
+
+    def __init__(self, program: Program, *, fastmath: bool = True) -> None:
+        self.wrt = program.wrt
+        function = program.function()
+        self.decorate = cache(
+            lambda policy: vectorize_grad(wrt=program.wrt, tape=policy, fastmath=fastmath, cache=False)(function)
+        )
+        types = argument_types(program.values(program.sizes[0]))
+        self.spec = self.decorate("auto").specialize(types)
+        self.written = self.spec.written
+        self.kinds = self.spec.result_types
+
+    def outputs(self, args: Values) -> Values:
+        return named(self.decorate("auto")(*args.values()), args, self.written)
+
+    def tangents(self, args: Values, directions: Values) -> tuple[Values, Values]:
+        results, tangents = self.decorate("auto").jvp(tuple(args.values()), directions)
+        slopes = tangents._asdict()
+        pushed = named(slopes.pop("result", None), {}, frozenset())
+        of_results = {n: v for n, v in pushed.items() if v is not None}
+        return named(results, args, self.written), of_results | {n: v for n, v in slopes.items() if n in self.written}
+
+    def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]:
+        results, pullback = self.decorate(policy).vjp(*args.values())
+        found = copied(named(results, args, self.written))
+        zero = [np.zeros(np.shape(found[f"result_{k}"])) for k in range(len(self.kinds))]
+        seeds = tuple(weights.get(f"result_{k}", z) for k, z in enumerate(zero))
+        seed = () if not self.kinds else (seeds,) if isinstance(results, tuple) else (seeds[0],)
+        cotangents = {n: w for n, w in weights.items() if n in self.written}
+        first = pullback(*seed, **cotangents)
+        kept = copied(first._asdict())
+        for name, value in pullback(*seed, **cotangents)._asdict().items():
+            np.testing.assert_array_equal(value, kept[name], err_msg=f"second pullback, {name}")
+        return found, kept
+
+
+def workspace_of(sweeps: Sweeps) -> Callable[[Values], Values]:
+    """Makes the arguments of the forward sweep from those of the program: workspace arrays are poisoned with NaN."""
+    ls = sweeps.forward
+    arrays = tuple(a for a in ls.arrays if a.role == "argument")
+    made = [ls.array(n) for n in ls.params if ls.has_array(n) and ls.array(n) not in arrays]
+    scalars = (*ls.scalars, *(ScalarDecl(name, INT) for name in sweeps.count_names))
+    names = [*(a.name for a in arrays), *(s.name for s in scalars)]
+    extents = tuple(ScalarResult(e) for decl in made for e in decl.extents or ())
+    measure = compile_loopset(LoopSet("extents", tuple(names), arrays, scalars, (), extents, returns_tuple=True))
+    count = None if sweeps.counts is None else compile_loopset(sweeps.counts)
+
+    def allocate(args: Values) -> Values:
+        totals = () if count is None else count(copied(args))
+        found = iter(measure({**args, **dict(zip(sweeps.count_names, map(int, totals), strict=True))}))
+        held = dict(args)
+        for decl in made:
+            assert decl.type is not None
+            shape = tuple(int(next(found)) for _ in decl.extents or ())
+            held[decl.name] = np.full(shape, np.nan if decl.type.element.is_float else 0, decl.type.dtype)
+        return held
+
+    return allocate

@@ -1,0 +1,188 @@
+"""Random expressions over what is in scope: subscripts inside their arrays, functions inside their domains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Literal, TypeVar
+
+from loopdiff.fuzz.program import Argument
+
+T = TypeVar("T")
+Axis = Literal["M", "N"]
+
+UNARY = (
+    "math.sin({})", "math.cos({})", "math.tanh({})", "(-{})", "math.exp(0.3 * math.sin({}))", "np.arctan({})",
+    "math.sqrt(0.3 + {} * {})", "math.log(1.5 + {} * {})", "np.log1p(abs({}))", "math.expm1(0.4 * math.tanh({}))",
+    "abs({})", "({}) ** 2", "(0.4 + abs({})) ** 1.5", "(0.5 + abs({})) ** -1", "math.erf({})", "2.0 ** math.tanh({})",
+    "math.lgamma(1.5 + abs({}))", "np.cbrt(1.2 + abs({}))", "np.cosh(math.sin({}))", "math.asinh({})",
+    "math.asin(0.7 * math.tanh({}))",
+    "np.floor(1.7 * {})", "np.sign({})", "float({})", "np.square({})", "math.acosh(1.6 + abs({}))", "({}) ** 3",
+)  # fmt: skip
+BINARY = (
+    "({} + {})", "({} - {})", "({} * {})", "({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})",
+    "({} / (1.3 + abs({})))", "np.maximum({}, {})", "np.minimum({}, {})", "math.hypot(1.1 + abs({}), {})",
+    "math.atan2({}, 1.3 + abs({}))", "(0.6 + abs({})) ** math.tanh({})", "math.copysign({}, {})",
+    "(3.1 * {}) % (1.3 + abs({}))", "max({}, {}, -0.83)", "np.clip({}, -0.9, 0.4 + abs({}))",
+)  # fmt: skip
+CONSTANTS = ("0.37", "-0.21", "1.63", "2.09", "0.5", "1.0", "-1.5")
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """An integer expression in [low, axis - high): `text + c` with -low <= c <= high is inside the axis."""
+
+    text: str
+    axis: Axis
+    low: int = 0
+    high: int = 0
+    is_plain: bool = True
+
+
+@dataclass(slots=True)
+class Scope:
+    """What a statement may mention; copied for nested blocks."""
+
+    arrays: dict[str, tuple[Axis, ...]]
+    floats: list[str]
+    points: list[Margin] = field(default_factory=list)
+    integers: list[str] = field(default_factory=list)
+    counters: list[str] = field(default_factory=list)
+    arguments: dict[str, Argument] = field(default_factory=dict)
+
+    def inner(self, *, points: Sequence[Margin] = (), integers: Sequence[str] = ()) -> Scope:
+        return replace(
+            self,
+            arrays=dict(self.arrays),
+            floats=list(self.floats),
+            points=[*self.points, *points],
+            integers=[*self.integers, *integers],
+        )
+
+    def reaches(self, axis: Axis) -> bool:
+        """Whether the enclosing loops run only if the axis is not empty."""
+        return any(p.axis == axis for p in self.points)
+
+    def has(self, kind: str) -> bool:
+        return any(a.kind == kind for a in self.arguments.values())
+
+
+class Chooser:
+    """Draws expressions with one source of randomness."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def pick(self, choices: Sequence[T]) -> T:
+        return self.rng.choice(choices)
+
+    def weighted(self, **weights: float) -> str:
+        return self.rng.choices(list(weights), list(weights.values()))[0]
+
+    # -- subscripts ------------------------------------------------------------------------------------------
+    def subscript(self, scope: Scope, axis: Axis) -> str:
+        """An integer expression inside `axis`, which the enclosing loops reach."""
+        point = self.pick([p for p in scope.points if p.axis == axis])
+        shift = self.rng.randint(-point.low, point.high) if self.chance(0.6) else 0
+        inside = point.text if shift == 0 else f"{point.text} {'+' if shift > 0 else '-'} {abs(shift)}"
+        extent = axis
+        match self.weighted(
+            plain=12,
+            mirrored=1.5,
+            negative=0.7,
+            indirect=1.5,
+            modulo=0.8,
+            halved=0.6,
+            counter=1.2,
+            bits=0.2,
+            data=0.2,
+            end=0.4,
+        ):
+            case "mirrored":
+                return f"{extent} - 1 - ({inside})" if inside != point.text else f"{extent} - 1 - {inside}"
+            case "negative":
+                return f"-1 - ({inside})"
+            case "indirect" if axis == "N" and scope.has("index"):
+                name = self.pick([a.name for a in scope.arguments.values() if a.kind == "index"])
+                return f"{name}[{inside}]"
+            case "modulo":
+                return f"({self.pick([2, 3, 5])} * ({inside}) + {self.rng.randint(0, 4)}) % {extent}"
+            case "halved":
+                return f"({inside}) // {self.pick([2, 3])}"
+            case "counter" if axis == "N" and scope.counters:
+                return self.pick(scope.counters)
+            case "bits":
+                return f"(({inside}) ^ 1) % {extent}"
+            case "data":
+                return f"int(1.7 * abs({self.pick(scope.floats)})) % {extent}"
+            case "end":
+                return self.pick(["0", "-1"])
+            case _:
+                return inside
+
+    def reachable(self, scope: Scope) -> list[str]:
+        return [name for name, axes in scope.arrays.items() if all(scope.reaches(a) for a in axes)]
+
+    def element(self, scope: Scope) -> str | None:
+        """An element of a floating array, or None if the loops around reach none."""
+        known = self.reachable(scope)
+        if not known:
+            return None
+        name = self.pick(known)
+        return f"{name}[{', '.join(self.subscript(scope, a) for a in scope.arrays[name])}]"
+
+    # -- numbers ---------------------------------------------------------------------------------------------
+    def number(self, scope: Scope, depth: int = 2) -> str:
+        """A floating expression."""
+        if depth == 0 or self.chance(0.35):
+            return self.leaf(scope)
+        kind = self.weighted(unary=2, binary=4, select=0.7)
+        if kind == "select":
+            then, orelse = self.number(scope, depth - 1), self.number(scope, depth - 1)
+            cond = self.condition(scope)
+            return f"np.where({cond}, {then}, {orelse})" if self.chance(0.2) else f"({then} if {cond} else {orelse})"
+        spelling = self.pick(UNARY if kind == "unary" else BINARY)
+        if kind == "unary":
+            inner = self.number(scope, depth - 1)
+            return spelling.format(inner, inner)
+        return spelling.format(self.number(scope, depth - 1), self.number(scope, depth - 1))
+
+    def leaf(self, scope: Scope) -> str:
+        match self.weighted(element=8, local=3, constant=0.7, index=0.3):
+            case "element":
+                return self.element(scope) or self.pick(scope.floats)
+            case "local":
+                return self.pick(scope.floats)
+            case "index" if scope.integers:
+                return f"0.1 * {self.pick(scope.integers)}"
+            case _:
+                return self.pick(CONSTANTS)
+
+    # -- conditions ------------------------------------------------------------------------------------------
+    def condition(self, scope: Scope, depth: int = 1) -> str:
+        kind = self.weighted(
+            number=3, integer=3, joined=1.2 if depth else 0, mask=0.6, chained=0.6, negated=0.4 if depth else 0
+        )
+        match kind:
+            case "joined":
+                return f"({self.condition(scope, 0)} {self.pick(['and', 'or'])} {self.condition(scope, 0)})"
+            case "negated":
+                return f"(not {self.condition(scope, 0)})"
+            case "mask" if scope.has("mask") and scope.reaches("N"):
+                name = self.pick([a.name for a in scope.arguments.values() if a.kind == "mask"])
+                return f"{name}[{self.subscript(scope, 'N')}]"
+            case "integer" if scope.integers:
+                index = self.pick(scope.integers)
+                others = [i for i in scope.integers if i != index]
+                tests = [f"{index} % 2 == 0", f"{index} > 2", f"{index} + 1 < N", f"{index} == 1"]
+                tests += [f"{index} {test} {i}" for i in others for test in ("<", "!=", ">=")]
+                return self.pick(tests)
+            case "chained":
+                return f"-0.4 < {self.leaf(scope)} <= {self.pick(['0.7', '1.1'])}"
+            case _:
+                bound = self.pick(["0.05", "0.3", "-0.6", self.leaf(scope)])
+                return f"{self.leaf(scope)} {self.pick(['<', '>', '>='])} {bound}"

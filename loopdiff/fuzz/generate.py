@@ -1,0 +1,353 @@
+"""Random programs of the accepted language, statement by statement, safe by construction.
+
+Subscripts stay inside their arrays for all sizes, locals are assigned before they are read, and values grow
+slowly. What still leaves its domain at run time is found by running the program, not by looking at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from loopdiff.fuzz.expressions import Axis, Chooser, Margin, Scope
+from loopdiff.fuzz.program import Argument, Layout, Program
+
+LAYOUTS: tuple[Layout, ...] = ("C", "C", "C", "F", "strided", "reversed")
+LOOSE_SIZES = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
+
+
+def generate(seed: int) -> Program:
+    """The program of a seed."""
+    rng = Random(seed)
+    writer = Writer(rng, draw_arguments(rng))
+    return writer.program(seed)
+
+
+def draw_arguments(rng: Random) -> tuple[Argument, ...]:
+    """Up to three vectors, two matrices, integer arrays and scalars."""
+    single = rng.choices((0.0, 1.0, 0.4), (8, 1, 1))[0]
+
+    def floating(name: str, kind: str) -> Argument:
+        dtype = "float32" if rng.random() < single else "float64"
+        return Argument(name, kind, dtype, rng.choice(LAYOUTS) if rng.random() < 0.3 else "C")  # pyright: ignore[reportArgumentType]
+
+    found = [floating(name, "vector") for name in ("x", "y", "z")[: rng.randint(1, 3)]]
+    found += [floating(name, "matrix") for name in ("A", "B")[: rng.choice((0, 1, 1, 2))]]
+    for name, kind, dtype, chance in (
+        ("idx", "index", rng.choice(("int64", "int64", "int32")), 0.4),
+        ("ptr", "offsets", "int64", 0.2),
+        ("cnt", "counts", "int64", 0.25),
+        ("mask", "mask", "bool", 0.2),
+    ):
+        if rng.random() < chance:
+            found.append(Argument(name, kind, dtype))  # pyright: ignore[reportArgumentType]
+    if rng.random() < 0.4:
+        found.append(Argument("c", "float"))
+    if rng.random() < 0.4:
+        found.append(Argument("n", "integer"))
+    return tuple(found)
+
+
+class Writer(Chooser):
+    """Writes the lines of one program."""
+
+    def __init__(self, rng: Random, arguments: Sequence[Argument]) -> None:
+        super().__init__(rng)
+        self.arguments = tuple(arguments)
+        self.lines: list[str] = []
+        self.margin = 1
+        self.numbers: dict[str, int] = {}
+        self.budget = rng.choice((4, 6, 8, 10, 16))
+
+    # -- bookkeeping -----------------------------------------------------------------------------------------
+    def emit(self, text: str) -> None:
+        self.lines.append("    " * self.margin + text)
+        self.budget -= 1
+
+    def fresh(self, stem: str) -> str:
+        number = self.numbers[stem] = self.numbers.get(stem, -1) + 1
+        return f"{stem}{number}"
+
+    def program(self, seed: int) -> Program:
+        results = self.function()
+        parameters = ", ".join(a.name for a in self.arguments)
+        text = "\n".join([f"def f({parameters}):", *self.lines, *([f"    return {results}"] if results else [])]) + "\n"
+        floating = [a.name for a in self.arguments if a.is_floating]
+        wrt = floating if self.chance(0.75) else [n for n in floating if self.chance(0.5)] or floating[:1]
+        sizes = (self.rng.choice(((3, 4), (2, 5), (4, 3))), *self.rng.sample(LOOSE_SIZES, 2))
+        return Program(text, self.arguments, tuple(wrt), sizes, seed)
+
+    def function(self) -> str:
+        """Write the body; the text of what it returns."""
+        scope = Scope({}, ["s"], arguments={a.name: a for a in self.arguments})
+        for a in self.arguments:
+            match a.kind:
+                case "vector":
+                    scope.arrays[a.name] = ("N",)
+                case "matrix":
+                    scope.arrays[a.name] = ("M", "N")
+                case "float":
+                    scope.floats.append(a.name)
+                case "integer":
+                    scope.integers.append(a.name)
+        matrix = next((a.name for a in self.arguments if a.kind == "matrix"), None)
+        if matrix:
+            self.emit(f"M, N = {matrix}.shape")
+        else:
+            vector = next(a.name for a in self.arguments if a.kind == "vector")
+            self.emit(f"N = {self.pick([f'{vector}.shape[0]', f'len({vector})'])}")
+            self.emit("M = 3")
+        self.emit("s = 0.53")
+        for name in ("t", "u")[: self.rng.randint(0, 2)]:
+            self.emit(f"{name} = {self.pick(['0.0', '1.1', '-0.4'])}")
+            scope.floats.append(name)
+        if self.chance(0.25):
+            self.emit("k = 0")
+            scope.counters.append("k")
+        buffers = self.buffers(scope)
+        while self.budget > 0:
+            self.loop(scope, 3)
+            for _ in range(self.rng.randint(0, 2)):
+                self.simple(scope)
+        return self.results(scope, buffers)
+
+    def buffers(self, scope: Scope) -> list[str]:
+        found = []
+        for _ in range(self.rng.choice((0, 0, 0, 1, 1, 2))):
+            found.append(self.buffer(scope))
+        return found
+
+    def buffer(self, scope: Scope) -> str:
+        """Allocate a local array."""
+        name = self.fresh("b")
+        axes: tuple[Axis, ...] = self.pick((("N",), ("N",), ("M",), ("M", "N")))
+        shape = axes[0] if len(axes) == 1 else f"({', '.join(axes)})"
+        match self.weighted(zeros=4, ones=1, full=1, like=1):
+            case "full":
+                self.emit(f"{name} = np.full({shape}, {self.pick(['0.7', 's'])})")
+            case "like":
+                source = self.pick([a.name for a in self.arguments if a.kind in ("vector", "matrix")])
+                axes = scope.arrays[source]
+                self.emit(f"{name} = np.{self.pick(['zeros', 'ones'])}_like({source})")
+            case kind:
+                self.emit(f"{name} = np.{'ones' if kind == 'ones' else 'zeros'}({shape})")
+        scope.arrays[name] = axes
+        return name
+
+    def results(self, scope: Scope, buffers: list[str]) -> str:
+        found = [n for n in scope.floats if n == "s" or self.chance(0.5)]
+        found += [b for b in buffers if self.chance(0.75)]
+        if scope.counters and self.chance(0.2):
+            found.append("k")
+        match self.weighted(all=6, first=2, none=1, expression=1):
+            case "all":
+                return ", ".join(found)
+            case "first":
+                return found[0]
+            case "expression":
+                return f"{found[0]} * 0.5 + {self.number(scope.inner(), 1)}"
+            case _:
+                return ""
+
+    # -- blocks ----------------------------------------------------------------------------------------------
+    def block(self, scope: Scope, depth: int) -> None:
+        """One to three statements; `scope` is the block's own."""
+        self.margin += 1
+        for _ in range(self.rng.randint(1, 3)):
+            kind = self.weighted(
+                simple=6, loop=2.2 if depth else 0, branch=1.6 if depth else 0, row=0.25 if depth else 0
+            )
+            if self.budget <= 0 or kind == "simple":
+                self.simple(scope)
+            elif kind == "loop":
+                self.loop(scope, depth)
+            elif kind == "row":
+                self.buffer(scope)
+            else:
+                self.branch(scope, depth)
+        self.margin -= 1
+
+    def branch(self, scope: Scope, depth: int) -> None:
+        """An `if`; with an `else`, a new local may escape from both arms."""
+        has_else = self.chance(0.6)
+        escaping = self.fresh("e") if has_else and self.chance(0.4) else ""
+        self.arm(f"if {self.condition(scope)}:", scope, depth, escaping)
+        if has_else and self.chance(0.25):
+            self.arm(f"elif {self.condition(scope)}:", scope, depth, escaping)
+        if has_else:
+            self.arm("else:", scope, depth, escaping)
+        if escaping:
+            scope.floats.append(escaping)
+
+    def arm(self, header: str, scope: Scope, depth: int, escaping: str) -> None:
+        self.emit(header)
+        inner = scope.inner()
+        if self.chance(0.85) or not escaping:
+            self.block(inner, depth - 1)
+        if escaping:
+            self.margin += 1
+            self.emit(f"{escaping} = {self.number(inner)}")
+            self.margin -= 1
+
+    # -- loops -----------------------------------------------------------------------------------------------
+    def loop(self, scope: Scope, depth: int) -> None:
+        inside = scope.reaches("N")
+        kind = self.weighted(
+            ranged=10,
+            time=1.6 if inside else 0.8,
+            small=1.5 * scope.has("integer"),
+            counted=4.0 * (inside and scope.has("counts")),
+            offsets=5.0 * (inside and scope.has("offsets")),
+            elements=0.9,
+            halved=0.6,
+            triangular=4.0 * any(p.is_plain for p in scope.points),
+        )
+        match kind:
+            case "time":
+                self.over(self.fresh("t"), f"range({self.pick(['2', '3', '4', '1'])})", scope, depth)
+            case "small":
+                self.over(
+                    self.fresh("t"), self.pick(["range(n)", "range(n, -1, -1)", "range(0, 4, n + 1)"]), scope, depth
+                )
+            case "counted":
+                self.over(self.fresh("t"), f"range(cnt[{self.subscript(scope, 'N')}])", scope, depth)
+            case "offsets":
+                at = self.pick([p.text for p in scope.points if p.axis == "N"])
+                name = self.fresh("p")
+                self.over(name, f"range(ptr[{at}], ptr[{at} + 1])", scope, depth, Margin(name, "N"))
+            case "elements":
+                self.over_elements(scope, depth)
+            case "halved":
+                name = self.fresh("i")
+                points = (Margin(f"2 * {name}", "N", 0, 1), Margin(name, "N"))
+                self.over(name, "range(N // 2)", scope, depth, *points)
+            case "triangular":
+                self.triangular(scope, depth)
+            case _:
+                self.over_range(scope, depth)
+
+    def over(self, name: str, header: str, scope: Scope, depth: int, *points: Margin) -> None:
+        self.emit(f"for {name} in {header}:")
+        self.block(scope.inner(points=points, integers=[name]), depth - 1)
+        if points and self.chance(0.03):
+            scope.integers.append(name)
+
+    def over_range(self, scope: Scope, depth: int) -> None:
+        has_rows = any("M" in axes for axes in scope.arrays.values())
+        name, axis = self.fresh("i"), self.pick(("M", "N", "N") if has_rows else ("N",) * 9 + ("M",))
+        low, high = self.rng.choice((0, 0, 0, 1, 2)), self.rng.choice((0, 0, 0, 1, 2))
+        stop = axis if high == 0 else f"{axis} - {high}"
+        upward = f"range({stop})" if low == 0 and self.chance(0.5) else f"range({low}, {stop})"
+        downward = f"range({stop} - 1, {low - 1}, "
+        header = self.pick(
+            (upward, upward, f"range({low}, {stop}, 2)", f"reversed({upward})", f"{downward}-1)", f"{downward}-2)")
+        )
+        self.over(name, header, scope, depth, Margin(name, axis, low, high))
+
+    def triangular(self, scope: Scope, depth: int) -> None:
+        name = self.fresh("j")
+        outer = self.pick([p for p in scope.points if p.is_plain])
+        i, axis = outer.text, outer.axis
+        header, *points = self.pick(
+            (
+                (f"range({i})", Margin(name, axis, 0, outer.high + 1)),
+                (f"range({i} + 1)", Margin(name, axis, 0, outer.high)),
+                (f"range({i}, {axis})", Margin(name, axis, outer.low, 0)),
+                (f"range({i} + 1, {axis})", Margin(name, axis, outer.low + 1, 0)),
+                (f"range({i}, -1, -1)", Margin(name, axis, 0, outer.high)),
+                (f"range({i} - 1, -1, -1)", Margin(name, axis, 0, outer.high + 1)),
+                (
+                    f"range({axis} - {i})",
+                    Margin(name, axis, 0, outer.low),
+                    Margin(f"({i} + {name})", axis, outer.low, 0, False),
+                ),
+                (f"range({i}, {axis}, 2)", Margin(name, axis, outer.low, 0)),
+            )
+        )
+        self.over(name, header, scope, depth, *points)
+
+    def over_elements(self, scope: Scope, depth: int) -> None:
+        """A loop over an argument's elements, their positions, or pairs of them."""
+        vectors = [a.name for a in self.arguments if a.kind == "vector"]
+        array, other = self.pick(vectors), self.pick(vectors)
+        v, w, i = self.fresh("v"), self.fresh("w"), self.fresh("i")
+        inner = scope.inner()
+        match self.pick(("plain", "slice", "enumerate", "zip", "row")):
+            case "slice":
+                header = f"for {v} in {array}[{self.pick(['1:', ':-1', '1:-1', '::2', '::-1'])}]:"
+            case "enumerate":
+                header = f"for {i}, {v} in enumerate({array}):"
+                inner = scope.inner(points=[Margin(i, "N")], integers=[i])
+            case "zip":
+                header = f"for {v}, {w} in zip({array}, {other}):"
+                inner.floats.append(w)
+            case "row" if scope.has("matrix") and scope.reaches("M"):
+                header = f"for {v} in A[{self.subscript(scope, 'M')}]:"
+            case _:
+                header = f"for {v} in {array}:"
+        inner.floats.append(v)
+        self.emit(header)
+        self.block(inner, depth - 1)
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def simple(self, scope: Scope) -> None:
+        match self.weighted(assign=10, swap=0.7, rotate=0.6, counter=0.7, fresh=1.0, integers=0.3, fill=0.3):
+            case "swap":
+                a, b = self.element(scope), self.element(scope)
+                if a and b:
+                    self.emit(f"{a}, {b} = {b}, {a}")
+                    return
+                self.assignment(scope)
+            case "rotate":
+                names = [n for n in scope.floats if n in ("s", "t", "u")]
+                self.rng.shuffle(names)
+                values = [*names[1:], f"0.5 * {self.number(scope)}"]
+                self.emit(f"{', '.join(names)} = {', '.join(values)}")
+            case "counter" if scope.counters and scope.reaches("N"):
+                step = f"({self.pick([1, 3])} * k + {self.rng.randint(0, 3)}) % N"
+                found = f"({self.subscript(scope, 'N')}) % N"
+                self.emit(f"k = {self.pick([step, step, 'N - 1 - k', found])}")
+            case "fresh":
+                name = self.fresh("r")
+                self.emit(f"{name} = {self.number(scope)}")
+                scope.floats.append(name)
+            case "integers" if scope.has("index") and scope.reaches("N"):
+                at = self.subscript(scope, "N")
+                self.emit(
+                    self.pick([f"idx[{at}] = (idx[{at}] + 1) % N", f"idx[{at}] = ({self.subscript(scope, 'N')}) % N"])
+                )
+            case "integers" if scope.has("counts") and scope.reaches("N"):
+                at = self.subscript(scope, "N")
+                self.emit(f"cnt[{at}] = {self.pick([f'(cnt[{at}] + 1) % 4', '1', f'cnt[{at}] // 2'])}")
+            case "integers" if scope.has("mask") and scope.reaches("N"):
+                self.emit(f"mask[{self.subscript(scope, 'N')}] = {self.condition(scope)}")
+            case _:
+                self.assignment(scope)
+
+    def assignment(self, scope: Scope) -> None:
+        target = self.element(scope) if self.chance(0.7) else None
+        if target is None:
+            target = self.pick([n for n in scope.floats if n[0] in "stuecr"])
+        value = self.number(scope)
+        kind = self.weighted(
+            plain=2.5, add=5, subtract=1.5, times=1, divide=0.5, largest=0.5, smallest=0.4, own=1.5, power=0.15
+        )
+        match kind:
+            case "plain":
+                self.emit(f"{target} = {value}")
+            case "add":
+                self.emit(f"{target} += {value}")
+            case "subtract":
+                self.emit(f"{target} -= {value}")
+            case "times":
+                self.emit(f"{target} *= {self.pick(['0.8', '1.1', f'(0.4 + 0.5 * math.sin({value}))'])}")
+            case "divide":
+                self.emit(f"{target} /= 1.2 + abs({value})")
+            case "largest":
+                self.emit(f"{target} = {self.pick(['max', 'np.maximum'])}({target}, {value})")
+            case "smallest":
+                self.emit(f"{target} = {self.pick(['min', 'np.minimum'])}({target}, {value})")
+            case "power":
+                self.emit(f"{target} **= 2")
+            case _:
+                self.emit(f"{target} = {self.pick(['0.5', '0.9', '1.0'])} * {target} {self.pick('+-*')} {value}")

@@ -1,0 +1,106 @@
+"""A random program as a value: Python text, what its arguments are, and the sizes to run it with."""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+
+FILE_NUMBERS = count()
+Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer"]
+Layout = Literal["C", "F", "strided", "reversed"]
+Sizes = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One parameter of a program.
+
+    With sizes (M, N): a `vector` has N floats, a `matrix` M by N; `index` holds N subscripts below N,
+    `offsets` N + 1 ascending ones, `counts` N small trip counts, `mask` N booleans.
+    """
+
+    name: str
+    kind: Kind
+    dtype: str = "float64"
+    layout: Layout = "C"
+
+    @property
+    def is_floating(self) -> bool:
+        return self.kind in ("vector", "matrix", "float")
+
+    def value(self, sizes: Sizes, rng: np.random.Generator) -> Any:
+        M, N = sizes
+        match self.kind:
+            case "float":
+                return float(draw_floats(rng, ()))
+            case "integer":
+                return int(rng.integers(0, 4))
+            case "vector":
+                found = draw_floats(rng, (N,)).astype(self.dtype)
+            case "matrix":
+                found = draw_floats(rng, (M, N)).astype(self.dtype)
+            case "index":
+                found = rng.integers(0, max(N, 1), N)
+            case "offsets":
+                found = np.sort(rng.integers(0, N + 1, N + 1))
+            case "counts":
+                found = rng.integers(0, 4, N)
+            case "mask":
+                found = rng.random(N) < 0.5
+        return laid_out(found, self.layout)
+
+
+def draw_floats(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers of moderate size, of both signs and not close to zero."""
+    return rng.uniform(0.2, 1.4, shape) * np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+
+
+def laid_out(array: np.ndarray, layout: Layout) -> np.ndarray:
+    """A copy of `array` in the memory order `layout`."""
+    if layout in ("C", "F"):
+        return np.array(array, order=layout)
+    if layout == "reversed":
+        found = np.empty_like(array, order="C")[::-1]
+    else:
+        found = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::2]
+    found[...] = array
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The text of one function, its parameters, the ones to differentiate, and the sizes (M, N) to try."""
+
+    text: str
+    arguments: tuple[Argument, ...]
+    wrt: tuple[str, ...]
+    sizes: tuple[Sizes, ...]
+    seed: int = 0
+
+    def function(self) -> Callable[..., Any]:
+        """The function, with its text registered as if it came from a file."""
+        file = f"<random program {next(FILE_NUMBERS)}>"
+        linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)
+        names: dict[str, Any] = {"math": math, "np": np}
+        exec(compile(self.text, file, "exec"), names)
+        return names["f"]
+
+    def values(self, sizes: Sizes) -> dict[str, Any]:
+        """Fresh arguments, the same for the same sizes."""
+        return {a.name: a.value(sizes, np.random.default_rng([self.seed, *map(ord, a.name)])) for a in self.arguments}
+
+    def directions(self, sizes: Sizes) -> dict[str, Any]:
+        """A tangent for every argument in `wrt`."""
+        rng = np.random.default_rng([self.seed, 1])
+        found = {}
+        for name, value in self.values(sizes).items():
+            drawn = rng.standard_normal(np.shape(value))
+            if name in self.wrt:
+                found[name] = drawn.astype(value.dtype) if isinstance(value, np.ndarray) else float(drawn)
+        return found

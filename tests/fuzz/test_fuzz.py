@@ -1,0 +1,167 @@
+"""The fuzzer: a fixed set of programs passes, its oracles are right, and a planted error is found and made small."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.__main__ import main
+from loopdiff.ad import partials
+from loopdiff.frontend.bind import bind
+from loopdiff.frontend.capture import argument_types
+from loopdiff.frontend.parse import parse_function
+from loopdiff.fuzz.campaign import Campaign, run_campaign
+from loopdiff.fuzz.check import check, compare, expect
+from loopdiff.fuzz.duals import STAND_INS, UNARY, Dual, Trace, run_on_duals
+from loopdiff.fuzz.engines import named
+from loopdiff.fuzz.generate import generate
+from loopdiff.fuzz.program import Argument, Program
+from loopdiff.fuzz.shrink import shrink, size
+from loopdiff.ir.interpret import run
+from loopdiff.ir.ops import Op
+from loopdiff.source import source_of
+from loopdiff.transform.normalize import normalize
+from loopdiff.transform.simplify import simplify
+
+
+# -- oracles -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", sorted(UNARY))
+def test_slopes_of_functions_agree_with_differences(name: str) -> None:
+    at, step = 1.3 if name == "acosh" else 0.4, 1e-5
+    function = getattr(STAND_INS["math"], name)
+    slope = function(Dual(at, 1.0, Trace(1e-9))).slope
+    assert slope == pytest.approx((function(at + step) - function(at - step)) / (2 * step), rel=1e-8)
+
+
+def arithmetic(x, c):
+    x[0] = (c - x[0]) / x[1] + 2.0 ** x[1] - x[1] ** 2 * x[2] ** c
+    x[1] += 3.0 // x[1] + x[2] % c - 1.0 % x[2]
+    x[2] = np.where(c > 0.0, -abs(x[2]), c) * np.floor(3.3 * c) + max(x[0], x[1], c)
+    return math.atan2(x[0], c) + math.hypot(c, x[1]) + min(x[2], c) + int(c) + math.copysign(x[1], -c)
+
+
+def test_duals_agree_with_differences() -> None:
+    args: dict[str, Any] = {"x": np.array([0.7, 0.45, 1.2]), "c": 0.61}
+    along: dict[str, Any] = {"x": np.array([0.3, -1.1, 0.8]), "c": 0.9}
+    trace = Trace(1e-9)
+    result, finals = run_on_duals(arithmetic, args, along, trace)
+
+    def at(step: float) -> np.ndarray:
+        moved = {k: v + step * along[k] for k, v in args.items()}
+        return np.array([arithmetic(**moved), *moved["x"]])
+
+    expected = (at(1e-6) - at(-1e-6)) / 2e-6
+    np.testing.assert_allclose([result.slope, *(v.slope for v in finals["x"])], expected, rtol=1e-7)
+    assert not trace.is_fragile
+    assert not trace.has_kink
+
+
+def test_close_comparisons_are_fragile() -> None:
+    trace = Trace(1e-9)
+    a, b = Dual(0.5, 1.0, trace, True), Dual(0.5, 0.0, trace, True)
+    assert a >= b
+    assert not trace.is_fragile, "numbers that were given compare the same everywhere"
+    assert a + 0.0 >= b
+    assert trace.is_fragile
+
+
+# -- programs ----------------------------------------------------------------------------------------------
+def test_a_seed_gives_one_program() -> None:
+    assert generate(7) == generate(7)
+    assert generate(7).text != generate(8).text
+
+
+def test_programs_cover_the_language() -> None:
+    texts = [generate(seed).text for seed in range(150)]
+    found = {type(node) for text in texts for node in ast.walk(ast.parse(text))}
+    assert {ast.For, ast.If, ast.IfExp, ast.AugAssign, ast.BoolOp, ast.Tuple, ast.Slice} <= found
+    for spelling in ("range(ptr[", "range(cnt[", "[idx[", "-1, -1)", "enumerate(", "zip(", "np.zeros(", "_like("):
+        assert any(spelling in text for text in texts), spelling
+
+
+@pytest.mark.parametrize("first", range(0, 30, 10))
+def test_fixed_programs_pass_in_the_interpreter(first: int) -> None:
+    outcomes = [check(generate(seed)) for seed in range(first, first + 10)]
+    assert [o for o in outcomes if o.verdict == "failed"] == []
+    assert sum(o.verdict == "passed" for o in outcomes) >= 7
+
+
+@pytest.mark.parametrize("first", range(100, 130, 10))
+def test_every_level_of_the_ir_means_what_python_means(first: int) -> None:
+    for program in map(generate, range(first, first + 10)):
+        sizes = program.sizes[0]
+        expected = expect(program, sizes)
+        if expected is None:
+            continue
+        types = argument_types(program.values(sizes))
+        bound = bind(parse_function(source_of(program.function())), types)
+        normal = normalize(bound)
+        for level in (bound, normal, simplify(normal)):
+            args = program.values(sizes)
+            found = named(run(level, args, allow_negative=True), args, frozenset(expected.finals))
+            compare(program.text, found, expected.outputs | expected.finals, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 5])
+def test_fixed_programs_pass_compiled(seed: int) -> None:
+    outcome = check(generate(seed), compiled=True)
+    assert outcome.verdict == "passed", outcome
+
+
+# -- failures ----------------------------------------------------------------------------------------------
+@pytest.fixture
+def wrong_sine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The derivative of `sin` without its sign change."""
+    wrong = partials.unary(lambda t, x, r: partials.call(Op.SIN, x), is_regular=True)
+    monkeypatch.setitem(partials.TABLE, Op.SIN, wrong)
+
+
+@pytest.mark.usefixtures("wrong_sine")
+def test_a_wrong_partial_is_found_and_made_small(tmp_path: Path) -> None:
+    seed = next(seed for seed in range(100) if check(generate(seed)).verdict == "failed")
+    summary = run_campaign(Campaign(seed, 1, None, compiled=0, save=tmp_path, isolate=False))
+    ((program, outcome),) = summary.failures
+    assert outcome.stage == "interpreted tangent"
+    assert "sin(" in program.text
+    assert len(program.text.splitlines()) <= 6
+    assert len(program.arguments) <= 2
+    saved = (tmp_path / f"seed_{program.seed}.py").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(saved, names)
+    (entry,) = names["ENTRIES"]
+    assert entry.wrt == program.wrt
+    entry.function(*entry.args().values())
+
+
+def test_shrinking_keeps_what_fails() -> None:
+    text = """def f(x, y):
+    s = 0.5
+    for i in range(len(x)):
+        y[i] = s
+        s += math.sin(x[i]) * 2.0
+    return s
+"""
+    program = Program(text, (Argument("x", "vector"), Argument("y", "vector")), ("x", "y"), ((2, 5), (3, 3)))
+    small = shrink(program, lambda p: "sin" in p.text and p.sizes[0][1] > 1)
+    assert small.text == "def f(y):\n    s += math.sin(0.5)\n"
+    assert small.sizes == ((0, 2),)
+    assert size(small) < size(program)
+
+
+def test_every_way_to_fail_is_reported() -> None:
+    rejected = Program(
+        "def f(x):\n    while x[0] > 0:\n        x[0] -= 1\n", (Argument("x", "vector"),), ("x",), ((1, 2),)
+    )
+    assert check(rejected).verdict == "refused"
+    assert check(rejected).stage.startswith("LD")
+
+
+def test_the_command_reports_and_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", "--count", "2", "--seed", "3", "--compiled", "0"]) == 0
+    assert capsys.readouterr().out.startswith("2 programs (0 compiled): 2 passed")
