@@ -334,6 +334,21 @@ CODES: dict[str, Code] = {
         "leave the argument out of `wrt`",
     ),
     # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
+    "LD900": Code(
+        "LoopSet that is not well formed",
+        "A stage of the compiler left a LoopSet that breaks one of the rules every later stage relies on.",
+        "please report it with the dump",
+    ),
+    "LD901": Code(
+        "name used before its definition",
+        "A stage of the compiler moved the use of a value in front of its definition.",
+        "please report it with the dump",
+    ),
+    "LD902": Code(
+        "reduction outside every region",
+        "A `max` or `min` reduction has no loop in which its ties can be counted.",
+        "please report it with the dump",
+    ),
     "LD904": Code(
         "interpreter refused a LoopSet",
         "A subscript left its array, or arguments do not fit the declarations of the LoopSet.",

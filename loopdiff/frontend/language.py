@@ -258,8 +258,6 @@ REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
         "put the rest of the loop body under `if not (...)`",
     ),
     ast.With: ("LD103", "`with` is not supported", None),
-    ast.AsyncWith: ("LD103", "`async with` is not supported", None),
-    ast.AsyncFor: ("LD103", "`async for` is not supported", None),
     ast.Try: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.TryStar: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.Raise: (

@@ -90,13 +90,18 @@ def test_every_code_is_explained() -> None:
         assert not entry.title.endswith(".")
 
 
+def write_cases(path: Path, report: Callable[[Case], str]) -> None:
+    """The cases of `path` with fresh reports."""
+    blocks = []
+    for case in read_cases(path):
+        call = f"\n>>> {case.call}\n" if case.call else ""
+        blocks.append(f"=== {case.title}\n{case.program}{call}\n---\n{report(case)}\n")
+    path.write_text("\n".join(blocks))
+
+
 def rewrite() -> None:
     for path in sorted(FOLDER.glob("*.txt")):
-        blocks = []
-        for case in read_cases(path):
-            call = f"\n>>> {case.call}\n" if case.call else ""
-            blocks.append(f"=== {case.title}\n{case.program}{call}\n---\n{report_of(case)}\n")
-        path.write_text("\n".join(blocks))
+        write_cases(path, report_of)
 
 
 if __name__ == "__main__":

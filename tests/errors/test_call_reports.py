@@ -1,0 +1,73 @@
+"""Calls next to the exact report of their refusal: every LD3xx and LD4xx code, and every message of these.
+
+The texts in `calls/` were read and judged by eye. `python tests/errors/test_call_reports.py` rewrites them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopdiff import LoopdiffError, vectorize_grad
+from loopdiff.ad.partials import partials
+from loopdiff.errors import NOWHERE, DifferentiationError
+from loopdiff.ir.nodes import Apply, Param
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F64
+from tests.errors.test_reports import FILE, Case, read_cases, write_cases
+
+FOLDER = Path(__file__).parent / "calls"
+CASES = list(read_cases(FOLDER / "calls.txt"))
+JAX_CASES = list(read_cases(FOLDER / "jax.txt"))
+
+
+def report_of(case: Case) -> str:
+    """What loopdiff says when the program is decorated or called."""
+    linecache.cache[FILE] = (len(case.program), None, case.program.splitlines(True), FILE)
+    names: dict[str, object] = {"np": np, "vectorize_grad": vectorize_grad}
+    if case in JAX_CASES:
+        import jax
+
+        from loopdiff.jax import wrap
+
+        names |= {"jax": jax, "jnp": jax.numpy, "wrap": wrap}
+    try:
+        exec(compile(case.program, FILE, "exec", dont_inherit=True), names)
+        exec(case.call, names)
+    except LoopdiffError as error:
+        return f"{type(error).__name__}\n{error}"
+    raise AssertionError("not refused")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.title)
+def test_report(case: Case) -> None:
+    assert report_of(case) == case.report
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+@pytest.mark.parametrize("case", JAX_CASES, ids=lambda c: c.title)
+def test_report_through_jax(case: Case) -> None:
+    assert report_of(case) == case.report
+
+
+def test_operation_without_a_rule() -> None:
+    """No program can spell it: trigamma arises only where digamma has been differentiated."""
+    with pytest.raises(DifferentiationError) as caught:
+        partials(Apply(Op.TRIGAMMA, (Param("x"),), loc=NOWHERE), F64, Param("r"))
+    assert str(caught.value) == (
+        "LD410: `trigamma` cannot be differentiated: polygamma functions beyond trigamma are not available\n"
+        "  hint: leave its argument out of `wrt`"
+    )
+
+
+def rewrite() -> None:
+    for path in sorted(FOLDER.glob("*.txt")):
+        write_cases(path, report_of)
+
+
+if __name__ == "__main__":
+    rewrite()
