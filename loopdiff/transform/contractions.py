@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, Index, Let, Loop, Stmt, Var
 from loopdiff.ir.ops import Op
@@ -12,7 +12,7 @@ from loopdiff.transform.strides import coefficient
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """`loops` from the outside in around `update`, whose value is `summand` (the Lets of the nest put in place).
+    """`loops` from the outside in around `update`, whose value is `summand`; the Lets of the nest are put in place.
 
     `start`: the `T[...] = 0` that stands before the summed loops, if there is one.
     """
@@ -53,8 +53,10 @@ def contraction(stmt: Stmt) -> Contraction | None:
                 return None
     if not isinstance(stmt, Accumulate) or stmt.op != "add" or len(loops) < 2 or not stmt.target.subscripts:
         return None
-    found = Contraction(tuple(loops), stmt, inlined(tuple(lets), stmt.value), start)
-    if not found.sums or (start is not None and not is_start(start, stmt.target, found.kept, found.loops[:started])):
+    value, *subscripts = inlined(tuple(lets), (stmt.value, *stmt.target.subscripts))
+    update = replace(stmt, target=replace(stmt.target, subscripts=tuple(subscripts)))
+    found = Contraction(tuple(loops), update, value, start)
+    if not found.sums or (start is not None and not is_start(start, update.target, found.kept, found.loops[:started])):
         return None
     return found
 
@@ -72,12 +74,12 @@ def is_start(start: Assign, target: Access, kept: tuple[str, ...], outside: tupl
     return is_zero and start.target == target and is_injective and tuple(p.index for p in outside) == kept
 
 
-def inlined(lets: tuple[Let, ...], value: Expr) -> Expr:
-    """`value` with the Lets before it put in place."""
+def inlined(lets: tuple[Let, ...], values: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """`values` with the Lets before them put in place."""
     known: dict[Expr, Expr] = {}
     for let in lets:
         known[Var(let.name)] = substitute(let.value, known)
-    return substitute(value, known)
+    return tuple(substitute(v, known) for v in values)
 
 
 def indices_in(access: Access) -> frozenset[str]:

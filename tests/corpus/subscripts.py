@@ -56,6 +56,21 @@ def doubly_indirect(x, idx, jdx, y):
         y[i] = x[idx[jdx[i]]] * x[jdx[i]]
 
 
+def message_passing(h, edges, w, m):
+    for e in range(edges.shape[1]):
+        source, target = edges[0, e], edges[1, e]
+        for k in range(h.shape[1]):
+            m[target, k] += w[e] * h[source, k]
+
+
+def grouped_products(A, group, B, C):
+    for i in range(A.shape[0]):
+        g = group[i]
+        for k in range(B.shape[1]):
+            for j in range(A.shape[1]):
+                C[g, k] += A[i, j] * B[j, k]
+
+
 def integer_arithmetic(x, y):
     n = x.shape[0]
     for i in range(2 * n):
@@ -168,6 +183,25 @@ ENTRIES = (
         is_twin=True,
         is_analytic=True,
         constructs=("indirect subscripts",),
+    ),
+    Entry(
+        name="message_passing",
+        function=message_passing,
+        make=lambda r: dict(h=r.random((6, 3)), edges=r.integers(0, 6, (2, 10)), w=r.random(10), m=r.random((6, 3))),
+        wrt=("h", "w", "m"),
+        outputs=("m",),
+        is_analytic=True,
+        constructs=("indirect subscripts",),
+    ),
+    Entry(
+        name="grouped_products",
+        function=grouped_products,
+        make=lambda r: dict(A=r.random((24, 5)), group=r.integers(0, 3, 24), B=r.random((5, 17)), C=r.random((3, 17))),
+        wrt=("A", "B", "C"),
+        outputs=("C",),
+        is_analytic=True,
+        constructs=("indirect subscripts",),
+        notes="The group that a row of sums goes to has a name of its own: no contraction over rows.",
     ),
     Entry(
         name="integer_arithmetic",
