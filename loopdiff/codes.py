@@ -333,6 +333,12 @@ CODES: dict[str, Code] = {
         "The derivative table has no rule for an operation that a differentiated value passes through.",
         "leave the argument out of `wrt`",
     ),
+    # -- LD6xx: back ends ----------------------------------------------------------------------------------
+    "LD601": Code(
+        "generated source that Numba cannot compile",
+        "The report names the generated file and says what Numba made of it. The function itself is not at fault.",
+        "please report it with the generated file",
+    ),
     # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
     "LD900": Code(
         "LoopSet that is not well formed",

@@ -12,7 +12,6 @@ from loopdiff.errors import NOWHERE, ArgumentError
 
 TapePolicy = Literal["auto", "store", "recompute"]
 Accuracy = Literal["default", "high"]
-FAST = frozenset(("reassoc", "contract", "arcp", "nsz"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +51,6 @@ class Options:
             wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes", NOWHERE))
         if wrong:
             raise ArgumentError(*wrong)
-
-    @property
-    def fastmath_flags(self) -> frozenset[str]:
-        """LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are."""
-        return FAST if self.fastmath else frozenset()
 
 
 def debug_level() -> int:

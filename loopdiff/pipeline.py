@@ -3,7 +3,8 @@
     source -> surface -> bound -> normal -> bounds -> checked    lower
     checked -> forward + reverse (+ counts)                       derive_sweeps
     checked -> tangent                                           derive_tangent
-    any of these -> generated source -> Numba dispatcher         compile_function
+    any of these -> loops arranged -> generated source           compile_function
+    generated source -> Numba dispatcher                         instantiate
 
 Every step goes through `Stages.run`, which verifies, times and dumps its result.
 """
@@ -11,13 +12,17 @@ Every step goes through `Stages.run`, which verifies, times and dumps its result
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaError
 
 from loopdiff.backends.load import CompiledFunction, load_function
+from loopdiff.codes import reject
+from loopdiff.errors import BackendError
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import BOOL, F32, F64, INT
@@ -26,7 +31,7 @@ from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 
 if TYPE_CHECKING:
-    from loopdiff.ad.reverse import Sweeps
+    from loopdiff.ad.sweeps import Sweeps
 
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
 
@@ -87,15 +92,13 @@ def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> Loo
 
 def compile_function(ls: LoopSet, options: Options, stages: Stages) -> CompiledFunction:
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
-    generated = stages.run(f"emit {ls.name}", generate_function, ls, options)
+    from loopdiff.backends.cpu.compile import arrange_loops, write_function
+
+    arrange = partial(arrange_loops, fastmath=options.fastmath)
+    write = partial(write_function, fastmath=options.fastmath, cache=options.cache, accuracy=options.accuracy)
+    generated = stages.run(f"emit {ls.name}", write, stages.run(f"loops {ls.name}", arrange, ls))
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
-
-
-def generate_function(ls: LoopSet, options: Options) -> CompiledFunction:
-    from loopdiff.backends.cpu.compile import compile_loopset
-
-    return compile_loopset(ls, fastmath=options.fastmath, cache=options.cache, accuracy=options.accuracy)
 
 
 def reload_function(name: str, path: Path, source: str, explanation: str) -> CompiledFunction | None:
@@ -104,10 +107,17 @@ def reload_function(name: str, path: Path, source: str, explanation: str) -> Com
 
 
 def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> None:
-    """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache."""
+    """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache.
+
+    Raises BackendError (LD601) with what Numba says, should it refuse the generated source.
+    """
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
-    stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+    try:
+        stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+    except NumbaError as error:
+        message = f"Numba cannot compile {function.path}, generated from `{ls.name}`: {error}"
+        raise BackendError(reject("LD601", message, ls.loc)) from error
 
 
 def numba_type(ls: LoopSet, name: str) -> numba.types.Type:

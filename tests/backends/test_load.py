@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cpu.compile import compile_loopset
-from loopdiff.backends.load import cache_directory, import_module, write_module
+from loopdiff.backends.load import cache_directory, import_module, load_function, write_module
 from loopdiff.backends.writer import Writer, render
+from loopdiff.errors import BackendError
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.pipeline import instantiate
+from loopdiff.stages import Stages
 from tests.ad.interpreted import lower
 from tests.backends.programs import PROGRAMS
 
@@ -98,3 +102,12 @@ def test_an_empty_block_passes() -> None:
     with writer.block("if x:"):
         writer.remark("nothing to do")
     assert render(writer.text) == "if x:\n    # nothing to do\n    pass\n"
+
+
+def test_source_that_numba_refuses_is_reported_with_its_file(directory: Path) -> None:
+    text = "from numba import njit\n\n\n@njit\ndef broken():\n    return missing\n"
+    path = write_module("broken", text)
+    with pytest.raises(BackendError, match="missing") as caught:
+        instantiate(LoopSet("broken", (), (), (), ()), load_function("broken", path, text, ""), Stages("broken"))
+    assert caught.value.codes == ("LD601",)
+    assert str(path) in str(caught.value)

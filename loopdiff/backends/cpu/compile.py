@@ -20,6 +20,7 @@ from loopdiff.transform.schedule import explain_schedule, plan
 
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit")
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
+# LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
 
 
@@ -31,14 +32,23 @@ def compile_loopset(
     `fastmath` allows reassociation, reciprocals and ignoring the sign of zero, never assumptions about NaN or infinity.
     Without it sums keep their order; products and sums in vectors may be fused all the same.
     """
+    return write_function(arrange_loops(ls, fastmath=fastmath), fastmath=fastmath, cache=cache, accuracy=accuracy)
+
+
+def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
+    """`ls` with loops reversed and distributed to suit the machine, under names that generated code may use."""
     ls = avoid_reserved_names(ls)
+    return restructure(ls) if fastmath else ascend(ls)
+
+
+def write_function(ls: LoopSet, *, fastmath: bool, cache: bool, accuracy: str) -> CompiledFunction:
+    """The function of `ls`, whose loops are arranged, in a module on disk."""
     text, explanation = generate(ls, fastmath=fastmath, cache=cache, accuracy=accuracy)
     return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, explanation)
 
 
 def generate(ls: LoopSet, *, fastmath: bool, cache: bool, accuracy: str) -> tuple[str, str]:
-    """Module text of `ls`, and the explanation of its schedule."""
-    ls = restructure(ls) if fastmath else ascend(ls)
+    """Module text of `ls`, whose loops are arranged, and the explanation of its schedule."""
     model = build_model(ls)
     schedule = plan(model, may_reassociate=fastmath)
     emitter = ScheduledEmitter(ls, mappings={id(model.sites[p].stmt): (p, m) for p, m in schedule.mappings})
