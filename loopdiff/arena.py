@@ -96,7 +96,6 @@ class Arena:
 
     measure: Callable[..., Sizes]
     decls: tuple[ArrayDecl, ...]
-    limit: int | None = None
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)
     orders: tuple[Order, ...] = field(init=False)
     free: dict[Sizes, list[Workspace]] = field(default_factory=dict)

@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from loopdiff.ir.nodes import Apply, Cast, Expr, LoopSet
-from loopdiff.ir.ops import ROUNDINGS, Op
+from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 from loopdiff.names import in_user_words
 from loopdiff.specialization import Specialization, Temporary
 
-CONSTANT_PIECES = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV))
 
 
 def explain(spec: Specialization, sweeps: Mapping[str, str], temporaries: Sequence[Temporary]) -> str:
@@ -53,24 +52,31 @@ def type_text(kind: object) -> str:
 
 
 def flat_values(ls: LoopSet) -> Iterator[str]:
-    """Operations that turn floating values into constants: rounding, signs, conversion to integers."""
+    """Operations that turn floating values into constants, each with its line and the reason."""
     env = type_env(ls)
     seen: set[str] = set()
     for site in statements(ls.body):
         for root in stmt_exprs(site.stmt):
             for expr in subexprs(root):
-                if is_flat(expr, env):
-                    text = f"line {expr.loc.line or site.stmt.loc.line}: {print_expr(expr)}"
-                    if text not in seen:
-                        seen.add(text)
-                        yield text
+                reason = flat_reason(expr, env)
+                text = f"line {expr.loc.line or site.stmt.loc.line}: {print_expr(expr)}: {reason}"
+                if reason is not None and text not in seen:
+                    seen.add(text)
+                    yield text
 
 
-def is_flat(expr: Expr, env: TypeEnv) -> bool:
+def flat_reason(expr: Expr, env: TypeEnv) -> str | None:
+    """Why the floating operands of `expr` get no derivative from it; comparisons go without saying."""
+    from loopdiff.ad.partials import zero_reason
+
     match expr:
-        case Cast(dtype=dtype, value=value):
-            return not dtype.is_float and type_of(value, env).is_float
-        case Apply(op=op, args=args):
-            return op in CONSTANT_PIECES and any(type_of(a, env).is_float for a in args)
+        case Cast(dtype=dtype, value=value) if not dtype.is_float and type_of(value, env).is_float:
+            return "integers carry no derivative"
+        case Apply(op=op, args=args) if not is_logical(op) and any(type_of(a, env).is_float for a in args):
+            return zero_reason(op)
         case _:
-            return False
+            return None
+
+
+def is_logical(op: Op) -> bool:
+    return INFO[op].result == "bool"

@@ -21,7 +21,6 @@ from loopdiff.ir.nodes import (
     Load,
     LoopSet,
     Param,
-    ScalarResult,
     Select,
     Var,
 )
@@ -138,14 +137,3 @@ def default_wrt(ls: LoopSet, arrays_read_first: frozenset[str]) -> tuple[str, ..
     """
     written = written_arrays(ls.body)
     return tuple(n for n in differentiable_arguments(ls) if n not in written or n in arrays_read_first)
-
-
-def result_names(ls: LoopSet) -> tuple[str, ...]:
-    """Seed names of the results, in order: `result_adj`, or numbered for a tuple; a returned array `buf`: `buf_adj`."""
-    out: list[str] = []
-    for position, result in enumerate(ls.results):
-        if isinstance(result, ArrayResult):
-            out.append(f"{result.array}_adj")
-        elif isinstance(result, ScalarResult):
-            out.append(f"result_adj_{position}" if ls.returns_tuple else "result_adj")
-    return tuple(out)

@@ -45,8 +45,8 @@ def test_values_without_derivative_are_listed() -> None:
 
     text = stairs.explain(X)
     assert "no derivative" in text
-    assert "floor(x[i])" in text
-    assert "int64(x[i])" in text
+    assert "floor(x[i]): it is a step function" in text
+    assert "int64(x[i]): integers carry no derivative" in text
     assert "no derivative" not in grouped.explain(np.array([0, 4]), X)
 
 
