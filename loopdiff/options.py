@@ -19,7 +19,8 @@ class Options:
     """What the arguments of `vectorize_grad` other than `wrt` say.
 
     `tape`: how values travel from the forward to the reverse sweep. `fastmath`: whether sums may be reordered
-    and products fused (never that NaN or infinity do not occur). `parallel`: whether threads may be used.
+    and products fused (never that NaN or infinity do not occur). `parallel`: whether threads may be used
+    (no back end does so yet).
     `cache`: whether compiled code is kept on disk. `accuracy`: `high` asks elementary functions for 1 ulp.
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
 
