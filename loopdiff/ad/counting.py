@@ -7,12 +7,25 @@ from dataclasses import dataclass, replace
 from loopdiff.ad.record import trips
 from loopdiff.ad.tape import Counter
 from loopdiff.ir.build import integer
-from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, If, Load, Loop, LoopSet, ScalarResult, Stmt
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    ArrayDecl,
+    Assign,
+    If,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Stmt,
+)
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import Path
+from loopdiff.ir.walk import Path, map_body, read_arrays, written_arrays
 from loopdiff.transform.eliminate import eliminate_dead
 
 ZERO = integer(0)
+LIMITS = ("LD310", "LD311")
 
 
 def counting_loopset(ls: LoopSet, counters: tuple[Counter, ...]) -> LoopSet:
@@ -28,7 +41,23 @@ def counting_loopset(ls: LoopSet, counters: tuple[Counter, ...]) -> LoopSet:
         ls, name=f"{ls.name}_counts", arrays=(*ls.arrays, *cells), body=(*start, *body), results=results,
         returns_tuple=True,
     )  # fmt: skip
-    return eliminate_dead(counted, frozenset())
+    unguarded = eliminate_dead(replace(counted, body=map_body(counted.body, without_limits)), frozenset())
+    return eliminate_dead(counted, frozenset()) if touches_elements(unguarded) else unguarded
+
+
+def without_limits(stmt: Stmt) -> tuple[Stmt, ...]:
+    """No checks of subscripts; the forward sweep makes them before it touches memory."""
+    return () if isinstance(stmt, Require) and stmt.code in LIMITS else (stmt,)
+
+
+def touches_elements(ls: LoopSet) -> bool:
+    """Whether `ls` reads or writes memory, rather than variables, shapes and scalar arguments alone."""
+    return any(rank_of(ls, name) for name in read_arrays(ls.body) | written_arrays(ls.body))
+
+
+def rank_of(ls: LoopSet, array: str) -> int:
+    kind = ls.array(array).type
+    return 0 if kind is None else kind.rank
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ import numpy as np
 from loopdiff.arena import EXTENT_NAMES
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
-from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Require, ScalarDecl, Var
+from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Param, Require, ScalarDecl, Var
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.types import ScalarType
-from loopdiff.ir.walk import read_arrays, subexprs, written_arrays
+from loopdiff.ir.types import BOOL, INT, ScalarType
+from loopdiff.ir.walk import expressions, read_arrays, subexprs, written_arrays
 from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
 from loopdiff.runs import ReverseRun, sweeps_of
-from loopdiff.specialization import Specialization
+from loopdiff.specialization import Specialization, Unit
 
 Shape = tuple[int, ...]
 
@@ -36,8 +36,10 @@ class JaxProgram:
         check_shapes(self.ls, self.statics, self.dims)
         self.inputs = tuple(p for p in self.ls.params if p not in pure)
         self.traced = tuple(p for p in self.inputs if p not in self.statics)
+        self.primal_call: ForeignCall | None = None
         self.forward_call: ForeignCall | None = None
         self.reverse_call: tuple[ForeignCall, ReversePlan] | None = None
+        self.shapes: dict[str, Shape] | None = None
         self.function = self.differentiable()
 
     def __call__(self, given: Mapping[str, Any]) -> Any:
@@ -56,7 +58,7 @@ class JaxProgram:
 
         @jax.custom_vjp
         def run(*traced: Any) -> tuple[Any, ...]:
-            return self.forward(traced)[0]
+            return self.evaluate(traced)
 
         def run_forward(*primals: Any) -> tuple[tuple[Any, ...], Any]:
             for name, primal in zip(self.traced, primals, strict=True):
@@ -81,36 +83,41 @@ class JaxProgram:
             raise DifferentiationError(reject("LD405", message, NOWHERE, f"add {name!r} to `wrt`"))
 
     # -- forward ---------------------------------------------------------------------------------------------
-    @property
-    def sweeps(self) -> ReverseRun:
-        run = sweeps_of(self.spec)
-        if run.units.counts is not None:
-            message = f"`{self.ls.name}` keeps values in loops whose length depends on data; JAX needs static sizes"
-            hint = "decorate with `tape='recompute'`, or give such loops bounds from shapes"
-            raise ArgumentError(reject("LD352", message, NOWHERE, hint))
-        return run
+    def evaluate(self, traced: Sequence[Any]) -> tuple[Any, ...]:
+        """Outputs for the caller, where no derivative is asked for.
+
+        By the primal, which keeps nothing; arrays that it would return are results of the forward sweep.
+        """
+        if any(isinstance(r, ArrayResult) for r in self.ls.results):
+            return self.forward(traced)[0]
+        if self.primal_call is None:
+            self.primal_call = self.wire(self.spec.primal)
+        return self.run(self.primal_call, traced, {})[0]
 
     def forward(self, traced: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Outputs for the caller, and the arrays the reverse sweep needs, by name."""
-        run = self.sweeps
-        ls = run.units.forward.ls
-        scalars = [k for k in self.spec.result_types if isinstance(k, ScalarType)]
         if self.forward_call is None:
-            self.forward_call = self.wire_forward(run, scalars)
-        call = self.forward_call
+            self.forward_call = self.wire(self.sweeps.units.forward)
+        return self.run(self.forward_call, traced, self.workspace_shapes())
+
+    def run(
+        self, call: ForeignCall, traced: Sequence[Any], workspace: Mapping[str, Shape]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Outputs of a call, and the arrays it writes, by name."""
         values = self.values(traced)
-        operands = [values[p] for p in self.inputs]
-        shapes = [self.shape_of(port.name, run) for port in call.results]
-        found = call(operands, shapes)
+        known = {**workspace, **self.dims}
+        found = call([values[p] for p in self.inputs], [known.get(port.name, ()) for port in call.results])
         named = {port.name: value for port, value in zip(call.results, found, strict=True)}
-        numbers = iter(found[: len(scalars)])
-        results = [named[r.array] if isinstance(r, ArrayResult) else next(numbers) for r in ls.results]
+        numbers = iter(found)  # numbers come first
+        results = [named[r.array] if isinstance(r, ArrayResult) else next(numbers) for r in self.ls.results]
         outputs = (*results, *(named[w] for w in self.written))
         return outputs, {n: v for n, v in named.items() if not n.startswith("result ")}
 
-    def wire_forward(self, run: ReverseRun, scalars: Sequence[ScalarType]) -> ForeignCall:
-        ls = run.units.forward.ls
+    def wire(self, unit: Unit) -> ForeignCall:
+        """The primal or the forward sweep as a foreign call."""
+        ls = unit.ls
         wiring = Wiring()
+        scalars = [k for k in self.spec.result_types if isinstance(k, ScalarType)]
         for number, kind in enumerate(scalars):
             wiring.result(scalar_port(f"result {number}", kind))
         touched = read_arrays(ls.body) | written_arrays(ls.body)
@@ -130,7 +137,7 @@ class JaxProgram:
         numbers = iter(range(len(scalars)))
         for result in ls.results:
             returns.append(None if isinstance(result, ArrayResult) else next(numbers))
-        return connect(ls, run.units.forward.call, wiring, returns)
+        return connect(ls, unit.call, wiring, returns)
 
     def refuse_width(self, name: str, dtype: str) -> None:
         if canonical(dtype) != dtype:
@@ -143,22 +150,44 @@ class JaxProgram:
         found = dict(zip(self.traced, traced, strict=True))
         return {**found, **{n: self.operand(n, v) for n, v in self.statics.items()}}
 
-    def shape_of(self, name: str, run: ReverseRun) -> Shape:
-        """Shape of a result of the forward call."""
-        if name.startswith("result "):
-            return ()
-        return self.dims[name] if name in self.dims else self.workspace_shapes(run)[name]
+    # -- between the sweeps ----------------------------------------------------------------------------------
+    @property
+    def sweeps(self) -> ReverseRun:
+        return sweeps_of(self.spec)
 
-    def workspace_shapes(self, run: ReverseRun) -> dict[str, Shape]:
-        """Shapes between the sweeps. Raises ArgumentError (LD351) where a traced number decides them."""
-        names = run.units.forward.ls.params[len(self.ls.params) :]
-        if not names:
-            return {}
-        values = [
-            SimpleNamespace(shape=self.dims[p]) if p in self.dims else self.statics.get(p, Traced(p))
-            for p in self.ls.params
-        ]
-        return dict(zip(names, run.arena.sizes(values), strict=False))
+    def workspace_shapes(self) -> dict[str, Shape]:
+        """Shapes between the sweeps. Raises ArgumentError: LD351 where a traced number decides them, LD352 where
+        elements of arrays do.
+        """
+        if self.shapes is None:
+            run = self.sweeps
+            names = run.units.forward.ls.params[len(self.ls.params) :]
+            values = [
+                SimpleNamespace(shape=self.dims[p]) if p in self.dims else self.statics.get(p, Traced(p))
+                for p in self.ls.params
+            ]
+            sizes = run.arena.sizes((*values, *self.counts(run.units.counts))) if names else ()
+            self.shapes = dict(zip(names, sizes, strict=False))
+        return self.shapes
+
+    def counts(self, unit: Unit | None) -> tuple[int, ...]:
+        """Totals that size the tape, counted now from shapes and static integers. LD352 if elements decide them."""
+        if unit is None:
+            return ()
+        nodes = [e for x in expressions(unit.ls) for e in subexprs(x)]
+        is_loaded = any(isinstance(e, Load) and e.access.subscripts for e in nodes)
+        if is_loaded or any(isinstance(e, Param) and e.name not in self.statics for e in nodes):
+            message = f"`{self.ls.name}` keeps values in loops whose length depends on data; JAX needs static sizes"
+            hint = "decorate with `tape='recompute'`, or give such loops bounds from shapes and Python ints"
+            raise ArgumentError(reject("LD352", message, NOWHERE, hint))
+        return unit.run(*(self.placeholder(p) for p in unit.ls.params))
+
+    def placeholder(self, name: str) -> Any:
+        """An argument of which only the type and the shape matter, or a static integer."""
+        kind = self.ls.array(name).type if self.ls.has_array(name) else None
+        if kind is not None:
+            return np.empty(self.dims[name], kind.dtype)
+        return self.statics.get(name, 0 if element(self.ls.scalar(name)) in (BOOL, INT) else 0.0)
 
     # -- reverse ---------------------------------------------------------------------------------------------
     def reverse(self, traced: Sequence[Any], kept: Mapping[str, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
@@ -229,8 +258,8 @@ class ReversePlan:
             return self.program.dims[self.buffers[name]]
         if name in self.run.seed_names:
             array = name.removesuffix("_adj")
-            return self.program.workspace_shapes(self.run)[array]
-        return self.program.shape_of(name, self.run)
+            return self.program.workspace_shapes()[array]
+        return self.program.dims[name] if name in self.program.dims else self.program.workspace_shapes()[name]
 
     def arriving(self, cotangents: Sequence[Any]) -> dict[str, Any]:
         """Seeds of floating results, and cotangents of written floating arrays, by parameter name."""

@@ -80,6 +80,19 @@ def ragged_power(ptr, x):
     return t
 
 
+@vectorize_grad
+def padded_power(x, w, pad, stride):
+    t = 0.0
+    for i in range((x.shape[0] + 2 * pad - w.shape[0]) // stride + 1):
+        s = 0.0
+        for k in range(w.shape[0]):
+            p = i * stride + k - pad
+            if 0 <= p < x.shape[0]:
+                s += w[k] * x[p]
+        t += s**3
+    return t
+
+
 SHAPE = {"C": lambda A, B: (A.shape[0], B.shape[1])}
 wrapped_march = loopdiff.jax.wrap(march)
 wrapped_product = loopdiff.jax.wrap(product, outputs=SHAPE)
@@ -205,8 +218,22 @@ def test_output_shape_must_be_a_tuple_of_integers():
 
 
 def test_tape_of_data_dependent_size_is_refused():
+    ragged = loopdiff.jax.wrap(ragged_power)
     with pytest.raises(ArgumentError, match="LD352"):
-        jax.grad(lambda x: loopdiff.jax.wrap(ragged_power)(jnp.array([0, 2, 5]), x))(x)
+        jax.grad(lambda x: ragged(jnp.array([0, 2, 5]), x))(x)
+    np.testing.assert_allclose(ragged(jnp.array([0, 2, 5]), x), ragged_power(np.array([0, 2, 5]), np.asarray(x)))
+
+
+def test_tape_whose_size_follows_from_shapes_and_static_integers():
+    x, w = np.linspace(0.5, 2.0, 9), np.array([0.5, -1.0, 2.0])
+    padded = loopdiff.jax.wrap(padded_power)
+    expected, g = padded_power.value_and_grad(x, w, 1, 2)
+    value, found = jax.jit(jax.value_and_grad(lambda *a: padded(*a, 1, 2), argnums=(0, 1)))(x, w)
+    np.testing.assert_allclose(value, expected)
+    for a, b in zip(found, g, strict=True):
+        np.testing.assert_allclose(a, b)
+    with pytest.raises(ArgumentError, match=r"LD35[12]"):
+        jax.jit(jax.grad(padded))(x, w, jnp.asarray(1), jnp.asarray(2))
 
 
 def test_not_a_differentiable_function():

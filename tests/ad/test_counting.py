@@ -1,0 +1,50 @@
+"""The run that sizes tapes: it counts, and checks only what it touches itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopdiff.ad.reverse import build_sweeps
+from loopdiff.ir.interpret import run
+from loopdiff.ir.nodes import LoopSet, Require
+from loopdiff.ir.walk import statements
+from loopdiff.transform.checks import add_checks
+from tests.ad.interpreted import lower
+
+
+def banded(A, x):
+    for i in range(x.shape[0]):
+        for j in range(max(0, i - A.shape[1] // 2), i):
+            x[i] = np.sin(x[i]) - A[i, i - j] * x[j]
+
+
+def ragged(ptr, x):
+    for i in range(ptr.shape[0] - 1):
+        s = 1.0
+        for k in range(ptr[i], ptr[i + 1]):
+            s = s * s + x[k]
+        x[i] = s
+
+
+def counts_of(function, args) -> LoopSet:
+    counts = build_sweeps(add_checks(lower(function, args)), ("x",), "store").counts
+    assert counts is not None
+    return counts
+
+
+def checks(ls: LoopSet) -> list[Require]:
+    return [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require)]
+
+
+def test_counting_by_shapes_checks_nothing():
+    args = {"A": np.ones((6, 4)), "x": np.ones(6)}
+    counts = counts_of(banded, args)
+    assert checks(counts) == []
+    assert run(counts, args)[0] == 0 + 1 + 2 + 2 + 2 + 2
+
+
+def test_counting_by_elements_checks_what_it_reads():
+    args = {"ptr": np.array([0, 2, 5]), "x": np.ones(6)}
+    counts = counts_of(ragged, args)
+    assert checks(counts)
+    assert run(counts, args)[0] == 5
