@@ -30,6 +30,7 @@ def main() -> None:
         sys.exit("this example needs JAX: python -m pip install 'loopdiff[jax]'")
     import jax
     import jax.numpy as jnp
+
     import loopdiff.jax
 
     jax.config.update("jax_enable_x64", True)

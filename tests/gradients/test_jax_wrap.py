@@ -37,6 +37,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
 def test_value_and_gradient_under_jit(name: str) -> None:
     import jax
     import jax.numpy as jnp
+
     import loopdiff.jax
 
     entry, pure = BY_NAME[name], KERNELS[name]
