@@ -1,8 +1,7 @@
 """What a compilation derived, kept on disk under a key of everything it depends on.
 
-The key covers loopdiff's own source, the text of the function and of the functions it calls, the values of
-the names it uses, argument types, options, versions and the processor. A function that uses a value whose
-content has no stable text is not kept.
+The key covers loopdiff's own source, the text of the function, the values of the names it uses, argument types,
+options, versions and the processor. A function that uses a value whose content has no stable text is not kept.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import llvmlite
@@ -26,7 +25,7 @@ import numba
 import numpy as np
 
 from loopdiff.backends.load import cache_directory
-from loopdiff.source import SourceFunction, plain_function, source_of
+from loopdiff.source import SourceFunction
 
 
 class UnstableError(Exception):
@@ -55,7 +54,7 @@ def installation() -> str:
 def function_key(source: SourceFunction) -> str | None:
     """A key of the function's text and of all it refers to; None if that has no stable text."""
     try:
-        parts = [installation(), *function_parts(source, set())]
+        parts = [installation(), *function_parts(source)]
     except UnstableError:
         return None
     return digest_of(parts)
@@ -65,27 +64,28 @@ def digest_of(parts: list[str]) -> str:
     return blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
 
 
-def function_parts(source: SourceFunction, seen: set[str]) -> Iterator[str]:
+def function_parts(source: SourceFunction) -> Iterator[str]:
     """Text, place (reports quote it) and the values of the names that the function may use."""
     yield from (source.file, str(source.first_line), source.text)
     for name, value in sorted(outer_values(source).items()):
         yield name
-        yield from value_parts(value, seen)
+        yield from value_parts(value)
 
 
 def outer_values(source: SourceFunction) -> dict[str, Any]:
-    """Values of the names from outside in the function's text, attributes such as `settings.SCALE` included.
+    """Values of the names from outside in the function's text; of `settings.SCALE` the whole, not `settings`.
 
     Decorators are not part of the function, defaults are arguments of its calls.
     """
+    nodes = [node for stmt in source.node.body for node in ast.walk(stmt)]
+    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     found: dict[str, Any] = {}
-    for stmt in source.node.body:
-        for node in ast.walk(stmt):
-            if isinstance(node, ast.Name | ast.Attribute):
-                try:
-                    found[ast.unparse(node)] = outer_value(node, source.namespace)
-                except (KeyError, AttributeError):  # a local name, or something the front end refuses
-                    continue
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in owners:
+            try:
+                found[ast.unparse(node)] = outer_value(node, source.namespace)
+            except (KeyError, AttributeError):  # a local name, or something the front end refuses
+                continue
     return found
 
 
@@ -95,46 +95,23 @@ def outer_value(node: Any, namespace: Mapping[str, Any]) -> Any:
     return namespace[name] if name is not None else getattr(outer_value(node.value, namespace), node.attr)
 
 
-def value_parts(value: Any, seen: set[str]) -> Iterator[str]:
-    """A text that determines `value`. Raises UnstableError if there is none."""
+def value_parts(value: Any) -> Iterator[str]:
+    """A text that determines `value`, as far as a loop nest can use it. Raises UnstableError if there is none."""
     match value:
         case None | bool() | int() | float() | complex() | str() | np.generic():
             yield f"{type(value).__name__} {value!r}"
-        case np.ndarray():
-            yield f"array {value.dtype.str} {value.shape} {blake2b(value.tobytes()).hexdigest()}"
-        case tuple() | list():
-            yield f"{type(value).__name__} {len(value)}"
+        case tuple():
+            yield f"tuple {len(value)}"
             for item in value:
-                yield from value_parts(item, seen)
-        case Mapping():
-            for key, item in value.items():
-                yield repr(key)
-                yield from value_parts(item, seen)
+                yield from value_parts(item)
         case ModuleType() | type():
             yield f"named {getattr(value, '__module__', '')} {value.__name__}"
         case np.ufunc() | np.dtype():
             yield repr(value)
-        case _ if callable(value):
-            yield from callable_parts(value, seen)
-        case _ if hasattr(value, "__dict__"):
-            yield type(value).__name__
-            yield from value_parts(vars(value), seen)
+        case _ if callable(value):  # the front end knows functions by value: its version says which
+            yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
         case _:
             raise UnstableError(type(value).__name__)
-
-
-def callable_parts(value: Any, seen: set[str]) -> Iterator[str]:
-    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
-    yield name
-    try:
-        function: FunctionType = plain_function(value)
-    except Exception:  # a built-in: its name and the versions say what it is
-        return
-    code: CodeType = function.__code__
-    mark = f"{code.co_filename}:{code.co_firstlineno}:{name}"
-    if mark not in seen and value.__module__.split(".")[0] not in ("numpy", "math"):
-        seen.add(mark)
-        yield from function_parts(source_of(function), seen)
 
 
 @dataclass(frozen=True, slots=True)

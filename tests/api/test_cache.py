@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import loopdiff
+from loopdiff import UnsupportedLoopError, vectorize_grad
 
 PROGRAM = """
 import sys
@@ -72,3 +73,34 @@ def test_a_directory_that_cannot_be_written_is_no_error(program: Path) -> None:
     blocked = program.parent / "blocked"
     blocked.write_text("a file, not a directory")
     assert run(program, 2, 3, "f8", LOOPDIFF_CACHE_DIR=str(blocked / "cache")) == 24.0
+
+
+class Node:
+    """A value that leads back to itself."""
+
+    def __init__(self) -> None:
+        self.owner, self.scale = self, 3.0
+
+
+NODE = Node()
+
+
+def scaled(x):
+    return NODE.scale * x
+
+
+def test_attributes_of_an_object_that_leads_back_to_itself_are_constants() -> None:
+    assert vectorize_grad(scaled)(2.0) == 6.0
+
+
+def test_functions_that_belong_to_no_module_are_refused_like_others() -> None:
+    space = {}
+    exec("def helper(t):\n    return t", space)
+    helper = space["helper"]
+    helper.__module__ = None
+
+    def calling(x):
+        return helper(x)
+
+    with pytest.raises(UnsupportedLoopError, match="LD109"):
+        vectorize_grad(calling)
