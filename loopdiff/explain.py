@@ -14,7 +14,6 @@ from loopdiff.names import in_user_words
 from loopdiff.specialization import Specialization, Temporary
 
 
-
 def explain(spec: Specialization, sweeps: Mapping[str, str], temporaries: Sequence[Temporary]) -> str:
     """The report of `f.explain(*args)`; `sweeps` says how each sweep is scheduled."""
     lines = [header(spec)]

@@ -240,16 +240,17 @@ def replaces(strong: Limit, weak: Limit, is_earlier: bool) -> bool:
 
 def requirement(model: Model, limit: Limit) -> Require:
     event, axis = limit.event, limit.axis
-    text, needed = print_access(event.access), print_expr(limit.cond)
+    text = print_access(event.access)
+    needed = "no shapes allow it" if limit.cond == NEVER else f"it needs {print_expr(limit.cond)}"
     loc = location(model, event)
     verb = "writes" if event.is_write else "reads"
     if limit.side == "low":
-        message = f"`{text}` at line {loc.line} has a negative subscript on axis {axis}: it needs {needed}"
+        message = f"`{text}` at line {loc.line} has a negative subscript on axis {axis}: {needed}"
         return Require(limit.cond, "LD311", message, loc=loc)
     reach = f"axis {axis} of `{event.access.array}`"
     extreme = function_expr(model, limit.extreme)
     reach += "" if isinstance(extreme, Select) else f" up to {print_expr(extreme)}"
-    message = f"`{text}` at line {loc.line} {verb} {reach}: it needs {needed}"
+    message = f"`{text}` at line {loc.line} {verb} {reach}: {needed}"
     return Require(limit.cond, "LD310", message, loc=loc)
 
 

@@ -226,7 +226,10 @@ def element(state: State, node: ast.Subscript) -> Access | None:
     binding = state.settle(base.id, base)
     parsed = tuple(parse_expr(state, s) for s in subscripts)
     if isinstance(binding, Cell):
-        state.reject("LD111", f"`{base.id}` is a number, not an array", node, "subscript an array")
+        hint = (
+            "subscript an array, once for each axis: rows such as `A[i]` and results of whole-array work have no name"
+        )
+        state.reject("LD111", f"`{base.id}` is a number here, not an array", node, hint)
     return Access(binding.array, parsed, loc=span) if isinstance(binding, ArrayName) else None
 
 
