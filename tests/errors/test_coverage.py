@@ -19,8 +19,13 @@ from tests.errors import test_call_reports, test_reports
 PACKAGE = Path(loopdiff.__file__).parent
 CASES = (*test_reports.CASES, *test_call_reports.CASES, *test_call_reports.JAX_CASES)
 REPORTS = "\n".join(c.report for c in CASES)
-# What belongs to no program that a file could hold: functions without readable text, an operation without a rule.
-ELSEWHERE = (Path(__file__).parents[1] / "frontend" / "test_source.py", Path(__file__).parent / "test_call_reports.py")
+# What belongs to no program that a file could hold: functions without readable text, an operation without a rule,
+# generated source that Numba refuses.
+TESTS = Path(__file__).parents[1]
+ELSEWHERE = (
+    TESTS / "frontend" / "test_source.py", TESTS / "errors" / "test_call_reports.py",
+    TESTS / "backends" / "test_load.py",
+)  # fmt: skip
 
 
 def patterns(node: ast.expr) -> Iterator[str]:
