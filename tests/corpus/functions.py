@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import psi
 
 from tests.corpus.entry import Entry
 
@@ -74,6 +75,7 @@ def special_functions(x, y):
         y[i, 1] = math.erfc(x[i])
         y[i, 2] = math.gamma(x[i] + 1.0)
         y[i, 3] = math.lgamma(x[i] + 0.5)
+        y[i, 4] = psi(x[i] + 1.0)
 
 
 def binary_functions(a, b, y):
@@ -152,7 +154,7 @@ ENTRIES = (
     Entry(
         name="special_functions",
         function=special_functions,
-        make=lambda r: dict(x=r.uniform(-0.4, 2.5, 9), y=np.zeros((9, 4))),
+        make=lambda r: dict(x=r.uniform(-0.4, 2.5, 9), y=np.zeros((9, 5))),
         wrt=("x",),
         outputs=("y",),
         constructs=("elementary functions",),

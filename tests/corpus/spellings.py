@@ -51,6 +51,42 @@ def operator_functions(a, b, y):
         y[i] += pow(a[i], 2) + np.power(a[i], 3) + np.reciprocal(b[i])
 
 
+def comparison_functions(a, b, y):
+    for i in range(a.shape[0]):
+        if np.logical_and(np.less(a[i], b[i]), np.greater(a[i], 0.3)) or np.equal(i, 2):
+            y[i] = a[i] * a[i]
+        elif np.logical_or(np.less_equal(b[i], 0.5), np.greater_equal(a[i], 0.9)):
+            y[i] = a[i] * b[i]
+        elif np.logical_not(np.not_equal(i, 3)) or np.bool_(i > 4):
+            y[i] = b[i] * b[i]
+        if m.isfinite(a[i]) and not m.isinf(b[i]) and not np.isnan(a[i]):
+            y[i] += a[i]
+
+
+def integer_functions(x, y):
+    n = y.shape[0]
+    for i in range(x.shape[0]):
+        k = np.bitwise_or(np.left_shift(i, 1), 1) ^ np.bitwise_and(i, 6)
+        j = np.floor_divide(np.bitwise_xor(k, 5), 2) + np.right_shift(k, 1)
+        y[np.remainder(j, n)] += x[i] * x[i]
+        y[np.int64(x[i] * 4.0)] += x[i]
+        y[(~i | np.invert(k)) % n] += x[i] * (i | 2)
+
+
+def float_functions(a, b, y):
+    for i in range(a.shape[0]):
+        y[i] = np.fmod(a[i] * 5.0, b[i]) * np.copysign(a[i], b[i] - 0.5)
+        y[i] += np.fmax(a[i], b[i]) * np.fmin(a[i], b[i] * b[i])
+        y[i] += m.radians(a[i]) * m.degrees(b[i]) + np.radians(b[i]) * np.degrees(a[i])
+        y[i] += np.float_power(a[i], 3) + np.fabs(a[i] - b[i])
+        y[i] += np.fix(a[i] * 3.0) * b[i] + np.round(b[i] * 7.0) * a[i] + np.around(a[i] * 5.0)
+
+
+def to_float32(x, y):
+    for i in range(x.shape[0]):
+        y[i] = np.float32(2.5) * x[i] * x[i]
+
+
 def conversions(x, n, y):
     for i in range(x.shape[0]):
         k = int(x[i] * 5.0)
@@ -115,6 +151,43 @@ ENTRIES = (
         wrt=("a", "b"),
         outputs=("y",),
         constructs=("operators as functions",),
+    ),
+    Entry(
+        name="comparison_functions",
+        function=comparison_functions,
+        make=lambda r: dict(a=r.random(8), b=r.random(8), y=np.zeros(8)),
+        wrt=("a", "b"),
+        outputs=("y",),
+        constructs=("operators as functions", "tests of floats"),
+    ),
+    Entry(
+        name="integer_functions",
+        function=integer_functions,
+        make=lambda r: dict(x=r.random(7), y=r.random(5)),
+        wrt=("x", "y"),
+        outputs=("y",),
+        constructs=("operators as functions", "integer arithmetic", "computed subscripts"),
+    ),
+    Entry(
+        name="float_functions",
+        function=float_functions,
+        make=lambda r: dict(
+            a=np.linspace(0.22, 0.94, 6) + 1e-3 * r.random(6),
+            b=np.linspace(0.87, 0.33, 6) + 1e-3 * r.random(6),
+            y=np.zeros(6),
+        ),
+        wrt=("a", "b"),
+        outputs=("y",),
+        constructs=("operators as functions", "elementary functions", "rounding and sign"),
+        notes="away from all steps",
+    ),
+    Entry(
+        name="to_float32",
+        function=to_float32,
+        make=lambda r: dict(x=r.random(5).astype(np.float32), y=np.zeros(5, np.float32)),
+        wrt=("x",),
+        outputs=("y",),
+        constructs=("conversions",),
     ),
     Entry(
         name="conversions",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
+from loopdiff.frontend.functions import SCALAR_FUNCTIONS
 from loopdiff.frontend.language import ACCEPTED
+from loopdiff.source import SourceFunction, source_of
 from tests.corpus import ENTRIES, SUITE, Entry
 from tests.gradients.harness import is_floating, oracle_outputs, outputs_of, run_python
 
@@ -33,6 +38,44 @@ def test_every_row_of_the_language_table_has_an_entry() -> None:
     covered = {name for e in ENTRIES for name in e.constructs}
     assert rows - covered == set()
     assert covered - rows == set()
+
+
+def definitions() -> Iterator[tuple[SourceFunction, ast.AST]]:
+    """Every node of every entry's program."""
+    for entry in ENTRIES:
+        source = source_of(entry.function)
+        for node in ast.walk(source.node):
+            yield source, node
+
+
+def called(source: SourceFunction, call: ast.Call) -> object:
+    """What a call calls, if its name says so outside the program."""
+    try:
+        return eval(compile(ast.Expression(call.func), "call", "eval"), dict(source.namespace))
+    except NameError:
+        return None
+
+
+def test_every_function_of_the_language_is_called_in_some_entry() -> None:
+    calls = {called(source, node) for source, node in definitions() if isinstance(node, ast.Call)}
+    assert [f.name for value, f in SCALAR_FUNCTIONS.items() if value not in calls] == []
+    assert {np.empty, np.zeros, np.ones, np.full, np.empty_like, np.zeros_like, np.ones_like, np.full_like} <= calls
+    assert {range, len, enumerate, zip, reversed} <= calls
+
+
+def test_every_operator_of_the_language_is_used_in_some_entry() -> None:
+    found: dict[type, set[type]] = {ast.AugAssign: set(), ast.BinOp: set(), ast.UnaryOp: set(), ast.BoolOp: set()}
+    compared: set[type] = set()
+    for _, node in definitions():
+        if isinstance(node, ast.AugAssign | ast.BinOp | ast.UnaryOp | ast.BoolOp):
+            found[type(node)].add(type(node.op))
+        elif isinstance(node, ast.Compare):
+            compared |= {type(op) for op in node.ops}
+    arithmetic = set(ast.operator.__subclasses__()) - {ast.MatMult}
+    assert found[ast.BinOp] == found[ast.AugAssign] == arithmetic
+    assert found[ast.UnaryOp] == set(ast.unaryop.__subclasses__())
+    assert found[ast.BoolOp] == {ast.And, ast.Or}
+    assert compared == {ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq}
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.oracle], ids=lambda e: e.name)

@@ -1,0 +1,124 @@
+"""A derivative table with a row taken away, or made wrong, does not get past the corpus: neither mode, no row.
+
+Each rule is broken in turn, and the programs of the corpus that use the operation are differentiated again in the
+interpreter, against differences of the plain Python functions. (`test_totality` misses the other rows: operations
+without derivative never reach the table in a program, as their results are not active.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from loopdiff.ad.forward import build_tangent
+from loopdiff.ad.partials import TABLE, Partials, Rule, Terms
+from loopdiff.ad.reverse import build_sweeps
+from loopdiff.errors import DifferentiationError
+from loopdiff.ir.build import add
+from loopdiff.ir.nodes import Apply, Expr, ScalarResult
+from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from tests.corpus import BY_NAME, ENTRIES, Entry
+from tests.gradients import harness
+from tests.gradients.interpreted import lowered
+from tests.gradients.test_tape_plans import forward_and_reverse, tangents
+
+RULES = [op for op, row in TABLE.items() if isinstance(row, Rule)]
+TOLERANCE = 5e-8
+
+
+@cache
+def users(op: Op) -> tuple[Entry, ...]:
+    """Entries of the corpus that apply `op`, in double precision, shortest first."""
+    found = []
+    for entry in ENTRIES:
+        ls = lowered(entry)
+        roots = [e for site in statements(ls.body) for e in stmt_exprs(site.stmt)]
+        roots += [r.value for r in ls.results if isinstance(r, ScalarResult)]
+        is_used = any(isinstance(e, Apply) and e.op is op for root in roots for e in subexprs(root))
+        is_wide = all(np.asarray(v).dtype != np.float32 for v in entry.args(0).values())
+        if is_used and is_wide:
+            found.append((sum(1 for _ in statements(ls.body)), entry.name))
+    return tuple(BY_NAME[name] for _, name in sorted(found))
+
+
+@cache
+def slopes(name: str) -> tuple[harness.Values, harness.Values]:
+    """A direction for the entry, and the tangents along it by differences."""
+    entry = BY_NAME[name]
+    along = harness.direction(entry, entry.args(0), 0)
+    return along, harness.difference(entry, 0, along)
+
+
+def is_forward_right(entry: Entry) -> bool:
+    along, expected = slopes(entry.name)
+    found = tangents(entry, lowered(entry), along)
+    return all(
+        np.allclose(found[k], v, rtol=TOLERANCE, atol=TOLERANCE * max(1.0, np.max(np.abs(v), initial=0.0)))
+        for k, v in expected.items()
+    )
+
+
+def is_reverse_right(entry: Entry) -> bool:
+    along, expected = slopes(entry.name)
+    weight = harness.weights(expected, 0)
+    ls = lowered(entry)
+    gradients = forward_and_reverse(entry, ls, build_sweeps(ls, entry.wrt, "auto"), weight)
+    scale = max(1.0, harness.magnitude(expected, weight), harness.magnitude(gradients, along))
+    return abs(harness.inner(expected, weight) - harness.inner(gradients, along)) <= TOLERANCE * scale
+
+
+MODES: dict[str, Callable[[Entry], bool]] = {"forward": is_forward_right, "reverse": is_reverse_right}
+BUILD: dict[str, Callable[[Entry], object]] = {
+    "forward": lambda entry: build_tangent(lowered(entry), entry.wrt),
+    "reverse": lambda entry: build_sweeps(lowered(entry), entry.wrt, "auto"),
+}
+
+
+def is_refused(mode: str, entry: Entry) -> bool:
+    try:
+        BUILD[mode](entry)
+    except DifferentiationError as error:
+        return error.codes == ("LD410",)
+    return False
+
+
+def spoilt(rule: Rule, position: int) -> Rule:
+    """`rule` with a tenth added to one of its partials."""
+
+    def derive(terms: Terms, args: Partials, result: Expr) -> Partials:
+        right = list(rule.derive(terms, args, result))
+        if position < len(right):
+            right[position] = add(terms.const(0.1), right[position])
+        return tuple(right)
+
+    return replace(rule, derive=derive)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", RULES, ids=lambda op: op.name)
+def test_a_row_that_is_gone_is_refused(op: Op, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TABLE, op)
+    assert any(is_refused(mode, entry) for entry in users(op))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", RULES, ids=lambda op: op.name)
+def test_a_wrong_partial_is_noticed(op: Op, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = TABLE[op]
+    assert isinstance(rule, Rule)
+    for position in range(INFO[op].arity or 2):
+        with monkeypatch.context() as broken:
+            broken.setitem(TABLE, op, spoilt(rule, position))
+            assert any(not MODES[mode](entry) for entry in users(op)), position
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", RULES, ids=lambda op: op.name)
+def test_the_table_as_it_is_passes(op: Op, mode: str) -> None:
+    """Otherwise the tests above would prove nothing."""
+    assert all(MODES[mode](entry) for entry in users(op)[:3])
