@@ -63,8 +63,8 @@ def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stag
 def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
     """The default `wrt`: floating arguments but pure outputs and scratch."""
     from loopdiff.analysis.activity import default_wrt
-    from loopdiff.analysis.affine import build_model
-    from loopdiff.analysis.flow import exposed_reads
+    from loopdiff.analysis.exposure import exposed_reads
+    from loopdiff.analysis.polyhedra import build_model
 
     model = stages.run("model", build_model, normal)
     exposed = stages.run("flow", exposed_reads, model)

@@ -8,6 +8,9 @@ from functools import cache
 
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
+from loopdiff.analysis.exposure import overwritten_after
+from loopdiff.analysis.ownership import owned_arrays
+from loopdiff.analysis.polyhedra import build_model, trip_hull
 from loopdiff.ir.nodes import Access, Expr, Let, Loop, LoopSet
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Path, Site, statements
@@ -17,7 +20,7 @@ from loopdiff.ir.walk import Path, Site, statements
 class Facts:
     """`ls` is normal with marked regions. `sites` by path, `lets` by name.
 
-    `is_overwritten(path, access, scope)` answers `flow.overwritten_after`, remembered.
+    `is_overwritten(path, access, scope)` answers `exposure.overwritten_after`, remembered.
     """
 
     ls: LoopSet
@@ -42,11 +45,8 @@ class Facts:
 
 def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
     """Analyse the normal LoopSet `ls` for differentiation with respect to `wrt`."""
-    from loopdiff.analysis import affine, flow
-    from loopdiff.analysis.ownership import owned_arrays
-
     marked, regions = mark_regions(ls)
-    model = affine.build_model(marked)
+    model = build_model(marked)
     sites = {s.path: s for s in statements(marked.body)}
     return Facts(
         ls=marked,
@@ -55,7 +55,7 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         types=type_env(marked),
         sites=sites,
         lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
-        is_overwritten=cache(lambda path, access, scope: flow.overwritten_after(model, path, access, scope)),
-        trip_hull=cache(lambda path: affine.trip_hull(model, path)),
+        is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
+        trip_hull=cache(lambda path: trip_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
     )

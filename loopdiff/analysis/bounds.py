@@ -33,7 +33,7 @@ from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Require, Select, 
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_access, print_expr
 from loopdiff.ir.types import BOOL, INT
-from loopdiff.ir.walk import Path, statements, subexprs
+from loopdiff.ir.walk import Path, subexprs
 
 Side = Literal["low", "high"]
 ALWAYS, NEVER = Const(True, BOOL), Const(False, BOOL)
@@ -258,4 +258,4 @@ def location(model: Model, event: Event) -> Span:
     """Where the access stands in the user's program."""
     if event.access.loc.line or not event.path:
         return event.access.loc
-    return next(s.stmt.loc for s in statements(model.ls.body) if s.path == event.path)
+    return model.sites[event.path].stmt.loc

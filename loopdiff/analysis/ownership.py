@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from loopdiff.analysis.exposure import exposed_reads, read_after
 from loopdiff.analysis.liveness import live_at_entry
+from loopdiff.analysis.polyhedra import Model
 from loopdiff.ir.nodes import Loop, LoopSet, ScalarResult
 from loopdiff.ir.walk import Path, Site, loads, read_arrays, statements, without_children, written_arrays
-
-if TYPE_CHECKING:
-    from loopdiff.analysis.affine import Model
 
 
 def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
     """Local arrays and cells of `ls` that one iteration of the loop at `path` owns."""
-    from loopdiff.analysis.flow import exposed_reads, read_after
-
     loop = next(s.stmt for s in statements(ls.body) if s.path == path)
     assert isinstance(loop, Loop)
     owned = owned_cells(ls, path)

@@ -14,7 +14,7 @@ from loopdiff.analysis.polyhedra_terms import constant
 from loopdiff.ir.nodes import Apply, Const, Expr, Index, Load, Loop, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
-from loopdiff.ir.walk import Path, statements, subexprs
+from loopdiff.ir.walk import Path, subexprs
 
 __all__ = ["Model", "build_model", "index_hull", "trip_hull"]
 
@@ -36,7 +36,7 @@ def index_hull(model: Model, path: Path) -> tuple[Expr, Expr] | None:
 
 
 def compute_trip_hull(model: Model, path: Path) -> Expr | None:
-    loop = loop_at(model, path)
+    loop = model.loop(path)
     if all(is_known_at_entry(e) for e in (loop.lower, loop.upper, loop.step)):
         return tidy(model, trip_count(loop))
     frame = model.bodies[path]
@@ -53,17 +53,11 @@ def compute_trip_hull(model: Model, path: Path) -> Expr | None:
 
 def compute_index_hull(model: Model, path: Path) -> tuple[Expr, Expr] | None:
     frame = model.bodies[path]
-    leaf = model.terms.integer(Index(loop_at(model, path).index), path, 0)
+    leaf = model.terms.integer(Index(model.loop(path).index), path, 0)
     low, high = largest(model, frame, Apply(Op.NEG, (leaf,))), largest(model, frame, leaf)
     if low is None or high is None:
         return None
     return function_expr(model, low.neg()), function_expr(model, high)
-
-
-def loop_at(model: Model, path: Path) -> Loop:
-    loop = next(s.stmt for s in statements(model.ls.body) if s.path == path)
-    assert isinstance(loop, Loop)
-    return loop
 
 
 def is_known_at_entry(expr: Expr) -> bool:

@@ -20,6 +20,7 @@ from loopdiff.ir.nodes import (
     Index,
     Loop,
     LoopSet,
+    Param,
     Require,
     ScalarResult,
     Stmt,
@@ -234,6 +235,9 @@ def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...
     for extent in extents[:rank]:
         if isinstance(extent, Dim) and decl.extents is None:
             out.append(extent if extent in terms.parameters else None)
+        elif any(isinstance(e, Param) and e.name not in terms.types.scalars for e in subexprs(extent)):
+            # A tape as long as the count of a data-dependent loop, which only whoever allocates it knows.
+            out.append(None)
         else:
             term = terms.integer(extent, (), 0)
             out.append(None if has_opaque(term) else term)

@@ -20,10 +20,10 @@ import islpy as isl
 from loopdiff.analysis.polyhedra_events import Event, Frame, element_event, find_events
 from loopdiff.analysis.polyhedra_terms import Terms, constant
 from loopdiff.errors import InternalError
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, LoopSet
+from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.walk import Path
+from loopdiff.ir.walk import Path, Site, statements
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 PARAM, DIV = isl.dim_type.param, isl.dim_type.div
@@ -59,6 +59,16 @@ class Model:
             (array, is_write),
             lambda: tuple(e for e in self.events if e.access.array == array and e.is_write == is_write),
         )
+
+    @property
+    def sites(self) -> Mapping[Path, Site]:
+        """Statements by path."""
+        return self.cached("sites", lambda: {s.path: s for s in statements(self.ls.body)})
+
+    def loop(self, path: Path) -> Loop:
+        stmt = self.sites[path].stmt
+        assert isinstance(stmt, Loop)
+        return stmt
 
     def reading(self, path: Path, access: Access) -> Event:
         """`access` read by the statement at `path`, whether or not it occurs there."""

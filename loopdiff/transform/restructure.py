@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from loopdiff.analysis.affine import Model, Reference, build_model
-from loopdiff.analysis.legality import carried, may_split
+from loopdiff.analysis.legality import carried, may_split, within
 from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedra import Model, build_model
+from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.ir.build import add, integer
 from loopdiff.ir.nodes import Apply, Const, Expr, If, Let, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import contraction
 from loopdiff.transform.normalize import supply
@@ -135,27 +136,21 @@ def can_follow(
     model: Model, path: Path, before: list[tuple[int, Stmt]], group: list[tuple[int, Stmt]],
     lets: list[tuple[int, Stmt]],
 ) -> bool:  # fmt: skip
-    first = references_of(model, path, before)
+    first = events_of(model, path, before)
     needed = [(n, s) for n, s in lets if s in with_lets(group, lets)]
-    return may_split(model, path, first, references_of(model, path, [*needed, *group]))
+    return may_split(model, path, first, events_of(model, path, [*needed, *group]))
 
 
-def references_of(model: Model, path: Path, parts: list[tuple[int, Stmt]]) -> list[Reference]:
-    """The model's references of statements equal to those in `parts`, which may be pieces of original loops."""
-    numbers = {n for n, _ in parts}
-    wanted = {id(s.stmt) for _, p in parts for s in statements((p,)) if not children(s.stmt)}
-    bounds = {(s.stmt.index) for _, p in parts for s in statements((p,)) if isinstance(s.stmt, Loop)}
-    out: list[Reference] = []
-    for references in model.references.values():
-        for r in references:
-            inside = len(r.site.path) > len(path) and r.site.path[: len(path)] == path
-            if not inside or r.site.path[len(path)] not in numbers:
-                continue
-            stmt = r.site.stmt
-            is_bound = isinstance(stmt, Loop) and stmt.index in bounds
-            if id(stmt) in wanted or is_bound or isinstance(stmt, If):
-                out.append(r)
-    return out
+def events_of(model: Model, path: Path, parts: list[tuple[int, Stmt]]) -> list[Event]:
+    """The model's accesses of statements equal to those in `parts`, which may be pieces of original loops."""
+    sites = [(n, s.stmt) for n, p in parts for s in statements((p,))]
+    wanted = {(n, s.index if isinstance(s, Loop) else id(s)) for n, s in sites}
+
+    def is_wanted(event: Event) -> bool:
+        stmt = model.sites[event.path].stmt
+        return (event.path[len(path)], stmt.index if isinstance(stmt, Loop) else id(stmt)) in wanted
+
+    return [e for e in within(model, path) if is_wanted(e)]
 
 
 def with_lets(group: list[tuple[int, Stmt]], lets: list[tuple[int, Stmt]]) -> tuple[Stmt, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopdiff.analysis.affine import Model
 from loopdiff.analysis.legality import Conflict, carried
 from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedra import Model
+from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.ir.nodes import (
     Accumulate,
     Allocate,
@@ -26,6 +27,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_access
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
@@ -211,13 +213,12 @@ def vector_cost(loop: Loop, model: Model, types: TypeEnv) -> float:
 
 def describe(model: Model, conflict: Conflict) -> str:
     """The dependence in the user's words."""
-    from loopdiff.ir.printer import print_access
 
-    def words(reference: object) -> str:
-        verb = "writes" if reference.is_write else "reads"  # type: ignore[attr-defined]
-        line = reference.site.stmt.loc.line  # type: ignore[attr-defined]
+    def words(event: Event) -> str:
+        verb = "writes" if event.is_write else "reads"
+        line = model.sites[event.path].stmt.loc.line
         place = f"line {line} " if line else ""
-        return f"{place}{verb} {print_access(reference.access)}"  # type: ignore[attr-defined]
+        return f"{place}{verb} {print_access(event.access)}"
 
     index = model.loop(conflict.carrier).index
     return (
@@ -231,7 +232,7 @@ def explain_schedule(schedule: Schedule, model: Model) -> str:
     lines: list[str] = []
     for path, mapping in sorted(schedule.mappings, key=lambda p: p[0]):
         loop = model.loop(path)
-        depth = "  " * len(model.loops_of(path))
+        depth = "  " * len(model.sites[path].loops)
         where = f" (line {loop.loc.line})" if loop.loc.line else ""
         match mapping:
             case VectorLoop(reductions=reductions):

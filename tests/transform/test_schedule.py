@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.analysis.affine import build_model
+from loopdiff.analysis.polyhedra import build_model
 from loopdiff.transform.mapping import ScalarLoop, TiledNest, VectorLoop
 from loopdiff.transform.restructure import restructure
 from loopdiff.transform.schedule import Schedule, explain_schedule, plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.analysis.affine import build_model
+from loopdiff.analysis.polyhedra import build_model
 from loopdiff.backends.cpu import simd
 from loopdiff.backends.cpu.scalar_math import HELPERS
 from loopdiff.backends.cpu.scheduled import ScheduledEmitter
