@@ -141,3 +141,8 @@ def test_requirements_and_ranges_are_known() -> None:
     assert "x" in exposed(program(unknown, use, **known))
     assert "x" not in exposed(program(check, unknown, use, **known))
     assert "x" in exposed(program(unknown, use, check, **known))
+
+
+def test_arrays_may_be_as_long_as_a_count_made_elsewhere() -> None:
+    tape = program(loop("i", 0, "N", Assign(at("t", "i"), real(1))), arrays={}, local={"t": (e("TOTAL"),)})
+    assert index_hull(build_model(tape), (0,)) is not None

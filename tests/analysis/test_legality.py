@@ -1,0 +1,284 @@
+"""Reorderings against execution traces of random nests, and on nests with a name."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+from loopdiff.analysis.exposure import is_inside
+from loopdiff.analysis.legality import carried, lanes_meet, may_split, within
+from loopdiff.analysis.polyhedra import Model, build_model
+from loopdiff.ir.nodes import Accumulate, Assign, Expr, If, Loop, LoopSet, Select, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs
+from tests.analysis.nests import (
+    LARGE,
+    SMALL,
+    Machine,
+    Touch,
+    Writer,
+    add,
+    at,
+    executions,
+    loop,
+    mul,
+    op,
+    program,
+    read,
+    real,
+    sub,
+    total,
+)
+
+Answers = set[tuple[object, ...]]
+Truth = Callable[[LoopSet, Machine], Answers]
+
+
+def loop_paths(ls: LoopSet) -> list[Path]:
+    return [s.path for s in statements(ls.body) if isinstance(s.stmt, Loop)]
+
+
+def cuts(ls: LoopSet, path: Path) -> range:
+    """Places between the statements of a loop's body."""
+    body = next(s.stmt for s in statements(ls.body) if s.path == path)
+    assert isinstance(body, Loop)
+    return range(1, len(body.body))
+
+
+# -- what the analysis says ----------------------------------------------------------------------------------
+def conflicts(model: Model) -> Answers:
+    """(loop, array, is_strict) where `carried` finds a conflict on this array alone."""
+    names = frozenset(a.name for a in model.ls.arrays)
+    return {
+        (path, name, is_strict)
+        for path in loop_paths(model.ls)
+        for name in names
+        for is_strict in (False, True)
+        if carried(model, path, names - {name}, is_strict=is_strict) is not None
+    }
+
+
+def meetings(model: Model) -> Answers:
+    return {
+        (path, e.path, e.access, e.is_write)
+        for path in loop_paths(model.ls)
+        for e in within(model, path)
+        if lanes_meet(model, path, e)
+    }
+
+
+def refused_splits(model: Model) -> Answers:
+    found: Answers = set()
+    for path in loop_paths(model.ls):
+        for cut in cuts(model.ls, path):
+            events = within(model, path)
+            first = [e for e in events if e.path[len(path)] < cut]
+            second = [e for e in events if e.path[len(path)] >= cut]
+            if not may_split(model, path, first, second):
+                found.add((path, cut))
+    return found
+
+
+# -- what happens --------------------------------------------------------------------------------------------
+def combined(sites: dict[Path, Site], touch: Touch) -> str | None:
+    """The op by which the touch is part of an update, if all that the statement does with the element is that."""
+    stmt = sites[touch.path].stmt
+    if not isinstance(stmt, Accumulate) or touch.access != stmt.target:
+        return None
+    others = {e.access for x in stmt_exprs(stmt) for e in loads(x)}
+    return stmt.op if touch.is_write or touch.access not in others else None
+
+
+def pairs_in(machine: Machine, path: Path) -> list[tuple[Touch, Touch]]:
+    """Touches of one element, one of which writes, in one run of the loop at `path`, in the order of execution."""
+    out: list[tuple[Touch, Touch]] = []
+    for touches in machine.by_element():
+        runs: dict[int, list[Touch]] = {}
+        for touch in touches:
+            place = touch.inside(path)
+            if place is not None:
+                runs.setdefault(place[1], []).append(touch)
+        for run in runs.values():
+            out += [(a, b) for k, b in enumerate(run) for a in run[:k] if a.is_write or b.is_write]
+    return out
+
+
+def real_conflicts(ls: LoopSet, machine: Machine) -> Answers:
+    sites = {s.path: s for s in statements(ls.body)}
+    found: Answers = set()
+    for path in loop_paths(ls):
+        for a, b in pairs_in(machine, path):
+            if a.inside(path) != b.inside(path):
+                found.add((path, a.access.array, True))
+                op_a, op_b = combined(sites, a), combined(sites, b)
+                if op_a is None or op_a != op_b:
+                    found.add((path, a.access.array, False))
+    return found
+
+
+def real_meetings(ls: LoopSet, machine: Machine) -> Answers:
+    found: Answers = set()
+    for path in loop_paths(ls):
+        seen: dict[object, object] = {}
+        for t in machine.touches:
+            place = t.inside(path)
+            if place is not None:
+                inner = tuple((p, n) for p, _, n in t.iterations if is_inside(p, path))
+                key = (t.path, t.access, t.is_write, t.element, place[1], inner)
+                if seen.setdefault(key, place) != place:
+                    found.add((path, t.path, t.access, t.is_write))
+    return found
+
+
+def real_orders(ls: LoopSet, machine: Machine) -> Answers:
+    """Cuts of loop bodies across which something later in the body happens before something earlier."""
+    sites = {s.path: s for s in statements(ls.body)}
+    found: Answers = set()
+    for path in loop_paths(ls):
+        for a, b in pairs_in(machine, path):
+            op_a, op_b = combined(sites, a), combined(sites, b)
+            if op_a is None or op_a != op_b:
+                found |= {(path, cut) for cut in range(b.path[len(path)] + 1, a.path[len(path)] + 1)}
+    return found
+
+
+@cache
+def executed(ls: LoopSet, seed: int, sizes: tuple[tuple[int, int], ...]) -> list[Machine]:
+    return executions(ls, seed, sizes)
+
+
+def compare(ls: LoopSet, seed: int, answer: Answers, truth: Truth, *, is_exact: bool) -> None:
+    """Never less than what happens; exactly that if nothing depends on data."""
+    found = set().union(*(truth(ls, m) for m in executed(ls, seed, SMALL)))
+    assert found <= answer, (truth, found - answer)
+    if is_exact and found != answer:
+        found |= set().union(*(truth(ls, m) for m in executed(ls, seed, LARGE)))
+        assert found == answer, (truth, found ^ answer)
+
+
+@pytest.mark.parametrize("seed", [*range(30), *range(100, 125)])
+def test_random_nests(seed: int) -> None:
+    is_affine = seed < 100
+    ls = Writer(random.Random(seed), is_affine=is_affine).loopset()
+    model = build_model(ls)
+    compare(ls, seed, conflicts(model), real_conflicts, is_exact=is_affine)
+    compare(ls, seed, meetings(model), real_meetings, is_exact=is_affine)
+    compare(ls, seed, refused_splits(model), real_orders, is_exact=is_affine)
+
+
+# -- nests with a name ---------------------------------------------------------------------------------------
+def body(*stmts: Stmt, **known: Any) -> Model:
+    arrays = {"x": 1, "y": 1, "a": 2, "idx": 1}
+    return build_model(program(*stmts, arrays=arrays, integers=("idx",), **known))
+
+
+def carriers(model: Model, *, is_strict: bool = False) -> set[str]:
+    """Indices of the loops with a conflict between iterations."""
+    return {
+        model.loop(path).index
+        for path in loop_paths(model.ls)
+        if carried(model, path, frozenset(), is_strict=is_strict) is not None
+    }
+
+
+def set_x(subscript: Expr | int | str, *parts: Expr) -> Assign:
+    return Assign(at("x", subscript), total(*parts))
+
+
+CARRIED: list[tuple[str, Stmt, set[str]]] = [
+    ("recurrence", loop("i", 1, "N", set_x("i", read("x", sub("i", 1)))), {"i"}),
+    ("recurrence downwards", loop("i", sub("N", 1), 0, set_x("i", read("x", sub("i", 1))), step=-1), {"i"}),
+    ("even from odd", loop("i", 0, "N", set_x(mul(2, "i"), read("x", add(mul(2, "i"), 1)))), set()),
+    ("stride over the distance", loop("i", 0, "N", set_x("i", read("x", add("i", 1))), step=2), set()),
+    ("distance of one stride", loop("i", 0, "N", set_x("i", read("x", add("i", 2))), step=2), {"i"}),
+    ("two halves", loop("i", 0, "N", set_x("i", read("x", add("i", "N")))), set()),
+    ("at most one iteration", loop("i", 0, op(Op.MIN, "N", 1), set_x(0, real(1))), set()),
+    ("no iteration", loop("i", 3, 3, set_x("i", read("x", sub("i", 1)))), set()),
+    (
+        "triangle",
+        loop("i", 0, "N", loop("j", 0, "i", Assign(at("a", "i", "j"), read("a", "j", "i")))),
+        set(),
+    ),
+    (
+        "substitution",
+        loop("i", 0, "N", loop("j", 0, "i", set_x("i", read("x", "i"), read("x", "j")))),
+        {"i", "j"},
+    ),
+    (
+        "rows below",
+        loop("i", 1, "N", loop("j", 0, "M", Assign(at("a", "i", "j"), read("a", sub("i", 1), "j")))),
+        {"i"},
+    ),
+    ("scatter", loop("i", 0, "N", set_x(read("idx", "i"), real(1))), {"i"}),
+    ("gather", loop("i", 0, "N", set_x("i", read("y", read("idx", "i")))), set()),
+    (
+        "guarded away",
+        loop("i", 0, "N", If(op(Op.LT, "i", 1), (set_x(0, real(1)),), (set_x("i", real(2)),))),
+        set(),
+    ),
+    (
+        "guarded read",
+        loop("i", 0, "N", set_x("i", Select(op(Op.GT, "i", "N"), read("x", sub("i", 1)), real(1)))),
+        set(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("stmt", "expected"), [c[1:] for c in CARRIED], ids=[c[0] for c in CARRIED])
+def test_conflicts_between_iterations(stmt: Stmt, expected: set[str]) -> None:
+    assert carriers(body(stmt)) == expected
+
+
+def test_sums_conflict_only_where_their_order_counts() -> None:
+    model = body(loop("i", 0, "N", loop("j", 0, "M", Accumulate("add", at("x", "i"), read("a", "i", "j")))))
+    assert carriers(model) == set()
+    assert carriers(model, is_strict=True) == {"j"}
+    mixed = body(loop("i", 0, "N", Accumulate("add", at("x", 0), real(1)), Accumulate("max", at("x", 0), real(1))))
+    assert carriers(mixed) == {"i"}
+    fed = body(loop("i", 0, "N", Accumulate("add", at("x", 0), read("x", 0))))
+    assert carriers(fed) == {"i"}
+
+
+def test_private_arrays_do_not_conflict() -> None:
+    model = body(loop("i", 0, "N", Assign(at("s"), read("x", "i")), set_x("i", read("s"))), local={"s": ()})
+    found = carried(model, (0,), frozenset())
+    assert found is not None
+    assert found.array == "s"
+    assert carried(model, (0,), frozenset({"s"})) is None
+
+
+def test_lanes_of_a_sum_meet_where_its_target_stays() -> None:
+    rows = body(loop("i", 0, "N", loop("j", 0, "M", Accumulate("add", at("x", add("i", "j")), real(1)))))
+    (write,) = [e for e in within(rows, (0,)) if e.is_write]
+    assert not lanes_meet(rows, (0,), write)
+    assert not lanes_meet(rows, (0, 0), write)
+    scatter = body(loop("i", 0, "N", Accumulate("add", at("x", read("idx", "i")), real(1))))
+    (write,) = [e for e in within(scatter, (0,)) if e.is_write]
+    assert lanes_meet(scatter, (0,), write)
+
+
+def may_split_after_first(first: Stmt, second: Stmt) -> bool:
+    model = body(loop("i", 1, "N", first, second))
+    events = within(model, (0,))
+    cut = {k: [e for e in events if e.path[1] == k] for k in (0, 1)}
+    return may_split(model, (0,), cut[0], cut[1])
+
+
+def test_a_split_keeps_every_value_with_its_reader() -> None:
+    store = set_x("i", real(1))
+    assert may_split_after_first(store, Assign(at("y", "i"), read("x", "i")))
+    assert may_split_after_first(store, Assign(at("y", "i"), read("x", sub("i", 1))))
+    assert not may_split_after_first(store, Assign(at("y", "i"), read("x", add("i", 1))))
+    assert not may_split_after_first(Assign(at("y", "i"), read("x", sub("i", 1))), store)
+    assert may_split_after_first(Assign(at("y", "i"), read("x", add("i", 1))), store)
+
+
+def test_sums_into_one_array_may_be_split() -> None:
+    sum_up = Accumulate("add", at("x", 0), read("y", "i"))
+    assert may_split_after_first(sum_up, Accumulate("add", at("x", 0), real(1)))
+    assert not may_split_after_first(sum_up, Accumulate("max", at("x", 0), real(1)))
+    assert not may_split_after_first(sum_up, Assign(at("a", "i", 0), read("x", 0)))
