@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from loopdiff.analysis.bounds import Unchecked, bounds_conditions, negative_subscripts, unchecked_accesses
-from loopdiff.analysis.polyhedra import build_model
+from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.build import add, compare, integer
 from loopdiff.ir.nodes import (
     Access,
@@ -55,8 +55,8 @@ def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
 
     `words` are the names in the user's source, for messages.
     """
-    ls = count_from_the_end(ls)
-    model = build_model(ls)
+    model = count_from_the_end(build_model(ls))
+    ls = model.ls
     conditions = bounds_conditions(model)
     table: dict[tuple[Path, Access], tuple[Unchecked, ...]] = {}
     for found in unchecked_accesses(model):
@@ -111,10 +111,11 @@ def extent(ls: LoopSet, array: str, axis: int) -> Expr:
 
 
 # -- subscripts that count from the end ----------------------------------------------------------------------
-def count_from_the_end(ls: LoopSet) -> LoopSet:
-    """`ls` with subscripts that are negative in every instance counted from the start."""
+def count_from_the_end(model: Model) -> Model:
+    """The program with subscripts that are negative in every instance counted from the start."""
+    ls = model.ls
     found: dict[Path, dict[Access, Access]] = {}
-    for negative in negative_subscripts(build_model(ls)):
+    for negative in negative_subscripts(model):
         moved = found.setdefault(negative.path, {})
         access = moved.get(negative.access, negative.access)
         subscripts = list(access.subscripts)
@@ -131,7 +132,7 @@ def count_from_the_end(ls: LoopSet) -> LoopSet:
 
     at_end: dict[Expr, Expr] = {Load(old): Load(new) for old, new in found.get((), {}).items()}
     results = tuple(ScalarResult(substitute(r.value, at_end)) if isinstance(r, ScalarResult) else r for r in ls.results)
-    return replace(ls, body=map_sites(ls.body, rewrite), results=results) if found else ls
+    return build_model(replace(ls, body=map_sites(ls.body, rewrite), results=results)) if found else model
 
 
 # -- subscripts that depend on data --------------------------------------------------------------------------
