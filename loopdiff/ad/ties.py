@@ -77,6 +77,7 @@ class TieCount:
         at = self.needed.names.fresh(f"{stmt.index}_at")
         scope = self.needed.scope_of(path)
         inner: dict[Expr, Expr] = {**renamed, Index(stmt.index): Index(index)}
+        # What the body asks for decides whether a running position is kept; if so it is translated again with it.
         body = self.block(stmt.body, path, 0, inner)
         if not body:
             return []

@@ -37,6 +37,7 @@ from loopdiff.transform.strides import Stride, is_varying, lane_stride, varying_
 from loopdiff.transform.tiles import choose_tile
 
 TRIPS = 32.0
+LANES = 8
 COSTS: dict[Stride, float] = {"uniform": 0.3, "unit": 1.0, "strided": 6.0, "indexed": 8.0}
 
 
@@ -84,7 +85,7 @@ class Planner:
         below = TRIPS * sum(self.visit(s, (*path, k), inner) for k, s in enumerate(stmt.body))
         mapping = self.vector(stmt, path)
         if isinstance(mapping, VectorLoop):
-            cost = vector_cost(stmt, self.model, self.types) * TRIPS / 8
+            cost = vector_cost(stmt, self.model, self.types) * TRIPS / LANES
             if cost <= below:
                 found.append((path, mapping))
                 return cost
@@ -195,7 +196,7 @@ def has_vector_form(node: Apply, types: TypeEnv) -> bool:
 
 
 def vector_cost(loop: Loop, model: Model, types: TypeEnv) -> float:
-    """Estimated cost of 8 iterations of the body in lanes."""
+    """Estimated cost of `LANES` iterations of the body, side by side."""
     total = 0.0
     for site in statements(loop.body):
         weight = TRIPS ** len(site.loops)

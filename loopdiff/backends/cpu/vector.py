@@ -45,6 +45,11 @@ NAMED = {
     Op.MAX: "maximum", Op.MIN: "minimum",
 }  # fmt: skip
 UNROLL = 4
+# Sizes of loop bodies, in operations: below the first a single sum is bound by latency, up to the second copies still
+# fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
+LIGHT, SHORT, HEAVY = 8, 16, 12
+COPIED_CELLS = 4
+LARGEST_POWER = 16  # whole exponents up to here are multiplied out
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class VectorLoopWriter:
         chains = [s for s in statements(self.loop.body) if isinstance(s.stmt, Accumulate) and s.loops]
         inside = [s.stmt for s in chains if s.stmt.target.array in self.private]  # type: ignore[union-attr]
         is_simple = not any(isinstance(s.stmt, If) for s in statements(self.loop.body))
-        is_short = len(self.operations()) <= 16 and len(self.private) <= 4
+        is_short = len(self.operations()) <= SHORT and len(self.private) <= COPIED_CELLS
         return UNROLL if inside and is_simple and is_short and not self.has_calls(inside) else 1
 
     def suffixes(self, copies: int) -> list[str]:
@@ -161,12 +166,12 @@ class VectorLoopWriter:
         """Whether the body is so short that latency, not throughput, would bound a single accumulator."""
         body = [s.stmt for s in statements(self.loop.body)]
         is_flat = not any(isinstance(s, Loop | If) for s in body)
-        return is_flat and len(self.operations()) <= 8 and not self.has_calls(body)
+        return is_flat and len(self.operations()) <= LIGHT and not self.has_calls(body)
 
     def is_heavy(self) -> bool:
         """Whether the body is so long that one masked version of it beats a plain and a masked one."""
         body = [s.stmt for s in statements(self.loop.body)]
-        return self.has_calls(body) or len(self.operations()) > 12 or any(isinstance(s, Loop) for s in body)
+        return self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, Loop) for s in body)
 
     def start_sums(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
         for stmt in promoted:
@@ -450,7 +455,7 @@ class VectorLoopWriter:
         exponent = expr.args[1]
         if isinstance(exponent, Const):
             value = float(exponent.value)
-            if value.is_integer() and abs(value) <= 16:
+            if value.is_integer() and abs(value) <= LARGEST_POWER:
                 return f"{self.simd('powi')}({texts[0]}, {int(value)})"
             if value == 0.5:
                 return f"{self.simd('sqrt')}({texts[0]})"
