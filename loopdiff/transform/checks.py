@@ -18,9 +18,11 @@ from loopdiff.ir.nodes import (
     Accumulate,
     Apply,
     Assign,
+    Const,
     Dim,
     Expr,
     If,
+    Index,
     Load,
     Loop,
     LoopSet,
@@ -28,6 +30,7 @@ from loopdiff.ir.nodes import (
     ScalarResult,
     Select,
     Stmt,
+    Var,
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_access
@@ -36,7 +39,9 @@ from loopdiff.ir.walk import (
     map_body,
     map_stmt_exprs,
     operands,
+    statements,
     stmt_exprs,
+    subexprs,
     substitute,
     without_children,
     written_access,
@@ -168,6 +173,8 @@ def access_requirements(ls: LoopSet, path: Path, access: Access, guards: Guards,
     for unchecked in table.get((path, access), ()):
         axis = unchecked.axis
         subscript = access.subscripts[axis]
+        if runs_over(ls, subscript, extent(ls, access.array, axis)):
+            continue
         excuses: list[Expr] = [Apply(Op.NOT, (g,)) for g in guards]
         if unchecked.sufficient is not None:
             excuses.insert(0, unchecked.sufficient)
@@ -177,6 +184,16 @@ def access_requirements(ls: LoopSet, path: Path, access: Access, guards: Guards,
         cond = Apply(Op.OR, (*excuses, inside)) if excuses else inside
         text = f"`{print_access(access)}`: the subscript is outside axis {axis} of `{access.array}`"
         yield Require(cond, "LD310", text, loc=access.loc)
+
+
+def runs_over(ls: LoopSet, subscript: Expr, size: Expr) -> bool:
+    """Whether `subscript` is the index of a loop up to `size`, whatever that is: it may not be affine."""
+    if not isinstance(subscript, Index) or any(isinstance(e, Load | Var | Index) for e in subexprs(size)):
+        return False
+    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop) and s.stmt.index == subscript.name)
+    loop = next(loops)
+    is_upward = isinstance(loop.step, Const) and loop.step.value > 0
+    return is_upward and isinstance(loop.lower, Const) and loop.lower.value >= 0 and loop.upper == size
 
 
 def guarded_accesses(expr: Expr, guards: Guards) -> Iterator[tuple[Access, Guards]]:

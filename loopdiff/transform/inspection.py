@@ -3,7 +3,8 @@
 What a statement checks is repeated without the rest of it, an inspector. It goes to the earliest place where all
 it reads is there; if the function writes an argument before that place, the inspector repeats from the start of
 the function. Cells and local arrays that it writes are its own. Only where a subscript depends on elements
-of arguments that the function itself writes do the checks stay in place.
+of arguments that the function itself writes do the checks stay in place. Where shapes and integer arguments
+alone may say that every check of an inspector holds, they are asked first.
 """
 
 from __future__ import annotations
@@ -11,8 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loopdiff.ir.nodes import Access, ArrayDecl, Assign, Let, Load, LoopSet, Stmt
-from loopdiff.ir.walk import read_arrays, statements, stmt_exprs, written_arrays
+from loopdiff.ir.nodes import (
+    Access,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import read_arrays, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.eliminate import Names, eliminate_dead, names_in
 from loopdiff.transform.normalize import supply
@@ -104,4 +122,36 @@ def with_own_names(ls: LoopSet, block: Block, position: int, before: Sequence[Gr
     arrays = tuple(a for a in renamed.arrays if a.name in new.values())
     defined = frozenset(n for g in before for n in g.defines)
     starts = tuple(Assign(Access(own), Load(Access(old))) for old, own in new.items() if old in defined)
-    return Inspector(position, (*starts, *renamed_block(renamed.body, names)), arrays)
+    return Inspector(position, unless_certain((*starts, *renamed_block(renamed.body, names))), arrays)
+
+
+def unless_certain(block: Block) -> Block:
+    """`block`, entered only by calls whose shapes and integer arguments do not already say that all its checks hold."""
+    stmts = [site.stmt for site in statements(block)]
+    certain = [certain_if(s.cond) for s in stmts if isinstance(s, Require)]
+    known = tuple(dict.fromkeys(c for c in certain if c is not None))
+    if None in certain or not known or not any(isinstance(s, Loop) for s in stmts):
+        return block
+    together = known[0] if len(known) == 1 else Apply(Op.AND, known)
+    return (If(Apply(Op.NOT, (together,)), block),)
+
+
+def certain_if(cond: Expr) -> Expr | None:
+    """An alternative of `cond` that is the same for the whole call and cannot fail; None if it has none."""
+    alternatives = cond.args if isinstance(cond, Apply) and cond.op is Op.OR else (cond,)
+    return next((a for a in alternatives if is_fixed(a)), None)
+
+
+def is_fixed(expr: Expr) -> bool:
+    """Whether `expr` follows from shapes and scalar arguments, without an operation that may raise."""
+    for node in subexprs(expr):
+        match node:
+            case Load() | Var() | Index():
+                return False
+            case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)) if not isinstance(divisor, Const):
+                return False
+            case Apply(op=Op.POW | Op.SHL | Op.SHR):
+                return False
+            case _:
+                pass
+    return True

@@ -7,7 +7,7 @@ import pytest
 
 from loopdiff.errors import ArgumentError
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Loop, LoopSet, Require
+from loopdiff.ir.nodes import If, Loop, LoopSet, Require
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.transform.checks import add_checks
@@ -82,6 +82,55 @@ def test_accesses_behind_a_condition_count_only_where_it_holds():
     run(ls, args)
     assert args["y"].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
     refused(ls, {"x": np.ones(3), "n": -1, "y": np.zeros(5)}, "LD311")
+
+
+def convolved(x, w, pad, stride, y):
+    for i in range((x.shape[0] + 2 * pad - w.shape[0]) // stride + 1):
+        s = 0.0
+        for k in range(w.shape[0]):
+            if 0 <= i * stride + k - pad < x.shape[0]:
+                s += w[k] * x[i * stride + k - pad]
+        y[i] = s
+
+
+def powers_of_all(x, n):
+    table = np.zeros(x.shape[0] // n)
+    for i in range(x.shape[0] // n):
+        table[i] = x[n * i] if x[i] > 0.0 else 1.0
+    return table
+
+
+def chosen(x, w):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if x[i] > 0.0:
+            s += w[i]
+    return s
+
+
+def test_an_inspector_runs_only_where_shapes_do_not_decide():
+    args = {"x": np.array([1.0, -1.0]), "w": np.array([3.0, 4.0])}
+    ls = checked(chosen, args)
+    (guard,) = (s for s in ls.body if isinstance(s, If))
+    assert any(isinstance(s.stmt, Require) for s in statements(guard.then))
+    assert run(ls, args) == (3.0,)
+    assert run(ls, {**args, "w": np.array([3.0])}) == (3.0,)
+    refused(ls, {"x": np.ones(2), "w": np.ones(1)}, "LD310")
+
+
+def test_the_index_of_a_loop_over_an_extent_is_inside_whatever_the_extent_is():
+    args = {"x": np.ones(6), "n": 2}
+    texts = [s.stmt.message for s in statements(checked(powers_of_all, args).body) if isinstance(s.stmt, Require)]
+    assert texts
+    assert not any("`table`" in text for text in texts)
+
+
+def test_checks_of_a_convolution_with_runtime_stride():
+    args = {"x": np.arange(1.0, 6.0), "w": np.ones(3), "pad": 1, "stride": 2, "y": np.zeros(3)}
+    ls = checked(convolved, args)
+    run(ls, args)
+    assert args["y"].tolist() == [3.0, 9.0, 9.0]
+    refused(ls, {**args, "y": np.zeros(2)}, "LD310")
 
 
 def test_subscripts_from_the_end():
