@@ -2,7 +2,8 @@
 
 An indented function (a method, a function in a function) is parsed under an `if` line put above it, so that
 columns need no correction and strings over several lines keep their text. Functions typed in a REPL, in a
-notebook cell, or made by `exec` work when their text is registered in `linecache`, as these tools do.
+notebook cell, or made by `exec` work when their text is registered in `linecache`, as these tools do; at prompts
+that do not, the history of the prompt is searched.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import builtins
 import inspect
 import linecache
+import sys
 import tokenize
 from collections import ChainMap
 from collections.abc import Callable, Mapping
@@ -84,7 +86,7 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     function = plain_function(func)
     code = function.__code__
     refuse_special(function)
-    lines = source_lines(function, code)
+    file, lines = source_lines(function, code)
     block = lines[code.co_firstlineno - 1 :]
     try:
         text = "".join(inspect.getblock(block))
@@ -92,11 +94,11 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     except (SyntaxError, tokenize.TokenError):
         node, text = None, ""
     if node is None:
-        span = Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 0)
-        message = f"no `def` of `{code.co_name}` stands at {code.co_filename}:{code.co_firstlineno}"
+        span = Span(file, code.co_firstlineno, 0, code.co_firstlineno, 0)
+        message = f"no `def` of `{code.co_name}` stands at {file}:{code.co_firstlineno}"
         raise UnsupportedLoopError(reject("LD100", message, span))
     return SourceFunction(
-        function.__name__, node, text, code.co_filename, code.co_firstlineno,
+        function.__name__, node, text, file, code.co_firstlineno,
         namespace_of(function), inspect.signature(function),
     )  # fmt: skip
 
@@ -113,19 +115,51 @@ def refuse_special(function: FunctionType) -> None:
             raise UnsupportedLoopError(reject("LD117", f"`{function.__name__}` is {kind}", span, hint))
 
 
-def source_lines(function: FunctionType, code: CodeType) -> list[str]:
-    """All lines of the file (or cell) that `code` comes from, registered so that reports can quote them."""
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+def source_lines(function: FunctionType, code: CodeType) -> tuple[str, list[str]]:
+    """The file (or cell) that `code` comes from, and all its lines, registered so that reports can quote them."""
+    file = code.co_filename
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
     if lines:
-        return lines
+        return file, lines
     try:
         lines, _ = inspect.findsource(code)
     except (OSError, TypeError) as error:
-        message = f"the source of `{function.__name__}` is not available ({code.co_filename})"
-        raise UnsupportedLoopError(reject("LD100", message, NOWHERE)) from error
-    linecache.cache[code.co_filename] = (sum(map(len, lines)), None, lines, code.co_filename)
-    return lines
+        file, lines = typed_lines(code)
+        if not lines:
+            message = f"the source of `{function.__name__}` is not available ({code.co_filename})"
+            raise UnsupportedLoopError(reject("LD100", message, NOWHERE)) from error
+    linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+    return file, lines
+
+
+def typed_lines(code: CodeType) -> tuple[str, list[str]]:
+    """A name for them, and the lines in the history of the prompt that compile to `code`; no lines if none do.
+
+    Python keeps the text of interactive statements only from 3.13 on.
+    """
+    readline: Any = sys.modules.get("readline")
+    count = readline.get_current_history_length() if readline and code.co_filename == "<stdin>" else 0
+    history = [f"{readline.get_history_item(k + 1) or ''}\n" for k in range(count)]
+    for start in reversed(range(count)):
+        if history[start].split("(")[0].split() != ["def", code.co_name]:
+            continue
+        first = start
+        while first and history[first - 1].startswith("@"):
+            first -= 1
+        lines = inspect.getblock(history[first:])
+        if compiles_to("".join(lines), code):
+            return f"<stdin-{first + 1}>", lines
+    return code.co_filename, []
+
+
+def compiles_to(text: str, code: CodeType) -> bool:
+    """Whether `text` is the definition of the function with `code`: the same instructions at the same places."""
+    try:
+        module = compile(text, code.co_filename, "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return any(isinstance(c, CodeType) and c == code for c in module.co_consts)
 
 
 def definition(text: str, name: str, first_line: int) -> ast.FunctionDef | None:
