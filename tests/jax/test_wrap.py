@@ -93,6 +93,15 @@ def padded_power(x, w, pad, stride):
     return t
 
 
+@vectorize_grad
+def doubling(x):
+    stride = 1
+    for _ in range(3):
+        for i in range(0, x.shape[0], stride):
+            x[i] = np.sin(x[i]) * x[i]
+        stride *= 2
+
+
 SHAPE = {"C": lambda A, B: (A.shape[0], B.shape[1])}
 wrapped_march = loopdiff.jax.wrap(march)
 wrapped_product = loopdiff.jax.wrap(product, outputs=SHAPE)
@@ -234,6 +243,14 @@ def test_tape_whose_size_follows_from_shapes_and_static_integers():
         np.testing.assert_allclose(a, b)
     with pytest.raises(ArgumentError, match=r"LD35[12]"):
         jax.jit(jax.grad(padded))(x, w, jnp.asarray(1), jnp.asarray(2))
+
+
+def test_tape_that_is_counted_when_tracing():
+    y = np.linspace(0.5, 2.0, 8)
+    assert "counts" in doubling.compile(y).functions
+    found = jax.jit(jax.grad(lambda x: jnp.sum(loopdiff.jax.wrap(doubling)(x))))(y)
+    _, pullback = doubling.vjp(y)
+    np.testing.assert_allclose(found, pullback(x=np.ones(8)).x)
 
 
 def test_not_a_differentiable_function():
