@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from loopdiff.codes import reject
-from loopdiff.errors import ArgumentError
+from loopdiff.errors import ArgumentError, Span
 from loopdiff.ir.nodes import ArrayDecl, Dim, Expr, Load, Param
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr
@@ -91,11 +91,13 @@ class Arena:
     """Workspaces of one pair of sweeps.
 
     Taking and giving back are single operations on built-in containers, so threads need no lock. Memory of
-    the `SHAPES_KEPT` latest shapes is kept for reuse.
+    the `SHAPES_KEPT` latest shapes is kept for reuse. `step` is the place of the program's first `range` whose
+    step may be zero.
     """
 
     measure: Callable[..., Sizes]
     decls: tuple[ArrayDecl, ...]
+    step: Span
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)
     orders: tuple[Order, ...] = field(init=False)
     free: dict[Sizes, list[Workspace]] = field(default_factory=dict)
@@ -110,7 +112,7 @@ class Arena:
         try:
             return self.measure(*values)
         except ZeroDivisionError:
-            raise ArgumentError(reject("LD330", "the step of `range` is zero", self.decls[0].loc)) from None
+            raise ArgumentError(reject("LD330", "the step of `range` is zero", self.step)) from None
 
     def take(self, sizes: Sizes) -> Workspace:
         """A workspace nobody else uses."""

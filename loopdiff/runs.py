@@ -11,11 +11,11 @@ import numpy as np
 
 from loopdiff.arena import Arena, Sizes, Workspace, sizes_function
 from loopdiff.codes import reject
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, Span
 from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
-from loopdiff.ir.nodes import ArrayDecl, LoopSet
+from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
-from loopdiff.ir.walk import read_arrays, written_arrays
+from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.launch import Checks
 from loopdiff.options import TapePolicy
 from loopdiff.specialization import Specialization, SweepUnits
@@ -87,7 +87,8 @@ class ReverseRun:
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
         parameters = (*self.ls.params, *units.plan.count_names)
-        self.arena = make_arena(parameters, decls, scratch, self.scratch)
+        steps = (s.stmt.loc for s in statements(self.ls.body) if isinstance(s.stmt, Require) and s.stmt.code == "LD330")
+        self.arena = make_arena(parameters, decls, scratch, self.scratch, next(steps, NOWHERE))
 
     def plan_buffers(self, reverse: LoopSet) -> None:
         """How the buffer of each argument is made, and where each gradient comes from."""
@@ -224,11 +225,14 @@ def is_floating(kind: ScalarType | ArrayType) -> bool:
 
 
 def make_arena(
-    parameters: Sequence[str], decls: list[ArrayDecl], buffers: list[ArrayDecl], names: Sequence[str]
+    parameters: Sequence[str], decls: list[ArrayDecl], buffers: list[ArrayDecl], names: Sequence[str], step: Span
 ) -> Arena:
-    """Workspace arrays, then the adjoint buffers that no caller sees, shaped like the arguments `names`."""
+    """Workspace arrays, then the adjoint buffers that no caller sees, shaped like the arguments `names`.
+
+    `step` is where extents would divide by zero.
+    """
     sized = sizes_function(parameters, decls, names)
-    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)))
+    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), step)
 
 
 class Pullback:
