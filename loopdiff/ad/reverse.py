@@ -19,11 +19,14 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.ir.build import integer, zero
 from loopdiff.ir.nodes import (
     Access,
+    Accumulate,
     Allocate,
     ArrayDecl,
     ArrayResult,
     Assign,
+    Dim,
     Expr,
+    Index,
     Load,
     Loop,
     LoopSet,
@@ -93,8 +96,8 @@ def name_seeds(facts: Facts, names: NameSupply) -> SeedNames:
 
 
 def name_adjoints(facts: Facts, names: NameSupply, seed_names: SeedNames) -> dict[str, str]:
-    """An adjoint name for everything tracked or active; the adjoint of a returned array is its seed."""
-    results = zip(facts.ls.results, seed_names, strict=True)
+    """An adjoint name for everything tracked or active; the adjoint of a returned array is its first seed."""
+    results = reversed(list(zip(facts.ls.results, seed_names, strict=True)))
     returned = {r.array: s for r, s in results if isinstance(r, ArrayResult) and s is not None}
     tracked = sorted(facts.activity.tracked | facts.activity.active)
     return {n: returned.get(n) or names.fresh(f"{n}_adj") for n in tracked}
@@ -136,9 +139,24 @@ def reverse_body(facts: Facts, reversal: Reversal, seed_names: SeedNames) -> tup
             start.append(Assign(Access(adjoint_of[scalar.name]), zero(scalar.type)))
     emitter = Emitter(reversal.names)
     for seed, result in zip(seed_names, ls.results, strict=True):
-        if isinstance(result, ScalarResult) and seed is not None:
+        if isinstance(result, ArrayResult):
+            # The array is returned more than once: its adjoint is the sum of the seeds.
+            if seed is not None and result.array in adjoint_of and seed != adjoint_of[result.array]:
+                start.append(add_array(adjoint_of[result.array], seed, ls.array(result.array), reversal.names))
+        elif seed is not None:
             reversal.propagation.through(result.value, Param(seed), At((), (), emitter), emitter)
     return (*start, *reversal.block(ls.body, (), seed=tuple(emitter.out)))
+
+
+def add_array(target: str, source: str, decl: ArrayDecl, names: NameSupply) -> Stmt:
+    """`target += source`, element by element, of two arrays like `decl`."""
+    assert decl.type is not None
+    indices = [names.fresh("i") for _ in range(decl.type.rank)]
+    subscripts = tuple(Index(i) for i in indices)
+    nest: Stmt = Accumulate("add", Access(target, subscripts), Load(Access(source, subscripts)))
+    for axis, index in reversed(list(enumerate(indices))):
+        nest = Loop(index, integer(0), Dim(target, axis), integer(1), (nest,))
+    return nest
 
 
 def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) -> tuple[ArrayDecl, ...]:

@@ -124,7 +124,8 @@ def expect(program: Program, sizes: Sizes) -> Expected | None:
     function, args = program.function(), program.values(sizes)
     before = copied(args)
     results = function(*args.values())
-    tolerance, closeness = TOLERANCES["float32" if any(a.dtype == "float32" for a in program.arguments) else "float64"]
+    is_single = "float32" in program.text or any(a.dtype == "float32" for a in program.arguments)
+    tolerance, closeness = TOLERANCES["float32" if is_single else "float64"]
     trace = Trace(closeness)
     doubled, finals = run_on_duals(function, before, program.directions(sizes), trace)
     everything = named(results, args, frozenset(n for n, v in args.items() if isinstance(v, np.ndarray)))

@@ -308,7 +308,7 @@ class Module:
 
 def filled(shape: Any, fill: Any, dtype: Any) -> np.ndarray:
     """A local array: of `Dual`s if it is floating."""
-    is_floating = dtype is None or np.dtype(dtype).kind == "f"
+    is_floating = dtype in (None, keep) or np.dtype(dtype).kind == "f"
     return np.full(
         shape, float(fill) if is_floating and not isinstance(fill, Dual) else fill, object if is_floating else dtype
     )

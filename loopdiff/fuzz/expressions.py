@@ -18,7 +18,8 @@ UNARY = (
     "abs({})", "({}) ** 2", "(0.4 + abs({})) ** 1.5", "(0.5 + abs({})) ** -1", "math.erf({})", "2.0 ** math.tanh({})",
     "math.lgamma(1.5 + abs({}))", "np.cbrt(1.2 + abs({}))", "np.cosh(math.sin({}))", "math.asinh({})",
     "math.asin(0.7 * math.tanh({}))",
-    "np.floor(1.7 * {})", "np.sign({})", "float({})", "np.square({})", "math.acosh(1.6 + abs({}))", "({}) ** 3",
+    "np.floor(1.7 * {})", "np.sign({})", "float({})", "np.square({})", "({}) // 0.7", "({}) ** 3",
+    "math.acosh(1.6 + abs({}))",
 )  # fmt: skip
 BINARY = (
     "({} + {})", "({} - {})", "({} * {})", "({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})",
@@ -49,6 +50,7 @@ class Scope:
     points: list[Margin] = field(default_factory=list)
     integers: list[str] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
     arguments: dict[str, Argument] = field(default_factory=dict)
 
     def inner(self, *, points: Sequence[Margin] = (), integers: Sequence[str] = ()) -> Scope:
@@ -133,7 +135,9 @@ class Chooser:
         if not known:
             return None
         name = self.pick(known)
-        return f"{name}[{', '.join(self.subscript(scope, a) for a in scope.arrays[name])}]"
+        return (
+            f"{name}[{('][' if self.chance(0.1) else ', ').join(self.subscript(scope, a) for a in scope.arrays[name])}]"
+        )
 
     # -- numbers ---------------------------------------------------------------------------------------------
     def number(self, scope: Scope, depth: int = 2) -> str:
@@ -152,20 +156,26 @@ class Chooser:
         return spelling.format(self.number(scope, depth - 1), self.number(scope, depth - 1))
 
     def leaf(self, scope: Scope) -> str:
-        match self.weighted(element=8, local=3, constant=0.7, index=0.3):
+        match self.weighted(element=8, local=3, constant=0.7, index=0.4):
             case "element":
                 return self.element(scope) or self.pick(scope.floats)
             case "local":
                 return self.pick(scope.floats)
             case "index" if scope.integers:
-                return f"0.1 * {self.pick(scope.integers)}"
+                return self.pick(("0.1 * {}", "{}", "float({})")).format(self.pick(scope.integers))
             case _:
                 return self.pick(CONSTANTS)
 
     # -- conditions ------------------------------------------------------------------------------------------
     def condition(self, scope: Scope, depth: int = 1) -> str:
         kind = self.weighted(
-            number=3, integer=3, joined=1.2 if depth else 0, mask=0.6, chained=0.6, negated=0.4 if depth else 0
+            number=3,
+            integer=3,
+            joined=1.2 if depth else 0,
+            mask=0.6,
+            flag=0.8,
+            chained=0.6,
+            negated=0.4 if depth else 0,
         )
         match kind:
             case "joined":
@@ -175,6 +185,8 @@ class Chooser:
             case "mask" if scope.has("mask") and scope.reaches("N"):
                 name = self.pick([a.name for a in scope.arguments.values() if a.kind == "mask"])
                 return f"{name}[{self.subscript(scope, 'N')}]"
+            case "flag" if scope.flags:
+                return self.pick(scope.flags)
             case "integer" if scope.integers:
                 index = self.pick(scope.integers)
                 others = [i for i in scope.integers if i != index]

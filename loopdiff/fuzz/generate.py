@@ -6,13 +6,19 @@ slowly. What still leaves its domain at run time is found by running the program
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from loopdiff.fuzz.expressions import Axis, Chooser, Margin, Scope
 from loopdiff.fuzz.program import Argument, Layout, Program
 
 LAYOUTS: tuple[Layout, ...] = ("C", "C", "C", "F", "strided", "reversed")
+AWKWARD_NAMES = (
+    "x_adj", "s_adj", "x_tan", "result", "result_adj", "i0_1", "s_1", "s_tape", "x_tape", "a_x", "v_s", "w0", "a0",
+    "args", "seed", "value", "workspace", "tie", "count", "lower", "step", "numba", "vector",
+)  # fmt: skip
 LOOSE_SIZES = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
 
 
@@ -57,6 +63,7 @@ class Writer(Chooser):
         self.lines: list[str] = []
         self.margin = 1
         self.numbers: dict[str, int] = {}
+        self.ended: dict[str, list[str]] = {}
         self.budget = rng.choice((4, 6, 8, 10, 16))
 
     # -- bookkeeping -----------------------------------------------------------------------------------------
@@ -65,6 +72,9 @@ class Writer(Chooser):
         self.budget -= 1
 
     def fresh(self, stem: str) -> str:
+        """A name nobody has; for a loop variable sometimes one that another loop had."""
+        if stem in self.ended and self.chance(0.3):
+            return self.pick(self.ended[stem])
         number = self.numbers[stem] = self.numbers.get(stem, -1) + 1
         return f"{stem}{number}"
 
@@ -72,10 +82,21 @@ class Writer(Chooser):
         results = self.function()
         parameters = ", ".join(a.name for a in self.arguments)
         text = "\n".join([f"def f({parameters}):", *self.lines, *([f"    return {results}"] if results else [])]) + "\n"
+        if "w[" not in text:
+            text = re.sub(r"    w = .*\n", "", text)
+        if self.chance(0.15):
+            text = self.renamed(text)
         floating = [a.name for a in self.arguments if a.is_floating]
         wrt = floating if self.chance(0.75) else [n for n in floating if self.chance(0.5)] or floating[:1]
         sizes = (self.rng.choice(((3, 4), (2, 5), (4, 3))), *self.rng.sample(LOOSE_SIZES, 2))
         return Program(text, self.arguments, tuple(wrt), sizes, seed)
+
+    def renamed(self, text: str) -> str:
+        """`text` with some names that generated code might want for itself."""
+        known = [a.name for a in self.arguments] + ["s", "i0", "M", "N"]
+        given = dict(zip(self.rng.sample(known, 3), self.rng.sample(AWKWARD_NAMES, 3), strict=True))
+        self.arguments = tuple(replace(a, name=given.get(a.name, a.name)) for a in self.arguments)
+        return re.sub(r"\b[A-Za-z]\w*\b", lambda found: given.get(found[0], found[0]), text)
 
     def function(self) -> str:
         """Write the body; the text of what it returns."""
@@ -97,19 +118,30 @@ class Writer(Chooser):
             vector = next(a.name for a in self.arguments if a.kind == "vector")
             self.emit(f"N = {self.pick([f'{vector}.shape[0]', f'len({vector})'])}")
             self.emit("M = 3")
-        self.emit("s = 0.53")
-        for name in ("t", "u")[: self.rng.randint(0, 2)]:
-            self.emit(f"{name} = {self.pick(['0.0', '1.1', '-0.4'])}")
-            scope.floats.append(name)
-        if self.chance(0.25):
-            self.emit("k = 0")
-            scope.counters.append("k")
+        self.locals(scope)
         buffers = self.buffers(scope)
         while self.budget > 0:
             self.loop(scope, 3)
             for _ in range(self.rng.randint(0, 2)):
                 self.simple(scope)
         return self.results(scope, buffers)
+
+    def locals(self, scope: Scope) -> None:
+        """Define numbers, counters, flags, and another name for an array."""
+        self.emit("s = 0.53")
+        for name in ("t", "u")[: self.rng.randint(0, 2)]:
+            self.emit(f"{name} = {self.pick(['0.0', '1.1', '-0.4', '0'])}")
+            scope.floats.append(name)
+        if self.chance(0.25):
+            self.emit("k = 0")
+            scope.counters.append("k")
+        if self.chance(0.2):
+            self.emit("done = False")
+            scope.flags.append("done")
+        if self.chance(0.15):
+            source = self.pick(list(scope.arrays))
+            self.emit(f"w = {source}")
+            scope.arrays["w"] = scope.arrays[source]
 
     def buffers(self, scope: Scope) -> list[str]:
         found = []
@@ -122,7 +154,17 @@ class Writer(Chooser):
         name = self.fresh("b")
         axes: tuple[Axis, ...] = self.pick((("N",), ("N",), ("M",), ("M", "N")))
         shape = axes[0] if len(axes) == 1 else f"({', '.join(axes)})"
-        match self.weighted(zeros=4, ones=1, full=1, like=1):
+        match self.weighted(zeros=4, ones=1, full=1, like=1, single=0.4, empty=1):
+            case "single":
+                self.emit(f"{name} = np.zeros({shape}, dtype=np.float32)")
+            case "empty":
+                self.emit(f"{name} = np.{self.pick([f'empty({shape})', f'full({shape}, np.nan)'])}")
+                at = [self.fresh("i") for _ in axes]
+                for depth, (axis, index) in enumerate(zip(axes, at, strict=True)):
+                    self.emit("    " * depth + f"for {index} in range({axis}):")
+                points = [Margin(i, a) for i, a in zip(at, axes, strict=True)]
+                value = self.number(scope.inner(points=points, integers=at), 1)
+                self.emit("    " * len(axes) + f"{name}[{', '.join(at)}] = {value}")
             case "full":
                 self.emit(f"{name} = np.full({shape}, {self.pick(['0.7', 's'])})")
             case "like":
@@ -139,6 +181,8 @@ class Writer(Chooser):
         found += [b for b in buffers if self.chance(0.75)]
         if scope.counters and self.chance(0.2):
             found.append("k")
+        if self.chance(0.08):
+            found.append(found[-1])
         match self.weighted(all=6, first=2, none=1, expression=1):
             case "all":
                 return ", ".join(found)
@@ -229,6 +273,7 @@ class Writer(Chooser):
     def over(self, name: str, header: str, scope: Scope, depth: int, *points: Margin) -> None:
         self.emit(f"for {name} in {header}:")
         self.block(scope.inner(points=points, integers=[name]), depth - 1)
+        self.ended.setdefault(name[0], []).append(name)
         if points and self.chance(0.03):
             scope.integers.append(name)
 
@@ -291,13 +336,18 @@ class Writer(Chooser):
 
     # -- statements ------------------------------------------------------------------------------------------
     def simple(self, scope: Scope) -> None:
-        match self.weighted(assign=10, swap=0.7, rotate=0.6, counter=0.7, fresh=1.0, integers=0.3, fill=0.3):
+        match self.weighted(assign=10, swap=0.7, pair=0.7, rotate=0.6, counter=0.7, fresh=1.0, integers=0.3, flag=0.6):
             case "swap":
                 a, b = self.element(scope), self.element(scope)
                 if a and b:
                     self.emit(f"{a}, {b} = {b}, {a}")
                     return
                 self.assignment(scope)
+            case "pair":
+                a, b = self.target(scope), self.target(scope)
+                self.emit(f"{a}, {b} = {self.number(scope, 1)}, {self.number(scope, 1)}")
+            case "flag" if scope.flags:
+                self.emit(f"done = {self.pick(['done or ', 'not done and ', ''])}{self.condition(scope)}")
             case "rotate":
                 names = [n for n in scope.floats if n in ("s", "t", "u")]
                 self.rng.shuffle(names)
@@ -324,11 +374,13 @@ class Writer(Chooser):
             case _:
                 self.assignment(scope)
 
+    def target(self, scope: Scope) -> str:
+        """What may be assigned: an element, or a local that is not the variable of a loop."""
+        element = self.element(scope) if self.chance(0.7) else None
+        return element or self.pick([n for n in scope.floats if n[0] in "stuecr"])
+
     def assignment(self, scope: Scope) -> None:
-        target = self.element(scope) if self.chance(0.7) else None
-        if target is None:
-            target = self.pick([n for n in scope.floats if n[0] in "stuecr"])
-        value = self.number(scope)
+        target, value = self.target(scope), self.number(scope)
         kind = self.weighted(
             plain=2.5, add=5, subtract=1.5, times=1, divide=0.5, largest=0.5, smallest=0.4, own=1.5, power=0.15
         )

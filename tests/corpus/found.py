@@ -13,7 +13,20 @@ def returned_array_without_derivative(x):
     return x[0] * x[0], marks
 
 
+def array_returned_twice(x):
+    squares = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        squares[i] = x[i] * x[i]
+    return squares, squares[1], squares
+
+
 ENTRIES = (
+    Entry(
+        name="array_returned_twice",
+        function=array_returned_twice,
+        make=lambda r: dict(x=r.random(5)),
+        wrt=("x",),
+    ),
     Entry(
         name="returned_array_without_derivative",
         function=returned_array_without_derivative,
