@@ -71,10 +71,11 @@ class Scope:
 
 
 class Chooser:
-    """Draws expressions with one source of randomness."""
+    """Draws expressions with one source of randomness; `is_tidy` keeps to what vector loops are made of."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, is_tidy: bool) -> None:
         self.rng = rng
+        self.is_tidy = is_tidy
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -92,6 +93,8 @@ class Chooser:
         shift = self.rng.randint(-point.low, point.high) if self.chance(0.6) else 0
         inside = point.text if shift == 0 else f"{point.text} {'+' if shift > 0 else '-'} {abs(shift)}"
         extent = axis
+        if self.is_tidy and self.chance(0.85):
+            return inside
         match self.weighted(
             plain=12,
             mirrored=1.5,

@@ -25,8 +25,8 @@ LOOSE_SIZES = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), 
 def generate(seed: int) -> Program:
     """The program of a seed."""
     rng = Random(seed)
-    writer = Writer(rng, draw_arguments(rng))
-    return writer.program(seed)
+    is_tidy = rng.random() < 0.35
+    return Writer(rng, is_tidy, draw_arguments(rng)).program(seed)
 
 
 def draw_arguments(rng: Random) -> tuple[Argument, ...]:
@@ -57,14 +57,14 @@ def draw_arguments(rng: Random) -> tuple[Argument, ...]:
 class Writer(Chooser):
     """Writes the lines of one program."""
 
-    def __init__(self, rng: Random, arguments: Sequence[Argument]) -> None:
-        super().__init__(rng)
+    def __init__(self, rng: Random, is_tidy: bool, arguments: Sequence[Argument]) -> None:
+        super().__init__(rng, is_tidy)
         self.arguments = tuple(arguments)
         self.lines: list[str] = []
         self.margin = 1
         self.numbers: dict[str, int] = {}
         self.ended: dict[str, list[str]] = {}
-        self.budget = rng.choice((4, 6, 8, 10, 16))
+        self.budget = 0
 
     # -- bookkeeping -----------------------------------------------------------------------------------------
     def emit(self, text: str) -> None:
@@ -88,7 +88,8 @@ class Writer(Chooser):
             text = self.renamed(text)
         floating = [a.name for a in self.arguments if a.is_floating]
         wrt = floating if self.chance(0.75) else [n for n in floating if self.chance(0.5)] or floating[:1]
-        sizes = (self.rng.choice(((3, 4), (2, 5), (4, 3))), *self.rng.sample(LOOSE_SIZES, 2))
+        first = ((2, 9), (3, 17), (2, 19), (4, 8), (9, 10)) if self.is_tidy else ((3, 4), (2, 5), (4, 3))
+        sizes = (self.rng.choice(first), *self.rng.sample(LOOSE_SIZES, 2))
         return Program(text, self.arguments, tuple(wrt), sizes, seed)
 
     def renamed(self, text: str) -> str:
@@ -120,6 +121,7 @@ class Writer(Chooser):
             self.emit("M = 3")
         self.locals(scope)
         buffers = self.buffers(scope)
+        self.budget = self.rng.choice((3, 5, 7) if self.is_tidy else (4, 6, 8, 10, 16))
         while self.budget > 0:
             self.loop(scope, 3)
             for _ in range(self.rng.randint(0, 2)):
@@ -199,8 +201,13 @@ class Writer(Chooser):
         self.margin += 1
         for _ in range(self.rng.randint(1, 3)):
             kind = self.weighted(
-                simple=6, loop=2.2 if depth else 0, branch=1.6 if depth else 0, row=0.25 if depth else 0
+                simple=6,
+                loop=2.2 if depth else 0,
+                branch=(0.6 if self.is_tidy else 1.6) if depth else 0,
+                row=0.25 if depth else 0,
             )
+            if depth and not self.reachable(scope) and self.chance(0.7):
+                kind = "loop"
             if self.budget <= 0 or kind == "simple":
                 self.simple(scope)
             elif kind == "loop":
@@ -238,11 +245,11 @@ class Writer(Chooser):
         inside = scope.reaches("N")
         kind = self.weighted(
             ranged=10,
-            time=1.6 if inside else 0.8,
-            small=1.5 * scope.has("integer"),
+            time=0.3 if self.is_tidy else 1.6 if inside else 0.8,
+            small=1.5 * (scope.has("integer") and not self.is_tidy),
             counted=4.0 * (inside and scope.has("counts")),
             offsets=5.0 * (inside and scope.has("offsets")),
-            elements=0.9,
+            elements=0.9 * (not self.is_tidy),
             halved=0.6,
             triangular=4.0 * any(p.is_plain for p in scope.points),
         )
@@ -336,6 +343,9 @@ class Writer(Chooser):
 
     # -- statements ------------------------------------------------------------------------------------------
     def simple(self, scope: Scope) -> None:
+        if self.is_tidy:
+            self.assignment(scope)
+            return
         match self.weighted(assign=10, swap=0.7, pair=0.7, rotate=0.6, counter=0.7, fresh=1.0, integers=0.3, flag=0.6):
             case "swap":
                 a, b = self.element(scope), self.element(scope)
