@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import select
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,12 +47,13 @@ def typed(text: str, home: Path) -> str:
     """What the terminal shows when `text` is typed at the prompt."""
     import pty
 
-    child, terminal = pty.fork()
-    if child == 0:
-        cache = str(home / "cache")
-        keep = {"PYTHONPATH": str(Path(loopdiff.__file__).parents[1]), "LOOPDIFF_CACHE_DIR": cache, "TERM": "dumb"}
-        os.environ.update(HOME=str(home), PYTHON_HISTORY=str(home / "history"), **keep)
-        os.execv(sys.executable, [sys.executable, "-q"])
+    cache, path = str(home / "cache"), str(Path(loopdiff.__file__).parents[1])
+    keep = {"PYTHONPATH": path, "LOOPDIFF_CACHE_DIR": cache, "TERM": "dumb", "HOME": str(home)}
+    environment = {**os.environ, "PYTHON_HISTORY": str(home / "history"), **keep}
+    terminal, screen = pty.openpty()
+    streams: dict[str, Any] = {"stdin": screen, "stdout": screen, "stderr": screen}
+    child = subprocess.Popen([sys.executable, "-q"], env=environment, start_new_session=True, **streams)
+    os.close(screen)
     for line in text.splitlines(keepends=True):
         os.write(terminal, line.encode())
         time.sleep(0.05)
@@ -65,7 +68,7 @@ def typed(text: str, home: Path) -> str:
         if ready and not part:
             break
     os.close(terminal)
-    os.waitpid(child, 0)
+    child.wait(timeout=30)
     return shown.decode(errors="replace").replace("\r\n", "\n")
 
 
