@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.ad.record import trips
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.record import trips_made
 from loopdiff.ad.tape import Counter
 from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import (
@@ -28,12 +29,13 @@ ZERO = integer(0)
 LIMITS = ("LD310", "LD311")
 
 
-def counting_loopset(ls: LoopSet, counters: tuple[Counter, ...]) -> LoopSet:
-    """A slice of `ls` that returns, for each counter, the trips of its loop over the counter's scope.
+def counting_loopset(facts: Facts, counters: tuple[Counter, ...]) -> LoopSet:
+    """A slice of the primal that returns, for each counter, the trips of its loop over the counter's scope.
 
     For a replayed loop that is the largest number over its iterations. The slice may write the arrays it is given.
     """
-    body = Counting(counters).block(ls.body, ())
+    ls = facts.ls
+    body = Counting(facts, counters).block(ls.body, ())
     start = tuple(Assign(Access(name), ZERO) for c in counters for name in (c.total, c.base))
     cells = tuple(ArrayDecl(name, ArrayType("int64", 0), "local", ()) for c in counters for name in (c.total, c.base))
     results = tuple(ScalarResult(Load(Access(c.total))) for c in counters)
@@ -62,6 +64,7 @@ def rank_of(ls: LoopSet, array: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
+    facts: Facts
     counters: tuple[Counter, ...]
 
     def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
@@ -77,13 +80,14 @@ class Counting:
                 scoped = [c for c in self.counters if c.scope == path]
                 start = tuple(Assign(Access(c.base), ZERO) for c in scoped)
                 largest = tuple(Accumulate("max", Access(c.total), Load(Access(c.base))) for c in scoped)
-                count = trips(stmt.lower, stmt.upper, stmt.step)
+                count = trips_made(stmt, self.facts)
                 mine = [
                     Accumulate("add", Access(c.total if c.scope is None else c.base), count)
                     for c in self.counters
                     if c.path == path
                 ]
-                return [*mine, replace(stmt, body=(*start, *inner, *largest))]
+                loop = replace(stmt, body=(*start, *inner, *largest))
+                return [loop, *mine] if is_open(stmt) else [*mine, loop]
             case If(then=then, orelse=orelse):
                 return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
             case _:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
 from loopdiff.analysis.exposure import overwritten_after
 from loopdiff.analysis.ownership import owned_arrays
 from loopdiff.analysis.polyhedra import build_model, trip_hull
-from loopdiff.ir.nodes import Access, Expr, Let, Loop, LoopSet
+from loopdiff.ir.nodes import Access, Expr, Let, Loop, LoopSet, Stmt
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Path, Site, statements
+from loopdiff.ir.walk import Path, Site, exits, statements
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`ls` is normal with marked regions. `sites` by path, `lets` by name.
+    """`ls` is normal with marked regions and counted exits. `sites` by path, `lets` by name, `passes` by loop index.
 
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after`, remembered.
     """
 
     ls: LoopSet
     regions: tuple[Region, ...]
+    passes: Mapping[str, Passes]
     activity: Activity
     types: TypeEnv
     sites: dict[Path, Site]
@@ -43,19 +45,26 @@ class Facts:
         return tuple(out)
 
 
+def is_open(stmt: Stmt) -> bool:
+    """Whether `stmt` is a loop that may end before its range is over."""
+    return isinstance(stmt, Loop) and bool(exits(stmt))
+
+
 def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
     """Analyse the normal LoopSet `ls` for differentiation with respect to `wrt`."""
-    marked, regions = mark_regions(ls)
+    counted, passes = mark_exits(ls)
+    marked, regions = mark_regions(counted)
     model = build_model(marked)
     sites = {s.path: s for s in statements(marked.body)}
     return Facts(
         ls=marked,
         regions=regions,
+        passes=passes,
         activity=analyse_activity(marked, wrt),
         types=type_env(marked),
         sites=sites,
         lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
-        trip_hull=cache(lambda path: trip_hull(model, path)),
+        trip_hull=cache(lambda path: None if is_open(sites[path].stmt) else trip_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
     )

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape import Guards, Scope, Store, Tape, Why
-from loopdiff.ir.build import integer
+from loopdiff.ad.exits import Count
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.tape import Guards, Scope, Store, Tape, Why, trip_number, trips
+from loopdiff.ir.build import add, compare, integer, mul
 from loopdiff.ir.nodes import (
     Access,
     Apply,
@@ -245,6 +246,21 @@ class Needed:
             case _:
                 return is_repeatable(expr, self.facts.types) and all(self.is_exact(e, at) for e in operands(expr))
 
+    # -- loops -----------------------------------------------------------------------------------------------
+    def range_made(self, loop: Loop, path: Path, closed: bool = False) -> tuple[Expr, Expr, Expr, Expr]:
+        """Lower and upper bound and step of the iterations that `loop` made, and how many they are."""
+        lower, upper, step = (self.exact(e, At(path), closed) for e in (loop.lower, loop.upper, loop.step))
+        passes = self.facts.passes.get(loop.index)
+        if passes is None:
+            return lower, upper, step, trips(lower, upper, step)
+        count = self.exact(Var(passes.all.let), At(path), closed)
+        return lower, add(lower, mul(count, step)), step, count
+
+    def has_passed(self, loop: Loop, path: Path, count: Count, closed: bool = False) -> Expr:
+        """Whether the current iteration of `loop` is among the first, as many as `count` says."""
+        number = trip_number(loop, path, lambda bound, at: self.exact(bound, At(at), closed=True))
+        return compare(Op.LT, number, self.exact(Var(count.let), At(path), closed))
+
     # -- recording -------------------------------------------------------------------------------------------
     def provider(self, access: Access, at: At) -> Provider:
         """Where the value that the statement at `at` loaded from `access` can be found in the reverse sweep."""
@@ -262,6 +278,8 @@ class Needed:
         for depth, (path, _) in enumerate(loops, start=1):
             if depth + len(access.subscripts) > len(loops) or depth == len(loops):
                 break
+            if is_open(self.facts.sites[path].stmt):
+                continue  # its last iteration may not come to the end, where snapshots are made
             if self.facts.ls.array(array).role == "local" and not overwritten(at.path, access, path):
                 return Snapshot(path)
         return AtUse()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from loopdiff.ad.tape import Counter, Scope, Store, Tape
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.tape import Counter, Scope, Store, Tape, trips
 from loopdiff.ir.build import add, compare, floordiv, integer, mul, neg, sub
 from loopdiff.ir.nodes import (
     Access,
@@ -13,6 +14,7 @@ from loopdiff.ir.nodes import (
     Apply,
     Assign,
     Const,
+    Exit,
     Expr,
     If,
     Index,
@@ -31,16 +33,10 @@ from loopdiff.names import NameSupply
 ZERO, ONE = integer(0), integer(1)
 
 
-def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
-    """Number of iterations of range(lower, upper, step)."""
-    if isinstance(step, Const):
-        size = int(step.value)
-        distance = sub(upper, lower) if size > 0 else sub(lower, upper)
-        count = floordiv(add(distance, integer(abs(size) - 1)), integer(abs(size)))
-        return Apply(Op.MAX, (ZERO, count))
-    up = floordiv(sub(add(sub(upper, lower), step), ONE), step)
-    down = floordiv(sub(sub(sub(lower, upper), step), ONE), Apply(Op.NEG, (step,)))
-    return Apply(Op.MAX, (ZERO, Select(Apply(Op.GT, (step, ZERO)), up, down)))
+def trips_made(loop: Loop, facts: Facts) -> Expr:
+    """Number of iterations of `loop`: just after it if it may end early, else just before it."""
+    passes = facts.passes.get(loop.index)
+    return trips(loop.lower, loop.upper, loop.step) if passes is None else Load(Access(passes.all.cell))
 
 
 def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Expr]:
@@ -94,6 +90,7 @@ class Recorder:
 
     def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
         before: list[Stmt] = []
+        after: list[Stmt] = []
         stmt = own_expressions(lambda e: self.rewrite(e, path), stmt)
         for store in self.stores(path, "before"):
             stmt = self.record_before(store, stmt, before)
@@ -104,13 +101,14 @@ class Recorder:
                     inner += tuple(s for store in self.stores(path, "end") for s in self.copy(store))
                 counter = self.tape.counters.get((self.scope, path))
                 if counter is not None:
-                    before += self.advance(counter, stmt)
+                    before.append(Let(counter.at, Load(Access(counter.base)), loc=stmt.loc))
+                    (after if is_open(stmt) else before).append(self.advance(counter, stmt))
                 stmt = replace(stmt, body=inner)
             case If(then=then, orelse=orelse):
                 stmt = replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))
             case _:
                 pass
-        after = [Assign(s.target, s.value, loc=stmt.loc) for s in self.stores(path, "after")]
+        after += [Assign(s.target, s.value, loc=stmt.loc) for s in self.stores(path, "after")]
         return [*before, stmt, *after]
 
     def record_before(self, store: Store, stmt: Stmt, out: list[Stmt]) -> Stmt:
@@ -127,13 +125,9 @@ class Recorder:
         out.append(record)
         return stmt
 
-    def advance(self, counter: Counter, loop: Loop) -> list[Stmt]:
-        """Remember the running position of a counted loop and move it past the loop."""
-        count = trips(loop.lower, loop.upper, loop.step)
-        return [
-            Let(counter.at, Load(Access(counter.base)), loc=loop.loc),
-            Assign(Access(counter.base), add(Var(counter.at), count), loc=loop.loc),
-        ]
+    def advance(self, counter: Counter, loop: Loop) -> Stmt:
+        """Move the running position past a counted loop; the place for it is that of `trips_made`."""
+        return Assign(Access(counter.base), add(Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc)
 
     def copy(self, store: Store) -> list[Stmt]:
         """A whole array (or a cell) into its snapshot."""
@@ -161,7 +155,7 @@ def own_expressions(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
             return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
         case Loop(lower=lower, upper=upper, step=step):
             return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
-        case If(cond=cond):
+        case If(cond=cond) | Exit(cond=cond):
             return replace(stmt, cond=rewrite(cond))
         case _:
             return stmt

@@ -6,25 +6,12 @@ then writes nothing that anyone else sees, and works on one row of buffers howev
 
 from __future__ import annotations
 
-from loopdiff.ad.facts import Facts
+from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy, is_repeatable
 from loopdiff.ad.record import Recorder
 from loopdiff.ad.sweeps import Built
 from loopdiff.ad.tape import Tape
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    Assign,
-    Expr,
-    If,
-    Let,
-    Load,
-    Loop,
-    Select,
-    Stmt,
-    Var,
-)
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Exit, Expr, If, Let, Load, Loop, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
@@ -37,6 +24,8 @@ def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
     loops = {p for path in paths for p, _ in facts.loops_around((*path, 0))}
     found: dict[str, Path] = {}
     for path in sorted(loops, key=len):
+        if is_open(facts.sites[path].stmt):
+            continue  # an iteration cannot be repeated on its own if it may end half-way
         is_counted = any(c.path[: len(path)] == path and c.path != path for c in tape.counters.values())
         if is_counted or not repeats_exactly(facts, path):
             continue
@@ -93,7 +82,7 @@ def deciding(stmt: Stmt) -> list[Expr]:
     """Conditions, loop bounds and subscripts in `stmt` itself."""
     own = list(stmt_exprs(stmt))
     match stmt:
-        case Loop() | If():
+        case Loop() | If() | Exit():
             found = own
         case Assign(target=target) | Accumulate(target=target):
             found = list(target.subscripts)

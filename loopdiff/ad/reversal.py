@@ -9,7 +9,7 @@ from loopdiff.ad.adjoint import Propagation
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.record import reversed_range, trips
+from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region, region_of
 from loopdiff.ad.replay import slice_of
 from loopdiff.ad.ties import TieCount
@@ -20,6 +20,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     Assign,
     Const,
+    Exit,
     Expr,
     If,
     Let,
@@ -61,29 +62,52 @@ class Reversal:
     ) -> tuple[Stmt, ...]:
         """The reverse of a block: restored Lets, zeroed adjoints, `seed`, then the statements' adjoints backwards."""
         reverse: list[Stmt] = [*seed]
+        end = len(body)
+        exits_left = sum(1 for s in body if isinstance(s, Exit))
         regions = [r for r in self.facts.regions if r.block == prefix and r.target.array in self.adjoint_of]
         for number in range(offset + len(body) - 1, offset - 1, -1):
             for region in regions:
                 if region.members[-1] == number:
                     reverse += self.share_among(region)
+            if isinstance(body[number - offset], Exit):
+                exits_left -= 1
+                reverse = self.past_exit(body[number - offset + 1 : end], reverse, prefix, exits_left)
+                end = number - offset
+                continue
             reverse += self.statement(body[number - offset], (*prefix, number))
+        return (*self.head(body[:end], prefix), *self.fresh_cells(prefix), *reverse) if reverse else ()
+
+    def past_exit(self, body: tuple[Stmt, ...], reverse: list[Stmt], prefix: Path, number: int) -> list[Stmt]:
+        """`reverse`, that of the statements `body` between Exit `number` of the loop at `prefix` and the next, for the
+        iterations that got past it."""
+        loop = self.facts.sites[prefix].stmt
+        assert isinstance(loop, Loop)
+        if not reverse:
+            return []
+        passes = self.facts.passes[loop.index]
+        inner = [*self.head(body, prefix), *reverse]
+        if passes.past[number] == passes.all:
+            return inner
+        return [If(self.needed.has_passed(loop, prefix, passes.past[number]), tuple(inner), loc=loop.loc)]
+
+    def head(self, body: tuple[Stmt, ...], prefix: Path) -> list[Stmt]:
+        """What the reverse of a run of statements starts with: Lets restored, and adjoints that begin at zero, of its
+        Lets and of arrays allocated in it."""
         restored: list[Stmt] = [
             self.needed.heads[s.name] for s in body if isinstance(s, Let) and s.name in self.needed.heads
         ]
-        return (*restored, *self.fresh_adjoints(body, prefix), *reverse) if reverse else ()
-
-    def fresh_adjoints(self, body: tuple[Stmt, ...], prefix: Path) -> list[Stmt]:
-        """Adjoints that begin at zero here: of the block's Lets, of cells its loop owns, of arrays allocated in it."""
-        out: list[Stmt] = []
+        fresh: list[Stmt] = []
         for stmt in body:
             if isinstance(stmt, Let) and stmt.name in self.adjoint_of:
-                out.append(Assign(Access(self.adjoint_of[stmt.name]), zero(self.facts.types.lets[stmt.name])))
+                fresh.append(Assign(Access(self.adjoint_of[stmt.name]), zero(self.facts.types.lets[stmt.name])))
             if isinstance(stmt, Allocate) and prefix and stmt.array in self.adjoint_of:
-                out.append(Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc))
-        for cell, home in self.home.items():
-            if home == prefix:
-                out.append(Assign(Access(self.adjoint_of[cell]), zero(self.kind(cell))))
-        return out
+                fresh.append(Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc))
+        return [*restored, *fresh]
+
+    def fresh_cells(self, prefix: Path) -> list[Stmt]:
+        """Zeroed adjoints of the cells that the loop at `prefix` owns."""
+        owned = (cell for cell, home in self.home.items() if home == prefix)
+        return [Assign(Access(self.adjoint_of[cell]), zero(self.kind(cell))) for cell in owned]
 
     def kind(self, array: str) -> ScalarType:
         return self.facts.types.arrays[array].element
@@ -138,13 +162,12 @@ class Reversal:
             return []
         if path in self.needed.replayed:
             body = (*slice_of(self.needed, stmt, path, body), *body)
-        at = At(path)
-        lower, upper, step = (self.needed.exact(e, at) for e in (stmt.lower, stmt.upper, stmt.step))
+        lower, upper, step, count = self.needed.range_made(stmt, path)
         out: list[Stmt] = []
         counter = self.needed.tape.counters.get((self.needed.scope_of(path), path))
         if counter is not None:
             base = Access(counter.base)
-            out.append(Assign(base, sub(Load(base), trips(lower, upper, step)), loc=stmt.loc))
+            out.append(Assign(base, sub(Load(base), count), loc=stmt.loc))
             out.append(Let(counter.at, Load(base), loc=stmt.loc))
         first, stop, stride = reversed_range(lower, upper, step)
         return [*out, Loop(stmt.index, first, stop, stride, body, loc=stmt.loc)]

@@ -75,7 +75,7 @@ def build(facts: Facts, policy: TapePolicy, replayed: frozenset[Path]) -> Built:
     forward = assemble_forward(facts, needed.tape, forward_body, workspace)
     reverse = assemble_reverse(facts, reversal, body, workspace, seed_names)
     counters = tuple(c for c in needed.tape.counters.values())
-    counts = counting_loopset(facts.ls, counters) if counters else None
+    counts = counting_loopset(facts, counters) if counters else None
     kept = tuple(needed.tape.temporaries)
     sweeps = Sweeps(forward, reverse, kept, counts, tuple(c.total for c in counters))
     return Built(sweeps, needed.tape)

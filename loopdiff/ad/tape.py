@@ -14,7 +14,7 @@ from typing import Literal
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir.build import add, floordiv, integer, sub
-from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Index, Loop, Param, Var
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Index, Loop, Param, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
@@ -165,3 +165,15 @@ def trip_number(loop: Loop, path: Path, bound: Callable[[Expr, Path], Expr]) -> 
     """How many iterations of `loop` came before the current one."""
     lower, step = bound(loop.lower, path), bound(loop.step, path)
     return floordiv(sub(Index(loop.index), lower), step)
+
+
+def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
+    """Number of iterations of range(lower, upper, step)."""
+    if isinstance(step, Const):
+        size = int(step.value)
+        distance = sub(upper, lower) if size > 0 else sub(lower, upper)
+        count = floordiv(add(distance, integer(abs(size) - 1)), integer(abs(size)))
+        return Apply(Op.MAX, (integer(0), count))
+    up = floordiv(sub(add(sub(upper, lower), step), integer(1)), step)
+    down = floordiv(sub(sub(sub(lower, upper), step), integer(1)), Apply(Op.NEG, (step,)))
+    return Apply(Op.MAX, (integer(0), Select(Apply(Op.GT, (step, integer(0))), up, down)))

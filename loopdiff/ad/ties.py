@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.record import reversed_range, trips
+from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region
 from loopdiff.ir.build import compare, sub
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Const, Exit, Expr, If, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.walk import Path, substitute
@@ -68,9 +68,25 @@ class TieCount:
 
     def block(self, body: tuple[Stmt, ...], path: Path, offset: int, renamed: Renaming) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
+        exits_left = sum(1 for s in body if isinstance(s, Exit))
         for number in range(offset + len(body) - 1, offset - 1, -1):
-            out += self.count(body[number - offset], (*path, number), renamed)
+            stmt = body[number - offset]
+            if isinstance(stmt, Exit):
+                exits_left -= 1
+                out = self.past_exit(out, path, exits_left, renamed)
+            else:
+                out += self.count(stmt, (*path, number), renamed)
         return tuple(out)
+
+    def past_exit(self, out: list[Stmt], path: Path, number: int, renamed: Renaming) -> list[Stmt]:
+        """`out` for the iterations of the loop at `path` that got past its Exit `number`."""
+        loop = self.needed.facts.sites[path].stmt
+        assert isinstance(loop, Loop)
+        passes = self.needed.facts.passes[loop.index]
+        if not out or passes.past[number] == passes.all:
+            return out
+        cond = self.needed.has_passed(loop, path, passes.past[number], closed=True)
+        return [If(substitute(cond, renamed), tuple(out), loc=loop.loc)]
 
     def loop(self, stmt: Loop, path: Path, renamed: Renaming) -> list[Stmt]:
         index = self.needed.names.fresh(stmt.index)
@@ -81,7 +97,8 @@ class TieCount:
         body = self.block(stmt.body, path, 0, inner)
         if not body:
             return []
-        lower, upper, step = (self.exact(e, path, renamed) for e in (stmt.lower, stmt.upper, stmt.step))
+        made = self.needed.range_made(stmt, path, closed=True)
+        lower, upper, step, count = (substitute(e, renamed) for e in made)
         out: list[Stmt] = []
         counter = self.needed.tape.counters.get((scope, path))
         if counter is not None:
@@ -90,6 +107,6 @@ class TieCount:
             copy = self.needed.names.fresh(counter.base)
             self.positions.append((copy, counter.base))
             position = Access(copy)
-            out.append(Assign(position, sub(Load(position), trips(lower, upper, step)), loc=stmt.loc))
+            out.append(Assign(position, sub(Load(position), count), loc=stmt.loc))
             out.append(Let(at, Load(position), loc=stmt.loc))
         return [*out, Loop(index, *reversed_range(lower, upper, step), body, loc=stmt.loc)]

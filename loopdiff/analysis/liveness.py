@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from loopdiff.ir.nodes import Accumulate, Assign, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
+from loopdiff.ir.nodes import Accumulate, Assign, Exit, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
 from loopdiff.ir.walk import loads, statements, stmt_exprs, subexprs
 
 Names = frozenset[str]
@@ -31,27 +31,29 @@ def drop_dead_cell_stores(ls: LoopSet, cells: Names) -> LoopSet:
         ls = out
 
 
-def sweep(body: tuple[Stmt, ...], live: Names, cells: Names) -> tuple[tuple[Stmt, ...], Names]:
-    """`body` without dead cell stores, and the cells live before it, given those live after it."""
+def sweep(
+    body: tuple[Stmt, ...], live: Names, cells: Names, after_loop: Names = frozenset()
+) -> tuple[tuple[Stmt, ...], Names]:
+    """`body` without dead cell stores, and the cells live before it, given those live after it.
+
+    `after_loop` are those live after the loop whose body this is.
+    """
     kept: list[Stmt] = []
     for stmt in reversed(body):
         match stmt:
-            case Assign(target=target) if target.array in cells:
+            case Assign(target=target) | Accumulate(target=target) if target.array in cells:
                 if target.array in live:
-                    live = (live - {target.array}) | cells_read(stmt_exprs(stmt), cells)
-                    kept.append(stmt)
-            case Accumulate(target=target) if target.array in cells:
-                if target.array in live:
-                    live |= cells_read(stmt_exprs(stmt), cells)
+                    overwritten = {target.array} if isinstance(stmt, Assign) else set()
+                    live = (live - overwritten) | cells_read(stmt_exprs(stmt), cells)
                     kept.append(stmt)
             case Loop(body=inner):
                 around = live
                 while True:
-                    _, entry = sweep(inner, around, cells)
+                    _, entry = sweep(inner, around, cells, live)
                     if entry <= around:
                         break
                     around |= entry
-                new, _ = sweep(inner, around, cells)
+                new, _ = sweep(inner, around, cells, live)
                 if new:
                     live = around | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, body=new))
@@ -61,6 +63,9 @@ def sweep(body: tuple[Stmt, ...], live: Names, cells: Names) -> tuple[tuple[Stmt
                 if new_then or new_else:
                     live = live_then | live_else | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, then=new_then, orelse=new_else))
+            case Exit():
+                live |= after_loop | cells_read(stmt_exprs(stmt), cells)
+                kept.append(stmt)
             case _:
                 live |= cells_read(stmt_exprs(stmt), cells)
                 kept.append(stmt)

@@ -15,6 +15,7 @@ from loopdiff.ir.nodes import (
     ArrayResult,
     Const,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
@@ -27,7 +28,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
-from loopdiff.ir.walk import Path, expressions, stmt_exprs, subexprs, written_access
+from loopdiff.ir.walk import Path, exits, expressions, stmt_exprs, subexprs, written_access
 
 END: Path = (1 << 60,)
 
@@ -110,18 +111,28 @@ class Builder:
             self.statement(stmt, path, frame)
             match stmt:
                 case Loop():
-                    self.bodies[path] = self.inside(stmt, path, frame)
+                    self.bodies[path] = self.reached(stmt, path, self.inside(stmt, path, frame))
                     self.block(stmt.body, path, self.bodies[path])
                 case If(cond=cond, then=then, orelse=orelse):
                     term = self.terms.condition(cond, path, depth(frame))
                     self.block(then, path, extend(self.terms, frame, (term,)))
                     other = extend(self.terms, frame, (Apply(Op.NOT, (term,)),))
                     self.block(orelse, path, other, first=len(then))
+                case Exit(cond=cond):
+                    term = self.terms.condition(cond, path, depth(frame))
+                    frame = extend(self.terms, frame, (Apply(Op.NOT, (term,)),))
                 case Require(cond=cond) if is_simple(term := self.terms.condition(cond, path, depth(frame))):
                     frame = extend(self.terms, frame, (term,))
                 case _:
                     pass
         return frame
+
+    def reached(self, loop: Loop, path: Path, frame: Frame) -> Frame:
+        """The frame of the body of `loop`: whether an earlier iteration left the loop is not known."""
+        if not exits(loop):
+            return frame
+        leaf = self.terms.dimension(("reached", path), depth(frame)).leaf
+        return extend(self.terms, frame, (Apply(Op.EQ, (leaf, Const(1, INT))),))
 
     def inside(self, loop: Loop, path: Path, frame: Frame) -> Frame:
         """The frame of the body of `loop`."""

@@ -18,6 +18,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     Assign,
     Dim,
+    Exit,
     Expr,
     If,
     Load,
@@ -209,7 +210,7 @@ class Binder:
                 return replace(stmt, body=self.block(body), **bounds)
             case If(cond=cond, then=then, orelse=orelse):
                 return replace(stmt, cond=typing.truth(cond), then=self.block(then), orelse=self.block(orelse))
-            case Require(cond=cond):
+            case Require(cond=cond) | Exit(cond=cond):
                 return replace(stmt, cond=typing.truth(cond))
             case Allocate(array=array, fill=fill) if fill is not None:
                 found, kind = typing.typed(fill)

@@ -16,6 +16,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     ArrayDecl,
     Assign,
+    Exit,
     Expr,
     If,
     Load,
@@ -35,13 +36,14 @@ RESULTS: Path = (-1,)
 class Webs:
     """Union-find over assignments, by path.
 
-    `read` gives, for a cell read by the statement at a path, one assignment of its web. An Allocate reads
+    `leaving` are the assignments that reach the exits of the loop being walked. `read` gives, for a cell read by the statement at a path, one assignment of its web. An Allocate reads
     what the `extents` of its array read.
     """
 
     cells: frozenset[str]
     extents: Mapping[str, tuple[Expr, ...]]
     parent: dict[Path, Path] = field(default_factory=dict)
+    leaving: list[Reaching] = field(default_factory=list)
     read: dict[tuple[Path, str], Path] = field(default_factory=dict)
 
     def root(self, path: Path) -> Path:
@@ -74,16 +76,28 @@ class Webs:
                 self.unite((path, *reaching.get(cell, ())))
                 return {**reaching, cell: frozenset((path,))}
             case Loop(body=body):
-                while True:
-                    after = joined(reaching, self.block(body, path, reaching))
-                    if after == reaching:
-                        return after
-                    reaching = after
+                return self.loop(body, path, reaching)
+            case Exit():
+                self.leaving.append(reaching)
+                return reaching
             case If(then=then, orelse=orelse):
                 after_then = self.block(then, path, reaching)
                 return joined(after_then, self.block(orelse, path, reaching, len(then)))
             case _:
                 return reaching
+
+    def loop(self, body: tuple[Stmt, ...], path: Path, reaching: Reaching) -> Reaching:
+        """What reaches the end of a loop: from before it, from its last iteration, or from where it is left."""
+        outer, self.leaving = self.leaving, []
+        while True:
+            after = joined(reaching, self.block(body, path, reaching))
+            if after == reaching:
+                break
+            reaching = after
+        for early in self.leaving:
+            after = joined(after, early)
+        self.leaving = outer
+        return after
 
     def use(self, exprs: Iterable[Expr], path: Path, reaching: Reaching) -> None:
         for cell in {load.access.array for e in exprs for load in loads(e)} & self.cells:

@@ -27,9 +27,11 @@ from loopdiff.ir.nodes import (
     Cast,
     Const,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
+    Jump,
     Let,
     Load,
     Loop,
@@ -261,6 +263,10 @@ class Writer:
                     self.write_block(orelse, margin + "    ")
             case Allocate(array=array, fill=fill):
                 self.lines.append(margin + self.fill(array, fill))
+            case Exit(cond=cond):
+                self.lines += [f"{margin}if {self.expr(cond)}:", f"{margin}    break"]
+            case Jump():
+                raise AssertionError(stmt)
             case Require(cond=cond, code=code, message=message):
                 call = f"{self.bound('require', require)}({self.expr(cond)}, {code!r}, {message!r}"
                 self.lines.append(f"{margin}{call}, {self.bound('stmt', stmt)})")

@@ -4,7 +4,7 @@ Nodes are frozen and hold no facts; analyses return facts as separate values. So
 equality or hashing. Two levels share these classes:
 
 * surface (from `frontend.parse`): Python locals are rank-0 arrays, types are unknown (`dtype` None), and the
-  surface-only expressions `SizeOf` and `RankOf` may occur;
+  surface-only expressions `SizeOf` and `RankOf` and statement `Jump` may occur;
 * bound (from `frontend.bind`, and everything after it): every array and parameter has a type, `Cast` is explicit.
 `transform.normalize` then brings scalars into single-assignment `Let`s.
 """
@@ -215,7 +215,23 @@ class Require:
     loc: Span = location()
 
 
-Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Require
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """Leave the loop, whose body this is a direct part of, if `cond` holds."""
+
+    cond: Expr
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Surface only: leave the innermost loop, its iteration, or the function."""
+
+    kind: Literal["break", "continue", "return"]
+    loc: Span = location()
+
+
+Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Require | Exit | Jump
 
 # -- declarations --------------------------------------------------------------------------------------------
 Role = Literal["argument", "local", "tape", "adjoint", "tangent"]

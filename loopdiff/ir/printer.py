@@ -13,9 +13,11 @@ from loopdiff.ir.nodes import (
     Cast,
     Const,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
+    Jump,
     Let,
     Load,
     Loop,
@@ -117,6 +119,10 @@ def stmt_lines(stmt: Stmt) -> list[str]:
             return lines + (["else:", *indent(body_lines(orelse))] if orelse else [])
         case Allocate(array=array, fill=fill):
             return [f"allocate {array}" + ("" if fill is None else f" filled with {print_expr(fill)}")]
+        case Exit(cond=cond):
+            return [f"exit if {print_expr(cond)}"]
+        case Jump(kind=kind):
+            return [kind]
         case Require(cond=cond, code=code, message=message):
             return [f"require {print_expr(cond)} else {code}: {message}"]
 

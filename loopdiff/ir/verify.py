@@ -2,7 +2,7 @@
 
 V1 names are unique and declared; V2 subscripts match rank; V3 operand types agree; V4 loop indices are bound by an
 enclosing loop and unique; V5 every Var is in scope of its Let; V6 no surface-only expression remains; V7 the step of a
-loop is not the constant zero; V8 non-argument arrays state their extents.
+loop is not the constant zero; V8 non-argument arrays state their extents; V9 an Exit is a direct part of a loop's body.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from loopdiff.ir.nodes import (
     Accumulate,
     Assign,
     Const,
+    Exit,
     Expr,
     If,
     Index,
+    Jump,
     Let,
     Load,
     Loop,
@@ -57,7 +59,13 @@ def verify(ls: LoopSet, stage: str) -> None:
 
 
 def verify_block(
-    body: tuple[Stmt, ...], lets: frozenset[str], indices: frozenset[str], ls: LoopSet, env: TypeEnv, stage: str
+    body: tuple[Stmt, ...],
+    lets: frozenset[str],
+    indices: frozenset[str],
+    ls: LoopSet,
+    env: TypeEnv,
+    stage: str,
+    is_loop_body: bool = False,
 ) -> frozenset[str]:
     for stmt in body:
         for expr in stmt_exprs(stmt):
@@ -73,7 +81,11 @@ def verify_block(
                 require(found == kind.element, "V3", stage, f"{target.array} = {print_expr(value)} stores {found}")
             case Loop(index=index, step=step, body=inner):
                 require(not (isinstance(step, Const) and step.value == 0), "V7", stage, index)
-                verify_block(inner, lets, indices | {index}, ls, env, stage)
+                verify_block(inner, lets, indices | {index}, ls, env, stage, is_loop_body=True)
+            case Exit(cond=cond):
+                require(is_loop_body, "V9", stage, print_expr(cond))
+            case Jump(kind=kind):
+                require(False, "V6", stage, kind)
             case If(then=then, orelse=orelse):
                 verify_block(then, lets, indices, ls, env, stage)
                 verify_block(orelse, lets, indices, ls, env, stage)

@@ -14,9 +14,11 @@ from loopdiff.ir.nodes import (
     Cast,
     Const,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
+    Jump,
     Let,
     Load,
     Loop,
@@ -139,10 +141,12 @@ def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
             return (*target.subscripts, value)
         case Loop(lower=lower, upper=upper, step=step):
             return (lower, upper, step)
-        case If(cond=cond) | Require(cond=cond):
+        case If(cond=cond) | Require(cond=cond) | Exit(cond=cond):
             return (cond,)
         case Allocate(fill=fill):
             return () if fill is None else (fill,)
+        case Jump():
+            return ()
 
 
 def map_stmt_exprs(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
@@ -164,10 +168,12 @@ def map_stmt_exprs(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
                 then=tuple(map_stmt_exprs(rewrite, s) for s in then),
                 orelse=tuple(map_stmt_exprs(rewrite, s) for s in orelse),
             )  # fmt: skip
-        case Require(cond=cond):
+        case Require(cond=cond) | Exit(cond=cond):
             return replace(stmt, cond=rewrite(cond))
         case Allocate(fill=fill):
             return stmt if fill is None else replace(stmt, fill=rewrite(fill))
+        case Jump():
+            return stmt
 
 
 def map_body(body: tuple[Stmt, ...], rewrite: Callable[[Stmt], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
@@ -200,6 +206,11 @@ def expressions(ls: LoopSet) -> Iterator[Expr]:
     for result in ls.results:
         if isinstance(result, ScalarResult):
             yield result.value
+
+
+def exits(loop: Loop) -> tuple[Exit, ...]:
+    """The ways to leave `loop` before its range is over."""
+    return tuple(s for s in loop.body if isinstance(s, Exit))
 
 
 def written_access(stmt: Stmt) -> Access | None:

@@ -10,6 +10,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     ArrayResult,
     Assign,
+    Exit,
     Expr,
     If,
     Let,
@@ -21,7 +22,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import exits, statements, stmt_exprs, subexprs
 
 Names = frozenset[str]
 
@@ -47,7 +48,8 @@ def live_names(body: tuple[Stmt, ...], wanted: Names, writable: Names | None) ->
         more = live
         for site in statements(body):
             if is_live(site.stmt, live, writable):
-                exprs = [e for s in (*site.enclosing, site.stmt) for e in stmt_exprs(s)]
+                leaving = [s for loop in site.loops for s in exits(loop)]
+                exprs = [e for s in (*site.enclosing, *leaving, site.stmt) for e in stmt_exprs(s)]
                 more |= {n for e in exprs for n in names_in(e)}
         if more == live:
             return live
@@ -80,10 +82,12 @@ def keep_live(body: tuple[Stmt, ...], live: Names, writable: Names | None) -> tu
         match stmt:
             case Loop(body=inner):
                 new = keep_live(inner, live, writable)
-                out += [replace(stmt, body=new)] if new else []
+                out += [replace(stmt, body=new)] if any(not isinstance(s, Exit) for s in new) else []
             case If(then=then, orelse=orelse):
                 new_then, new_else = keep_live(then, live, writable), keep_live(orelse, live, writable)
                 out += [replace(stmt, then=new_then, orelse=new_else)] if new_then or new_else else []
+            case Exit():
+                out.append(stmt)
             case _ if is_live(stmt, live, writable):
                 out.append(stmt)
             case _:

@@ -12,9 +12,11 @@ from loopdiff.ir.nodes import (
     ArrayResult,
     Assign,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
+    Jump,
     Let,
     Load,
     Loop,
@@ -69,10 +71,12 @@ def renamed(stmt: Stmt, new: Renaming) -> Stmt:
         case Assign(target=target, value=value) | Accumulate(target=target, value=value):
             subscripts = tuple(expr(e) for e in target.subscripts)
             return replace(stmt, target=replace(target, subscripts=subscripts), value=expr(value))
-        case Require(cond=cond):
+        case Require(cond=cond) | Exit(cond=cond):
             return replace(stmt, cond=expr(cond))
         case Allocate(fill=fill):
             return stmt if fill is None else replace(stmt, fill=expr(fill))
+        case Jump():
+            return stmt
 
 
 def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:

@@ -16,7 +16,7 @@ from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.ir.build import add, integer
 from loopdiff.ir.nodes import Apply, Const, Expr, If, Let, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import Path, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, exits, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import contraction
 from loopdiff.transform.normalize import supply
@@ -49,7 +49,7 @@ def ascend(ls: LoopSet) -> LoopSet:
             case Loop(body=body):
                 inner = tuple(turned(s, (*path, k)) for k, s in enumerate(body))
                 stmt = replace(stmt, body=inner)
-                if is_descending(stmt) and carried(model, path, owned_cells(ls, path)) is None:
+                if is_descending(stmt) and not exits(stmt) and carried(model, path, owned_cells(ls, path)) is None:
                     lower, upper = add_one(stmt.upper), add_one(stmt.lower)
                     return replace(stmt, lower=lower, upper=upper, step=ONE)
                 return stmt
@@ -114,6 +114,8 @@ def distributed(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> Stmt
 
 def split(model: Model, loop: Loop, path: Path) -> list[Loop]:
     """The finest legal distribution of the nest `loop`, as loops in order; just [loop] if nothing can be split."""
+    if exits(loop):
+        return [loop]
     parts: list[tuple[int, Stmt]] = []
     for number, child in enumerate(loop.body):
         pieces: list[Stmt] = list(split(model, child, (*path, number))) if isinstance(child, Loop) else [child]

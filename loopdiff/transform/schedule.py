@@ -18,6 +18,7 @@ from loopdiff.ir.nodes import (
     Apply,
     Assign,
     Const,
+    Exit,
     If,
     Index,
     Load,
@@ -141,6 +142,10 @@ class Planner:
             match site.stmt:
                 case Require():
                     return "it checks a condition in each iteration"
+                case Exit(loc=loc):
+                    where = f" (line {loc.line})" if loc.line else ""
+                    owner = "it" if len(site.path) == 1 else f"its inner loop `{site.loops[-1].index}`"
+                    return f"{owner} may end early{where}"
                 case Allocate():
                     return "it allocates an array"
                 case Loop(lower=lower, upper=upper, step=step, index=index):

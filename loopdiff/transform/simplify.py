@@ -19,6 +19,7 @@ from loopdiff.ir.nodes import (
     Cast,
     Const,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
@@ -75,12 +76,28 @@ def simplify_stmt(stmt: Stmt) -> tuple[Stmt, ...]:
         case If(cond=cond, then=(), orelse=orelse):
             negation = simplify_expr(Apply(Op.NOT, (cond,), loc=cond.loc))
             return (replace(stmt, cond=negation, then=orelse, orelse=()),)
+        case Loop(body=body) if cut(body) != body:
+            return simplify_stmt(replace(stmt, body=cut(body)))
         case Loop(lower=Const(value=lower), upper=Const(value=upper), step=Const(value=step)):
             return (stmt,) if range(int(lower), int(upper), int(step)) else ()
         case Accumulate(op="add", value=Const() as value) if is_neutral(value):
             return ()
         case _:
             return (stmt,)
+
+
+def cut(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body of a loop without exits that are never taken, up to one that always is."""
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Exit(cond=Const(value=False)):
+                pass
+            case Exit(cond=Const()):
+                return (*out, stmt)
+            case _:
+                out.append(stmt)
+    return tuple(out)
 
 
 def stmt_condition(stmt: If | Loop | Require) -> tuple[Expr, ...]:

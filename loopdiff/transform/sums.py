@@ -15,6 +15,7 @@ from loopdiff.ir.nodes import (
     Accumulate,
     Assign,
     Const,
+    Exit,
     If,
     Let,
     Load,
@@ -135,7 +136,7 @@ def may_pass(clear: Stmt, other: Stmt) -> bool:
     """Whether the clear may happen after `other` instead of before it."""
     assert isinstance(clear, Assign)
     array = clear.target.array
-    if any(isinstance(s.stmt, Require) for s in statements((other,))):
+    if any(isinstance(s.stmt, Require | Exit) for s in statements((other,))):
         return False
     addressed = {e.access.array for s in clear.target.subscripts for e in loads(s)}
     return array not in read_arrays((other,)) | written_arrays((other,)) and not addressed & written_arrays((other,))

@@ -16,9 +16,11 @@ from loopdiff.ir.nodes import (
     Cast,
     Const,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
+    Jump,
     Let,
     Load,
     Loop,
@@ -118,6 +120,26 @@ class ScalarEmitter:
     def statement(self, stmt: Stmt) -> None:
         self.writer.quote(stmt.loc)
         match stmt:
+            case Loop():
+                self.loop(stmt)
+            case If(cond=cond, then=then, orelse=orelse):
+                with self.writer.block(f"if {self.expr(cond)}:"):
+                    self.block(then)
+                if orelse:
+                    with self.writer.block("else:"):
+                        self.block(orelse)
+            case Exit(cond=cond):
+                with self.writer.block(f"if {self.expr(cond)}:"):
+                    self.writer.line("break")
+            case Require(cond=cond, code=code, message=message):
+                with self.writer.block(f"if not {self.expr(cond)}:"):
+                    self.writer.line(f"raise ArgumentError({f'{code}: {message}'!r})")
+            case _:
+                self.store(stmt)
+
+    def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
+        """A statement that only gives something a value."""
+        match stmt:
             case Let(name=name, value=value):
                 self.writer.line(f"{name} = {self.expr(value)}")
             case Assign(target=target, value=value):
@@ -128,20 +150,11 @@ class ScalarEmitter:
                 helper = f"{op}2"
                 self.imports.add(helper)
                 self.writer.line(f"{self.place(target)} = {helper}({self.load(target)}, {self.expr(value)})")
-            case Loop():
-                self.loop(stmt)
-            case If(cond=cond, then=then, orelse=orelse):
-                with self.writer.block(f"if {self.expr(cond)}:"):
-                    self.block(then)
-                if orelse:
-                    with self.writer.block("else:"):
-                        self.block(orelse)
             case Allocate(array=array, fill=fill):
                 if fill is not None:
                     self.writer.line(f"{array}[...] = {self.expr(fill)}")
-            case Require(cond=cond, code=code, message=message):
-                with self.writer.block(f"if not {self.expr(cond)}:"):
-                    self.writer.line(f"raise ArgumentError({f'{code}: {message}'!r})")
+            case Jump():
+                raise AssertionError(stmt)
 
     def loop(self, stmt: Loop) -> None:
         bounds = [self.expr(stmt.upper)]

@@ -1,0 +1,79 @@
+"""Loops that end early, for the reverse sweep: how many iterations started, and how many got past each exit.
+
+Only the last iteration of a loop can be left half-way, so two numbers say all there is to know about an exit. The
+counts are cells of the primal, and values of them after the loop are Lets: the tape plan keeps them like any others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.ir.build import integer
+from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Exit, Let, Load, Loop, LoopSet, Stmt
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import exits, map_body, statements
+from loopdiff.names import NameSupply
+from loopdiff.transform.normalize import supply
+
+ZERO, ONE = integer(0), integer(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of iterations: the cell that counts them, and the Let that holds it after the loop."""
+
+    cell: str
+    let: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How far the iterations of a loop got: all that did anything, and those that got past each Exit, in order.
+
+    Of a loop that begins with an Exit, `all` are those that got past it.
+    """
+
+    all: Count
+    past: tuple[Count, ...]
+
+
+def mark_exits(ls: LoopSet) -> tuple[LoopSet, dict[str, Passes]]:
+    """`ls` (normal) with its early exits counted, and the counts by loop index."""
+    if not any(isinstance(s.stmt, Exit) for s in statements(ls.body)):
+        return ls, {}
+    names = supply(ls)
+    found: dict[str, Passes] = {}
+
+    def rewrite(stmt: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(stmt, Loop) or not exits(stmt):
+            return (stmt,)
+        found[stmt.index] = passes = name_counts(stmt, names)
+        counts = dict.fromkeys((passes.all, *passes.past))
+        start = (Assign(Access(c.cell), ZERO) for c in counts)
+        keep = (Let(c.let, Load(Access(c.cell)), loc=stmt.loc) for c in counts)
+        return (*start, replace(stmt, body=counted(stmt.body, passes)), *keep)
+
+    body = map_body(ls.body, rewrite)
+    cells = {c.cell for p in found.values() for c in (p.all, *p.past)}
+    added = tuple(ArrayDecl(c, ArrayType("int64", 0), "local", ()) for c in sorted(cells))
+    return replace(ls, body=body, arrays=(*ls.arrays, *added)), found
+
+
+def name_counts(loop: Loop, names: NameSupply) -> Passes:
+    def count(what: str) -> Count:
+        return Count(names.fresh(f"{loop.index}_{what}"), names.fresh(f"{loop.index}_{what}"))
+
+    past = tuple(count("past") for _ in exits(loop))
+    return Passes(past[0] if isinstance(loop.body[0], Exit) else count("trips"), past)
+
+
+def counted(body: tuple[Stmt, ...], passes: Passes) -> tuple[Stmt, ...]:
+    out: list[Stmt] = [] if passes.all in passes.past else [add_one(passes.all)]
+    past = iter(passes.past)
+    for stmt in body:
+        out += [stmt, add_one(next(past))] if isinstance(stmt, Exit) else [stmt]
+    return tuple(out)
+
+
+def add_one(count: Count) -> Stmt:
+    return Accumulate("add", Access(count.cell), ONE)
