@@ -246,17 +246,6 @@ REFUSED_METHODS: dict[str, str] = {
     "min": "write `m = min(m, A[i])` in a loop",
 }
 REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
-    ast.While: ("LD101", "`while` loops are not supported", None),
-    ast.Break: (
-        "LD102",
-        "`break` is not supported",
-        "keep a flag: `if not done: ...`, and set `done` where you break",
-    ),
-    ast.Continue: (
-        "LD102",
-        "`continue` is not supported",
-        "put the rest of the loop body under `if not (...)`",
-    ),
     ast.With: ("LD103", "`with` is not supported", None),
     ast.Try: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.TryStar: ("LD103", "`try` is not supported", "check the condition with `if` instead"),

@@ -11,11 +11,12 @@ from itertools import repeat
 
 from loopdiff.codes import reject
 from loopdiff.errors import UnsupportedLoopError
-from loopdiff.frontend.parse_expr import array_of, parse_expr
+from loopdiff.frontend.jumps import remove_jumps
+from loopdiff.frontend.parse_return import check_end
 from loopdiff.frontend.parse_state import ArrayName, State
 from loopdiff.frontend.parse_stmt import parse_block
 from loopdiff.frontend.survey import survey
-from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Assign, LoopSet, Param, Result, ScalarDecl, ScalarResult
+from loopdiff.ir.nodes import ArrayDecl, Assign, LoopSet, Param, ScalarDecl
 from loopdiff.names import NameSupply
 from loopdiff.source import SourceFunction
 
@@ -34,14 +35,15 @@ def parse_function(source: SourceFunction) -> LoopSet:
     # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
     state = State(source, found, NameSupply(found.all_names), NameSupply({*parameters, *found.array_names}))
     declare_parameters(state)
-    body, last = split_return(source.node.body)
-    parse_block(state, body)
-    results, returns_tuple = parse_return(state, last)
+    parse_block(state, source.node.body)
+    check_end(state)
     if state.diagnostics:
         raise UnsupportedLoopError(*sorted(state.diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
     scalars = tuple(ScalarDecl(p, None, loc=source.span(source.node)) for p in parameters if p not in found.array_names)
-    arrays, span = tuple(state.arrays.values()), source.span(source.node)
-    return LoopSet(source.name, parameters, arrays, scalars, tuple(state.out), results, returns_tuple, loc=span)
+    body, flags = remove_jumps(tuple(state.out), state.names)
+    results, is_tuple = ((), False) if state.returned is None else (state.returned.results, state.returned.is_tuple)
+    arrays, span = (*state.arrays.values(), *flags), source.span(source.node)
+    return LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
 
 
 def check_parameters(source: SourceFunction) -> None:
@@ -66,37 +68,3 @@ def declare_parameters(state: State) -> None:
             cell = state.define(name, span)
             use = state.source.span(state.survey.first_uses[name])
             state.out.append(Assign(cell, Param(name, loc=use), loc=span))
-
-
-def split_return(body: list[ast.stmt]) -> tuple[list[ast.stmt], ast.Return | None]:
-    match body:
-        case [*before, ast.Return() as last]:
-            return before, last
-        case _:
-            return body, None
-
-
-def parse_return(state: State, node: ast.Return | None) -> tuple[tuple[Result, ...], bool]:
-    """The results, and whether they were written as a tuple."""
-    match node:
-        case None | ast.Return(value=None | ast.Constant(value=None)):
-            return (), False
-        case ast.Return(value=ast.Tuple(elts=elts)):
-            results = (parse_result(state, e) for e in elts)
-            return tuple(r for r in results if r is not None), True
-        case ast.Return(value=value):
-            result = parse_result(state, value) if value is not None else None
-            return (() if result is None else (result,)), False
-
-
-def parse_result(state: State, node: ast.expr) -> Result | None:
-    array = array_of(state, node)
-    if array is None:
-        if isinstance(node, ast.Tuple | ast.List):
-            state.reject("LD118", "a tuple inside the returned tuple", node, "return one flat tuple")
-            return None
-        return ScalarResult(parse_expr(state, node))
-    if array in state.survey.parameters:
-        state.reject("LD118", f"`{array}` is an argument and cannot be returned", node)
-        return None
-    return ArrayResult(array)

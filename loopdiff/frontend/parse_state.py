@@ -12,7 +12,7 @@ from typing import Any, Final
 from loopdiff.codes import Related, reject
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.survey import Survey
-from loopdiff.ir.nodes import Access, ArrayDecl, Const, Expr, Load, Require, Stmt
+from loopdiff.ir.nodes import Access, ArrayDecl, Const, Expr, Load, Require, Result, Stmt
 from loopdiff.names import NameSupply
 from loopdiff.source import SourceFunction
 
@@ -56,11 +56,32 @@ Binding = Cell | ArrayName | Unsure | Mixed
 Bindings = dict[str, Binding]
 
 
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What the function returns; `span` is its first `return`."""
+
+    results: tuple[Result, ...]
+    is_tuple: bool
+    span: Span
+
+
+@dataclass(slots=True)
+class LoopState:
+    """What is known of a loop while its body is parsed: what names stood for at each `break`, and at each end of an
+    iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks."""
+
+    broke: Access | None = None
+    breaks: list[Bindings] = field(default_factory=list)
+    ends: list[Bindings] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class State:
     """The parser's state: `out` is the block being written, `bindings` what local names stand for here.
 
-    `array_uses` records under which binding each array name was used, in order.
+    `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost last. `returned`: None
+    before the first `return`. `array_uses` records under which binding each array name
+    was used, in order.
     """
 
     source: SourceFunction
@@ -73,6 +94,9 @@ class State:
     out: list[Stmt] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     array_uses: list[tuple[str, ArrayName]] = field(default_factory=list)
+    loops: list[LoopState] = field(default_factory=list)
+    is_dead: bool = False
+    returned: Returned | None = None
 
     # -- rejections ------------------------------------------------------------------------------------------
     def reject(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
@@ -10,15 +12,22 @@ from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.parse_assign import assign, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parse_expr import condition
+from loopdiff.frontend.parse_flow import after_loop, check_rebound, constant_trips, meet, merged, with_conditions
 from loopdiff.frontend.parse_iter import Iteration, Value, frozen, parse_iterable
-from loopdiff.frontend.parse_state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure
-from loopdiff.ir.nodes import Apply, Const, Expr, If, Index, Load, Loop, Require, Stmt
+from loopdiff.frontend.parse_return import parse_return
+from loopdiff.frontend.parse_state import ArrayName, Bindings, LoopState, State
+from loopdiff.ir.nodes import Apply, Assign, Const, Exit, Expr, If, Index, Jump, JumpKind, Load, Loop, Require, Stmt
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, subexprs, written_arrays
+from loopdiff.ir.walk import loads, written_arrays
+
+ENDLESS = 1 << 62
 
 
 def parse_block(state: State, body: list[ast.stmt]) -> None:
+    """Statements up to one that nothing comes to, because the flow always jumps before."""
     for node in body:
+        if state.is_dead:
+            break
         parse_stmt(state, node)
 
 
@@ -34,6 +43,8 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
             parse_augmented(state, node)
         case ast.For():
             parse_for(state, node)
+        case ast.While():
+            parse_while(state, node)
         case ast.If():
             parse_if(state, node)
         case ast.Assert(test=test, msg=message):
@@ -42,8 +53,8 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
             state.out.append(Require(condition(state, test), "LD332", f"assertion failed: {text}", loc=span))
         case ast.Pass() | ast.Expr(value=ast.Constant()):
             pass
-        case ast.Return():
-            state.reject("LD104", "`return` before the end of the function", node)
+        case ast.Break() | ast.Continue() | ast.Return():
+            parse_jump(state, node, span)
         case ast.Expr(value=value):
             parse_bare_expression(state, node, value)
         case _:
@@ -92,38 +103,43 @@ def parse_if(state: State, node: ast.If) -> None:
         return
     span = keyword_span(state, node)
     before = dict(state.bindings)
-    with state.block() as then:
-        parse_block(state, node.body)
-    after_then, state.bindings = state.bindings, before
-    with state.block() as orelse:
-        parse_block(state, node.orelse)
-    state.bindings = merged(after_then, state.bindings, span)
-    state.out.append(If(cond, tuple(then), tuple(orelse), loc=span))
+    then, after_then = parse_branch(state, node.body)
+    state.bindings = before
+    orelse, after_else = parse_branch(state, node.orelse)
+    state.out.append(If(cond, then, orelse, loc=span))
+    meet(state, [after_then, after_else], span)
 
 
-def merged(left: Bindings, right: Bindings, span: Span) -> Bindings:
-    """What names stand for after either of two ways through the program."""
-    result: Bindings = {}
-    for name in (*left, *(n for n in right if n not in left)):
-        result[name] = merged_binding(left.get(name), right.get(name), span)
-    return result
+def parse_branch(state: State, body: list[ast.stmt]) -> tuple[tuple[Stmt, ...], Bindings | None]:
+    """Statements that may not run, and what names stand for at their end; None if nothing comes to it."""
+    with state.block() as out:
+        parse_block(state, body)
+    end = None if state.is_dead else state.bindings
+    state.is_dead = False
+    return tuple(out), end
 
 
-def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> Binding:
-    if left == right and left is not None:
-        return left
-    present = left if left is not None else right
-    meanings = {b.meant if isinstance(b, Unsure) else b for b in (left, right) if b is not None}
-    if len(meanings) > 1 or isinstance(present, Mixed) or present is None:
-        return Mixed(span)
-    earlier = next((b for b in (left, right) if isinstance(b, Unsure)), None)
-    return Unsure(meanings.pop(), span if earlier is None else earlier.span, None)  # type: ignore[arg-type]
+# -- jumps ---------------------------------------------------------------------------------------------------
+def parse_jump(state: State, node: ast.Break | ast.Continue | ast.Return, span: Span) -> None:
+    kind: JumpKind
+    match node:
+        case ast.Break():
+            kind, loop = "break", state.loops[-1]
+            if loop.broke is not None:
+                state.out.append(Assign(loop.broke, Const(True, loc=span), loc=span))
+            loop.breaks.append(dict(state.bindings))
+        case ast.Continue():
+            kind = "continue"
+            state.loops[-1].ends.append(dict(state.bindings))
+        case ast.Return():
+            kind = "return"
+            parse_return(state, node)
+    state.out.append(Jump(kind, loc=span))
+    state.is_dead = True
 
 
 # -- loops ---------------------------------------------------------------------------------------------------
 def parse_for(state: State, node: ast.For) -> None:
-    if node.orelse:
-        state.reject("LD106", "`else` of a `for` loop", node.orelse[0])
     iteration = parse_iterable(state, node.iter)
     if iteration is None:
         parse_body_of_refused(state, node)
@@ -136,14 +152,84 @@ def parse_for(state: State, node: ast.For) -> None:
         state.out.append(Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
     iteration = iteration.placed(span)
     index = state.indices.fresh(index_stem(node.target, iteration))
-    before, uses = dict(state.bindings), len(state.array_uses)
-    with state.block() as body:
+    with loop_body(state, node, span) as (loop, before, body):
         bind_targets(state, node.target, iteration.value(Index(index, loc=state.source.span(node.target))))
         parse_block(state, node.body)
-    check_rebound(state, before, state.array_uses[uses:], span)
     iteration = with_settled_bounds(state, iteration, tuple(body))
-    state.bindings = after_loop(state, before, iteration, written_arrays(tuple(body)), span)
     state.out.append(Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
+    if loop.ends:
+        done: Bindings | None = after_loop(state, before, iteration, written_arrays(tuple(body)), span)
+    else:
+        done = None if (constant_trips(iteration) or 0) > 0 else before
+    after_exits(state, node, loop, done, span)
+
+
+def parse_while(state: State, node: ast.While) -> None:
+    """`while` is a loop without end that is left where its condition fails."""
+    span = keyword_span(state, node)
+    index = state.indices.fresh("trip")
+    with loop_body(state, node, span) as (loop, before, body):
+        cond = condition(state, node.test)
+        if not (isinstance(cond, Const) and cond.value):
+            state.out.append(Exit(Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
+        parse_block(state, node.body)
+    lower, upper, step = (Const(value, loc=span) for value in (0, ENDLESS, 1))
+    state.out.append(Loop(index, lower, upper, step, tuple(body), loc=span))
+    done: Bindings | None = None
+    if not (isinstance(cond, Const) and cond.value):
+        done = merged(before, state.bindings, span) if loop.ends else before
+    after_exits(state, node, loop, done, span)
+
+
+@contextmanager
+def loop_body(state: State, node: ast.For | ast.While, span: Span) -> Iterator[tuple[LoopState, Bindings, list[Stmt]]]:
+    """Parse the body of a loop inside; after it, `bindings` are those at the ends of iterations.
+
+    Gives the loop's state, the bindings before it, and the statements of the body.
+    """
+    broke = None
+    if node.orelse and has_break(node.body):
+        broke = state.temporary("broke", span)
+        state.out.append(Assign(broke, Const(False, loc=span), loc=span))
+    loop, before, uses = LoopState(broke), dict(state.bindings), len(state.array_uses)
+    state.loops.append(loop)
+    with state.block() as body:
+        yield loop, before, body
+    state.loops.pop()
+    if not state.is_dead:
+        loop.ends.append(dict(state.bindings))
+    state.is_dead = False
+    state.bindings = dict(before)
+    meet(state, loop.ends, span)
+    state.is_dead = False
+    check_rebound(state, before, state.array_uses[uses:], span)
+
+
+def has_break(body: list[ast.stmt]) -> bool:
+    """Whether a `break` in `body` leaves the loop whose body it is."""
+    for node in body:
+        match node:
+            case ast.Break():
+                return True
+            case ast.If(body=then, orelse=orelse) if has_break(then) or has_break(orelse):
+                return True
+            case ast.For(orelse=orelse) | ast.While(orelse=orelse) if has_break(orelse):
+                return True
+            case _:
+                pass
+    return False
+
+
+def after_exits(state: State, node: ast.For | ast.While, loop: LoopState, done: Bindings | None, span: Span) -> None:
+    """The `else` of a loop, and what names stand for after it; `done`: when it was not left by a jump, if it can be."""
+    state.is_dead = done is None
+    state.bindings = {} if done is None else done
+    orelse, end = parse_branch(state, node.orelse) if done is not None else ((), None)
+    if loop.broke is None:
+        state.out += orelse
+    elif orelse:
+        state.out.append(If(Apply(Op.NOT, (Load(loop.broke, loc=span),), loc=span), orelse, loc=span))
+    meet(state, [end, *(with_conditions(b, end or {}) for b in loop.breaks)], span)
 
 
 def with_settled_bounds(state: State, iteration: Iteration, body: tuple[Stmt, ...]) -> Iteration:
@@ -188,60 +274,3 @@ def parse_body_of_refused(state: State, node: ast.For) -> None:
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
                 state.define(name.id, state.source.span(name))
         parse_block(state, node.body)
-
-
-def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayName]], span: Span) -> None:
-    """A name bound to another array at the end of the body would be bound to it in the next iteration."""
-    for name, binding in before.items():
-        if binding != state.bindings.get(name) and (name, binding) in uses:
-            message = f"`{name}` stands for different arrays from one iteration to the next"
-            hint = "use one array and copy elements, or one array with a leading axis of 2"
-            state.reject("LD116", message, span, hint)
-            state.bindings[name] = binding
-
-
-def after_loop(state: State, before: Bindings, iteration: Iteration, written: frozenset[str], span: Span) -> Bindings:
-    """Names after a loop that wrote the cells `written`: what it assigned first has a value if it ran."""
-    trips = constant_trips(iteration)
-    if trips is not None and trips > 0:
-        return dict(state.bindings)
-    ran = stable_condition(state, iteration)
-    result = dict(before)
-    for name, binding in state.bindings.items():
-        if name not in before and isinstance(binding, Cell | ArrayName):
-            result[name] = Unsure(binding, span, ran)
-        elif name not in before:
-            result[name] = merged_binding(None, binding, span)
-        elif isinstance(earlier := before[name], Unsure) and isinstance(binding, Cell):
-            result[name] = either(earlier, ran) if binding.cell in written else earlier
-        elif before[name] != binding:
-            result[name] = merged_binding(before[name], binding, span)
-    return result
-
-
-def either(earlier: Unsure, ran: Expr | None) -> Unsure:
-    """`earlier`, or a loop that ran if `ran`, gave the name its value."""
-    if earlier.ran is None or ran is None:
-        return replace(earlier, ran=None)
-    return replace(earlier, ran=Apply(Op.OR, (earlier.ran, ran), loc=ran.loc))
-
-
-def constant_trips(iteration: Iteration) -> int | None:
-    match iteration.lower, iteration.upper, iteration.step:
-        case Const(value=int(a)), Const(value=int(b)), Const(value=int(s)):
-            return len(range(a, b, s))
-        case _:
-            return None
-
-
-def stable_condition(state: State, iteration: Iteration) -> Expr | None:
-    """That the loop ran, if it can still be said after it: bounds over names that are assigned once."""
-    if not isinstance(iteration.step, Const):
-        return None
-    once = {cell for name, cell in state.cells.items() if state.survey.stores[name] == 1}
-    for bound in (iteration.lower, iteration.upper):
-        for e in subexprs(bound):
-            if isinstance(e, Index) or (isinstance(e, Load) and e.access.array not in once):
-                return None
-    op = Op.LT if iteration.step.value > 0 else Op.GT
-    return Apply(op, (iteration.lower, iteration.upper), loc=iteration.lower.loc)

@@ -13,13 +13,15 @@ ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Names of one function: how many places assign each (`stores`), where it first stands (`first_uses`)."""
+    """Names of one function: how many places assign each (`stores`), where it first stands (`first_uses`); and how many
+    `returns` it has."""
 
     parameters: tuple[str, ...]
     assigned: frozenset[str]
     stores: Counter[str]
     array_names: frozenset[str]
     first_uses: Mapping[str, ast.Name]
+    returns: int
 
     @property
     def all_names(self) -> frozenset[str]:
@@ -42,12 +44,13 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...]) -> Survey:
                     copies += name_copies(target, value)
                 case _:
                     array_names.update(used_as_array(node))
+    returns = sum(isinstance(node, ast.Return) for statement in function.body for node in ast.walk(statement))
     changed = True
     while changed:
         found = {v for t, v in copies if t in array_names} - array_names
         array_names |= found
         changed = bool(found)
-    return Survey(parameters, frozenset(+stores), stores, frozenset(array_names), first_uses)
+    return Survey(parameters, frozenset(+stores), stores, frozenset(array_names), first_uses, returns)
 
 
 def name_copies(target: ast.expr, value: ast.expr) -> list[tuple[str, str]]:

@@ -36,8 +36,8 @@ RESULTS: Path = (-1,)
 class Webs:
     """Union-find over assignments, by path.
 
-    `leaving` are the assignments that reach the exits of the loop being walked. `read` gives, for a cell read by the statement at a path, one assignment of its web. An Allocate reads
-    what the `extents` of its array read.
+    `leaving` are the assignments that reach the exits of the loop being walked. `read` gives, for a cell read by
+    the statement at a path, one assignment of its web. An Allocate reads what the `extents` of its array read.
     """
 
     cells: frozenset[str]

@@ -223,11 +223,14 @@ class Exit:
     loc: Span = location()
 
 
+JumpKind = Literal["break", "continue", "return"]
+
+
 @dataclass(frozen=True, slots=True)
 class Jump:
     """Surface only: leave the innermost loop, its iteration, or the function."""
 
-    kind: Literal["break", "continue", "return"]
+    kind: JumpKind
     loc: Span = location()
 
 
