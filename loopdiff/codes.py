@@ -285,6 +285,11 @@ CODES: dict[str, Code] = {
         "Types of arguments are Numba array types, `ArrayType`, and Python and NumPy scalar types.",
         "pass an example of the argument instead",
     ),
+    "LD347": Code(
+        "workspace too small",
+        "The arrays between the sweeps have room for the iterations that the loops make with certain arguments.",
+        "make the workspace with `k.workspace(*args)` for the arguments that `forward` gets",
+    ),
     "LD350": Code(
         "argument that JAX cannot pass on",
         "Arguments of a wrapped function are numbers and arrays of the dtypes loopdiff compiles; "

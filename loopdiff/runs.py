@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.arena import Arena, Sizes, Workspace, sizes_function
+from loopdiff.arena import Arena, Sizes, Workspace, allocate, sizes_function
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, Span
 from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
@@ -112,12 +112,25 @@ class ReverseRun:
     def counts(self, args: Arguments) -> tuple[int, ...]:
         """Totals that size tapes of data-dependent extent; counting works on copies of what it writes."""
         unit = self.units.counts
+        if self.units.plan.count_tapes:
+            return self.counts_of_forward(args)
         if unit is None:
             return ()
         touched = written_arrays(unit.ls.body)
         copies = [layout_preserving_copy(a) if p in touched else a for p, a in zip(unit.ls.params, args, strict=True)]
         found = unit.run(*copies)
         return tuple(found) if isinstance(found, tuple) else (found,)
+
+    def counts_of_forward(self, args: Arguments) -> tuple[int, ...]:
+        """The totals that the forward sweep finds on empty tapes and copies of what it writes."""
+        unit, plan, count = self.units.forward, self.units.plan, self.workspace_size
+        touched = written_arrays(unit.ls.body)
+        copies = [layout_preserving_copy(a) if p in touched else a for p, a in zip(self.ls.params, args, strict=True)]
+        sizes = self.arena.sizes((*args, *(0 for _ in plan.count_names)))[:count]
+        workspace = allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
+        unit.run(*copies, *workspace)
+        names = unit.ls.params[self.count_args :]
+        return tuple(int(workspace[names.index(tape)][0]) for tape in plan.count_tapes)
 
     def sizes(self, args: Arguments) -> Sizes:
         return self.arena.sizes((*args, *self.counts(args)))

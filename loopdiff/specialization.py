@@ -92,6 +92,7 @@ class Plan:
     reverse: LoopSet
     counts: LoopSet | None
     count_names: tuple[str, ...]
+    count_tapes: tuple[str, ...]
     temporaries: tuple[Temporary, ...]
 
 
@@ -250,7 +251,7 @@ def plan_of(sweeps: Sweeps) -> Plan:
         for t in sweeps.temporaries
     )
     reverse = plain_buffers(sweeps.reverse)
-    return Plan(sweeps.forward, reverse, sweeps.counts, sweeps.count_names, temporaries)
+    return Plan(sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, temporaries)
 
 
 def plain_buffers(ls: LoopSet) -> LoopSet:

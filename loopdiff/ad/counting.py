@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.needed import is_repeatable
 from loopdiff.ad.record import trips_made
 from loopdiff.ad.tape import Counter
 from loopdiff.ir.build import integer
@@ -22,7 +23,8 @@ from loopdiff.ir.nodes import (
     Stmt,
 )
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import Path, map_body, read_arrays, written_arrays
+from loopdiff.ir.typing import type_env
+from loopdiff.ir.walk import Path, map_body, read_arrays, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.eliminate import eliminate_dead
 
 ZERO = integer(0)
@@ -60,6 +62,22 @@ def touches_elements(ls: LoopSet) -> bool:
 def rank_of(ls: LoopSet, array: str) -> int:
     kind = ls.array(array).type
     return 0 if kind is None else kind.rank
+
+
+def counts_exactly(counts: LoopSet) -> bool:
+    """Whether the run must find the number of trips that the forward sweep makes: arithmetic on floating numbers may
+    be rounded differently in another program.
+    """
+    types = type_env(counts)
+    for site in statements(counts.body):
+        if any(not is_repeatable(e, types) for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+            return False
+        match site.stmt:
+            case Accumulate(op="add", target=target) if types.arrays[target.array].element.is_float:
+                return False
+            case _:
+                pass
+    return True
 
 
 @dataclass(frozen=True, slots=True)

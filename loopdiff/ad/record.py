@@ -14,6 +14,7 @@ from loopdiff.ir.nodes import (
     Apply,
     Assign,
     Const,
+    Dim,
     Exit,
     Expr,
     If,
@@ -59,13 +60,15 @@ def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Ex
 class Recorder:
     """Rebuilds the body of one scope with the stores and counters of `tape` in place.
 
-    `rewrite` is applied to every expression, with the path of its statement, before anything else.
+    `rewrite` is applied to every expression, with the path of its statement, before anything else. `is_guarded`: what
+    does not fit into a tape of counted extent is left out, so that a run on empty tapes counts.
     """
 
     tape: Tape
     names: NameSupply
     scope: Scope
     rewrite: Callable[[Expr, Path], Expr] = lambda expr, path: expr
+    is_guarded: bool = False
 
     def sweep(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
         """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
@@ -108,7 +111,7 @@ class Recorder:
                 stmt = replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))
             case _:
                 pass
-        after += [Assign(s.target, s.value, loc=stmt.loc) for s in self.stores(path, "after")]
+        after += [self.fitting(Assign(s.target, s.value, loc=stmt.loc)) for s in self.stores(path, "after")]
         return [*before, stmt, *after]
 
     def record_before(self, store: Store, stmt: Stmt, out: list[Stmt]) -> Stmt:
@@ -117,9 +120,9 @@ class Recorder:
         if isinstance(value, Apply) and not store.guards:
             held = Var(self.names.fresh(f"{value.op.name.lower()}_val"), loc=value.loc)
             out.append(Let(held.name, value, loc=stmt.loc))
-            out.append(Assign(store.target, held, loc=stmt.loc))
+            out.append(self.fitting(Assign(store.target, held, loc=stmt.loc)))
             return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
-        record: Stmt = Assign(store.target, value, loc=stmt.loc)
+        record = self.fitting(Assign(store.target, value, loc=stmt.loc))
         for cond, outcome in reversed(store.guards):
             record = If(cond if outcome else Apply(Op.NOT, (cond,)), (record,), loc=stmt.loc)
         out.append(record)
@@ -134,7 +137,7 @@ class Recorder:
         assert isinstance(store.value, Load)
         source = store.value.access.array
         if not store.whole:
-            return [Assign(store.target, store.value)]
+            return [self.fitting(Assign(store.target, store.value))]
         extents = self.tape.facts.ls.array(source).extents or ()
         names = [self.names.fresh("d") for _ in extents]
         inner = tuple(Index(n) for n in names)
@@ -142,7 +145,14 @@ class Recorder:
         nest: Stmt = Assign(target, Load(Access(source, inner)))
         for name, extent in reversed(list(zip(names, extents, strict=True))):
             nest = Loop(name, Const(0, INT), extent, Const(1, INT), (nest,))
-        return [nest]
+        return [self.fitting(nest, target)]
+
+    def fitting(self, record: Stmt, target: Access | None = None) -> Stmt:
+        """`record`, which writes `target`, guarded if the tape may be too short for it."""
+        target = record.target if isinstance(record, Assign) else target
+        if not self.is_guarded or target is None or not self.tape.is_counted(target.array):
+            return record
+        return If(compare(Op.LT, target.subscripts[0], Dim(target.array, 0)), (record,), loc=record.loc)
 
 
 def own_expressions(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from loopdiff.ad.counting import counting_loopset
+from loopdiff.ad.counting import counting_loopset, counts_exactly
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts, gather
 from loopdiff.ad.needed import At, Needed, TapePolicy
@@ -14,9 +14,9 @@ from loopdiff.ad.record import Recorder
 from loopdiff.ad.replay import choose_replays, weight
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.sweeps import Built, Sweeps
-from loopdiff.ad.tape import Tape
+from loopdiff.ad.tape import Counter, Tape
 from loopdiff.analysis.ownership import owned_cells
-from loopdiff.ir.build import integer, zero
+from loopdiff.ir.build import compare, integer, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -31,10 +31,12 @@ from loopdiff.ir.nodes import (
     Loop,
     LoopSet,
     Param,
+    Require,
     ScalarDecl,
     ScalarResult,
     Stmt,
 )
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path
@@ -59,7 +61,12 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
     if not replayed:
         return plain.sweeps
     other = build(facts, policy, replayed)
-    return other.sweeps if weight(other.tape) < weight(plain.tape) else plain.sweeps
+    return other.sweeps if is_sized(other) and weight(other.tape) < weight(plain.tape) else plain.sweeps
+
+
+def is_sized(built: Built) -> bool:
+    """Whether the extent of every tape can be had: a forward sweep that counts does not see the loops of a replay."""
+    return not built.sweeps.count_tapes or all(c.scope is None for c in built.tape.counters.values())
 
 
 def build(facts: Facts, policy: TapePolicy, replayed: frozenset[Path]) -> Built:
@@ -70,14 +77,18 @@ def build(facts: Facts, policy: TapePolicy, replayed: frozenset[Path]) -> Built:
     needed = Needed(facts, policy, replayed, names)
     reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts))
     body = reverse_body(facts, reversal, seed_names)
-    forward_body = Recorder(needed.tape, names, None).sweep(facts.ls.body, ())
+    counters = tuple(needed.tape.counters.values())
+    counts = counting_loopset(facts, counters) if counters else None
+    is_guarded = counts is not None and not counts_exactly(counts)
+    forward_body = Recorder(needed.tape, names, None, is_guarded=is_guarded).sweep(facts.ls.body, ())
     workspace = workspace_arrays(facts, needed.tape, adjoint_of)
     forward = assemble_forward(facts, needed.tape, forward_body, workspace)
     reverse = assemble_reverse(facts, reversal, body, workspace, seed_names)
-    counters = tuple(c for c in needed.tape.counters.values())
-    counts = counting_loopset(facts, counters) if counters else None
-    kept = tuple(needed.tape.temporaries)
-    sweeps = Sweeps(forward, reverse, kept, counts, tuple(c.total for c in counters))
+    kept, totals = tuple(needed.tape.temporaries), tuple(c.total for c in counters)
+    if is_guarded:
+        sweeps = Sweeps(forward, reverse, kept, None, totals, tuple(c.count for c in counters))
+    else:
+        sweeps = Sweeps(forward, reverse, kept, counts, totals)
     return Built(sweeps, needed.tape)
 
 
@@ -197,6 +208,16 @@ def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ArrayDe
     return tuple(ArrayDecl(c.base, ArrayType("int64", 0), "local", ()) for c in counters)
 
 
+def read_count(tape: Tape, counter: Counter) -> Iterator[Stmt]:
+    """The position at the end of the forward sweep, which must not be past the end of a tape."""
+    count = Load(Access(counter.count, (integer(0),)))
+    for array in tape.arrays:
+        if (array.extents or ())[:1] == (Param(counter.total),):
+            fits = compare(Op.LE, count, Dim(array.name, 0))
+            yield Require(fits, "LD347", f"the workspace has too little room in `{array.name}`")
+    yield Assign(Access(counter.base), count)
+
+
 def assemble_reverse(
     facts: Facts,
     reversal: Reversal,
@@ -216,9 +237,7 @@ def assemble_reverse(
             seeds.append(replace(ls.array(result.array), name=name, role="adjoint", like=None, dtype_like=None))
         else:
             seeds.append(ScalarDecl(name, type_of(result.value, facts.types)))
-    start = tuple(
-        Assign(Access(c.base), Load(Access(c.count, (integer(0),)))) for c in tape.counters.values() if c.scope is None
-    )
+    start = tuple(s for c in tape.counters.values() if c.scope is None for s in read_count(tape, c))
     scalars = [s for s in ls.scalars if s.name in facts.activity.wrt]
     reverse = LoopSet(
         name=f"{ls.name}_reverse",

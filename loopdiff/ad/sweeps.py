@@ -13,7 +13,8 @@ class Sweeps:
     """The pair of LoopSets, the plan between them, and the run that sizes tapes of data-dependent extent.
 
     `counts` takes the arguments and returns the integers that `count_names`, which occur as `Param`s in tape extents,
-    stand for; it may write the arrays it is given. None when every extent follows from the shapes.
+    stand for; it may write the arrays it is given. None when every extent follows from the shapes, and where only the
+    forward sweep itself can count: run on empty tapes, it leaves the integers in `count_tapes`.
     """
 
     forward: LoopSet
@@ -21,6 +22,7 @@ class Sweeps:
     temporaries: tuple[Temporary, ...]
     counts: LoopSet | None = None
     count_names: tuple[str, ...] = ()
+    count_tapes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

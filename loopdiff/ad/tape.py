@@ -99,6 +99,12 @@ class Tape:
     def rank(self, name: str) -> int:
         return next(len(a.extents or ()) for a in self.arrays if a.name == name)
 
+    def is_counted(self, name: str) -> bool:
+        """Whether the first axis of the tape array `name` is a running position."""
+        extents = next(a.extents for a in self.arrays if a.name == name)
+        totals = {Param(c.total) for c in self.counters.values()}
+        return bool(extents) and extents[0] in totals
+
     def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, Loop], ...]:
         """Loops around `path` that lie inside `scope`."""
         depth = -1 if scope is None else len(scope)

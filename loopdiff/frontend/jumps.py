@@ -15,6 +15,8 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import children, statements
 from loopdiff.names import NameSupply
 
+LOCAL: frozenset[JumpKind] = frozenset(("break", "continue"))
+
 
 def remove_jumps(body: tuple[Stmt, ...], names: NameSupply) -> tuple[tuple[Stmt, ...], tuple[ArrayDecl, ...]]:
     """`body`, that of a function, without `Jump`s, and the cells that this takes."""
@@ -173,7 +175,7 @@ def jumps(stmt: Stmt) -> frozenset[JumpKind]:
             return frozenset((kind,))
         case _:
             found = frozenset(k for s in children(stmt) for k in jumps(s))
-            return found - {"break", "continue"} if isinstance(stmt, Loop) else found
+            return found - LOCAL if isinstance(stmt, Loop) else found
 
 
 def leaves(body: tuple[Stmt, ...]) -> bool:

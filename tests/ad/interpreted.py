@@ -15,11 +15,11 @@ from loopdiff.frontend.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Load, LoopSet, Param, Select
-from loopdiff.ir.ops import Op
+from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.source import source_of
 from loopdiff.transform.normalize import normalize
+from tests.gradients.interpreted import allocated
 
 Arguments = Mapping[str, Any]
 
@@ -31,34 +31,6 @@ def lower(fn: Callable[..., Any], args: Arguments) -> LoopSet:
 
 def copied(args: Arguments) -> dict[str, Any]:
     return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
-
-
-def extent(expr: Expr, args: Arguments) -> int:
-    """Value of an extent expression."""
-    match expr:
-        case Const(value=value):
-            return int(value)
-        case Dim(array=array, axis=axis):
-            return args[array].shape[axis]
-        case Param(name=name):
-            return int(args[name])
-        case Load(access=access):
-            return int(args[access.array][tuple(extent(e, args) for e in access.subscripts)])
-        case Cast(value=value):
-            return extent(value, args)
-        case Select(cond=Apply(op=op, args=(a, b)), then=then, orelse=orelse):
-            holds = {Op.GT: int.__gt__, Op.LT: int.__lt__}[op](extent(a, args), extent(b, args))
-            return extent(then if holds else orelse, args)
-        case Apply(op=op, args=parts):
-            values = [extent(p, args) for p in parts]
-            if op == Op.NEG:
-                return -values[0]
-            if op == Op.MAX:
-                return max(values)
-            a, b = values
-            return {Op.ADD: a + b, Op.SUB: a - b, Op.MUL: a * b, Op.FLOORDIV: a // b if b else 0}[op]
-        case _:
-            raise AssertionError(expr)
 
 
 @dataclass(frozen=True)
@@ -81,15 +53,7 @@ def vjp(
     sweeps = build_sweeps(ls, wrt, policy)  # type: ignore[arg-type]
     verify(sweeps.forward, "forward")
     verify(sweeps.reverse, "reverse")
-    known: dict[str, Any] = copied(args)
-    if sweeps.counts is not None:
-        known |= dict(zip(sweeps.count_names, run(sweeps.counts, copied(args)), strict=True))
-    state = copied(args)
-    for name in sweeps.forward.params[len(ls.params) :]:
-        decl = sweeps.forward.array(name)
-        assert decl.type is not None
-        shape = tuple(extent(e, known) for e in decl.extents or ())
-        state[name] = np.full(shape, np.nan if decl.type.element.is_float else 99, decl.type.dtype)
+    state = allocated(sweeps, copied(args))
     results = run(sweeps.forward, state)
     before = copied(state)
     pending = list(seeds)

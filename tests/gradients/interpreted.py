@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -36,11 +37,23 @@ def normal_form(function: Any, args: Arguments) -> LoopSet:
 
 def allocated(sweeps: Sweeps, args: Arguments) -> dict[str, Any]:
     """`args` and an array for every workspace parameter of the forward sweep, poisoned with NaN."""
-    counted: dict[str, int] = {}
+    return with_workspace(sweeps, args, count(sweeps, args))
+
+
+def count(sweeps: Sweeps, args: Arguments) -> dict[str, int]:
+    """The totals that size tapes of data-dependent extent."""
+    copies = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
+    totals: Sequence[Any] = ()
     if sweeps.counts is not None:
-        copies = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
         totals = run(sweeps.counts, copies)
-        counted = dict(zip(sweeps.count_names, map(int, totals), strict=True))
+    elif sweeps.count_tapes:
+        held = with_workspace(sweeps, copies, dict.fromkeys(sweeps.count_names, 0))
+        run(sweeps.forward, held)
+        totals = [held[name][0] for name in sweeps.count_tapes]
+    return dict(zip(sweeps.count_names, map(int, totals), strict=True))
+
+
+def with_workspace(sweeps: Sweeps, args: Arguments, counted: dict[str, int]) -> dict[str, Any]:
     held: dict[str, Any] = dict(args)
     for name in sweeps.forward.params:
         if name not in held:
@@ -48,7 +61,7 @@ def allocated(sweeps: Sweeps, args: Arguments) -> dict[str, Any]:
             assert decl.extents is not None
             assert decl.type is not None
             shape = tuple(evaluate(e, sweeps.forward, held, counted) for e in decl.extents)
-            poison = np.nan if decl.type.dtype.startswith("float") else 0
+            poison = np.nan if decl.type.element.is_float else 99
             held[name] = np.full(shape, poison, decl.type.dtype)
     return held
 
