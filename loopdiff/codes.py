@@ -23,35 +23,21 @@ CODES: dict[str, Code] = {
         "without a registered source have none.",
         "write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`",
     ),
-    "LD101": Code(
-        "while loop",
-        "The number of iterations of every loop must be known when it is entered.",
-        "use `for k in range(limit):` and guard the body with `if`",
-    ),
-    "LD102": Code(
-        "break or continue",
-        "A loop runs all its iterations, each from its first statement to its last.",
-        "put the rest of the body under an `if`; for `break`, keep a flag: `if not done: ...`",
-    ),
     "LD103": Code(
         "unsupported statement",
-        "Loop nests are made of assignments, `for`, `if`, `assert`, `pass` and one `return`.",
+        "Loop nests are made of assignments, `for`, `while`, `if`, jumps, `assert` and `pass`.",
         "move it out of the decorated function",
     ),
     "LD104": Code(
-        "early return",
-        "A function returns once, at its end.",
-        "assign the result to a variable and return it as the last statement of the function",
+        "returns that do not match",
+        "Every way through the function returns the same number of values, and an array in the same place is the same "
+        "array.",
+        "assign the results to variables and return them at the end of the function",
     ),
     "LD105": Code(
         "unsupported iterable",
         "A `for` loop goes over `range`, a 1-D array or slice, `enumerate`, `zip` or `reversed` of these.",
         "loop over `range(...)` and read the elements by subscript",
-    ),
-    "LD106": Code(
-        "else of a loop",
-        "Without `break`, the `else` of a loop always runs.",
-        "move the `else` body after the loop",
     ),
     "LD107": Code(
         "unsupported assignment target",

@@ -75,6 +75,23 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "A variable read after it must be assigned on every way there.",
     ),
+    Construct(
+        "while",
+        "while s > 1.0:\n    s *= 0.5\n    x[0] += s",
+        "0.1",
+        "What the reverse sweep needs is kept for the iterations that run, however many they are.",
+    ),
+    Construct(
+        "break and continue",
+        "for i in range(n):\n    if x[i] < 0.0:\n        continue\n    if x[i] > 9.0:\n        break\n    y[i] = x[i]",
+        "0.1",
+    ),
+    Construct(
+        "else of a loop",
+        "for i in range(n):\n    if x[i] > 1.0:\n        break\nelse:\n    y[0] = s",
+        "0.1",
+        "It runs unless the loop was left by `break`.",
+    ),
     Construct("conditional expression", "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0", "0.1"),
     Construct(
         "comparisons, chained and boolean",
@@ -186,6 +203,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "Elements widen to 64 bits when read, and wrap when stored.",
     ),
     Construct("arrays of any rank", "t = np.zeros((2, 2, 2))\nt[1, 0, 1] = s\nx[0] = t[1][0][1]", "0.1"),
+    Construct(
+        "return from inside",
+        "for i in range(n):\n    if x[i] > s:\n        return x[i]\nreturn 0.0",
+        "0.1",
+        "Every way returns the same number of values; an array in the same place is the same array.",
+    ),
     Construct("return of a scalar", "return x[0] + s", "0.1"),
     Construct("return of a tuple", "t = np.zeros(n)\nt[0] = s\nreturn t, s, n", "0.1", "Scalars and local arrays."),
     Construct("return of nothing", "x[0] = s\nreturn", "0.1"),

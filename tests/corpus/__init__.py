@@ -9,6 +9,7 @@ from tests.corpus import (
     dense,
     found,
     functions,
+    jumps,
     learning,
     loops,
     recurrences,
@@ -33,6 +34,7 @@ SUITE: tuple[Entry, ...] = (
 CONSTRUCTS: tuple[Entry, ...] = (
     *loops.ENTRIES,
     *control.ENTRIES,
+    *jumps.ENTRIES,
     *scalars.ENTRIES,
     *subscripts.ENTRIES,
     *arrays.ENTRIES,

@@ -271,6 +271,82 @@ def branches(x):
         x[i] = y
 
 
+@shows("while", vector(), 3.0)
+def halving(x, s):
+    k = 0
+    while s > 0.1 and k < len(x):
+        s *= 0.5
+        x[k] += s
+        k += 1
+    while False:
+        k = 0
+    return k, s
+
+
+@shows("break and continue", vector())
+def skipping(x):
+    t = 0.0
+    for i in range(len(x)):
+        if x[i] < 0.0:
+            if i % 2:
+                t += 1.0
+                continue
+            t -= 1.0
+        elif x[i] > 0.9:
+            t *= 2.0
+            break
+        for j in range(i):
+            if x[j] > x[i]:
+                break
+            if j == 1:
+                continue
+            t += x[j]
+        x[i] = t
+    while True:
+        t *= 0.5
+        if t < 1.0:
+            break
+        if t > 2.0:
+            continue
+        t -= 0.25
+    return t
+
+
+@shows("else of a loop", vector(), 0.6)
+def searching(x, s):
+    for i in range(len(x)):
+        if x[i] > s:
+            where = i
+            break
+        x[i] = 0.0
+    else:
+        where = -1
+    k = 0
+    while k < where:
+        k += 2
+    else:
+        x[0] = k
+    return where
+
+
+@shows("return from inside", vector(), 0.6)
+def finding(x, s):
+    t = np.zeros(2)
+    if len(x) == 0:
+        return 0.0, t, 0
+    for i in range(len(x)):
+        k = i
+        while k >= 0:
+            t[0] += x[k]
+            if t[0] > s:
+                return x[k], t, k
+            k -= 1
+        if x[i] < -0.9:
+            t[1] = 1.0
+            return t[0], t, i
+    return -1.0, t, len(x)
+
+
 @shows("conditional expression", vector())
 def conditional(x):
     for i in range(len(x)):

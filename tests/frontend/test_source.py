@@ -81,14 +81,14 @@ def test_columns_count_characters_not_bytes() -> None:
 
 def test_report_quotes_the_line_of_the_file() -> None:
     def bad(x):
-        while x[0] > 0.0:
+        with x[0] > 0.0:
             x[0] -= 1.0
 
     with pytest.raises(UnsupportedLoopError) as caught:
         parse_function(source_of(bad))
-    line = marked_line("while x[0] > 0.0:")
+    line = marked_line("with x[0] > 0.0:")
     assert f"{__file__}:{line}:9" in str(caught.value)
-    assert "   |         while x[0] > 0.0:\n   |         ^^^^^^^^^^^^^^^^^" in str(caught.value)
+    assert "   |         with x[0] > 0.0:\n   |         ^^^^^^^^^^^^^^^^" in str(caught.value)
 
 
 def test_a_notebook_cell_and_exec_with_registered_text() -> None:
@@ -184,10 +184,10 @@ def test_exec_without_registered_text() -> None:
 def test_text_known_only_to_inspect(monkeypatch: pytest.MonkeyPatch) -> None:
     # Python 3.13.1 and later keep interactive text by code object, not by file name.
     namespace: dict[str, Any] = {}
-    text = "def f(x):\n    while x[0] > 0.0:\n        x[0] -= 1.0\n"
+    text = "def f(x):\n    with x[0] > 0.0:\n        x[0] -= 1.0\n"
     exec(compile(text, "<python-input-7>", "exec", dont_inherit=True), namespace)
     monkeypatch.setattr("inspect.findsource", lambda code: (text.splitlines(True), 0))
-    with pytest.raises(UnsupportedLoopError, match=r"while x\[0\] > 0.0:"):
+    with pytest.raises(UnsupportedLoopError, match=r"with x\[0\] > 0.0:"):
         parse_function(source_of(namespace["f"]))
 
 
