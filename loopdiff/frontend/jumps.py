@@ -18,30 +18,33 @@ from loopdiff.names import NameSupply
 LOCAL: frozenset[JumpKind] = frozenset(("break", "continue"))
 
 
-def remove_jumps(body: tuple[Stmt, ...], names: NameSupply) -> tuple[tuple[Stmt, ...], tuple[ArrayDecl, ...]]:
-    """`body`, that of a function, without `Jump`s, and the cells that this takes."""
+def remove_jumps(
+    body: tuple[Stmt, ...], names: NameSupply, span: Span
+) -> tuple[tuple[Stmt, ...], tuple[ArrayDecl, ...]]:
+    """`body`, that of the function at `span`, without `Jump`s, and the cells that this takes."""
     if body and isinstance(body[-1], Jump):
         body = body[:-1]
     if not any(isinstance(s.stmt, Jump) for s in statements(body)):
         return body, ()
-    done = Flag(names.fresh("returned"))
+    done = Flag(names.fresh("returned"), span)
     rewriter = Rewriter(names, done)
     out = rewriter.nested(body, Around(done, done))
     if any(jumps(s) for s in body):
         rewriter.flags.append(done)
         out = [clear(done), *out]
-    return tuple(out), tuple(ArrayDecl(f.cell, None, "local", ()) for f in rewriter.flags)
+    return tuple(out), tuple(ArrayDecl(f.cell, None, "local", (), loc=f.loc) for f in rewriter.flags)
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A truth value in a cell."""
+    """A truth value in a cell, for what is at `loc`."""
 
     cell: str
+    loc: Span
 
     @property
     def value(self) -> Expr:
-        return Load(Access(self.cell))
+        return Load(Access(self.cell, loc=self.loc), loc=self.loc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,11 @@ class Rewriter:
         """The loop with the jumps of its body as exits."""
         if not any(jumps(s) for s in stmt.body):
             return replace(stmt, body=tuple(self.inside(s) for s in stmt.body))
-        around = Around(self.flag("leave"), self.flag("skip"))
+        around = Around(self.flag("leave", stmt.loc), self.flag("skip", stmt.loc))
         return replace(stmt, body=(clear(around.leave), clear(around.skip), *self.direct(stmt.body, around)))
 
-    def flag(self, stem: str) -> Flag:
-        self.flags.append(Flag(self.names.fresh(stem)))
+    def flag(self, stem: str, loc: Span) -> Flag:
+        self.flags.append(Flag(self.names.fresh(stem), loc))
         return self.flags[-1]
 
     def inside(self, stmt: Stmt) -> Stmt:
@@ -124,7 +127,7 @@ class Rewriter:
         before = (*(self.inside(s) for s in before), *self.returns(last))
         if not before:
             return [Exit(cond, loc=last.loc)]
-        held = self.flag("leave")
+        held = self.flag("leave", cond.loc)
         store = Assign(Access(held.cell, loc=cond.loc), cond, loc=cond.loc)
         return [store, If(held.value, before, loc=last.loc), Exit(held.value, loc=last.loc)]
 
@@ -174,7 +177,7 @@ def jumps(stmt: Stmt) -> frozenset[JumpKind]:
         case Jump(kind=kind):
             return frozenset((kind,))
         case _:
-            found = frozenset(k for s in children(stmt) for k in jumps(s))
+            found: frozenset[JumpKind] = frozenset(k for s in children(stmt) for k in jumps(s))
             return found - LOCAL if isinstance(stmt, Loop) else found
 
 
@@ -199,7 +202,7 @@ def always_jumps(body: tuple[Stmt, ...]) -> bool:
 
 
 def clear(flag: Flag) -> Stmt:
-    return Assign(Access(flag.cell), Const(False))
+    return Assign(Access(flag.cell, loc=flag.loc), Const(False, loc=flag.loc), loc=flag.loc)
 
 
 def raised(flag: Flag, loc: Span) -> Stmt:
@@ -207,4 +210,4 @@ def raised(flag: Flag, loc: Span) -> Stmt:
 
 
 def negation(flag: Flag) -> Expr:
-    return Apply(Op.NOT, (flag.value,))
+    return Apply(Op.NOT, (flag.value,), loc=flag.loc)

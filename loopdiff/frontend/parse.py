@@ -40,7 +40,7 @@ def parse_function(source: SourceFunction) -> LoopSet:
     if state.diagnostics:
         raise UnsupportedLoopError(*sorted(state.diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
     scalars = tuple(ScalarDecl(p, None, loc=source.span(source.node)) for p in parameters if p not in found.array_names)
-    body, flags = remove_jumps(tuple(state.out), state.names)
+    body, flags = remove_jumps(tuple(state.out), state.names, source.span(source.node))
     results, is_tuple = ((), False) if state.returned is None else (state.returned.results, state.returned.is_tuple)
     arrays, span = (*state.arrays.values(), *flags), source.span(source.node)
     return LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)

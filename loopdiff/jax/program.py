@@ -166,17 +166,19 @@ class JaxProgram:
                 SimpleNamespace(shape=self.dims[p]) if p in self.dims else self.statics.get(p, Traced(p))
                 for p in self.ls.params
             ]
-            sizes = run.arena.sizes((*values, *self.counts(run.units.counts))) if names else ()
+            sizes = run.arena.sizes((*values, *self.counts(run))) if names else ()
             self.shapes = dict(zip(names, sizes, strict=False))
         return self.shapes
 
-    def counts(self, unit: Unit | None) -> tuple[int, ...]:
+    def counts(self, run: ReverseRun) -> tuple[int, ...]:
         """Totals that size the tape, counted now from shapes and static integers. LD352 if elements decide them."""
-        if unit is None:
+        unit = run.units.counts
+        if not run.units.plan.count_names:
             return ()
-        nodes = [e for x in expressions(unit.ls) for e in subexprs(x)]
+        nodes = [] if unit is None else [e for x in expressions(unit.ls) for e in subexprs(x)]
         is_loaded = any(isinstance(e, Load) and e.access.subscripts for e in nodes)
-        if is_loaded or any(isinstance(e, Param) and e.name not in self.statics for e in nodes):
+        is_traced = any(isinstance(e, Param) and e.name not in self.statics for e in nodes)
+        if unit is None or is_loaded or is_traced:
             message = f"`{self.ls.name}` keeps values in loops whose length depends on data; JAX needs static sizes"
             hint = "decorate with `tape='recompute'`, or give such loops bounds from shapes and Python ints"
             raise ArgumentError(reject("LD352", message, NOWHERE, hint))
