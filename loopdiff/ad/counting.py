@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.needed import is_repeatable
 from loopdiff.ad.record import trips_made
 from loopdiff.ad.tape import Counter
 from loopdiff.ir.build import integer
@@ -23,7 +22,7 @@ from loopdiff.ir.nodes import (
     Stmt,
 )
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.typing import type_env
+from loopdiff.ir.typing import is_repeatable, type_env
 from loopdiff.ir.walk import Path, map_body, read_arrays, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.eliminate import eliminate_dead
 

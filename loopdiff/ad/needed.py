@@ -34,17 +34,14 @@ from loopdiff.ir.nodes import (
     Select,
     Var,
 )
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
+from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.typing import TypeEnv, type_of
+from loopdiff.ir.typing import is_repeatable, type_of
 from loopdiff.ir.walk import Path, operands, rebuild, subexprs, written_arrays
 from loopdiff.names import NameSupply
 
 TapePolicy = Literal["auto", "store", "recompute"]
 
-EXACT_ON_FLOATS = frozenset(
-    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.MIN, Op.MAX, Op.COPYSIGN)
-)
 CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.MIN, Op.MAX))
 MODERATE = frozenset((Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD))
 EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
@@ -336,15 +333,6 @@ class Needed:
         subscripts = (*self.tape.coordinates(slot.loops, slot.scope, bound), *rest)
         rank = self.tape.rank(slot.name)
         return Access(slot.name, subscripts or (integer(0),) * min(rank, 1))
-
-
-def is_repeatable(expr: Expr, types: TypeEnv) -> bool:
-    """Whether evaluating this one operation again on the same operands must give the same bits."""
-    match expr:
-        case Apply(op=op, args=args):
-            return op in EXACT_ON_FLOATS or not any(type_of(a, types).is_float for a in args)
-        case _:
-            return True
 
 
 def cost(expr: Expr) -> int:

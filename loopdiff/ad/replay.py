@@ -7,12 +7,13 @@ then writes nothing that anyone else sees, and works on one row of buffers howev
 from __future__ import annotations
 
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy, is_repeatable
+from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy
 from loopdiff.ad.record import Recorder
 from loopdiff.ad.sweeps import Built
 from loopdiff.ad.tape import Tape
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Exit, Expr, If, Let, Load, Loop, Select, Stmt, Var
 from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import is_repeatable
 from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
 from loopdiff.transform.rename import renamed_block

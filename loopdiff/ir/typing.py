@@ -23,11 +23,15 @@ from loopdiff.ir.nodes import (
     SizeOf,
     Var,
 )
-from loopdiff.ir.ops import INFO
+from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
 from loopdiff.ir.types import BOOL, F64, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import statements
 
 ORDER = (BOOL, INT, ScalarType.F32, F64)
+
+EXACT_ON_FLOATS = frozenset(
+    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.MIN, Op.MAX, Op.COPYSIGN)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +95,12 @@ def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
             return joined if joined.is_float else F64
         case "same":
             return joined
+
+
+def is_repeatable(expr: Expr, types: TypeEnv) -> bool:
+    """Whether evaluating this one operation again on the same operands must give the same bits."""
+    match expr:
+        case Apply(op=op, args=args):
+            return op in EXACT_ON_FLOATS or not any(type_of(a, types).is_float for a in args)
+        case _:
+            return True

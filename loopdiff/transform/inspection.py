@@ -18,6 +18,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     Assign,
     Const,
+    Exit,
     Expr,
     If,
     Index,
@@ -30,6 +31,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import is_repeatable, type_env
 from loopdiff.ir.walk import read_arrays, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.eliminate import Names, eliminate_dead, names_in
@@ -86,18 +88,33 @@ def place_checks(ls: LoopSet, groups: Sequence[Group]) -> LoopSet:
 
 
 def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply) -> Inspector | None:
-    """The checks of the last of `groups`, without what they do not need. None if that writes an argument."""
+    """The checks of the last of `groups`, without what they do not need. None if that writes an argument, or might
+    leave a loop in another iteration.
+    """
     *before, last = groups
     own = needed_by_checks(ls, last.checked)
+    if not repeats_exits(ls, own):
+        return None
     position = earliest(before, own)
     is_own_private = all(is_cell(ls.array(a)) for a in written_arrays(own))
     is_ahead_of_writes = not any(g.defines & set(ls.params) for g in before[:position])
     if is_own_private and is_ahead_of_writes:
         return with_own_names(ls, own, position, before, names)
     whole = needed_by_checks(ls, tuple(s for g in groups for s in g.checked))
-    if not written_arrays(whole) & set(ls.params):
+    if not written_arrays(whole) & set(ls.params) and repeats_exits(ls, whole):
         return replace(with_own_names(ls, whole, 0, (), names), covers_all=True)
     return with_own_names(ls, own, position, before, names) if is_own_private else None
+
+
+def repeats_exits(ls: LoopSet, block: Block) -> bool:
+    """Whether `block` leaves its loops just when the program does: arithmetic on floating numbers may be rounded
+    differently in another place.
+    """
+    sites = list(statements(block))
+    if not any(isinstance(s.stmt, Exit) for s in sites):
+        return True
+    types = type_env(ls)
+    return all(is_repeatable(e, types) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
 
 
 def is_cell(decl: ArrayDecl) -> bool:

@@ -41,11 +41,16 @@ def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harne
 
 
 def seed_names(ls: LoopSet) -> list[str]:
-    """The seed parameter of each result."""
-    return [
-        f"{r.array}_adj" if isinstance(r, ArrayResult) else (f"result_adj_{k}" if ls.returns_tuple else "result_adj")
-        for k, r in enumerate(ls.results)
-    ]
+    """The seed parameter of each result; an array that is returned again has one more."""
+    out: list[str] = []
+    for k, result in enumerate(ls.results):
+        match result:
+            case ArrayResult(array=array):
+                again = out.count(f"{array}_adj")
+                out.append(f"{array}_adj_{again}" if again else f"{array}_adj")
+            case _:
+                out.append(f"result_adj_{k}" if ls.returns_tuple else "result_adj")
+    return out
 
 
 def tangents(entry: Entry, ls: LoopSet, along: harness.Values) -> harness.Values:
