@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Protocol
@@ -94,7 +94,7 @@ class Interpreted:
         if policy not in self.plans:
             found = pipeline.derive_sweeps(self.normal, self.wrt, policy, self.stages)
             runners = compile_loopset(found.forward), compile_loopset(found.reverse)
-            self.plans[policy] = Plan(found, workspace_of(found), *runners)
+            self.plans[policy] = Plan(found, workspace_of(found, runners[0]), *runners)
         return self.plans[policy]
 
     def outputs(self, args: Values) -> Values:
@@ -170,7 +170,7 @@ class Compiled:
         return found, kept
 
 
-def workspace_of(sweeps: Sweeps) -> Callable[[Values], Values]:
+def workspace_of(sweeps: Sweeps, forward: Runner) -> Callable[[Values], Values]:
     """Makes the arguments of the forward sweep from those of the program: workspace arrays are poisoned with NaN."""
     ls = sweeps.forward
     arrays = tuple(a for a in ls.arrays if a.role == "argument")
@@ -179,10 +179,19 @@ def workspace_of(sweeps: Sweeps) -> Callable[[Values], Values]:
     names = [*(a.name for a in arrays), *(s.name for s in scalars)]
     extents = tuple(ScalarResult(e) for decl in made for e in decl.extents or ())
     measure = compile_loopset(LoopSet("extents", tuple(names), arrays, scalars, (), extents, returns_tuple=True))
-    count = None if sweeps.counts is None else compile_loopset(sweeps.counts)
+    counts = None if sweeps.counts is None else compile_loopset(sweeps.counts)
 
     def allocate(args: Values) -> Values:
-        totals = () if count is None else count(copied(args))
+        empty = (0,) * len(sweeps.count_names)
+        if counts is not None:
+            return held_for(args, counts(copied(args)))
+        if not sweeps.count_tapes:
+            return held_for(args, empty)
+        counted = held_for(copied(args), empty)
+        forward(counted)
+        return held_for(args, [counted[name][0] for name in sweeps.count_tapes])
+
+    def held_for(args: Values, totals: Sequence[Any]) -> Values:
         found = iter(measure({**args, **dict(zip(sweeps.count_names, map(int, totals), strict=True))}))
         held = dict(args)
         for decl in made:

@@ -35,7 +35,7 @@ def f(x):
 g = vectorize_grad(f)
 @vectorize_grad
 def f(x):
-    while x[0] > 1.0:
+    with x:
         x[0] *= 0.5
 
 print("SLOPES", g.grad(np.ones(2)).x + 2.0, h.grad(np.array([4.0])).x)
@@ -76,5 +76,5 @@ def test_functions_typed_at_the_prompt(tmp_path: Path) -> None:
     """Each of three functions of one name is read as it was typed, and refused with its own text."""
     shown = typed(SESSION, tmp_path)
     assert "SLOPES [5. 2.] [8.]" in shown
-    report = shown[shown.index("LD101") :]
-    assert "   |     while x[0] > 1.0:\n   |     ^^^^^^^^^^^^^^^^^" in report
+    report = shown[shown.index("LD103") :]
+    assert "   |     with x:\n   |     ^^^^^^" in report

@@ -155,9 +155,7 @@ def test_shrinking_keeps_what_fails() -> None:
 
 
 def test_every_way_to_fail_is_reported() -> None:
-    rejected = Program(
-        "def f(x):\n    while x[0] > 0:\n        x[0] -= 1\n", (Argument("x", "vector"),), ("x",), ((1, 2),)
-    )
+    rejected = Program("def f(x):\n    with x:\n        x[0] -= 1\n", (Argument("x", "vector"),), ("x",), ((1, 2),))
     assert check(rejected).verdict == "refused"
     assert check(rejected).stage.startswith("LD")
 
