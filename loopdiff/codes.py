@@ -161,6 +161,11 @@ CODES: dict[str, Code] = {
         "Extents of arrays are integers.",
         "convert it: `np.zeros(int(x))`",
     ),
+    "LD212": Code(
+        "arithmetic on booleans",
+        "Python's `True + True` is 2 and its `~True` is -2; for the booleans of NumPy both mean something else.",
+        "convert them: `int(a) + int(b)`; for the opposite write `not a`",
+    ),
     # -- LD30x: the arguments of a call, checked before memory is touched -----------------------------------
     "LD301": Code(
         "missing argument",

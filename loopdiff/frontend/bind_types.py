@@ -160,9 +160,18 @@ class Typing:
             return converted(expr, args, max(joined, Kind.INT)), Kind.BOOL
         if op in FLOAT_TESTS:
             return converted(expr, args, max(joined, Kind.WEAK)), Kind.BOOL
+        if joined is Kind.BOOL and op in (Op.ADD, Op.SUB, Op.MUL) and len(args) == 2:
+            return self.boolean_arithmetic(expr, args)
         least = Kind.BOOL if op in (Op.MIN, Op.MAX) else Kind.INT
         kind = max(joined, Kind.WEAK if INFO[op].result == "float" else least)
         return converted(expr, args, kind), kind
+
+    def boolean_arithmetic(self, expr: Apply, args: list[Typed]) -> Typed:
+        """A product of two booleans is `and`; NumPy's sum of two is `or`, unlike Python's."""
+        if expr.op is Op.MUL:
+            return replace(expr, op=Op.AND, args=tuple(a for a, _ in args)), Kind.BOOL
+        message = f"`{expr.op.value}` of two booleans is a number in Python and not in NumPy"
+        return self.refuse("LD212", message, expr.loc, "convert them: `int(a) + int(b)`")
 
     def bitwise(self, expr: Apply, args: list[Typed], joined: Kind) -> Typed:
         for (_, kind), arg in zip(args, expr.args, strict=True):
@@ -170,10 +179,24 @@ class Typing:
                 message = f"`{expr.op.value}` has a floating-point operand"
                 return self.refuse("LD206", message, arg.loc if arg.loc.line else expr.loc)
         if expr.op is Op.INVERT and joined is Kind.BOOL:
+            if not self.is_numpy_boolean(expr.args[0]):
+                message = "`~` of a boolean is -1 or -2 in Python and the opposite in NumPy"
+                return self.refuse("LD212", message, expr.loc, "write `not a`")
             return Apply(Op.NOT, (args[0][0],), loc=expr.loc), Kind.BOOL
         least = Kind.INT if expr.op in (Op.SHL, Op.SHR) else Kind.BOOL
         kind = max(joined, least)
         return converted(expr, args, kind), kind
+
+
+    def is_numpy_boolean(self, expr: Expr) -> bool:
+        """Whether the boolean `expr` is NumPy's by its form: an element, or a comparison of one."""
+        match expr:
+            case Load(access=access):
+                return self.ranks.get(access.array, 0) > 0
+            case Apply(op=op, args=args) if op in COMPARISONS or op in BITWISE:
+                return any(isinstance(a, Load) and self.ranks.get(a.access.array, 0) > 0 for a in args)
+            case _:
+                return False
 
 
 def literal_kind(value: bool | int | float) -> Kind:
