@@ -187,7 +187,6 @@ class Typing:
         kind = max(joined, least)
         return converted(expr, args, kind), kind
 
-
     def is_numpy_boolean(self, expr: Expr) -> bool:
         """Whether the boolean `expr` is NumPy's by its form: an element, or a comparison of one."""
         match expr:

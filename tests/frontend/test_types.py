@@ -39,7 +39,7 @@ EXPRESSIONS = (
     "np.exp(a[0])", "np.sqrt(w)", "np.sqrt(d)", "np.exp(a[0] * 0.1) + 1.0", "1.0 / (1.0 + np.exp(-a[0]))",
     "a[0] * np.pi", "a[0] if n > 2 else 0.0", "float(a[0])", "np.float64(a[0])", "np.float32(b[0])",
     "np.float64(a[0]) * a[1]", "float(n) * a[0]", "n * 0.5", "n / 2", "n // 2", "n % 2", "n ** 2",
-    "n ** -1", "n & 1", "n * yes", "yes + yes", "yes and n > 2", "not n", "n > w", "a[0] < 0.5",
+    "n ** -1", "n & 1", "n * yes", "yes and n > 2", "not n", "n > w", "a[0] < 0.5",
     "int(a[0])", "bool(n)", "w + n", "np.floor(a[0])", "np.sign(a[0])", "np.hypot(a[0], 1.0)",
     "t[0] * a[0]", "k[0] * 2", "np.where(n > 2, a[0], a[1])", "np.clip(a[0], 0.0, 1.0)", "round(w)",
     "math.floor(b[0])", "math.sqrt(n) * a[0]", "(0.1 * w) * a[0]", "np.isnan(a[0])",
