@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.corpus import (
     arrays,
+    carried,
     cases,
     control,
     dense,
@@ -41,7 +42,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *functions.ENTRIES,
     *spellings.ENTRIES,
 )
-ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *found.ENTRIES, *CONSTRUCTS)
+ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *carried.ENTRIES, *found.ENTRIES, *CONSTRUCTS)
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
 
 __all__ = ["BY_NAME", "CONSTRUCTS", "ENTRIES", "SUITE", "Arguments", "Entry", "as_float32"]

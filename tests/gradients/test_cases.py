@@ -355,6 +355,26 @@ def test_iterated_square() -> None:
     assert pullback(y=np.ones(1)).y[0] == pytest.approx(15.5897368, rel=1e-14)
 
 
+# -- case 8: trip counts that are data ---------------------------------------------------------------
+@pytest.mark.xdist_group("newton_roots")
+def test_newton_roots() -> None:
+    x, y, trips = np.random.default_rng(6).uniform(0.1, 1000, 257), np.zeros(257), np.zeros(257, np.int64)
+    _, pullback = decorated("newton_roots").vjp(x, y, trips)
+    g = pullback(y=np.ones(257)).x
+    assert (trips.min(), trips.max()) == (5, 9)
+    assert y.sum() == pytest.approx(5564.816528705, rel=1e-12)
+    assert g.sum() == pytest.approx(7.258375192852, rel=1e-12)
+    np.testing.assert_allclose(g, 0.5 / np.sqrt(x), rtol=0, atol=2.5e-12)
+
+
+@pytest.mark.xdist_group("table_products")
+def test_table_products() -> None:
+    y = np.ones(4)
+    _, pullback = decorated("table_products").vjp(np.array([2.0, 3.0, 4.0, 5.0]), np.zeros(4, np.int64), y)
+    assert y.tolist() == [24.0] * 4
+    assert pullback(y=np.ones(4)).t.tolist() == [48.0, 32.0, 24.0, 0.0]
+
+
 # -- conventions ------------------------------------------------------------------------------------
 def guarded_root(x, y):
     for i in range(x.shape[0]):
