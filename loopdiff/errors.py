@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A half-open region of user source: `line` is 1-based, `column` 0-based as in `ast`."""
+    """A half-open region of user source: `line` is 1-based, `column` 0-based as in `ast`.
+
+    `called_from`: for a region of a helper, the call that it was written out for.
+    """
 
     file: str
     line: int
     column: int
     end_line: int
     end_column: int
+    called_from: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.line}:{self.column + 1}"
@@ -42,12 +47,19 @@ class Diagnostic:
     def render(self) -> str:
         lines = [f"{self.code}: {self.message}"]
         lines += quote(self.span)
-        for label, span in self.related:
+        for label, span in (*calls_around(self.span), *self.related):
             lines.append(f"  {label}:")
             lines += quote(span)
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
+
+
+def calls_around(span: Span) -> Iterator[tuple[str, Span]]:
+    """The calls that lead to `span`, the innermost first."""
+    while span.called_from is not None:
+        span = span.called_from
+        yield "called from", span
 
 
 def quote(span: Span) -> list[str]:

@@ -16,9 +16,10 @@ import numpy as np
 from loopdiff.errors import Span
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_EXPRESSIONS, REFUSED_METHODS
+from loopdiff.frontend.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parse_state import MISSING, ArrayName, Cell, State, Unsure
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, If, Load, Param, RankOf, Select, SizeOf
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
+from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, Param, RankOf, Select, SizeOf
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
 from loopdiff.ir.walk import map_expr
 
@@ -38,7 +39,6 @@ FOLD: dict[Op, Callable[[Any, Any], Any]] = {
     Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge, Op.EQ: operator.eq,
     Op.NE: operator.ne,
 }  # fmt: skip
-TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
 LARGEST_SHIFT = 64
 FLOAT_CONSTANTS = {4: F32, 8: F64}
 
@@ -224,7 +224,7 @@ def element(state: State, node: ast.Subscript) -> Access | None:
         state.reject("LD111", f"`{ast.unparse(base)}` cannot be subscripted", base)
         return None
     binding = state.settle(base.id, base)
-    parsed = tuple(parse_expr(state, s) for s in subscripts)
+    parsed = tuple(in_order(state, subscripts, parse_expr))
     if isinstance(binding, Cell):
         hint = (
             "subscript an array, once for each axis: rows such as `A[i]` and results of whole-array work have no name"
@@ -256,43 +256,17 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
         case ast.BinOp(left=left, op=op, right=right):
             if type(op) not in BINARY:
                 return state.reject("LD108", "`@` multiplies whole arrays", node, "write the sum as a loop")
-            return binary(state, BINARY[type(op)], parse_expr(state, left), parse_expr(state, right), node)
+            return binary(state, BINARY[type(op)], *in_order(state, (left, right), parse_expr), node)
         case ast.BoolOp(op=op, values=values):
             kind = Op.AND if isinstance(op, ast.And) else Op.OR
-            return boolean(kind, lazily(state, kind, values, parse_expr), state.source.span(node))
+            return boolean(kind, lazily(state, kind, values, parse_expr, boolean), state.source.span(node))
         case ast.Compare():
             return comparison(state, node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             cond = condition(state, test)
             if isinstance(cond, Const):
                 return parse_expr(state, body if cond.value else orelse)
-            then = guarded(state, cond, body, parse_expr)
-            other = guarded(state, Apply(Op.NOT, (cond,), loc=cond.loc), orelse, parse_expr)
-            return Select(cond, then, other, loc=state.source.span(node))
-
-
-Parse = Callable[[State, ast.expr], Expr]
-
-
-def guarded(state: State, cond: Expr, node: ast.expr, parse: Parse) -> Expr:
-    """`node`, evaluated only if `cond`: what it requires is required only then, and not known afterwards."""
-    before = dict(state.bindings)
-    with state.block() as required:
-        value = parse(state, node)
-    state.bindings = before
-    if required:
-        state.out.append(If(cond, tuple(required), loc=cond.loc))
-    return value
-
-
-def lazily(state: State, op: Op, nodes: list[ast.expr], parse: Parse) -> list[Expr]:
-    """Operands of `and` / `or`, each evaluated only if those before it leave the result open."""
-    parts = [parse(state, nodes[0])]
-    for node in nodes[1:]:
-        so_far = truth_value(op, list(parts), state.source.span(node))
-        is_open = so_far if op is Op.AND else Apply(Op.NOT, (so_far,), loc=so_far.loc)
-        parts.append(guarded(state, is_open, node, parse))
-    return parts
+            return either(state, cond, body, orelse, parse_expr, state.source.span(node))
 
 
 def unary(state: State, node: ast.UnaryOp) -> Expr:
@@ -324,46 +298,17 @@ def binary(state: State, op: Op, left: Expr, right: Expr, node: ast.AST) -> Expr
 
 def comparison(state: State, node: ast.Compare) -> Expr:
     """`a < b <= c` is `a < b and b <= c`."""
-    span = state.source.span(node)
     for op in node.ops:
         if type(op) not in COMPARE:
             word = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}[type(op)]
             is_identity = isinstance(op, ast.Is | ast.IsNot)
             hint = "compare with `==`" if is_identity else "compare with each value: `x == a or x == b`"
             return state.reject("LD111", f"`{word}` is not supported", node, hint)
-    values = [parse_expr(state, v) for v in (node.left, *node.comparators)]
-    tests = [
-        binary(state, COMPARE[type(op)], a, b, node) for op, a, b in zip(node.ops, values, values[1:], strict=False)
-    ]
-    return tests[0] if len(tests) == 1 else boolean(Op.AND, tests, span)
 
+    def test(op: ast.cmpop, a: Expr, b: Expr) -> Expr:
+        return binary(state, COMPARE[type(op)], a, b, node)
 
-def boolean(op: Op, parts: list[Expr], span: Span) -> Expr:
-    """`and` / `or`: a truth value if all operands are, otherwise the operand that Python would return."""
-    if all(is_truth(p) for p in parts):
-        return truth_value(op, parts, span)
-    result = parts[-1]
-    for part in reversed(parts[:-1]):
-        result = Select(part, part, result, loc=span) if op is Op.OR else Select(part, result, part, loc=span)
-    return result
-
-
-def truth_value(op: Op, parts: list[Expr], span: Span) -> Expr:
-    """`and` / `or` of operands of which only the truth matters, decided if all are constants."""
-    constants = [bool(p.value) for p in parts if isinstance(p, Const)]
-    if len(constants) == len(parts):
-        return Const(all(constants) if op is Op.AND else any(constants), loc=span)
-    return Apply(op, tuple(parts), loc=span)
-
-
-def is_truth(expr: Expr) -> bool:
-    match expr:
-        case Const(value=bool()):
-            return True
-        case Apply(op=op):
-            return op in TRUTH_OPS
-        case _:
-            return False
+    return chain(state, parse_expr(state, node.left), node.ops, node.comparators, parse_expr, test)
 
 
 def condition(state: State, node: ast.expr) -> Expr:
@@ -371,7 +316,7 @@ def condition(state: State, node: ast.expr) -> Expr:
     match node:
         case ast.BoolOp(op=op, values=values):
             kind = Op.AND if isinstance(op, ast.And) else Op.OR
-            return truth_value(kind, lazily(state, kind, values, condition), state.source.span(node))
+            return truth_value(kind, lazily(state, kind, values, condition, truth_value), state.source.span(node))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             value = condition(state, operand)
             span = state.source.span(node)
@@ -401,7 +346,7 @@ def call(state: State, node: ast.Call) -> Expr:
         return state.reject("LD110", f"`{text}` is called with `*`", node, "write the arguments one by one")
     if not function.takes(len(nodes)):
         return state.reject("LD110", f"`{text}` takes {function.arity_text}, here {len(nodes)}", node)
-    args = [parse_expr(state, a) for a in nodes]
+    args = in_order(state, nodes, parse_expr)
     return map_expr(lambda e: located(e, span), function.build(*args))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
+from loopdiff.frontend.order import in_order
 from loopdiff.frontend.parse_expr import (
     array_of,
     flat_subscripts,
@@ -104,7 +105,7 @@ def parse_range(state: State, node: ast.Call) -> Iteration | None:
     if not 1 <= len(node.args) <= 3:
         state.reject("LD110", f"`range` takes 1 to 3 arguments, here {len(node.args)}", node)
         return None
-    args = [parse_expr(state, a) for a in node.args]
+    args = in_order(state, node.args, parse_expr)
     lower, upper, step = {1: (ZERO, *args, ONE), 2: (*args, ONE), 3: tuple(args)}[len(args)]
     if isinstance(step, Const) and step.value == 0:
         state.reject("LD110", "the step of `range` is zero", node, "use a step other than zero")
