@@ -70,7 +70,7 @@ def lazily(
 
     `joined` gives the value of operands. Where one takes statements, it and those before it come as one operand.
     """
-    parts = [parse(state, nodes[0])]
+    parts: list[Expr] = [parse(state, nodes[0])]
     for node in nodes[1:]:
         value, body = alone(state, node, parse)
         if only_checks(body):

@@ -256,7 +256,8 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
         case ast.BinOp(left=left, op=op, right=right):
             if type(op) not in BINARY:
                 return state.reject("LD108", "`@` multiplies whole arrays", node, "write the sum as a loop")
-            return binary(state, BINARY[type(op)], *in_order(state, (left, right), parse_expr), node)
+            first, second = in_order(state, (left, right), parse_expr)
+            return binary(state, BINARY[type(op)], first, second, node)
         case ast.BoolOp(op=op, values=values):
             kind = Op.AND if isinstance(op, ast.And) else Op.OR
             return boolean(kind, lazily(state, kind, values, parse_expr, boolean), state.source.span(node))
