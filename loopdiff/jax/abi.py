@@ -128,18 +128,18 @@ def answer_metadata(extension: int) -> int:
     return 0
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def operand(frame: int, number: int) -> int:
     """Address of an operand's buffer record."""
     return read64(read64(frame, FRAME_ARGS), 8 * number)
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def result(frame: int, number: int) -> int:
     """Address of a result's buffer record."""
     return read64(read64(frame, FRAME_RETS), 8 * number)
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def extent(buffer: int, axis: int) -> int:
     return read64(read64(buffer, BUFFER_DIMS), 8 * axis)

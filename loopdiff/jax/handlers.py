@@ -20,6 +20,7 @@ from loopdiff.jax import abi
 Kind = Literal["array", "scalar"]
 REGISTERED: dict[str, Any] = {}
 LOCK = Lock()
+LONGEST_LITERAL = 30
 COUNT = itertools.count()
 
 
@@ -99,8 +100,7 @@ def source(handler: Handler) -> str:
             lines += checked_buffer(side, number, port)
     for position, argument in enumerate(handler.arguments):
         lines += made_argument(position, argument)
-    call = ", ".join(f"a{k}" for k in range(len(handler.arguments)))
-    lines += ["    try:", f"        value = run({call})"]
+    lines += ["    try:", f"        value = run(*{arguments_text(len(handler.arguments))})"]
     kept = [(k, r) for k, r in enumerate(handler.returns) if r is not None]
     for position, number in kept:
         item = "value" if len(handler.returns) == 1 else f"value[{position}]"
@@ -111,6 +111,14 @@ def source(handler: Handler) -> str:
         "    return 0",
     ]
     return "\n".join(lines) + "\n"
+
+
+def arguments_text(count: int) -> str:
+    """All arguments as a tuple, in parts: Python builds longer literals from lists, which Numba does not compile."""
+    names = [f"a{k}" for k in range(count)]
+    parts = [names[k : k + LONGEST_LITERAL] for k in range(0, count, LONGEST_LITERAL)]
+    tuples = [f"({', '.join(part)},)" for part in parts]
+    return f"({' + '.join(tuples) or '()'})"
 
 
 def checked_buffer(side: str, number: int, port: Port) -> list[str]:

@@ -102,6 +102,14 @@ def doubling(x):
         stride *= 2
 
 
+@vectorize_grad
+def many(
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15,
+    a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31,
+):  # fmt: skip
+    return a0 * a31 + a1 * a30 + a15 * a16
+
+
 SHAPE = {"C": lambda A, B: (A.shape[0], B.shape[1])}
 wrapped_march = loopdiff.jax.wrap(march)
 wrapped_product = loopdiff.jax.wrap(product, outputs=SHAPE)
@@ -251,6 +259,12 @@ def test_tape_that_is_counted_when_tracing():
     found = jax.jit(jax.grad(lambda x: jnp.sum(loopdiff.jax.wrap(doubling)(x))))(y)
     _, pullback = doubling.vjp(y)
     np.testing.assert_allclose(found, pullback(x=np.ones(8)).x)
+
+
+def test_more_arguments_than_python_puts_into_one_literal():
+    values = [float(k) for k in range(32)]
+    found = jax.jit(jax.grad(loopdiff.jax.wrap(many), argnums=(0, 31, 16)))(*values)
+    assert [float(g) for g in found] == [31.0, 0.0, 15.0]
 
 
 def test_not_a_differentiable_function():
