@@ -143,3 +143,9 @@ def result(frame: int, number: int) -> int:
 @numba.njit(forceinline=True)
 def extent(buffer: int, axis: int) -> int:
     return read64(read64(buffer, BUFFER_DIMS), 8 * axis)
+
+
+@numba.njit(forceinline=True)
+def mismatch(buffer: int, dtype: int, rank: int) -> int:
+    """1 unless a buffer has XLA's number of `dtype` and `rank`."""
+    return int(read32(buffer, BUFFER_DTYPE) != dtype) | int(read64(buffer, BUFFER_RANK) != rank)

@@ -71,10 +71,12 @@ def register(handler: Handler) -> str:
     names: dict[str, Any] = {
         "run": handler.function, "carray": carray, "read64": abi.read64, "read32": abi.read32,
         "metadata_extension": abi.metadata_extension, "answer_metadata": abi.answer_metadata,
-        "operand": abi.operand, "result": abi.result, "extent": abi.extent, "make_error": abi.make_error,
+        "operand": abi.operand, "result": abi.result, "extent": abi.extent, "mismatch": abi.mismatch,
+        "make_error": abi.make_error,
         **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
     }  # fmt: skip
     exec(compile(text, filename, "exec"), names)
+    names["complain"] = numba.njit(names["complain"])
     with LOCK:
         compiled = numba.cfunc(types.intp(types.intp))(names["handler"])
         capsule = jax.ffi.pycapsule(compiled.address)
@@ -85,7 +87,10 @@ def register(handler: Handler) -> str:
 
 def source(handler: Handler) -> str:
     """The handler as Python for Numba."""
+    sides = (("operand", handler.operands), ("result", handler.results))
+    ports = [(side, number, port) for side, ports in sides for number, port in enumerate(ports)]
     lines = [
+        *complain(handler, [port for _, _, port in ports]),
         "def handler(frame):",
         "    question = metadata_extension(frame)",
         "    if question != 0:",
@@ -94,23 +99,25 @@ def source(handler: Handler) -> str:
         "        return 0",
         f"    if read64(frame, {abi.FRAME_ARGS_COUNT}) != {len(handler.operands)}:",
         f"        return make_error(frame, {abi.INTERNAL}, 'loopdiff: wrong number of operands')",
+        "    wrong = 0",
     ]
-    for side, ports in (("operand", handler.operands), ("result", handler.results)):
-        for number, port in enumerate(ports):
-            lines += checked_buffer(side, number, port)
+    for position, (side, number, port) in enumerate(ports, 1):
+        lines += checked_buffer(side, number, port, position)
+    lines += ["    if wrong != 0:", "        return complain(frame, wrong)"]
     for position, argument in enumerate(handler.arguments):
         lines += made_argument(position, argument)
-    lines += ["    try:", f"        value = run(*{arguments_text(len(handler.arguments))})"]
+    arguments = arguments_text(len(handler.arguments))
+    lines += [
+        "    try:",
+        f"        value = run(*{arguments})",
+        "    except Exception:",
+        "        return complain(frame, 0)",
+    ]
     kept = [(k, r) for k, r in enumerate(handler.returns) if r is not None]
     for position, number in kept:
         item = "value" if len(handler.returns) == 1 else f"value[{position}]"
-        lines.append(f"        {view('result', number, handler.results[number])}[0] = {item}")
-    lines += [
-        "    except Exception:",
-        f"        return make_error(frame, {abi.INVALID_ARGUMENT}, {handler.complaint!r})",
-        "    return 0",
-    ]
-    return "\n".join(lines) + "\n"
+        lines.append(f"    {pointer('result', number, handler.results[number])}[0] = {item}")
+    return "\n".join([*lines, "    return 0"]) + "\n"
 
 
 def arguments_text(count: int) -> str:
@@ -121,22 +128,31 @@ def arguments_text(count: int) -> str:
     return f"({' + '.join(tuples) or '()'})"
 
 
-def checked_buffer(side: str, number: int, port: Port) -> list[str]:
+def complain(handler: Handler, ports: list[Port]) -> list[str]:
+    """A function of its own for what is wrong: Numba's time grows with the square of a function's branches."""
+    lines = ["def complain(frame, wrong):"]
+    for position, port in enumerate(ports, 1):
+        what = f"loopdiff: `{port.name}` is not {port.dtype} of rank {port.rank}"
+        lines.append(f"    if wrong == {position}:")
+        lines.append(f"        return make_error(frame, {abi.INVALID_ARGUMENT}, {what!r})")
+    return [*lines, f"    return make_error(frame, {abi.INVALID_ARGUMENT}, {handler.complaint!r})"]
+
+
+def checked_buffer(side: str, number: int, port: Port, position: int) -> list[str]:
+    """Without branches: `wrong` becomes the first position that does not match."""
     buffer = f"{side[0]}{number}"
-    what = f"loopdiff: `{port.name}` is not {port.dtype} of rank {port.rank}"
-    return [
-        f"    {buffer} = {side}(frame, {number})",
-        f"    if read32({buffer}, {abi.BUFFER_DTYPE}) != {abi.XLA_TYPES[port.dtype]} "
-        f"or read64({buffer}, {abi.BUFFER_RANK}) != {port.rank}:",
-        f"        return make_error(frame, {abi.INVALID_ARGUMENT}, {what!r})",
-    ]
+    bad = f"mismatch({buffer}, {abi.XLA_TYPES[port.dtype]}, {port.rank})"
+    return [f"    {buffer} = {side}(frame, {number})", f"    wrong += (wrong == 0) * {position} * {bad}"]
+
+
+def pointer(side: str, number: int, port: Port) -> str:
+    return f"pointer_{port.dtype}(read64({side[0]}{number}, {abi.BUFFER_DATA}))"
 
 
 def view(side: str, number: int, port: Port) -> str:
     """A C-ordered array over a buffer; a scalar's has one element."""
-    buffer = f"{side[0]}{number}"
-    shape = ", ".join(f"extent({buffer}, {k})" for k in range(port.rank)) if port.rank else "1"
-    return f"carray(pointer_{port.dtype}(read64({buffer}, {abi.BUFFER_DATA})), ({shape},))"
+    shape = ", ".join(f"extent({side[0]}{number}, {k})" for k in range(port.rank)) if port.rank else "1"
+    return f"carray({pointer(side, number, port)}, ({shape},))"
 
 
 def made_argument(position: int, argument: Argument) -> list[str]:
@@ -146,7 +162,8 @@ def made_argument(position: int, argument: Argument) -> list[str]:
         made = f"{name} = {view('result', argument.result, port)}"
         return [made, *([f"{name}[...] = 0"] if argument.is_zeroed else [])]
     if argument.operand is not None:
-        text = view("operand", argument.operand, port)
-        return [f"{name} = {text}[0]" if port.kind == "scalar" else f"{name} = {text}"]
+        if port.kind == "scalar":
+            return [f"{name} = {pointer('operand', argument.operand, port)}[0]"]
+        return [f"{name} = {view('operand', argument.operand, port)}"]
     empty = ", ".join("0" for _ in range(max(port.rank, 1)))
     return [f"{name} = carray(pointer_{port.dtype}(read64(frame, {abi.FRAME_API})), ({empty},))"]
