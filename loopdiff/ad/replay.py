@@ -9,6 +9,7 @@ from __future__ import annotations
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.needed import At, InPlace, Needed, TapePolicy
 from loopdiff.ad.record import Recorder
+from loopdiff.ad.regions import Region
 from loopdiff.ad.sweeps import Built
 from loopdiff.ad.tape import Tape
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Exit, Expr, If, Let, Load, Loop, Select, Stmt, Var
@@ -28,12 +29,21 @@ def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
         if is_open(facts.sites[path].stmt):
             continue  # an iteration cannot be repeated on its own if it may end half-way
         is_counted = any(c.path[: len(path)] == path and c.path != path for c in tape.counters.values())
-        if is_counted or not repeats_exactly(facts, path):
+        if is_counted or any(spans(r, path) for r in facts.regions) or not repeats_exactly(facts, path):
             continue
         for array in facts.owners(path):
             if policy == "recompute" or is_cheap(facts, path, array):
                 found[array] = path
     return frozenset(found.values())
+
+
+def spans(region: Region, path: Path) -> bool:
+    """Whether the max/min reduction `region` goes on over the iterations of the loop at `path`.
+
+    Its operands, all compared with what the forward sweep found, are then not for one iteration to compute again.
+    """
+    depth = len(region.block)
+    return path[:depth] == region.block and path[depth : depth + 1] != () and path[depth] in region.members
 
 
 def is_cheap(facts: Facts, path: Path, array: str) -> bool:
