@@ -59,7 +59,8 @@ def misplaced(
     most = len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY)
     if len(args) > most:
         by_name = " by position" if most < len(kinds) else ""
-        message = f"`{name}` takes {most} arguments{by_name}, was called with {len(args)}"
+        plural = "" if most == 1 else "s"
+        message = f"`{name}` takes {most} argument{plural}{by_name}, was called with {len(args)}"
         yield reject("LD302", message, NOWHERE)
     for given in named:
         if given not in parameters:

@@ -45,6 +45,7 @@ from loopdiff.backends.cpu.simd import (
     reduce_mul,
     reverse,
     rint,
+    root,
     scatter,
     scatter_masked,
     select,
@@ -462,3 +463,19 @@ def test_ill_fitting_operands_are_refused():
     fixed.flags.writeable = False
     with pytest.raises(numba.TypingError):
         write(fixed)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_half_powers_are_those_of_python(dtype):
+    """C99 F.9.4.4: unlike the square root, the power of -inf is inf, and that of -0.0 is 0.0."""
+    x = np.array([-np.inf, -0.0, 0.0, 4.0, np.nan, np.inf, -1.0, 2.25], dtype)
+    out = np.empty_like(x)
+
+    @numba.njit
+    def run(x, out):
+        store(out, (0,), root(load(x, (0,), 8)))
+
+    run(x, out)
+    expected = np.array([np.inf, 0.0, 0.0, 2.0, np.nan, np.inf, np.nan, 1.5], dtype)
+    np.testing.assert_array_equal(out, expected)
+    assert not np.signbit(out[1])

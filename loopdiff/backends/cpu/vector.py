@@ -458,7 +458,7 @@ class VectorLoopWriter:
             if value.is_integer() and abs(value) <= LARGEST_POWER:
                 return f"{self.simd('powi')}({texts[0]}, {int(value)})"
             if value == 0.5:
-                return f"{self.simd('sqrt')}({texts[0]})"
+                return f"{self.simd('root')}({texts[0]})"
         self.emitter.functions.add("pow")
         kind = type_of(expr, self.emitter.types)
         if type_of(exponent, self.emitter.types) is not kind:

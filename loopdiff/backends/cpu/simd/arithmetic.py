@@ -124,6 +124,18 @@ def sqrt(typingctx: Any, x: Any) -> Typed | None:
 
 
 @intrinsic
+def root(typingctx: Any, x: Any) -> Typed | None:
+    """`x ** 0.5`: the square root, but infinity for minus infinity and 0.0 for -0.0."""
+
+    def emit(builder: Any, element: types.Type, value: Any) -> Any:
+        zero, infinity = constant(value.type, 0.0), constant(value.type, float("inf"))
+        is_lowest = builder.fcmp_ordered("==", value, constant(value.type, float("-inf")))
+        return builder.select(is_lowest, infinity, overloaded(builder, "llvm.sqrt", builder.fadd(value, zero)))
+
+    return elementwise((x,), emit, FLOATS, least=types.float64)
+
+
+@intrinsic
 def floor(typingctx: Any, x: Any) -> Typed | None:
     """Largest whole number not above each lane."""
     return rounding(x, "llvm.floor")
