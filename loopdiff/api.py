@@ -156,6 +156,11 @@ class Differentiable:
         return self.compile(*args, **named).explain()
 
     # -- being a function ------------------------------------------------------------------------------------
+    @property
+    def py_func(self) -> Callable[..., Any]:
+        """The function as it was written; other decorated functions that call this one write it out."""
+        return self.plain
+
     def __get__(self, instance: Any, owner: type | None = None) -> Differentiable:
         """Class bodies may hold decorated functions; an instance is not an argument of a loop nest."""
         return self

@@ -19,8 +19,8 @@ CODES: dict[str, Code] = {
     # -- LD1xx: outside the language, refused when decorated -----------------------------------------------
     "LD100": Code(
         "source not available",
-        "loopdiff reads the text of the function. Lambdas, built-in functions and functions made by `exec` "
-        "without a registered source have none.",
+        "loopdiff reads the text of the function, and of those it calls. Built-in functions and functions made by "
+        "`exec` without a registered source have none, and several lambdas in one place cannot be told apart.",
         "write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`",
     ),
     "LD103": Code(
@@ -51,7 +51,8 @@ CODES: dict[str, Code] = {
     ),
     "LD109": Code(
         "call of an unknown function",
-        "Only scalar functions of `math` and `numpy`, a few builtins and array allocations can be called.",
+        "Scalar functions of `math` and `numpy`, a few builtins, array allocations, and Python functions whose source "
+        "can be read can be called.",
         "write its body in place of the call",
     ),
     "LD110": Code(
@@ -103,6 +104,16 @@ CODES: dict[str, Code] = {
         "unsupported attribute",
         "Arrays have `.shape`, `.ndim`, `.size` and, in allocations, `.dtype`.",
         "use `.shape`, `.ndim` or `.size`, or loops over elements",
+    ),
+    "LD130": Code(
+        "recursion",
+        "Functions that are called are written out where they are called, which has no end for one that calls itself.",
+        "write the recursion as a `while` loop",
+    ),
+    "LD131": Code(
+        "too many statements of helpers",
+        "Functions that are called are written out at every call, and this program would become very large.",
+        "call helpers in a loop, or from fewer places",
     ),
     # -- LD2xx: the types of a call decide -----------------------------------------------------------------
     "LD201": Code(

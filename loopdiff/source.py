@@ -24,6 +24,9 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, Span, UnsupportedLoopError
 
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
+LAMBDA = "<lambda>"
+NAME_OF_LAMBDAS = "anonymous"
+LIBRARIES = ("numpy", "scipy", "numba", "jax", "torch")
 SPECIAL_KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (inspect.isgeneratorfunction, "a generator"),
     (inspect.isasyncgenfunction, "an asynchronous generator"),
@@ -36,6 +39,7 @@ class SourceFunction:
     """A function and what its names mean.
 
     `node` is its definition, `text` the lines it came from, `namespace` closure over globals over builtins.
+    `called_from`: the call that the function is written out for.
     """
 
     name: str
@@ -45,6 +49,8 @@ class SourceFunction:
     first_line: int
     namespace: Mapping[str, Any]
     signature: inspect.Signature
+    code: CodeType
+    called_from: Span | None = None
 
     def span(self, node: ast.AST) -> Span:
         """The region of `node`; columns in characters (`ast` counts bytes)."""
@@ -54,7 +60,7 @@ class SourceFunction:
         if not self.text.isascii():
             column = characters(linecache.getline(self.file, line), column)
             end_column = characters(linecache.getline(self.file, end_line), end_column)
-        return Span(self.file, line, column, end_line, end_column)
+        return Span(self.file, line, column, end_line, end_column, self.called_from)
 
 
 def characters(line: str, byte_offset: int) -> int:
@@ -77,38 +83,45 @@ def plain_function(func: Callable[..., Any]) -> FunctionType:
     return seen
 
 
-def source_of(func: Callable[..., Any]) -> SourceFunction:
-    """The source of `func`.
+def python_function(value: Any) -> FunctionType | None:
+    """The Python function that a call of `value` runs; None for functions of libraries, and other objects."""
+    if not callable(value) or isinstance(value, type):
+        return None
+    found = value if isinstance(value, FunctionType) else getattr(value, "py_func", None)
+    is_own = isinstance(found, FunctionType) and str(found.__module__).split(".")[0] not in LIBRARIES
+    return found if is_own else None
 
-    Raises UnsupportedLoopError: LD100 when its text cannot be found and for lambdas, LD117 for generators and
-    coroutines.
+
+def source_of(func: Callable[..., Any]) -> SourceFunction:
+    """The source of `func`; a lambda is a `def` with one `return`.
+
+    Raises UnsupportedLoopError: LD100 when its text cannot be found, LD117 for generators and coroutines.
     """
     function = plain_function(func)
     code = function.__code__
     refuse_special(function)
     file, lines = source_lines(function, code)
-    block = lines[code.co_firstlineno - 1 :]
+    is_lambda = code.co_name == LAMBDA
     try:
-        text = "".join(inspect.getblock(block))
-        node = definition(text, code.co_name, code.co_firstlineno)
+        node, text = lambda_definition(lines, code) if is_lambda else block_definition(lines, code)
     except (SyntaxError, tokenize.TokenError):
         node, text = None, ""
     if node is None:
         span = Span(file, code.co_firstlineno, 0, code.co_firstlineno, 0)
         message = f"no `def` of `{code.co_name}` stands at {file}:{code.co_firstlineno}"
+        if is_lambda:
+            message = f"several lambdas stand at {file}:{code.co_firstlineno}, or none"
         raise UnsupportedLoopError(reject("LD100", message, span))
     return SourceFunction(
-        function.__name__, node, text, file, code.co_firstlineno,
-        namespace_of(function), inspect.signature(function),
+        NAME_OF_LAMBDAS if is_lambda else function.__name__, node, text, file, code.co_firstlineno,
+        namespace_of(function), inspect.signature(function), code,
     )  # fmt: skip
 
 
 def refuse_special(function: FunctionType) -> None:
-    """Lambdas have no `def`; generators and coroutines have no single result."""
+    """Generators and coroutines have no single result."""
     line = function.__code__.co_firstlineno
     span = Span(function.__code__.co_filename, line, 0, line, 0)
-    if function.__code__.co_name == "<lambda>":
-        raise UnsupportedLoopError(reject("LD100", "a lambda has no `def` to read", span))
     for test, kind in SPECIAL_KINDS:
         if test(function):
             hint = "store the values in an array" if kind == "a generator" else "write a plain `def`"
@@ -162,6 +175,34 @@ def compiles_to(text: str, code: CodeType) -> bool:
     return any(isinstance(c, CodeType) and c == code for c in module.co_consts)
 
 
+def block_definition(lines: list[str], code: CodeType) -> tuple[ast.FunctionDef | None, str]:
+    """The `def` that `code` comes from, and its text."""
+    text = "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))
+    return definition(text, code.co_name, code.co_firstlineno), text
+
+
+def lambda_definition(lines: list[str], code: CodeType) -> tuple[ast.FunctionDef | None, str]:
+    """The lambda that `code` comes from as a `def`, and the lines it stands in; None if that could be several."""
+    tree = ast.parse("".join(lines))
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    if len(found) > 1:
+        places = set(code.co_positions())
+        ends = ((n, n.body) for n in found)
+        found = [n for n, b in ends if (b.lineno, b.end_lineno, b.col_offset, b.end_col_offset) in places]
+    if len(found) != 1:
+        return None, ""
+    return as_definition(found[0]), "".join(lines[found[0].lineno - 1 : found[0].end_lineno])
+
+
+def as_definition(node: ast.Lambda) -> ast.FunctionDef:
+    """A lambda as a `def`."""
+    body = ast.copy_location(ast.Return(node.body), node.body)
+    empty = ast.parse(f"def {NAME_OF_LAMBDAS}(): pass").body[0]
+    assert isinstance(empty, ast.FunctionDef)
+    empty.args, empty.body = node.args, [body]
+    return ast.copy_location(empty, node)
+
+
 def definition(text: str, name: str, first_line: int) -> ast.FunctionDef | None:
     """The `def` of `name` that starts `text`, with line numbers counted from `first_line`."""
     is_indented = text[:1].isspace()
@@ -173,11 +214,16 @@ def definition(text: str, name: str, first_line: int) -> ast.FunctionDef | None:
 
 
 def namespace_of(function: FunctionType) -> Mapping[str, Any]:
-    """What names mean inside `function`: closure variables, then globals, then builtins."""
+    """What names mean inside `function`: closure variables, then globals, then builtins.
+
+    Its own name means itself, as it will once the decorator that may be reading it has returned.
+    """
     closure: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             closure[name] = cell.cell_contents
         except ValueError:  # not assigned yet, as in a function that refers to itself
             continue
-    return ChainMap(closure, function.__globals__, dict(vars(builtins)))
+    name = function.__name__
+    is_own = function.__qualname__ == name or (name in function.__code__.co_freevars and name not in closure)
+    return ChainMap({name: function} if is_own else {}, closure, function.__globals__, dict(vars(builtins)))

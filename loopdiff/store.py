@@ -1,7 +1,8 @@
 """What a compilation derived, kept on disk under a key of everything it depends on.
 
 The key covers loopdiff's own source, the text of the function, the values of the names it uses, argument types,
-options, versions and the processor. A function that uses a value whose content has no stable text is not kept.
+options, versions and the processor. The text of functions that it calls counts in the same way. A function that uses a
+value whose content has no stable text is not kept.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import llvmlite
@@ -25,7 +26,8 @@ import numba
 import numpy as np
 
 from loopdiff.backends.load import cache_directory
-from loopdiff.source import SourceFunction
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.source import SourceFunction, python_function, source_of
 
 
 class UnstableError(Exception):
@@ -54,7 +56,7 @@ def installation() -> str:
 def function_key(source: SourceFunction) -> str | None:
     """A key of the function's text and of all it refers to; None if that has no stable text."""
     try:
-        parts = [installation(), *function_parts(source)]
+        parts = [installation(), *function_parts(source, [])]
     except UnstableError:
         return None
     return digest_of(parts)
@@ -64,12 +66,15 @@ def digest_of(parts: list[str]) -> str:
     return blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
 
 
-def function_parts(source: SourceFunction) -> Iterator[str]:
-    """Text, place (reports quote it) and the values of the names that the function may use."""
-    yield from (source.file, str(source.first_line), source.text)
+def function_parts(source: SourceFunction, met: list[FunctionType]) -> Iterator[str]:
+    """Text, place (reports quote it) and the values of the names that the function may use.
+
+    `met`: functions it may call that parts were given for.
+    """
+    yield from (source.file, str(source.first_line), str(source.node.col_offset), source.text)
     for name, value in sorted(outer_values(source).items()):
         yield name
-        yield from value_parts(value)
+        yield from value_parts(value, met)
 
 
 def outer_values(source: SourceFunction) -> dict[str, Any]:
@@ -95,15 +100,19 @@ def outer_value(node: Any, namespace: Mapping[str, Any]) -> Any:
     return namespace[name] if name is not None else getattr(outer_value(node.value, namespace), node.attr)
 
 
-def value_parts(value: Any) -> Iterator[str]:
+def value_parts(value: Any, met: list[FunctionType]) -> Iterator[str]:
     """A text that determines `value`, as far as a loop nest can use it. Raises UnstableError if there is none."""
+    function = python_function(value)
+    if function is not None:
+        yield from helper_parts(function, met)
+        return
     match value:
         case None | bool() | int() | float() | complex() | str() | np.generic():
             yield f"{type(value).__name__} {value!r}"
         case tuple():
             yield f"tuple {len(value)}"
             for item in value:
-                yield from value_parts(item)
+                yield from value_parts(item, met)
         case ModuleType() | type():
             yield f"named {getattr(value, '__module__', '')} {value.__name__}"
         case np.ufunc() | np.dtype():
@@ -112,6 +121,23 @@ def value_parts(value: Any) -> Iterator[str]:
             yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
         case _:
             raise UnstableError(type(value).__name__)
+
+
+def helper_parts(function: FunctionType, met: list[FunctionType]) -> Iterator[str]:
+    """Parts of a function that may be called: its own, and its defaults."""
+    if function in met:
+        yield f"again {met.index(function)}"
+        return
+    met.append(function)
+    try:
+        source = source_of(function)
+    except UnsupportedLoopError as error:
+        raise UnstableError(function.__qualname__) from error
+    yield from function_parts(source, met)
+    for name, parameter in source.signature.parameters.items():
+        if parameter.default is not parameter.empty:
+            yield name
+            yield from value_parts(parameter.default, met)
 
 
 @dataclass(frozen=True, slots=True)

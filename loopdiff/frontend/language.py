@@ -204,6 +204,46 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct("arrays of any rank", "t = np.zeros((2, 2, 2))\nt[1, 0, 1] = s\nx[0] = t[1][0][1]", "0.1"),
     Construct(
+        "call of a function",
+        "def half(v):\n    if v < 0.0:\n        return 0.0\n    return 0.5 * v\n"
+        "for i in range(n):\n    y[i] = half(x[i])",
+        "0.1",
+        "Any Python function whose source can be read, from any module, also `@njit` and `@vectorize_grad` ones. It is "
+        "written out where it is called. What names mean is fixed when the calling function is decorated: a function "
+        "bound to the name later is not seen.",
+    ),
+    Construct(
+        "function that changes its arrays",
+        "def add(v, w, c):\n    for i in range(n):\n        v[i] += c * w[i]\nadd(y, x, s)\nadd(x, x, 2.0)",
+        "0.1",
+        "Two parameters may be the same array. Operands are evaluated in Python's order.",
+    ),
+    Construct(
+        "function that returns an array or several values",
+        "def doubled(v):\n    w = np.empty_like(v)\n    for i in range(len(v)):\n        w[i] = 2.0 * v[i]\n"
+        "    return w, len(v)\nz, k = doubled(x)\ny[0] = z[k - 1]",
+        "0.1",
+    ),
+    Construct(
+        "function inside the function, lambda",
+        "def shifted(v):\n    return v + t\nt = 2.0\nsquare = lambda v: v * v\ny[0] = square(shifted(s))",
+        "0.1",
+        "Names from around it mean what they do at the call, as in Python.",
+    ),
+    Construct(
+        "default and keyword arguments",
+        "def power(v, *, by=2, of=None):\n    return v**by if of is None else of**by\n"
+        "y[0] = power(s) + power(1.0, of=s, by=3)",
+        "0.1",
+        "Positional, keyword-only and positional-only parameters; no `*`, no `**`. Defaults: numbers, None, functions.",
+    ),
+    Construct(
+        "function as an argument or result",
+        "def scaled(c):\n    return lambda v: c * v\ndef twice(g, v):\n    return g(g(v))\n"
+        "y[0] = twice(scaled(3.0), s)",
+        "0.1",
+    ),
+    Construct(
         "return from inside",
         "for i in range(n):\n    if x[i] > s:\n        return x[i]\nreturn 0.0",
         "0.1",
@@ -294,12 +334,7 @@ REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
         "`import` inside the function is not supported",
         "import at the top of the file",
     ),
-    ast.FunctionDef: ("LD103", "nested functions are not supported", "write the body where it is called"),
-    ast.AsyncFunctionDef: (
-        "LD103",
-        "nested functions are not supported",
-        "write the body where it is called",
-    ),
+    ast.AsyncFunctionDef: ("LD103", "`async def` is not supported", "write a plain `def`"),
     ast.ClassDef: ("LD103", "classes inside the function are not supported", None),
     ast.Match: ("LD103", "`match` is not supported", "use `if` / `elif`"),
 }

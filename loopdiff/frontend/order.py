@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from loopdiff.errors import Span
-from loopdiff.frontend.parse_state import State
+from loopdiff.frontend.parse_state import State, Value
 from loopdiff.ir.nodes import Apply, Assign, Const, Expr, If, Load, Require, Select, Stmt
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
 from loopdiff.ir.walk import loads, statements, written_arrays
@@ -20,9 +21,12 @@ Parse = Callable[[State, ast.expr], Expr]
 TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
 
 
-def in_order(state: State, nodes: Sequence[ast.expr], parse: Parse) -> list[Expr]:
+V = TypeVar("V", bound=Value | None)
+
+
+def in_order(state: State, nodes: Sequence[ast.expr], parse: Callable[[State, ast.expr], V]) -> list[V]:
     """Values of `nodes`, evaluated from left to right."""
-    values: list[Expr] = []
+    values: list[V] = []
     places: list[int] = []
     for node in nodes:
         values.append(parse(state, node))
@@ -32,13 +36,24 @@ def in_order(state: State, nodes: Sequence[ast.expr], parse: Parse) -> list[Expr
     return values
 
 
-def held(state: State, value: Expr, place: int) -> Expr:
+def held(state: State, value: V, place: int) -> V:
     """`value` as it is at `place` in the block being written: in a cell if what follows there changes it."""
-    if not changes(state.out[place:], value):
+    if isinstance(value, tuple):
+        return tuple(held(state, v, place) for v in value)  # pyright: ignore[reportReturnType]
+    if not isinstance(value, Expr) or not changes(state.out[place:], value):
         return value
     cell = state.temporary("held", value.loc)
     state.out.insert(place, Assign(cell, value, loc=value.loc))
-    return Load(cell, loc=value.loc)
+    return Load(cell, loc=value.loc)  # pyright: ignore[reportReturnType]
+
+
+def frozen(state: State, expr: Expr, stem: str) -> Expr:
+    """`expr`, evaluated now: held in a new cell if later statements could change it."""
+    if not any(True for _ in loads(expr)):
+        return expr
+    cell = state.temporary(stem, expr.loc)
+    state.out.append(Assign(cell, expr, loc=expr.loc))
+    return Load(cell, loc=expr.loc)
 
 
 def changes(body: Sequence[Stmt], value: Expr) -> bool:

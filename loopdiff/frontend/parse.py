@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+from dataclasses import replace
 from itertools import repeat
 
 from loopdiff.codes import reject
 from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.callees import ArrayParameters, Known, Sources
+from loopdiff.frontend.inline import call
 from loopdiff.frontend.jumps import remove_jumps
 from loopdiff.frontend.parse_return import check_end
-from loopdiff.frontend.parse_state import ArrayName, State
+from loopdiff.frontend.parse_state import ArrayName, Frame, Returned, State, Whole
 from loopdiff.frontend.parse_stmt import parse_block
-from loopdiff.frontend.survey import survey
-from loopdiff.ir.nodes import ArrayDecl, Assign, LoopSet, Param, ScalarDecl
+from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Assign, LoopSet, Param, Result, ScalarDecl, ScalarResult
 from loopdiff.names import NameSupply
 from loopdiff.source import SourceFunction
 
@@ -31,9 +33,11 @@ def parse_function(source: SourceFunction) -> LoopSet:
     """The surface LoopSet of `source`. Raises UnsupportedLoopError with every rejection of the function."""
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
-    found = survey(source.node, parameters)
+    sources = Sources()
+    found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
     # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
-    state = State(source, found, NameSupply(found.all_names), NameSupply({*parameters, *found.array_names}))
+    names, indices = NameSupply(found.all_names), NameSupply({*parameters, *found.array_names})
+    state = State(source, found, Whole(names, indices, sources, call), (Frame(source.code, source.name),))
     declare_parameters(state)
     parse_block(state, source.node.body)
     check_end(state)
@@ -41,9 +45,14 @@ def parse_function(source: SourceFunction) -> LoopSet:
         raise UnsupportedLoopError(*sorted(state.diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
     scalars = tuple(ScalarDecl(p, None, loc=source.span(source.node)) for p in parameters if p not in found.array_names)
     body, flags = remove_jumps(tuple(state.out), state.names, source.span(source.node))
-    results, is_tuple = ((), False) if state.returned is None else (state.returned.results, state.returned.is_tuple)
+    results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays, span = (*state.arrays.values(), *flags), source.span(source.node)
     return LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
+
+
+def results_of(returned: Returned) -> tuple[Result, ...]:
+    """What the function returns, in the IR."""
+    return tuple(ArrayResult(v.array) if isinstance(v, ArrayName) else ScalarResult(v) for v in returned.values)  # type: ignore[arg-type]
 
 
 def check_parameters(source: SourceFunction) -> None:

@@ -58,7 +58,7 @@ def parse_allocation(state: State, name: str, node: ast.Call) -> None:
         value = FILLS[allocation.kind]
         fill = None if value is None else Const(value, loc=span)
         fill = fill if given is None else parse_expr(state, given)
-    array = state.names.fresh(name) if name in state.arrays or name in state.survey.parameters else name
+    array = state.own_name(name)
     decl = None if allocation is None else declaration(state, array, allocation, fill, span)
     state.bindings[name] = ArrayName(array)
     state.arrays[array] = decl or ArrayDecl(array, None, "local", (Const(1),), loc=span)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from loopdiff.errors import Span
+from loopdiff.frontend.order import changes, frozen, held, in_order
 from loopdiff.frontend.parse_alloc import constant_bound, is_allocation, parse_allocation
 from loopdiff.frontend.parse_expr import BINARY, array_of, binary, element, parse_expr
-from loopdiff.frontend.parse_iter import Value, Values
-from loopdiff.frontend.parse_state import ArrayName, State
+from loopdiff.frontend.parse_state import ArrayName, LocalFunction, Outside, State, Value, Values
+from loopdiff.frontend.parse_value import value_of
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, RankOf, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
@@ -19,8 +20,8 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
     match targets:
         case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
             parse_allocation(state, name, value)
-        case [ast.Name(id=name)] if (array := array_of(state, value)) is not None:
-            state.bindings[name] = ArrayName(array)
+        case [ast.Name() as target]:
+            assign_value(state, target, value_of(state, value), value, span)
         case [ast.Tuple() | ast.List() as target]:
             parsed = parse_values(state, value, target)
             if parsed is None:
@@ -37,6 +38,22 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
                 held = Load(cell, loc=span)
             for target in targets:
                 assign(state, target, held, span)
+
+
+def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.expr, span: Span) -> None:
+    """`target = value`: a number is stored; of anything else `target` becomes another name."""
+    match value:
+        case None:
+            state.define(target.id, span)
+        case tuple():
+            count = f"{len(value)} values" if value else "nothing"
+            hint = "name each value" if value else "call it on a line of its own"
+            state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
+            state.define(target.id, span)
+        case ArrayName() | Outside() | LocalFunction():
+            state.bindings[target.id] = value
+        case expr:
+            assign(state, target, expr, span)
 
 
 def forget_targets(state: State, target: ast.expr) -> None:
@@ -66,9 +83,10 @@ def is_whole_shape(target: ast.Subscript) -> bool:
 
 
 def assign(state: State, target: ast.expr, value: Expr, span: Span) -> None:
+    place = len(state.out)
     access = target_access(state, target)
     if access is not None:
-        state.out.append(store(access, value, span))
+        state.out.append(store(access, held(state, value, place), span))
 
 
 # -- tuples --------------------------------------------------------------------------------------------------
@@ -78,7 +96,8 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
     match node:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             inner = target.elts if len(elts) == count else [None] * len(elts)
-            values = [value_for(state, e, t) for e, t in zip(elts, inner, strict=True)]
+            targets = dict(zip(map(id, elts), inner, strict=True))
+            values = in_order(state, elts, lambda s, e: value_for(s, e, targets[id(e)]))
             return None if any(v is None for v in values) else tuple(v for v in values if v is not None)
         case ast.Attribute(value=base, attr="shape") if (array := array_of(state, base)) is not None:
             return unpacked_shape(state, array, range(count), count, node)
@@ -88,8 +107,10 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
             rank = axes.stop if part.upper is None and axes.start >= 0 else None
             return unpacked_shape(state, array, axes, rank, node)
         case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
-            left, right = parse_expr(state, a), parse_expr(state, b)
+            left, right = in_order(state, (a, b), parse_expr)
             return binary(state, Op.FLOORDIV, left, right, node), binary(state, Op.MOD, left, right, node)
+        case ast.Call() if (found := state.whole.call(state, node)) is None or (isinstance(found, tuple) and found):
+            return found
         case _:
             message = f"`{ast.unparse(node)}` cannot be unpacked"
             state.reject("LD107", message, node, "unpack a tuple written out, or `A.shape`")
@@ -122,13 +143,10 @@ def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | 
     """The value of `node`: a tuple where `target` is one, an array for a name; None after a rejection."""
     if isinstance(target, ast.Tuple | ast.List):
         return parse_values(state, node, target)
-    array = array_of(state, node) if isinstance(target, ast.Name) else None
-    return parse_expr(state, node) if array is None else ArrayName(array)
+    return value_of(state, node) if isinstance(target, ast.Name) else parse_expr(state, node)
 
 
-def matched(
-    state: State, target: ast.Tuple | ast.List, values: Values
-) -> tuple[list[ast.expr], list[Expr | ArrayName]]:
+def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple[list[ast.expr], list[Value]]:
     """Single targets and their values, nested tuples flattened."""
     has_star = any(isinstance(t, ast.Starred) for t in target.elts)
     if len(target.elts) != len(values) or has_star:
@@ -137,7 +155,7 @@ def matched(
         forget_targets(state, target)
         return [], []
     targets: list[ast.expr] = []
-    flat: list[Expr | ArrayName] = []
+    flat: list[Value] = []
     for one, value in zip(target.elts, values, strict=True):
         if isinstance(value, tuple) and isinstance(one, ast.Tuple | ast.List):
             more_targets, more_values = matched(state, one, value)
@@ -152,22 +170,21 @@ def matched(
     return targets, flat
 
 
-def assign_together(state: State, targets: list[ast.expr], values: list[Expr | ArrayName], span: Span) -> None:
+def assign_together(state: State, targets: list[ast.expr], values: list[Value], span: Span) -> None:
     """All values are computed before any is stored; those that would change meanwhile go through a cell."""
     written: set[str] = set()
-    held: list[Expr | ArrayName] = []
+    settled: list[Value] = []
+    has_calls = any(isinstance(n, ast.Call) for t in targets for n in ast.walk(t))
     for target, value in zip(targets, values, strict=True):
-        if not isinstance(value, ArrayName) and any(load.access.array in written for load in loads(value)):
-            cell = state.temporary(f"{stem(target)}_new", span)
-            state.out.append(Assign(cell, value, loc=span))
-            value = Load(cell, loc=span)
-        held.append(value)
+        if isinstance(value, Expr) and any(has_calls or load.access.array in written for load in loads(value)):
+            value = frozen(state, value, f"{stem(target)}_new")
+        settled.append(value)
         written |= written_by(state, target)
-    for target, value in zip(targets, held, strict=True):
-        if isinstance(value, ArrayName):
-            state.bindings[stem(target)] = value
-        else:
+    for target, value in zip(targets, settled, strict=True):
+        if isinstance(value, Expr):
             assign(state, target, value, span)
+        elif isinstance(value, ArrayName | Outside | LocalFunction):
+            state.bindings[stem(target)] = value
 
 
 def stem(target: ast.expr) -> str:
@@ -179,7 +196,7 @@ def stem(target: ast.expr) -> str:
 def written_by(state: State, target: ast.expr) -> set[str]:
     """The cell or array that an assignment to `target` changes."""
     name = stem(target)
-    binding = state.bindings.get(name)
+    binding = state.binding(name)
     if isinstance(target, ast.Name):
         return {state.cells[name]} if name in state.cells else set()
     return {binding.array} if isinstance(binding, ArrayName) else set()
@@ -188,7 +205,6 @@ def written_by(state: State, target: ast.expr) -> set[str]:
 # -- accumulations -------------------------------------------------------------------------------------------
 def parse_augmented(state: State, node: ast.AugAssign) -> None:
     """`x += e` and the other augmented assignments."""
-    span = state.source.span(node)
     if type(node.op) not in BINARY:
         state.reject("LD108", "`@=` multiplies whole arrays", node, "write the sum as a loop")
         return
@@ -204,11 +220,29 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
             if found is None:
                 parse_expr(state, node.value)
                 return
-            old, access = Load(found, loc=found.loc), found
+            parse_augmented_element(state, node, found)
+            return
         case target:
             state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
             return
-    value = parse_expr(state, node.value)
+    accumulate(state, node, access, old, parse_expr(state, node.value))
+
+
+def parse_augmented_element(state: State, node: ast.AugAssign, access: Access) -> None:
+    """`x[i] += e`: the old element is read before `e` is evaluated, which may change it."""
+    place = len(state.out)
+    value, old = parse_expr(state, node.value), Load(access, loc=access.loc)
+    if changes(state.out[place:], old):
+        span = state.source.span(node)
+        before = held(state, old, place)
+        access = Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)
+        state.out.append(Assign(access, binary(state, BINARY[type(node.op)], before, value, node), loc=span))
+    else:
+        accumulate(state, node, access, old, value)
+
+
+def accumulate(state: State, node: ast.AugAssign, access: Access, old: Expr, value: Expr) -> None:
+    span = state.source.span(node)
     match node.op:
         case ast.Add() if not reads(value, access):
             state.out.append(Accumulate("add", access, value, loc=span))

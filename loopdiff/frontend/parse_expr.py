@@ -6,8 +6,10 @@ A rejected expression becomes a constant, so that the rest of the function is lo
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -17,11 +19,22 @@ from loopdiff.errors import Span
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_EXPRESSIONS, REFUSED_METHODS
 from loopdiff.frontend.order import boolean, chain, either, in_order, lazily, truth_value
-from loopdiff.frontend.parse_state import MISSING, ArrayName, Cell, State, Unsure
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, Param, RankOf, Select, SizeOf
+from loopdiff.frontend.parse_state import (
+    MISSING,
+    ArrayName,
+    Cell,
+    Given,
+    LocalFunction,
+    Outside,
+    State,
+    Unsure,
+    Value,
+)
+from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, RankOf, Select, SizeOf
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
 from loopdiff.ir.walk import map_expr
+from loopdiff.source import LIBRARIES
 
 BINARY: dict[type[ast.operator], Op] = {
     ast.Add: Op.ADD, ast.Sub: Op.SUB, ast.Mult: Op.MUL, ast.Div: Op.DIV, ast.FloorDiv: Op.FLOORDIV,
@@ -90,14 +103,16 @@ def name_value(state: State, node: ast.Name) -> Expr:
     name, span = node.id, state.source.span(node)
     if not state.is_local(name):
         return outside_value(state, node)
-    if name in state.survey.parameters and name not in state.bindings:
-        return Param(name, loc=span)
     match state.settle(name, node):
         case Cell() as cell:
             return state.load(cell, span)
+        case Given(value=value):
+            return replace(value, loc=span)
         case ArrayName():
             return state.reject("LD108", f"`{name}` is an array, used here as a number", node)
-        case None:
+        case LocalFunction():
+            return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
+        case Outside() | None:
             return Const(0, loc=span)
 
 
@@ -165,7 +180,7 @@ def array_of(state: State, node: ast.expr) -> str | None:
     """The array that the local name `node` stands for; None if `node` is something else."""
     if not isinstance(node, ast.Name):
         return None
-    binding = state.bindings.get(node.id)
+    binding = state.binding(node.id)
     meant = binding.meant if isinstance(binding, Unsure) else binding
     if not isinstance(meant, ArrayName):
         return None
@@ -299,6 +314,11 @@ def binary(state: State, op: Op, left: Expr, right: Expr, node: ast.AST) -> Expr
 
 def comparison(state: State, node: ast.Compare) -> Expr:
     """`a < b <= c` is `a < b and b <= c`."""
+    match node:
+        case ast.Compare(left=ast.Name() as name, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
+            return Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
+        case _:
+            pass
     for op in node.ops:
         if type(op) not in COMPARE:
             word = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}[type(op)]
@@ -310,6 +330,14 @@ def comparison(state: State, node: ast.Compare) -> Expr:
         return binary(state, COMPARE[type(op)], a, b, node)
 
     return chain(state, parse_expr(state, node.left), node.ops, node.comparators, parse_expr, test)
+
+
+def is_none(state: State, node: ast.Name) -> bool:
+    """Whether `node` is None, which only a name from outside or a parameter of a helper can be."""
+    if not state.is_local(node.id):
+        return state.outside(node) is None
+    state.settle(node.id, node)
+    return False
 
 
 def condition(state: State, node: ast.expr) -> Expr:
@@ -329,6 +357,9 @@ def condition(state: State, node: ast.expr) -> Expr:
 # -- calls ---------------------------------------------------------------------------------------------------
 def call(state: State, node: ast.Call) -> Expr:
     span = state.source.span(node)
+    found = state.whole.call(state, node)
+    if found is not MISSING:
+        return number(state, found, node)
     callee, text = state.outside(node.func), ast.unparse(node.func)
     if callee is MISSING:
         return unknown_call(state, node, text)
@@ -349,6 +380,25 @@ def call(state: State, node: ast.Call) -> Expr:
         return state.reject("LD110", f"`{text}` takes {function.arity_text}, here {len(nodes)}", node)
     args = in_order(state, nodes, parse_expr)
     return map_expr(lambda e: located(e, span), function.build(*args))
+
+
+def number(state: State, value: Value | None, node: ast.Call) -> Expr:
+    """`value`, the result of a helper called by `node`, as a number."""
+    text = ast.unparse(node.func)
+    match value:
+        case None:
+            return Const(0, loc=state.source.span(node))
+        case ArrayName():
+            hint = "give the array a name first"
+            return state.reject("LD108", f"`{text}` returns an array, used here as a number", node, hint)
+        case Outside() | LocalFunction():
+            hint = "give the function a name first"
+            return state.reject("LD111", f"`{text}` returns a function, used here as a number", node, hint)
+        case tuple():
+            what = f"{len(value)} values" if value else "nothing"
+            return state.reject("LD111", f"`{text}` returns {what}, used here as a number", node)
+        case expr:
+            return expr
 
 
 def located(expr: Expr, span: Span) -> Expr:
@@ -400,6 +450,10 @@ def length(state: State, node: ast.Call) -> Expr:
     return state.reject("LD110", "`len` takes the name of an array", node, "use `A.shape[axis]`")
 
 
+def is_users_class(value: type) -> bool:
+    return getattr(builtins, value.__name__, None) is not value and value.__module__.split(".")[0] not in LIBRARIES
+
+
 def unknown_call(state: State, node: ast.Call, text: str) -> Expr:
     """The precise reason why `node` cannot be called."""
     match node.func:
@@ -413,6 +467,13 @@ def unknown_call(state: State, node: ast.Call, text: str) -> Expr:
     if not isinstance(node.func, ast.Name | ast.Attribute):
         return state.reject("LD109", f"`{text}` cannot be called", node)
     value = state.outside(node.func)
+    owner = state.outside(node.func.value) if isinstance(node.func, ast.Attribute) else MISSING
+    if value is MISSING and callable(getattr(owner, text.split(".")[-1], None)):
+        hint = "write it as a function, and pass what it reads of the object as arguments"
+        return state.reject("LD109", f"`{text}` is a method", node, hint)
+    if isinstance(value, type) and is_users_class(value):
+        hint = "use one variable for each of its fields"
+        return state.reject("LD109", f"`{text}` is a class, and makes an object", node, hint)
     if value is MISSING:
         return reject_outside(state, node, node.func)
     if any(value is f for f in (range, enumerate, zip, reversed)):

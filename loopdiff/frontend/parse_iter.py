@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.order import in_order
+from loopdiff.frontend.order import frozen, in_order
 from loopdiff.frontend.parse_expr import (
     array_of,
     flat_subscripts,
@@ -19,13 +19,11 @@ from loopdiff.frontend.parse_expr import (
     parse_expr,
     root_is_local,
 )
-from loopdiff.frontend.parse_state import MISSING, ArrayName, State
-from loopdiff.ir.nodes import Access, Apply, Assign, Const, Dim, Expr, Load, Select
+from loopdiff.frontend.parse_state import MISSING, ArrayName, State, Value
+from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, Select
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, map_expr
+from loopdiff.ir.walk import map_expr
 
-Value = Expr | ArrayName | tuple["Value", ...]
-Values = tuple[Value, ...]
 ZERO, ONE = Const(0), Const(1)
 
 
@@ -55,10 +53,10 @@ def value_with_place(value: Value, span: Span) -> Value:
     match value:
         case tuple():
             return tuple(value_with_place(v, span) for v in value)
-        case ArrayName():
+        case _ if isinstance(value, Expr):
+            return with_place(value, span)
+        case _:
             return value
-        case expr:
-            return with_place(expr, span)
 
 
 def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
@@ -82,6 +80,14 @@ def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
 
 def iterable_call(state: State, node: ast.Call, callee: object) -> Iteration | None:
     name = ast.unparse(node.func)
+    found = state.whole.call(state, node)
+    if isinstance(found, ArrayName):
+        return elements(state, found.array, [], ast.Slice(), [], state.source.span(node))
+    if found is None:
+        return None
+    if found is not MISSING:
+        state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node)
+        return None
     if callee is MISSING and not root_is_local(state, node.func):
         state.reject("LD113", f"`{name}` is not defined", node, "define it before the decorated function")
         return None
@@ -270,12 +276,3 @@ def times(a: Expr, b: Expr) -> Expr:
             return minus(ZERO, b)
         case _:
             return Apply(Op.MUL, (a, b), loc=a.loc)
-
-
-def frozen(state: State, expr: Expr, stem: str) -> Expr:
-    """`expr`, evaluated now: held in a new cell if later statements could change it."""
-    if not any(True for _ in loads(expr)):
-        return expr
-    cell = state.temporary(stem, expr.loc)
-    state.out.append(Assign(cell, expr, loc=expr.loc))
-    return Load(cell, loc=expr.loc)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from loopdiff.codes import Related, reject
 from loopdiff.errors import Diagnostic, Span
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.survey import Survey
-from loopdiff.ir.nodes import Access, ArrayDecl, Const, Expr, Load, Require, Result, Stmt
+from loopdiff.ir.nodes import Access, ArrayDecl, Const, Expr, Load, Param, Require, Stmt
 from loopdiff.names import NameSupply
 from loopdiff.source import SourceFunction
 
-MISSING: Final = object()
+MISSING: Final[Any] = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,41 @@ class ArrayName:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """The name stands for `value`, which nothing changes."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outside:
+    """The name stands for a Python value from outside the function that is no number, such as another function."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalFunction:
+    """The name stands for a function that is defined inside another: its names outside mean what they do in `around`.
+
+    Defaults in the signature of `source` are parsed values.
+    """
+
+    source: SourceFunction
+    around: State
+
+
+Meaning = Cell | ArrayName | Given | Outside | LocalFunction
+
+
+@dataclass(frozen=True, slots=True)
 class Unsure:
     """The name has the value of `meant` only if the statement at `span` gave it one.
 
     `ran`: a condition, still true to what it was there, under which it did; None when none can be stated.
     """
 
-    meant: Cell | ArrayName
+    meant: Meaning
     span: Span
     ran: Expr | None
 
@@ -52,15 +81,17 @@ class Mixed:
     span: Span
 
 
-Binding = Cell | ArrayName | Unsure | Mixed
+Binding = Meaning | Unsure | Mixed
 Bindings = dict[str, Binding]
+Value = Expr | ArrayName | Outside | LocalFunction | tuple["Value", ...]
+Values = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
     """What the function returns; `span` is its first `return`."""
 
-    results: tuple[Result, ...]
+    values: Values
     is_tuple: bool
     span: Span
 
@@ -76,27 +107,68 @@ class LoopState:
 
 
 @dataclass(slots=True)
+class Whole:
+    """What the function and the helpers written out in it share.
+
+    `call` writes a call out and gives its value: None after a rejection, MISSING if it calls no Python function.
+    `inlined`: number of statements of helpers so far.
+    """
+
+    names: NameSupply
+    indices: NameSupply
+    sources: Sources
+    call: Callable[[State, ast.Call], Value | None]
+    arrays: dict[str, ArrayDecl] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    inlined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that is being parsed; `key` says which, whatever its name."""
+
+    key: object
+    name: str
+
+
+@dataclass(slots=True)
 class State:
     """The parser's state: `out` is the block being written, `bindings` what local names stand for here.
 
-    `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost last. `returned`: None
-    before the first `return`. `array_uses` records under which binding each array name
-    was used, in order.
+    `stack`: the function, and those whose calls led to it, itself last. `around`: for a function defined in another,
+    the state of that. `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost
+    last. `returned`: None before the first `return`. `array_uses` records under which binding each array name was used,
+    in order.
     """
 
     source: SourceFunction
     survey: Survey
-    names: NameSupply
-    indices: NameSupply
-    arrays: dict[str, ArrayDecl] = field(default_factory=dict)
+    whole: Whole
+    stack: tuple[Frame, ...]
+    around: State | None = None
     cells: dict[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=dict)
     out: list[Stmt] = field(default_factory=list)
-    diagnostics: list[Diagnostic] = field(default_factory=list)
     array_uses: list[tuple[str, ArrayName]] = field(default_factory=list)
     loops: list[LoopState] = field(default_factory=list)
     is_dead: bool = False
     returned: Returned | None = None
+
+    @property
+    def names(self) -> NameSupply:
+        return self.whole.names
+
+    @property
+    def arrays(self) -> dict[str, ArrayDecl]:
+        return self.whole.arrays
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        return self.whole.diagnostics
+
+    @property
+    def is_helper(self) -> bool:
+        return len(self.stack) > 1
 
     # -- rejections ------------------------------------------------------------------------------------------
     def reject(
@@ -123,12 +195,23 @@ class State:
     def define(self, name: str, span: Span) -> Access:
         """`name` gets a scalar value: the cell to store it in."""
         if name not in self.cells:
-            taken = name in self.arrays or name in self.survey.parameters
-            self.cells[name] = self.names.fresh(name) if taken else name
-            cell = self.cells[name]
+            self.cells[name] = cell = self.own_name(name)
             self.arrays[cell] = ArrayDecl(cell, None, "local", (), loc=span)
         self.bindings[name] = Cell(self.cells[name])
         return Access(self.cells[name], loc=span)
+
+    def own_name(self, name: str) -> str:
+        """A name in the IR for what `name` stands for, also where it already stood for something else."""
+        if self.is_helper:
+            found = self.names.fresh(f"{self.source.name}_{name}")
+            self.whole.indices.taken.add(found)
+            return found
+        is_taken = name in self.arrays or name in self.survey.parameters
+        return self.names.fresh(name) if is_taken else name
+
+    def index(self, stem: str) -> str:
+        """A name for the index of a new loop."""
+        return self.whole.indices.fresh(f"{self.source.name}_{stem}" if self.is_helper else stem)
 
     def temporary(self, stem: str, span: Span) -> Access:
         """A new cell that no Python name stands for."""
@@ -136,13 +219,25 @@ class State:
         self.arrays[name] = ArrayDecl(name, None, "local", (), loc=span)
         return Access(name, loc=span)
 
-    def settle(self, name: str, node: ast.AST) -> Cell | ArrayName | None:
+    def owner(self, name: str) -> State | None:
+        """The function among this and those around it whose local `name` is; None if it is from outside of all."""
+        if name in self.survey.assigned or name in self.survey.parameters:
+            return self
+        return None if self.around is None else self.around.owner(name)
+
+    def binding(self, name: str) -> Binding | None:
+        """What the local `name` stands for here; None if it has no value."""
+        owner = self.owner(name)
+        return None if owner is None else owner.bindings.get(name)
+
+    def settle(self, name: str, node: ast.AST) -> Meaning | None:
         """What the local `name` stands for where `node` reads it; None after a rejection."""
-        match self.bindings.get(name):
+        owner = self.owner(name) or self
+        match owner.bindings.get(name):
             case ArrayName() as binding:
-                self.array_uses.append((name, binding))
+                owner.array_uses.append((name, binding))
                 return binding
-            case Cell() as binding:
+            case Cell() | Given() | Outside() | LocalFunction() as binding:
                 return binding
             case Unsure(meant=meant, span=span, ran=ran):
                 if ran is None:
@@ -150,12 +245,15 @@ class State:
                 else:
                     where = f"`{name}` has no value: the loop at line {span.line} did not run"
                     self.out.append(Require(ran, "LD331", where, loc=self.source.span(node)))
-                self.bindings[name] = meant
+                if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
+                    self.bindings[name] = meant
                 return meant
             case Mixed(span=span):
                 related = (("depends on what happened here", span),)
                 self.reject("LD116", f"`{name}` may stand for different arrays here", node, related=related)
                 return None
+            case None if name in owner.survey.parameters:
+                return Given(Param(name, loc=self.source.span(node)))
             case None:
                 self.reject("LD114", f"`{name}` is read before it is assigned", node, f"assign `{name}` first")
                 return None
@@ -166,7 +264,8 @@ class State:
         self.reject("LD114", f"`{name}` may have no value here", node, hint, related=related)
 
     def is_local(self, name: str) -> bool:
-        return name in self.survey.assigned or name in self.survey.parameters
+        """Whether `name` stands for something that the function computes."""
+        return self.owner(name) is not None and not isinstance(self.binding(name), Outside)
 
     def load(self, binding: Cell, span: Span) -> Expr:
         return Load(Access(binding.cell, loc=span), loc=span)
@@ -175,8 +274,11 @@ class State:
     def outside(self, node: ast.expr) -> Any:
         """The Python value of a name or dotted name from outside the function; MISSING if it has none."""
         match node:
+            case ast.Name(id=name) if self.owner(name) is not None:
+                found = self.binding(name)
+                return found.value if isinstance(found, Outside) else MISSING
             case ast.Name(id=name):
-                return MISSING if self.is_local(name) else self.source.namespace.get(name, MISSING)
+                return self.source.namespace.get(name, MISSING)
             case ast.Attribute(value=base, attr=attr):
                 owner = self.outside(base)
                 if owner is MISSING or not (isinstance(owner, ModuleType) or is_plain_record(owner, attr)):

@@ -10,12 +10,14 @@ from dataclasses import replace
 from loopdiff.errors import Span
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
+from loopdiff.frontend.order import frozen
 from loopdiff.frontend.parse_assign import assign, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parse_expr import condition
 from loopdiff.frontend.parse_flow import after_loop, check_rebound, constant_trips, meet, merged, with_conditions
-from loopdiff.frontend.parse_iter import Iteration, Value, frozen, parse_iterable
+from loopdiff.frontend.parse_iter import Iteration, parse_iterable
 from loopdiff.frontend.parse_return import parse_return
-from loopdiff.frontend.parse_state import ArrayName, Bindings, LoopState, State
+from loopdiff.frontend.parse_state import MISSING, Bindings, LoopState, State, Value
+from loopdiff.frontend.parse_value import local_function
 from loopdiff.ir.nodes import Apply, Assign, Const, Exit, Expr, If, Index, Jump, JumpKind, Load, Loop, Require, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, written_arrays
@@ -36,9 +38,8 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
     match node:
         case ast.Assign(targets=targets, value=value):
             parse_assign(state, targets, value, span)
-        case ast.AnnAssign(target=target, value=value):
-            if value is not None:
-                parse_assign(state, [target], value, span)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            parse_assign(state, [target], value, span)
         case ast.AugAssign():
             parse_augmented(state, node)
         case ast.For():
@@ -47,22 +48,34 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
             parse_while(state, node)
         case ast.If():
             parse_if(state, node)
-        case ast.Assert(test=test, msg=message):
-            is_text = isinstance(message, ast.Constant) and isinstance(message.value, str)
-            text = message.value if isinstance(message, ast.Constant) and is_text else ast.unparse(test)
-            state.out.append(Require(condition(state, test), "LD332", f"assertion failed: {text}", loc=span))
-        case ast.Pass() | ast.Expr(value=ast.Constant()):
+        case ast.Assert():
+            parse_assert(state, node)
+        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):
             pass
         case ast.Break() | ast.Continue() | ast.Return():
             parse_jump(state, node, span)
+        case ast.FunctionDef():
+            state.bindings[node.name] = local_function(state, node)
         case ast.Expr(value=value):
             parse_bare_expression(state, node, value)
         case _:
             parse_refused(state, node)
 
 
+def parse_assert(state: State, node: ast.Assert) -> None:
+    match node.msg:
+        case ast.Constant(value=str(text)):
+            pass
+        case _:
+            text = ast.unparse(node.test)
+    span = state.source.span(node)
+    state.out.append(Require(condition(state, node.test), "LD332", f"assertion failed: {text}", loc=span))
+
+
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
     text = ast.unparse(value)
+    if isinstance(value, ast.Call) and state.whole.call(state, value) is not MISSING:
+        return
     if isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
         name = ast.unparse(value.func).split(".")[-1]
         state.reject("LD109", f"`{text}` is called for its effect", node, REFUSED_METHODS.get(name))
@@ -151,7 +164,7 @@ def parse_for(state: State, node: ast.For) -> None:
         is_moving = Apply(Op.NE, (step, Const(0, loc=span)), loc=span)
         state.out.append(Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
     iteration = iteration.placed(span)
-    index = state.indices.fresh(index_stem(node.target, iteration))
+    index = state.index(index_stem(node.target, iteration))
     with loop_body(state, node, span) as (loop, before, body):
         bind_targets(state, node.target, iteration.value(Index(index, loc=state.source.span(node.target))))
         parse_block(state, node.body)
@@ -167,7 +180,7 @@ def parse_for(state: State, node: ast.For) -> None:
 def parse_while(state: State, node: ast.While) -> None:
     """`while` is a loop without end that is left where its condition fails."""
     span = keyword_span(state, node)
-    index = state.indices.fresh("trip")
+    index = state.index("trip")
     with loop_body(state, node, span) as (loop, before, body):
         cond = condition(state, node.test)
         if not (isinstance(cond, Const) and cond.value):
@@ -257,7 +270,7 @@ def bind_targets(state: State, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple):
         for one, single in zip(*matched(state, target, value), strict=True):
             bind_targets(state, one, single)
-    elif isinstance(value, tuple | ArrayName) or not isinstance(target, ast.Name):
+    elif not isinstance(value, Expr) or not isinstance(target, ast.Name):
         hint = "use one name for each value: `for i, x in enumerate(v)`"
         state.reject("LD107", f"`{ast.unparse(target)}` cannot be the variable of this loop", target, hint)
         for name in ast.walk(target):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from loopdiff.source import as_definition
 
 ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "dtype", "T")
 ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+ArrayArguments = Callable[[ast.Call], Iterable[ast.expr]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +32,61 @@ class Survey:
         return frozenset((*self.parameters, *self.first_uses))
 
 
-def survey(function: ast.FunctionDef, parameters: tuple[str, ...]) -> Survey:
-    """Look through `function` once; names that are subscripted, iterated or asked their shape are arrays."""
+def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_arguments: ArrayArguments) -> Survey:
+    """Look through `function` once.
+
+    Names that are subscripted, iterated or asked their shape are arrays, and so are those that `array_arguments` of a
+    call finds. Functions inside it have names of their own.
+    """
+    nodes = [node for statement in function.body for node in of_scope(statement)]
     stores: Counter[str] = Counter()
     array_names: set[str] = set()
     first_uses: dict[str, ast.Name] = {}
     copies: list[tuple[str, str]] = []
-    for statement in function.body:
-        for node in ast.walk(statement):
-            match node:
-                case ast.Name(id=name, ctx=context):
-                    first_uses[name] = min(node, first_uses.get(name, node), key=position)
-                    stores[name] += 0 if isinstance(context, ast.Load) else 1
-                case ast.Assign(targets=[target], value=value):
-                    copies += name_copies(target, value)
-                case _:
-                    array_names.update(used_as_array(node))
-    returns = sum(isinstance(node, ast.Return) for statement in function.body for node in ast.walk(statement))
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=context):
+                first_uses[name] = min(node, first_uses.get(name, node), key=position)
+                stores[name] += 0 if isinstance(context, ast.Load) else 1
+            case ast.Assign(targets=[target], value=value):
+                copies += name_copies(target, value)
+            case ast.FunctionDef(name=name):
+                stores[name] += 1
+                array_names |= free_arrays(node, array_arguments)
+            case ast.Lambda():
+                array_names |= free_arrays(node, array_arguments)
+            case _:
+                array_names.update(used_as_array(node))
+        if isinstance(node, ast.Call):
+            array_names |= {a.id for a in array_arguments(node) if isinstance(a, ast.Name)}
+    returns = sum(isinstance(node, ast.Return) for node in nodes)
     changed = True
     while changed:
         found = {v for t, v in copies if t in array_names} - array_names
         array_names |= found
         changed = bool(found)
     return Survey(parameters, frozenset(+stores), stores, frozenset(array_names), first_uses, returns)
+
+
+def of_scope(node: ast.AST) -> Iterator[ast.AST]:
+    """`node` and what is inside it, but not inside functions: of these what is evaluated where they are defined."""
+    yield node
+    inside: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, Scope):
+        inside = (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None))
+    for child in inside:
+        yield from of_scope(child)
+
+
+def own_parameters(node: Scope) -> tuple[str, ...]:
+    return tuple(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))
+
+
+def free_arrays(node: ast.FunctionDef | ast.Lambda, array_arguments: ArrayArguments) -> frozenset[str]:
+    """Names from around a function defined inside another that it uses as arrays."""
+    function = node if isinstance(node, ast.FunctionDef) else as_definition(node)
+    inner = survey(function, own_parameters(node), array_arguments)
+    return inner.array_names - inner.assigned - frozenset(inner.parameters)
 
 
 def name_copies(target: ast.expr, value: ast.expr) -> list[tuple[str, str]]:

@@ -93,7 +93,7 @@ def test_attributes_of_an_object_that_leads_back_to_itself_are_constants() -> No
     assert vectorize_grad(scaled)(2.0) == 6.0
 
 
-def test_functions_that_belong_to_no_module_are_refused_like_others() -> None:
+def test_functions_without_text_are_refused_like_others() -> None:
     space = {}
     exec("def helper(t):\n    return t", space)
     helper = space["helper"]
@@ -102,5 +102,32 @@ def test_functions_that_belong_to_no_module_are_refused_like_others() -> None:
     def calling(x):
         return helper(x)
 
-    with pytest.raises(UnsupportedLoopError, match="LD109"):
+    with pytest.raises(UnsupportedLoopError, match="LD100: the source of `helper` is not available"):
         vectorize_grad(calling)
+
+
+CALLING = """
+import sys
+import numpy as np
+from loopdiff import vectorize_grad
+from settings import outer
+
+@vectorize_grad
+def total(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += outer(x[i])
+    return s
+
+print(total(np.ones(4)))
+"""
+
+
+def test_functions_that_are_called_belong_to_the_key(program: Path) -> None:
+    """Their text, their defaults and the values they use count, through several calls."""
+    program.write_text(CALLING)
+    helpers = "K = {}\n\ndef inner(t, by={}):\n    return t {} by + K\n\ndef outer(t):\n    return inner(t)\n"
+    for values, expected in (((1, 2.0, "*"), 12.0), ((1, 2.0, "-"), 0.0), ((1, 3.0, "*"), 16.0), ((2, 2.0, "*"), 16.0)):
+        (program.parent / "settings.py").write_text(helpers.format(*values))
+        assert run(program, PYTHONDONTWRITEBYTECODE="1") == expected
+    assert run(program, PYTHONDONTWRITEBYTECODE="1") == 16.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.corpus import (
     arrays,
+    calls,
     carried,
     cases,
     control,
@@ -40,6 +41,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *subscripts.ENTRIES,
     *arrays.ENTRIES,
     *functions.ENTRIES,
+    *calls.ENTRIES,
     *spellings.ENTRIES,
 )
 ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *carried.ENTRIES, *found.ENTRIES, *CONSTRUCTS)

@@ -1,7 +1,7 @@
 """One small function for each accepted construct, with arguments: plain Python says what it must compute."""
 
 # Loop nests are the subject of this file: they are written the way users write loops.
-# ruff: noqa: B007, B905, PLR, RUF005, RUF046, RUF059, SIM, UP
+# ruff: noqa: B007, B023, B905, E731, PLR, RUF005, RUF046, RUF059, SIM, UP
 # pyright: reportPossiblyUnboundVariable=false
 
 from __future__ import annotations
@@ -758,3 +758,140 @@ def returns(x):
 def returns_nothing(x):
     x[0] = 1.0
     return None
+
+
+# -- calls ---------------------------------------------------------------------------------------------------
+@shows("call of a function", vector(), 0.3)
+def calls_in_order(x, s):
+    def bump(v, i, by=1.0):
+        v[i] += by
+        return v[i]
+
+    def above(v, bound):
+        for i in range(len(v)):
+            if v[i] > bound:
+                return i
+        return -1
+
+    x[0] = x[0] + bump(x, 0) * x[0] - bump(x, 0)
+    x[int(bump(x, 1)) % 2] = x[1] + bump(x, 1)
+    x[0] += bump(x, 0)
+    x[int(abs(x[2])) % 3] -= bump(x, 2) + bump(x, 0)
+    x[3], x[4] = x[4] + bump(x, 3), x[3]
+    x[above(x, 0.5)], x[5] = x[5], bump(x, 5)
+    a = x[0] if bump(x, 0) > 3.0 and bump(x, 1) > -100.0 else bump(x, 1)
+    b = bump(x, 0) > 100.0 and bump(x, 1) > -100.0
+    c = bump(x, 0) < 0.0 or x[1] > 100.0 or bump(x, 1) > -100.0 or bump(x, 2) > 0
+    d = -100.0 < bump(x, 0) < 1.0 + bump(x, 1) < 3.0 < bump(x, 2)
+    e = x[0] or bump(x, 0)
+    k = 0
+    while k < 3 and bump(x, 0, s) < 9.0:
+        k += 1
+    for i in range(above(x, 0.5), len(x) if bump(x, 0) > 0.0 else 2):
+        x[i] *= 0.5
+    bump(x, 0)
+    return a, b, c, d, e, k
+
+
+@shows("function that changes its arrays", vector(), vector(6, 1.0))
+def calls_that_change(x, y):
+    def swap(v, w, i):
+        v[i], w[i] = w[i], v[i]
+
+    def smooth(v, w):
+        for i in range(1, len(v) - 1):
+            w[i] = 0.5 * (v[i - 1] + v[i + 1])
+        swap(v, w, 0)
+
+    smooth(x, y)
+    smooth(y, y)
+    for k in range(2):
+        smooth(v=y, w=x)
+
+
+@shows("function that returns an array or several values", vector(), matrix())
+def calls_that_return(x, a):
+    def scaled(v, c):
+        out = np.empty_like(v)
+        for i in range(len(v)):
+            out[i] = c * v[i]
+        return out
+
+    def extremes(v):
+        low = high = v[0]
+        for e in v:
+            low, high = min(low, e), max(high, e)
+        return low, high
+
+    def wider(m):
+        return m.shape[1], m
+
+    z = scaled(scaled(x, 2.0), x[0])
+    low, high = extremes(z)
+    (n, b), t = wider(a), 1.0
+    b[0, n - 1] = low
+    for e in scaled(z, 0.5):
+        t += e
+    return scaled(z, high), t
+
+
+@shows("function inside the function, lambda", vector(), 0.7)
+def closures(x, s):
+    t = 1.0
+
+    def outer(v, k=s * t):
+        def inner(v):
+            z = v
+            for i in range(len(x)):
+                z += x[i] * t
+            return z
+
+        return inner(v) * t + k
+
+    t = 3.0
+    double = lambda v: outer(v) * 2.0
+    a = double(s)
+    t = 0.5
+    if s > 0.0:
+        u = 2.0
+    b = (lambda q, u=1.0: q * q + u)(s)
+    for i in range(3):
+        u = i
+        product = lambda: u * x[i]
+        x[i] = product()
+    return a, b, outer(s, k=0.0)
+
+
+@shows("default and keyword arguments", vector(), 0.7)
+def signatures(x, s):
+    def f(a, /, b, c=2.0, *, d=None, flag=False):
+        a *= b
+        if flag:
+            return a
+        if d is not None:
+            return a + c * d[0]
+        return a - c
+
+    return f(s, 1.0), f(s, b=2.0, d=x), f(s, c=3.0, b=s, flag=True)
+
+
+@shows("function as an argument or result", vector(), 0.7)
+def functions_as_values(x, s):
+    def scaled(c):
+        def g(v):
+            return c * v
+
+        return g
+
+    def twice(g, v):
+        return g(g(v))
+
+    def add(v, w):
+        return v + w
+
+    g = scaled(s)
+    plus = add
+    s = 100.0
+    h = scaled(x[0])
+    x[0] = 100.0
+    return twice(g, 2.0), twice(lambda v: h(v) + x[1], 1.0), plus(g(1.0), h(1.0)), twice(math.sin, s)

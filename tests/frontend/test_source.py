@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import math
@@ -159,7 +160,6 @@ def test_wrappers_are_opened() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: x, "a lambda has no `def` to read"),
         (abs, "`abs` is not a function written in Python"),
         (np.exp, "`exp` is not a function written in Python"),
         (functools.partial(keep, 1), "`partial` is not a function written in Python"),
@@ -171,6 +171,32 @@ def test_functions_without_a_definition(function: Any, message: str) -> None:
     assert caught.value.codes == ("LD100",)
     assert str(caught.value).splitlines()[0] == f"LD100: {message}"
     assert str(caught.value).splitlines()[-1] == HINT
+
+
+def test_lambdas() -> None:
+    first, second = lambda x: x + 1.0, lambda x, y=2.0: (
+        x * y
+    )  # fmt: skip
+    assert ast.unparse(source_of(first).node) == "def anonymous(x):\n    return x + 1.0"
+    assert ast.unparse(source_of(second).node) == "def anonymous(x, y=2.0):\n    return x * y"
+    inner = (lambda x: lambda y: x * y)(2.0)
+    source = source_of(inner)
+    assert ast.unparse(source.node.body[0]) == "return x * y"
+    assert source.namespace["x"] == 2.0
+
+
+def test_lambda_whose_text_says_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(text: str) -> str:
+        monkeypatch.setattr("linecache.getlines", lambda *_: ["\n"] * (line - 1) + [text])
+        with pytest.raises(UnsupportedLoopError) as caught:
+            source_of(function)
+        return str(caught.value)
+
+    function = lambda x: x  # noqa: E731
+    file, line = __file__, function.__code__.co_firstlineno
+    expected = f"LD100: several lambdas stand at {file}:{line}, or none"
+    assert found("f = g\n").startswith(expected)
+    assert found("f = lambda: 1, lambda: 2\n").startswith(expected)
 
 
 def test_exec_without_registered_text() -> None:

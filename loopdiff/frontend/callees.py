@@ -1,0 +1,122 @@
+"""What calls call: the Python functions whose bodies are written out, and which of their parameters are arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.survey import Survey, survey
+from loopdiff.source import SourceFunction, as_definition, python_function, source_of
+
+
+@dataclass(slots=True)
+class Sources:
+    """Sources of functions, each read once."""
+
+    known: dict[FunctionType, SourceFunction] = field(default_factory=dict)
+
+    def of(self, function: FunctionType) -> SourceFunction:
+        """The source of `function`. Raises UnsupportedLoopError (LD100, LD117)."""
+        if function not in self.known:
+            self.known[function] = source_of(function)
+        return self.known[function]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A function that a name stands for, seen from the text alone; `inner`: functions that its names stand for."""
+
+    source: SourceFunction
+    node: ast.FunctionDef
+    inner: Mapping[str, Known]
+
+
+@dataclass(slots=True)
+class ArrayParameters:
+    """Finds the arguments of calls whose parameters are used as arrays, through any number of calls."""
+
+    sources: Sources
+    done: dict[ast.FunctionDef, frozenset[str]] = field(default_factory=dict)
+
+    def of(self, function: Known, active: tuple[ast.FunctionDef, ...]) -> frozenset[str]:
+        """Names of `function` that it, or what it calls, uses as arrays."""
+        if function.inner:
+            return self.survey(function, active).array_names
+        if function.node not in self.done:
+            self.done[function.node] = self.survey(function, active).array_names
+        return self.done[function.node]
+
+    def survey(self, function: Known, active: tuple[ast.FunctionDef, ...] = ()) -> Survey:
+        inside = Known(function.source, function.node, {**function.inner, **defined_in(function)})
+
+        def arguments(call: ast.Call) -> Iterator[ast.expr]:
+            return self.arguments(inside, call, (*active, function.node))
+
+        return survey(function.node, parameter_names(function.node), arguments)
+
+    def arguments(self, caller: Known, call: ast.Call, active: tuple[ast.FunctionDef, ...]) -> Iterator[ast.expr]:
+        callee = self.resolved(caller, call.func)
+        if callee is None or callee.node in active:
+            return
+        given = {name: value for name, value in matched_arguments(callee.node, call)}
+        functions = {name: f for name, value in given.items() if (f := self.resolved(caller, value)) is not None}
+        arrays = self.of(Known(callee.source, callee.node, {**callee.inner, **functions}), active)
+        yield from (value for name, value in given.items() if name in arrays)
+
+    def resolved(self, caller: Known, node: ast.expr) -> Known | None:
+        """The function that `node` stands for in `caller`."""
+        match node:
+            case ast.Lambda():
+                return Known(caller.source, as_definition(node), caller.inner)
+            case ast.Name(id=name) if name in caller.inner:
+                return caller.inner[name]
+            case ast.Name() | ast.Attribute():
+                function = python_function(value_outside(node, caller.source.namespace))
+            case _:
+                return None
+        try:
+            source = None if function is None else self.sources.of(function)
+        except UnsupportedLoopError:  # reported where it is called
+            return None
+        return None if source is None else Known(source, source.node, {})
+
+
+def defined_in(function: Known) -> dict[str, Known]:
+    """Functions defined inside `function`, by name."""
+    found: dict[str, Known] = {}
+    for node in ast.walk(function.node):
+        match node:
+            case ast.FunctionDef(name=name) if node is not function.node:
+                found[name] = Known(function.source, node, found)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() as value):
+                found[name] = Known(function.source, as_definition(value), found)
+            case _:
+                pass
+    return found
+
+
+def parameter_names(node: ast.FunctionDef) -> tuple[str, ...]:
+    arguments = node.args
+    return tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def matched_arguments(node: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Parameters and what a call gives for them, as far as the call is right."""
+    yield from zip((a.arg for a in (*node.args.posonlyargs, *node.args.args)), call.args, strict=False)
+    yield from ((k.arg, k.value) for k in call.keywords if k.arg is not None)
+
+
+def value_outside(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
+    """What a name or a dotted name of modules and classes stands for; None if it stands for nothing."""
+    match node:
+        case ast.Name(id=name):
+            return namespace.get(name)
+        case ast.Attribute(value=base, attr=attr):
+            owner = value_outside(base, namespace)
+            return getattr(owner, attr, None) if isinstance(owner, ModuleType | type) else None
+        case _:
+            return None

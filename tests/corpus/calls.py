@@ -1,0 +1,129 @@
+"""Calls of Python functions: helpers of this module and another, compiled ones, closures, and what they change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.corpus import helpers
+from tests.corpus.entry import Entry
+from tests.corpus.helpers import cube, square_root
+
+RATE = 0.3
+
+
+def relu(v):
+    if v > 0.0:
+        return v
+    return 0.0
+
+
+def first_above(x, bound, start=0):
+    for i in range(start, x.shape[0]):
+        if x[i] > bound:
+            return i, x[i]
+    return -1, 0.0
+
+
+def bump(x, i, by=RATE):
+    x[i] = x[i] * x[i] + by
+    return x[i] * by
+
+
+def scaled(x, c):
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        out[i] = c * x[i]
+    return out
+
+
+def helpers_of_all_kinds(x, y, c):
+    def weight(v, k=2.0 * c):
+        return v * k + shift
+
+    shift = 1.0
+    helpers.axpy(c, x, y)
+    shift = helpers.norm(y)
+    for i in range(x.shape[0]):
+        y[i] = weight(relu(y[i] - 0.5)) + cube(x[i]) + weight(x[i], k=square_root(shift))
+    return helpers.soft(c) * shift
+
+
+def same_array_twice(x, y):
+    helpers.axpy(0.5, x, x)
+    helpers.axpy(x[1], y, y)
+    y[0] = y[0] + bump(y, 0) * y[0]
+    for i in range(x.shape[0]):
+        y[i] += bump(x, i) + bump(y, i, by=x[i])
+        x[i], y[i] = y[i] * bump(x, i), x[i]
+
+
+def search_and_skip(x, y, t):
+    k, v = first_above(x, t)
+    s = v * v
+    while k >= 0 and bump(y, k) < 2.0:
+        s += y[k] * x[k]
+        k, v = first_above(x, t, k + 1)
+        if v > 0.8 and bump(x, k) > 0.5:
+            s *= v
+        s += bump(x, k) if 0.2 < v < bump(y, k) < 9.0 else relu(v)
+    return s
+
+
+def arrays_returned(x, w):
+    def step(u, rate, wave=np.sin):
+        total = 0.0
+        for v in scaled(u, rate):
+            total += wave(v)
+        return scaled(u, total), total
+
+    u, a = step(x, 0.5)
+    v, b = step(u, a)
+    for i in range(w.shape[0]):
+        z, c = step(w, 0.1 * v[i])
+        w[i] = z[0] + c * b
+    return v, a + b
+
+
+def call(name, function, make, wrt, outputs=(), constructs=("call of a function",)):
+    return Entry(name=name, function=function, make=make, wrt=wrt, outputs=outputs, constructs=constructs)
+
+
+ENTRIES: tuple[Entry, ...] = (
+    call(
+        "helpers_of_all_kinds",
+        helpers_of_all_kinds,
+        lambda r: dict(x=r.uniform(-1.0, 1.0, 9), y=r.uniform(-1.0, 1.0, 9), c=0.7),
+        ("x", "y", "c"),
+        ("y",),
+        (
+            "call of a function",
+            "function inside the function, lambda",
+            "default and keyword arguments",
+            "function that changes its arrays",
+        ),
+    ),
+    call(
+        "same_array_twice",
+        same_array_twice,
+        lambda r: dict(x=r.uniform(0.1, 0.7, 7), y=r.uniform(0.1, 0.7, 7)),
+        ("x", "y"),
+        ("x", "y"),
+        ("function that changes its arrays",),
+    ),
+    call(
+        "search_and_skip",
+        search_and_skip,
+        lambda r: dict(x=r.uniform(0.1, 1.0, 9), y=r.uniform(0.1, 1.0, 9), t=0.4),
+        ("x", "y"),
+        ("x", "y"),
+        ("call of a function", "while"),
+    ),
+    call(
+        "arrays_returned",
+        arrays_returned,
+        lambda r: dict(x=r.random(6), w=r.random(4)),
+        ("x", "w"),
+        ("w",),
+        ("function that returns an array or several values", "function as an argument or result"),
+    ),
+)

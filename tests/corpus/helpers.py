@@ -1,0 +1,39 @@
+"""Functions that entries of `calls` call from another module."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from loopdiff import vectorize_grad
+
+SOFTNESS = 0.1
+
+
+def axpy(a, x, y):
+    for i in range(x.shape[0]):
+        y[i] += a * x[i]
+
+
+def soft(v, by=SOFTNESS):
+    return math.sqrt(v * v + by)
+
+
+@njit
+def square_root(a, tol=1e-12):
+    x = a
+    while abs(x * x - a) > tol:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+@vectorize_grad
+def norm(x):
+    t = 0.0
+    for v in x:
+        t += soft(v)
+    return square_root(t)
+
+
+cube = lambda v: v * v * v
