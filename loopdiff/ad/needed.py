@@ -282,12 +282,13 @@ class Needed:
         return AtUse()
 
     def record(self, expr: Expr, at: At) -> Expr:
-        """Record `expr` where the primal evaluates it."""
+        """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
         key = (at.path, expr, at.guards)
         if key not in self.recorded:
             scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, Load) else self.scope_of(at.path)
             self.recorded[key] = slot = self.slot(expr, at.path, scope)
-            self.tape.stores.append(Store(scope, at.path, "before", self.element(slot, exactly=False), expr, at.guards))
+            when = "before" if at.path else "end"
+            self.tape.stores.append(Store(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
         return Load(self.element(self.recorded[key]))
 
     def record_let(self, name: str) -> Access:

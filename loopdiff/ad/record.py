@@ -122,10 +122,7 @@ class Recorder:
             out.append(Let(held.name, value, loc=stmt.loc))
             out.append(self.fitting(Assign(store.target, held, loc=stmt.loc)))
             return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
-        record = self.fitting(Assign(store.target, value, loc=stmt.loc))
-        for cond, outcome in reversed(store.guards):
-            record = If(cond if outcome else Apply(Op.NOT, (cond,)), (record,), loc=stmt.loc)
-        out.append(record)
+        out.append(guarded(self.fitting(Assign(store.target, value, loc=stmt.loc)), store))
         return stmt
 
     def advance(self, counter: Counter, loop: Loop) -> Stmt:
@@ -133,11 +130,11 @@ class Recorder:
         return Assign(Access(counter.base), add(Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc)
 
     def copy(self, store: Store) -> list[Stmt]:
-        """A whole array (or a cell) into its snapshot."""
+        """A value, or a whole array into its snapshot."""
+        if not store.whole:
+            return [guarded(self.fitting(Assign(store.target, store.value, loc=store.value.loc)), store)]
         assert isinstance(store.value, Load)
         source = store.value.access.array
-        if not store.whole:
-            return [self.fitting(Assign(store.target, store.value))]
         extents = self.tape.facts.ls.array(source).extents or ()
         names = [self.names.fresh("d") for _ in extents]
         inner = tuple(Index(n) for n in names)
@@ -153,6 +150,13 @@ class Recorder:
         if not self.is_guarded or target is None or not self.tape.is_counted(target.array):
             return record
         return If(compare(Op.LT, target.subscripts[0], Dim(target.array, 0)), (record,), loc=record.loc)
+
+
+def guarded(record: Stmt, store: Store) -> Stmt:
+    """`record`, which does what `store` asks for, under the conditions of its value."""
+    for cond, outcome in reversed(store.guards):
+        record = If(cond if outcome else Apply(Op.NOT, (cond,)), (record,), loc=record.loc)
+    return record
 
 
 def own_expressions(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:

@@ -32,7 +32,20 @@ def largest_of_rows(x, w):
     return most
 
 
+def chosen_result(x):
+    t = 1.1 + x[0] * x[1]
+    s = x[1] * x[2]
+    return t if t >= 1.25 else (s if s * t < 0.2 else t * s), min(t, x[int(4.0 * s)])
+
+
 ENTRIES = (
+    Entry(
+        name="chosen_result",
+        function=chosen_result,
+        make=lambda r: dict(x=r.uniform(0.1, 0.6, 3)),
+        wrt=("x",),
+        notes="what a computed condition in a result decided was not recorded",
+    ),
     Entry(
         name="array_returned_twice",
         function=array_returned_twice,
