@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 NUMBERED = re.compile(r"\b([A-Za-z_]\w*?)((?:_\d+)+)\b")
 CELL = re.compile(r"\b(\w+)\[\]")
@@ -23,6 +23,20 @@ class NameSupply:
             name = f"{stem}_{count}"
         self.taken.add(name)
         return name
+
+
+def tail_names(names: Sequence[str], candidates: Sequence[str], suffix: str) -> dict[str, str]:
+    """Which of `candidates`, in order, each buffer stands for: `X_adj`, or `X_adj_1` where that was taken."""
+    found: dict[str, str] = {}
+    remaining = list(candidates)
+    for name in names:
+        while remaining:
+            candidate = remaining.pop(0)
+            stem = f"{candidate}{suffix}"
+            if name == stem or (name.startswith(f"{stem}_") and name[len(stem) + 1 :].isdigit()):
+                found[candidate] = name
+                break
+    return found
 
 
 def in_user_words(text: str, names: Collection[str]) -> str:

@@ -17,24 +17,11 @@ from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.launch import Checks
+from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
 from loopdiff.specialization import Specialization, SweepUnits
 
 Arguments = tuple[Any, ...]
-
-
-def tail_names(names: Sequence[str], candidates: Sequence[str], suffix: str) -> dict[str, str]:
-    """Which of `candidates`, in order, each buffer stands for: `X_adj`, or `X_adj_1` where that was taken."""
-    found: dict[str, str] = {}
-    remaining = list(candidates)
-    for name in names:
-        while remaining:
-            candidate = remaining.pop(0)
-            stem = f"{candidate}{suffix}"
-            if name == stem or (name.startswith(f"{stem}_") and name[len(stem) + 1 :].isdigit()):
-                found[candidate] = name
-                break
-    return found
 
 
 def caller_results(ls: LoopSet, types: Sequence[ScalarType | ArrayType], value: Any, copy_arrays: bool) -> Any:

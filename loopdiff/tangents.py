@@ -11,7 +11,8 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.gradients import checked_array, checked_scalar, record_type
 from loopdiff.ir.types import ArrayType
-from loopdiff.runs import caller_results, is_floating, own_result, tail_names
+from loopdiff.names import tail_names
+from loopdiff.runs import caller_results, is_floating, own_result
 from loopdiff.specialization import Specialization
 
 Arguments = tuple[Any, ...]

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.partials import has_regular_partials, partials
+from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partials
 from loopdiff.analysis.activity import is_active
-from loopdiff.ir.build import cast, is_constant, mul, neg, unless_zero
+from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import map_expr, subexprs
 
-MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
+MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS, Op.STRONG_MUL))
 LINEAR = frozenset((Op.ADD, Op.SUB, Op.NEG))
 RESULT = Var("$result")
 
@@ -69,13 +69,16 @@ class Propagation:
         table = partials(replace(expr, args=args), kind, RESULT)
         bar = emitter.hold(bar, "bar") if len(expr.args) > 1 or expr.op not in LINEAR else bar
         is_guarded = not has_regular_partials(expr) or (is_masked and expr.op not in LINEAR)
-        for arg, partial in zip(expr.args, table, strict=True):
+        for position, (arg, partial) in enumerate(zip(expr.args, table, strict=True)):
             if is_constant(partial, 0) or not is_active(arg, facts.activity.active, facts.types):
                 continue
             slope = self.provide(partial, expr, at)
-            contribution = times(bar, slope)
-            if is_guarded and not isinstance(slope, Const):
-                contribution = unless_zero(emitter.hold(bar, "bar"), contribution, kind)
+            if is_strong_factor(expr.op, position):
+                contribution = strong_mul(slope, bar)
+            elif is_guarded and not isinstance(slope, Const):
+                contribution = strong_mul(emitter.hold(bar, "bar"), slope)
+            else:
+                contribution = times(bar, slope)
             if not is_leaf(arg):
                 contribution = contribution if is_linear_in(contribution, bar) else emitter.hold(contribution, "bar")
             below = is_masked or expr.op in MASKING
@@ -97,12 +100,3 @@ def is_leaf(expr: Expr) -> bool:
 def is_linear_in(contribution: Expr, bar: Expr) -> bool:
     """Whether the contribution is the cotangent itself, or its negative, and so need not be held."""
     return contribution == bar or contribution == neg(bar)
-
-
-def times(bar: Expr, slope: Expr) -> Expr:
-    """bar * slope, with a slope of the form a / b applied as one division."""
-    match slope:
-        case Apply(op=Op.DIV, args=(over, under)) if is_constant(over, 1):
-            return Apply(Op.DIV, (bar, under))
-        case _:
-            return mul(bar, slope)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.partials import has_regular_partials, partials
+from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partials
 from loopdiff.ad.record import own_expressions
 from loopdiff.ad.regions import Region, mark_regions, region_of
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
-from loopdiff.ir.build import cast, compare, divide, is_constant, mul, unless_zero, zero
+from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -218,17 +218,17 @@ class Tangent:
         args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
         table = partials(replace(expr, args=args), kind, RESULT)
         total: Expr | None = None
-        for slope, partial in zip(slopes, table, strict=True):
+        is_regular = has_regular_partials(expr)
+        for position, (slope, partial) in enumerate(zip(slopes, table, strict=True)):
             if is_constant(slope, 0) or is_constant(partial, 0):
                 continue
             factor = self.provide(partial, expr, emitter)
-            if emitter is not None and not has_regular_partials(expr):
+            if emitter is not None and not is_regular:
                 slope = emitter.hold(slope, "slope")
-            term = mul(factor, slope)
-            if not has_regular_partials(expr):
-                term = unless_zero(slope, term, kind)
-            elif expr.op in MASKING:
-                term = unless_zero(factor, term, kind)
+            if is_strong_factor(expr.op, position) or (is_regular and expr.op in MASKING):
+                term = strong_mul(factor, slope)
+            else:
+                term = mul(factor, slope) if is_regular else strong_mul(slope, factor)
             total = term if total is None else Apply(Op.ADD, (total, term))
         return zero(kind) if total is None else total
 

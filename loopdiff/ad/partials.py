@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
-from loopdiff.ir.build import compare, divide, mul, neg
+from loopdiff.ir.build import compare, divide, mul, neg, strong_mul
 from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
@@ -145,8 +145,7 @@ def power_base_partial(t: Terms, x: Expr, y: Expr, result: Expr) -> Expr:
     if isinstance(y, Const):
         return constant_power_partial(t, x, y, result)
     exponent = as_float(t, y)
-    slope = Apply(Op.MUL, (exponent, call(Op.POW, x, t.minus_one(exponent))))
-    return Select(compare(Op.EQ, exponent, t.zero), t.zero, slope)
+    return strong_mul(exponent, call(Op.POW, x, t.minus_one(exponent)))
 
 
 def constant_power_partial(t: Terms, x: Expr, y: Const, result: Expr) -> Expr:
@@ -233,6 +232,7 @@ ARITHMETIC: dict[Op, Rule] = {
         lambda t, x, y, r: (mul(call(Op.COPYSIGN, t.one, x), call(Op.COPYSIGN, t.one, y)), t.zero),
         is_regular=True,
     ),
+    Op.STRONG_MUL: binary(lambda t, x, y, r: (y, x), is_regular=False),
 }
 EXPONENTIAL: dict[Op, Rule] = {
     Op.SQRT: unary(lambda t, x, r: t.over(0.5, r), is_regular=False),
@@ -318,6 +318,11 @@ def is_regular(op: Op) -> bool:
     """Whether the partials of `op` are finite wherever its arguments are."""
     row = TABLE.get(op)
     return not isinstance(row, Rule) or row.is_regular
+
+
+def is_strong_factor(op: Op, position: int) -> bool:
+    """Whether the partial by the argument at `position` is a derivative: where it is zero, it contributes nothing."""
+    return op is Op.STRONG_MUL and position == 1
 
 
 def has_regular_partials(apply: Apply) -> bool:

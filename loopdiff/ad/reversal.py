@@ -13,7 +13,7 @@ from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region, region_of
 from loopdiff.ad.replay import slice_of
 from loopdiff.ad.ties import TieCount
-from loopdiff.ir.build import compare, divide, sub, unless_zero, zero
+from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -186,7 +186,7 @@ class Reversal:
         count = counting.statements()
         self.cells |= counting.cells()
         held, share = self.names.fresh("bar"), self.names.fresh("share")
-        split = unless_zero(Var(held), divide(Var(held), Load(ties)), kind)
+        split = strong_mul(Var(held), divide(Const(1.0, kind), Load(ties)))
         self.shares[region.after] = Var(share)
         return [
             Assign(ties, Select(has_initial, Const(1.0, kind), zero(kind)), loc=loc),

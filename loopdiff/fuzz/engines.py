@@ -18,8 +18,9 @@ from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import written_arrays
+from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
-from loopdiff.runs import is_floating, tail_names
+from loopdiff.runs import is_floating
 from loopdiff.source import source_of
 from loopdiff.specialization import result_types
 from loopdiff.stages import Stages

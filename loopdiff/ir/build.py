@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Load, Param, Select, Var
+from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Load, Param, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 
@@ -69,9 +69,21 @@ def zero(dtype: ScalarType) -> Const:
     return Const(0.0, dtype)
 
 
-def unless_zero(bar: Expr, value: Expr, dtype: ScalarType) -> Expr:
-    """`value`, or zero where the cotangent `bar` is zero: the strong zero of design section 3."""
-    return Select(compare(Op.NE, bar, zero(dtype)), value, zero(dtype))
+def strong_mul(bar: Expr, slope: Expr) -> Expr:
+    """`bar * slope`, and zero where `bar` is zero whatever `slope`: a derivative that is zero contributes nothing."""
+    if is_constant(slope, 1):
+        return bar
+    is_plain = isinstance(bar, Const) and bar.value != 0
+    return times(bar, slope) if is_plain else Apply(Op.STRONG_MUL, (bar, slope))
+
+
+def times(bar: Expr, slope: Expr) -> Expr:
+    """`bar * slope`, with a slope of the form 1 / x applied as one division."""
+    match slope:
+        case Apply(op=Op.DIV, args=(over, under)) if is_constant(over, 1):
+            return Apply(Op.DIV, (bar, under))
+        case _:
+            return mul(bar, slope)
 
 
 def cast(value: Expr, source: ScalarType, target: ScalarType) -> Expr:

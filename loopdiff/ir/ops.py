@@ -10,7 +10,11 @@ Result = Literal["same", "float", "int", "bool"]
 
 
 class Op(Enum):
-    """Scalar operations; the value is the spelling used by the printer."""
+    """Scalar operations; the value is the spelling used by the printer.
+
+    `strong_mul(a, b)` is `a * b`, and zero where `a` is zero, whatever `b`: how derivatives are multiplied. No program
+    spells it.
+    """
 
     ADD = "+"
     SUB = "-"
@@ -74,6 +78,7 @@ class Op(Enum):
     HYPOT = "hypot"
     COPYSIGN = "copysign"
     FMOD = "fmod"
+    STRONG_MUL = "strong_mul"
     ISNAN = "isnan"
     ISINF = "isinf"
     ISFINITE = "isfinite"
@@ -96,7 +101,7 @@ BITWISE = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR)
 COMPARISONS = (Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
 UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN)
 ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND)
-BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD)
+BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD, Op.STRONG_MUL)
 UNARY_FLOAT = (
     Op.SQRT, Op.CBRT, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN,
     Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC,

@@ -147,6 +147,11 @@ def least(*args: Any) -> Any:
     return result
 
 
+def strong_product(a: Any, b: Any) -> Any:
+    """`a * b`, zero where `a` is zero whatever `b`; `a - a` is a zero of its type."""
+    return a * b if a != 0.0 else a - a
+
+
 INT_FUNCTIONS: dict[Op, Function] = {
     Op.ADD: lambda a, b: wrap(a + b),
     Op.SUB: lambda a, b: wrap(a - b),
@@ -215,6 +220,7 @@ REAL_FUNCTIONS: dict[Op, Function] = {
     Op.HYPOT: np.hypot,
     Op.COPYSIGN: np.copysign,
     Op.FMOD: np.fmod,
+    Op.STRONG_MUL: strong_product,
 }
 
 TEST_FUNCTIONS: dict[Op, Function] = {
@@ -352,6 +358,7 @@ COMPLEX_FUNCTIONS: dict[Op, Function] = {
     **FIRST_ORDER,
     **{op: by_real_part(op) for op in (Op.SIGN, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND, Op.FLOORDIV)},
     Op.POW: complex_power,
+    Op.STRONG_MUL: strong_product,
     Op.MAX: choose(Op.MAX),
     Op.MIN: choose(Op.MIN),
     Op.ABS: lambda z: -z if z.real < 0.0 else z,

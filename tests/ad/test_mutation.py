@@ -27,7 +27,8 @@ from tests.gradients import harness
 from tests.gradients.interpreted import lowered
 from tests.gradients.test_tape_plans import forward_and_reverse, tangents
 
-RULES = [op for op, row in TABLE.items() if isinstance(row, Rule)]
+# Strong products occur in derived programs only: `tests/gradients/test_second_order.py` spoils their rule.
+RULES = [op for op, row in TABLE.items() if isinstance(row, Rule) and op is not Op.STRONG_MUL]
 TOLERANCE = 5e-8
 
 

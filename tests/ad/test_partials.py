@@ -81,6 +81,7 @@ BINARY: dict[Op, tuple[Callable[[Any, Any], Any], tuple[tuple[float, float], ...
     Op.ATAN2: (mp.atan2, PAIRS),
     Op.HYPOT: (mp.hypot, PAIRS),
     Op.COPYSIGN: (lambda x, y: abs(x) * mp.sign(y), PAIRS),
+    Op.STRONG_MUL: (lambda x, y: x * y, PAIRS),
 }
 
 

@@ -106,3 +106,13 @@ def test_digamma_and_trigamma_to_a_few_ulp() -> None:
     for x in np.concatenate([np.geomspace(1e-6, 1e8, 60), -np.geomspace(1e-3, 30.0, 40) - 1e-4]):
         assert digamma(x) == pytest.approx(float(mpmath.digamma(x)), rel=2e-13, abs=1e-15)
         assert trigamma(x) == pytest.approx(float(mpmath.psi(1, x)), rel=2e-13)
+
+
+def test_a_strong_product_with_zero_is_zero() -> None:
+    for nothing in (np.float64(0.0), np.float32(-0.0), np.complex128(0.0)):
+        for other in (math.inf, math.nan, -3.0):
+            assert evaluate(Op.STRONG_MUL, nothing, type(nothing)(other)) == 0.0
+    assert evaluate(Op.STRONG_MUL, np.float64(math.inf), np.float64(2.0)) == math.inf
+    assert math.isnan(evaluate(Op.STRONG_MUL, np.float64(2.0), np.float64(math.nan)))
+    assert math.isnan(evaluate(Op.STRONG_MUL, np.float64(math.inf), np.float64(0.0)))
+    assert evaluate(Op.STRONG_MUL, np.complex128(1e-30j), np.complex128(2.0)) == 2e-30j

@@ -17,6 +17,7 @@ from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import explain_schedule, plan
+from loopdiff.transform.strong import choose_strong_products
 
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit")
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
@@ -37,7 +38,7 @@ def compile_loopset(
 
 def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
     """`ls` with loops reversed and distributed to suit the machine, under names that generated code may use."""
-    ls = avoid_reserved_names(ls)
+    ls = avoid_reserved_names(choose_strong_products(ls))
     return restructure(ls) if fastmath else ascend(ls)
 
 

@@ -96,10 +96,12 @@ def min2(a: Any, b: Any) -> Any:
 # -- special functions --------------------------------------------------------------------------------------
 digamma = jit(scalar_eval.digamma)
 trigamma = jit(scalar_eval.trigamma)
+strong_mul = jit(scalar_eval.strong_product)
 
 HELPERS: Mapping[str, Callable[..., Any]] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
     "shr_int": shr_int, "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma,
+    "strong_mul": strong_mul,
 }  # fmt: skip
 
 
@@ -195,6 +197,7 @@ SCALAR_FUNCTIONS: dict[Op, Spelling] = {
     Op.HYPOT: floats("math.hypot({0}, {1})"),
     Op.COPYSIGN: floats("math.copysign({0}, {1})"),
     Op.FMOD: floats("np.fmod({0}, {1})"),
+    Op.STRONG_MUL: floats("strong_mul({0}, {1})"),
     Op.ISNAN: floats("math.isnan({0})"),
     Op.ISINF: floats("math.isinf({0})"),
     Op.ISFINITE: floats("math.isfinite({0})"),
