@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from threading import RLock
 from typing import Any, overload
 
@@ -14,12 +15,14 @@ from loopdiff.compiled import CompiledGradient
 from loopdiff.declared import declared_type, is_declaration, types_of
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.gradients import record_type
+from loopdiff.jacobian import jacobian
 from loopdiff.options import Accuracy, Options, TapePolicy
-from loopdiff.runs import Pullback, ReverseRun, gradient_launcher, require_scalar_result, sweeps_of
+from loopdiff.runs import Pullback, ReverseRun, gradient_launcher, sweeps_of
 from loopdiff.source import SourceFunction, plain_function, source_of
-from loopdiff.specialization import Program, Specialization
+from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
 from loopdiff.store import function_key
-from loopdiff.tangents import TangentRun
+from loopdiff.tangents import tangent_run
 
 Names = str | tuple[str, ...] | list[str] | None
 
@@ -31,17 +34,18 @@ class Differentiable:
     function as it was written.
     """
 
-    def __init__(self, function: Callable[..., Any], wrt: tuple[str, ...] | None, options: Options) -> None:
-        self.requested, self.options = wrt, options
-        self.plain = plain_function(function)
-        functools.update_wrapper(self, self.plain)
-        source = source_of(function)
-        refuse_method(function, source)
-        self.program = Program(source, options, function_key(source) if options.cache else None)
-        self.signature = source.signature
-        self.arity = positional_count(source.signature)
-        check_wrt(source, wrt)
+    def __init__(
+        self, plain: Callable[..., Any], program: AnyProgram, wrt: tuple[str, ...] | None, options: Options
+    ) -> None:
+        self.plain, self.program, self.requested, self.options = plain, program, wrt, options
+        functools.update_wrapper(self, plain)
+        self.__name__: str = plain.__name__
+        self.__qualname__: str = plain.__qualname__
+        self.signature = program.source.signature
+        self.arity = positional_count(self.signature)
+        check_wrt(program.source, wrt)
         self.lock = RLock()
+        self.with_gradient: Differentiable | None = None
         self.latest: Checked | None = None
         self.known: dict[Key, Checked] = {}
         self.specializations: dict[tuple[Any, ...], Specialization] = {}
@@ -74,6 +78,14 @@ class Differentiable:
                 found = Specialization(self.program, types, self.requested)
                 self.specializations[key] = found
             return found
+
+    def recognised_tuple(self, args: Any, call: str) -> tuple[Checked, Arguments]:
+        """What is known about a call with `args`, a tuple of the arguments, and these; `call` is how to call it."""
+        if not isinstance(args, tuple | list):
+            message = f"the arguments are a {type(args).__name__}, not a tuple"
+            raise ArgumentError(reject("LD302", message, NOWHERE, f"call it as `{call}`"))
+        arranged = self.arranged(tuple(args), {})
+        return self.checked(arranged), arranged
 
     def reverse_run(self, spec: Specialization, args: Arguments) -> ReverseRun:
         """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do."""
@@ -127,14 +139,34 @@ class Differentiable:
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """The result, and tangents of the result and of each written array along `tangents` of arguments."""
-        if not isinstance(args, tuple | list):
-            message = f"the arguments are a {type(args).__name__}, not a tuple"
-            raise ArgumentError(reject("LD302", message, NOWHERE, "call it as `f.jvp((x, y), dict(x=x_tangent))`"))
-        args = self.arranged(tuple(args), {})
+        checked, args = self.recognised_tuple(args, "f.jvp((x, y), dict(x=x_tangent))")
+        return tangent_run(checked.specialization).jvp(checked.prepare(*args), tangents)
+
+    def hvp(self, args: tuple[Any, ...], vectors: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        """The result, its gradients, and the Hessian times `vectors`: what the gradients change by along them.
+
+        Forward mode over the program of both sweeps; the function runs once, on the caller's arrays.
+        """
+        spec = self.recognised_tuple(args, "f.hvp((x, y), dict(x=x_vector))")[0].specialization
+        with self.lock:
+            if self.with_gradient is None:
+                self.with_gradient = differentiate_gradient(self, self.requested, self.options, has_value=True)
+        (value, *gradients), tangents = self.with_gradient.jvp(args, vectors)
+        record = record_type("Gradients", spec.wrt)
+        result = value if spec.record is None else tuple.__new__(spec.record, (value,))
+        return result, tuple.__new__(record, gradients), tuple.__new__(record, tangents[0][1:])
+
+    def jacobian(self, /, *args: Any, **named: Any) -> Any:
+        """The derivative of every output by every differentiated argument: `jacobian.y.x` has the axes of both.
+
+        Outputs are `result` (a tuple if the function returns one) and the written arrays. In forward or reverse mode,
+        whichever takes fewer runs.
+        """
+        args = self.arranged(args, named)
         checked = self.checked(args)
-        spec, prepared = checked.specialization, checked.prepare(*args)
-        run: TangentRun = spec.once("tangent run", lambda: TangentRun(spec))
-        return run.jvp(prepared, tangents)
+        prepared = checked.prepare(*args)
+        spec = checked.specialization
+        return jacobian(spec, partial(self.reverse_run, spec), prepared)
 
     # -- looking inside --------------------------------------------------------------------------------------
     def compile(self, /, *args: Any, **named: Any) -> CompiledGradient:
@@ -166,7 +198,7 @@ class Differentiable:
         return self
 
     def __repr__(self) -> str:
-        return f"<loopdiff function {self.plain.__qualname__}>"
+        return f"<loopdiff function {self.__qualname__}>"
 
     def __reduce__(self) -> Any:
         """Pickled by name where the name leads here, else as the function and its settings."""
@@ -175,7 +207,28 @@ class Differentiable:
             found = getattr(found, part, None)
         if found is self:
             return self.plain.__qualname__
-        return Differentiable, (self.plain, self.requested, self.options)
+        return decorate, (self.plain, self.requested, self.options)
+
+
+def decorate(function: Callable[..., Any], wrt: tuple[str, ...] | None, options: Options) -> Differentiable:
+    """The differentiable function of a plain one, or of the method `grad` of a differentiable one."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, Differentiable) and function == owner.grad:
+        return differentiate_gradient(owner, owner.requested if wrt is None else wrt, options)
+    source = source_of(function)
+    refuse_method(function, source)
+    program = Program(source, options, function_key(source) if options.cache else None)
+    return Differentiable(plain_function(function), program, wrt, options)
+
+
+def differentiate_gradient(
+    f: Differentiable, wrt: tuple[str, ...] | None, options: Options, has_value: bool = False
+) -> Differentiable:
+    """The gradient of `f`, which may itself be differentiated, by `wrt`; with the value of `f` if `has_value`."""
+    program = GradientProgram(f.program, f.specialize, f.requested, options, has_value)
+    made = Differentiable(f.value_and_grad if has_value else f.grad, program, wrt, options)
+    made.__name__ = made.__qualname__ = f"{f.__qualname__}.{made.plain.__name__}"
+    return made
 
 
 def refuse_method(function: Callable[..., Any], source: SourceFunction) -> None:
@@ -222,9 +275,9 @@ def vectorize_grad(
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
     Args:
-        function: A plain Python function.
+        function: A plain Python function, or the gradient `f.grad` of a differentiable one.
         wrt: Names of the arguments to differentiate. By default every floating argument, except arrays that
-            are fully overwritten before they are read.
+            are fully overwritten before they are read; of a gradient, those that it is the gradient by.
         tape: `store` or `recompute` what the reverse sweep needs, or choose for each value (`auto`).
         fastmath: Whether sums may be reordered and products fused. NaN and infinity keep their meaning.
         parallel: Whether threads may be used. Without effect so far: code runs on the thread that calls it.
@@ -240,5 +293,5 @@ def vectorize_grad(
     options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit)
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
-        return lambda f: Differentiable(f, names, options)
-    return Differentiable(function, names, options)
+        return lambda f: decorate(f, names, options)
+    return decorate(function, names, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -12,13 +12,14 @@ import numpy as np
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.launch import Checks, guard, primal_launcher
-from loopdiff.runs import gradient_launcher, require_scalar_result, sweeps_of
-from loopdiff.specialization import Specialization
+from loopdiff.runs import gradient_launcher, sweeps_of
+from loopdiff.specialization import Specialization, require_scalar_result
 
 WRITEABLE, ALIGNED = 0x400, 0x100
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 PLAIN_SCALARS = (float, np.float64, np.float32, bool)
 OVERLAP_WORK = 10_000
+SPARE = 8
 Key = tuple[Any, ...]
 Arguments = tuple[Any, ...]
 
@@ -131,6 +132,18 @@ def repeats(array: np.ndarray) -> bool:
     return False
 
 
+def totals_of(specialization: Specialization, args: Arguments) -> tuple[int, ...]:
+    """The integers `count_names` of a gradient's program: found by the sweeps that it was made of.
+
+    Those that only a forward sweep can find may come out otherwise in another program, as rounding decides them: there
+    is room to spare, and a tape that is too short all the same is refused (LD347).
+    """
+    assert specialization.inner is not None
+    sweeps = sweeps_of(specialization.inner)
+    found = sweeps.counts(args)
+    return tuple(n + n // SPARE + SPARE for n in found) if sweeps.units.plan.count_tapes else found
+
+
 class Checked:
     """What is known about calls of one kind: their specialization, and checked entry points."""
 
@@ -156,6 +169,8 @@ class Checked:
             conversions=tuple((i, c) for i, c in converters if c is not None),
             refuse_overlap=self.refuse_overlap,
             refuse_repeats=self.refuse_repeats,
+            totals=partial(totals_of, self.specialization),
+            total_count=len(self.specialization.count_names),
         )
 
     @cached_property

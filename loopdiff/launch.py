@@ -20,15 +20,19 @@ from loopdiff.ir.walk import statements
 
 @dataclass(slots=True)
 class Script:
-    """A Python function of `count` arguments `a0`, `a1`, ... in the making; its text refers to `names`."""
+    """A Python function of `count` arguments `a0`, `a1`, ... in the making; its text refers to `names`.
+
+    Compiled code takes `more` arguments than those, named like them.
+    """
 
     count: int
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
+    more: int = 0
 
     @property
     def args(self) -> str:
-        return ", ".join(f"a{i}" for i in range(self.count))
+        return ", ".join(f"a{i}" for i in range(self.count + self.more))
 
     def add(self, *lines: str) -> None:
         self.lines += lines
@@ -46,7 +50,8 @@ class Script:
 
     def define(self, name: str) -> Callable[..., Any]:
         body = "\n    ".join(self.lines)
-        exec(compile(f"def {name}({self.args}):\n    {body}\n", f"<loopdiff {name}>", "exec"), self.names)
+        parameters = ", ".join(f"a{i}" for i in range(self.count))
+        exec(compile(f"def {name}({parameters}):\n    {body}\n", f"<loopdiff {name}>", "exec"), self.names)
         return self.names[name]
 
 
@@ -55,7 +60,8 @@ class Checks:
     """What has to be looked at in every call of one kind, by argument position.
 
     `pairs` must not overlap (`refuse_overlap` decides exactly and raises), `strided` must not overlap
-    themselves, `conversions` prepare a value for compiled code.
+    themselves, `conversions` prepare a value for compiled code. After the arguments that takes `total_count` integers,
+    which `totals` finds.
     """
 
     count: int
@@ -64,6 +70,8 @@ class Checks:
     conversions: tuple[tuple[int, Callable[[Any], Any]], ...]
     refuse_overlap: Callable[[int, int, Any, Any], None]
     refuse_repeats: Callable[[int, Any], None]
+    totals: Callable[[tuple[Any, ...]], tuple[int, ...]]
+    total_count: int
 
     def script(self) -> Script:
         """The start of an entry point: everything checked, every argument prepared."""
@@ -78,12 +86,16 @@ class Checks:
         for i, convert in self.conversions:
             script.put(f"convert{i}", convert)
             script.add(f"a{i} = convert{i}(a{i})")
+        if self.total_count:
+            script.put("totals", self.totals)
+            given, script.more = script.args, self.total_count
+            script.add(f"{script.args}, = ({given}, *totals(({given},)))")
         return script
 
     def prepare(self) -> Callable[..., tuple[Any, ...]]:
         """Prepared arguments as a tuple."""
         script = self.script()
-        script.add(f"return ({script.args},)" if self.count else "return ()")
+        script.add(f"return ({script.args},)" if script.args else "return ()")
         return script.define("prepare")
 
 

@@ -3,6 +3,7 @@
     source -> surface -> bound -> normal -> bounds -> checked    lower
     checked -> forward + reverse (+ counts)                       derive_sweeps
     checked -> tangent                                           derive_tangent
+    forward + reverse -> gradient, to start again from           derive_gradient
     any of these -> loops arranged -> generated source           compile_function
     generated source -> Numba dispatcher                         instantiate
 
@@ -88,6 +89,22 @@ def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> Loo
     from loopdiff.ad.forward import build_tangent
 
     return stages.run("tangent", build_tangent, normal, wrt)
+
+
+def derive_gradient(
+    normal: LoopSet,
+    forward: LoopSet,
+    reverse: LoopSet,
+    count_names: tuple[str, ...],
+    wrt: tuple[str, ...],
+    has_value: bool,
+    stages: Stages,
+) -> LoopSet:
+    """The gradient of a function with one floating result as a program of its own, to be derived like `normal`."""
+    from loopdiff.ad.gradient import build_gradient, without_value
+
+    found = stages.run("gradient", build_gradient, normal, forward, reverse, count_names, wrt)
+    return found if has_value else without_value(found)
 
 
 def compile_function(ls: LoopSet, options: Options, stages: Stages) -> CompiledFunction:

@@ -11,7 +11,7 @@ import numpy as np
 
 from loopdiff.arena import Arena, Sizes, Workspace, allocate, sizes_function
 from loopdiff.codes import reject
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, Span
+from loopdiff.errors import NOWHERE, ArgumentError, Span
 from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
 from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
@@ -19,18 +19,18 @@ from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.launch import Checks
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
-from loopdiff.specialization import Specialization, SweepUnits
+from loopdiff.specialization import Specialization, SweepUnits, is_floating
 
 Arguments = tuple[Any, ...]
 
 
-def caller_results(ls: LoopSet, types: Sequence[ScalarType | ArrayType], value: Any, copy_arrays: bool) -> Any:
+def caller_results(spec: Specialization, value: Any, copy_arrays: bool) -> Any:
     """What compiled code returned as the function's own result; local arrays are copied for the caller."""
-    if not types:
+    if not spec.result_types:
         return None
     values = value if isinstance(value, tuple) else (value,)
-    out = tuple(own_result(t, v, copy_arrays) for t, v in zip(types, values, strict=False))
-    return out if ls.returns_tuple else out[0]
+    out = [own_result(t, v, copy_arrays) for t, v in zip(spec.result_types, values, strict=False)]
+    return tuple.__new__(spec.record or tuple, out) if spec.normal.returns_tuple else out[0]
 
 
 def own_result(kind: ScalarType | ArrayType, value: Any, copy_arrays: bool) -> Any:
@@ -160,7 +160,7 @@ class ReverseRun:
         """Result and pullback; the pullback keeps copies of the arrays it needs."""
         workspace = self.take(args)
         value = self.units.forward.run(*args, *workspace.arrays[: self.workspace_size])
-        results = caller_results(self.ls, self.kinds, value, True)
+        results = caller_results(self.spec, value, True)
         kept = tuple(
             (layout_preserving_copy(a) if i in self.kept else a[...]) if isinstance(a, np.ndarray) else a
             for i, a in enumerate(args)
@@ -187,7 +187,7 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
         "take": run.take, "give": run.arena.give, "zeros": np.zeros, "reverse": run.reverse,
         "undisturbed": run.undisturbed, "new": tuple.__new__,
         "gradients": run.gradients, "one": np.float32(1.0) if run.kinds == (F32,) else 1.0,
-        "float32": np.float32,
+        "finish": run.spec.finish,
     }  # fmt: skip
     has_workspace = bool(run.arena.decls)
     locals_text = "".join(f", w{k}" for k in range(size))
@@ -216,12 +216,8 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
     else:
         script.put("collect", run.collect)
         collected = f"collect([{', '.join(buffers)}], slopes)"
-    script.add(f"return {'float32(value)' if run.kinds == (F32,) else 'value'}, {collected}")
+    script.add(f"return {'value' if run.spec.finish is None else 'finish(value)'}, {collected}")
     return script.define("value_and_grad")
-
-
-def is_floating(kind: ScalarType | ArrayType) -> bool:
-    return kind.element.is_float if isinstance(kind, ArrayType) else kind.is_float
 
 
 def make_arena(
@@ -321,13 +317,3 @@ class Pullback:
             what = f"the cotangent of `{name}`"
             out[position] = checked_array(what, kind, shape, value, "LD341")
         return out
-
-
-def require_scalar_result(spec: Specialization) -> None:
-    """Raise DifferentiationError (LD404) unless the function returns one floating number."""
-    kinds = spec.result_types
-    is_scalar = len(kinds) == 1 and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
-    if not is_scalar or spec.normal.returns_tuple:
-        found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
-        message = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number"
-        raise DifferentiationError(reject("LD404", message, spec.normal.loc))

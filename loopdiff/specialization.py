@@ -12,6 +12,7 @@ import numpy as np
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.gradients import record_type
 from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -22,6 +23,7 @@ from loopdiff.options import Options, TapePolicy
 from loopdiff.pipeline import (
     choose_wrt,
     compile_function,
+    derive_gradient,
     derive_sweeps,
     derive_tangent,
     instantiate,
@@ -125,11 +127,49 @@ class Program:
             store.save("surface", found)
         self.surface: LoopSet = found
 
+    def lower(self, spec: Specialization) -> LoopSet:
+        """The normal LoopSet for the types of `spec`."""
+        return lower(self.surface, spec.types, spec.stages)
+
+
+class GradientProgram:
+    """The gradient of a program, as a program: its own output, which the transforms take like any other.
+
+    `specialize` gives the program's sweeps for argument types, `wrt` is what they were asked to differentiate.
+    `has_value`: the program's result comes before the gradients.
+    """
+
+    def __init__(
+        self,
+        inner: AnyProgram,
+        specialize: Callable[[Mapping[str, ArgumentType]], Specialization],
+        wrt: tuple[str, ...] | None,
+        options: Options,
+        has_value: bool,
+    ) -> None:
+        self.specialize, self.has_value = specialize, has_value
+        self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
+        self.options = options
+        parts = ["gradient", repr(wrt), repr(inner.options), repr(has_value)]
+        self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
+
+    def lower(self, spec: Specialization) -> LoopSet:
+        """The gradient's LoopSet for the types of `spec`. DifferentiationError (LD404) if there is no gradient."""
+        inner = self.specialize(spec.types)
+        require_scalar_result(inner)
+        plan = inner.plan()
+        return derive_gradient(
+            inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, self.has_value, spec.stages
+        )
+
+
+AnyProgram = Program | GradientProgram
+
 
 class Specialization:
     """What is derived from `program` for arguments of `types`; every part is made once, at its first use."""
 
-    def __init__(self, program: Program, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None) -> None:
+    def __init__(self, program: AnyProgram, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None) -> None:
         self.program = program
         self.types = types
         self.requested = wrt
@@ -165,7 +205,24 @@ class Specialization:
     # -- parts -----------------------------------------------------------------------------------------------
     @property
     def normal(self) -> LoopSet:
-        return self.kept("normal", lambda: lower(self.program.surface, self.types, self.stages))
+        return self.kept("normal", lambda: self.program.lower(self))
+
+    @property
+    def inner(self) -> Specialization | None:
+        """What this is the gradient of, if it is one."""
+        return self.program.specialize(self.types) if isinstance(self.program, GradientProgram) else None
+
+    @property
+    def count_names(self) -> tuple[str, ...]:
+        """Parameters that the caller does not give: what sizes the tapes inside a gradient."""
+        return self.normal.params[len(self.types) :]
+
+    @property
+    def record(self) -> type[tuple[Any, ...]] | None:
+        """The named tuple that the results make."""
+        if self.inner is None or not isinstance(self.program, GradientProgram) or self.program.has_value:
+            return None
+        return record_type("Gradients", self.inner.wrt)
 
     @property
     def written(self) -> frozenset[str]:
@@ -200,22 +257,27 @@ class Specialization:
     @property
     def finish(self) -> Callable[[Any], Any] | None:
         """Makes the compiled function's return value the function's own: Numba returns float32 as float."""
-        kinds = self.result_types
-        if ScalarType.F32 not in kinds:
+        kinds, record = self.result_types, self.record or tuple
+        if ScalarType.F32 not in kinds and record is tuple:
             return None
         if not self.normal.returns_tuple:
             return np.float32
-        return lambda values: tuple(
-            np.float32(v) if k is ScalarType.F32 else v for k, v in zip(kinds, values, strict=True)
+        return lambda values: tuple.__new__(
+            record, [np.float32(v) if k is ScalarType.F32 else v for k, v in zip(kinds, values, strict=True)]
         )
+
+    def plan(self, tape: TapePolicy | None = None) -> Plan:
+        """The sweeps under the tape policy of the options, or under `tape`."""
+        wrt, policy = self.wrt, tape or self.options.tape
+        label = f"plan-{policy}-{digest_of(list(wrt))[:12]}"
+        return self.kept(label, lambda: plan_of(derive_sweeps(self.normal, wrt, policy, self.stages)))
 
     def sweeps(self, tape: TapePolicy) -> SweepUnits:
         return self.once(f"sweeps {tape}", lambda: self.make_sweeps(tape))
 
     def make_sweeps(self, tape: TapePolicy) -> SweepUnits:
-        wrt = self.wrt
-        label = f"{tape}-{digest_of(list(wrt))[:12]}"
-        plan = self.kept(f"plan-{label}", lambda: plan_of(derive_sweeps(self.normal, wrt, tape, self.stages)))
+        plan = self.plan(tape)
+        label = f"{tape}-{digest_of(list(self.wrt))[:12]}"
         return SweepUnits(
             plan,
             self.unit(f"forward-{label}", plan.forward),
@@ -268,6 +330,20 @@ def plain_buffers(ls: LoopSet) -> LoopSet:
 def result_types(ls: LoopSet) -> tuple[ScalarType | ArrayType, ...]:
     env = type_env(ls)
     return tuple(type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in ls.results)
+
+
+def is_floating(kind: ScalarType | ArrayType) -> bool:
+    return kind.element.is_float if isinstance(kind, ArrayType) else kind.is_float
+
+
+def require_scalar_result(spec: Specialization) -> None:
+    """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one."""
+    kinds = spec.result_types
+    is_scalar = len(kinds) == 1 and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
+    if not is_scalar or (spec.normal.returns_tuple and spec.record is None):
+        found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
+        message = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number"
+        raise DifferentiationError(reject("LD404", message, spec.normal.loc))
 
 
 def refuse_integers(ls: LoopSet, wrt: tuple[str, ...]) -> None:

@@ -12,8 +12,8 @@ from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.gradients import checked_array, checked_scalar, record_type
 from loopdiff.ir.types import ArrayType
 from loopdiff.names import tail_names
-from loopdiff.runs import caller_results, is_floating, own_result
-from loopdiff.specialization import Specialization
+from loopdiff.runs import caller_results, own_result
+from loopdiff.specialization import Specialization, is_floating
 
 Arguments = tuple[Any, ...]
 
@@ -47,14 +47,14 @@ class TangentRun:
         values = self.unit.run(*args, *buffers.values())
         values = values if isinstance(values, tuple) else () if values is None else (values,)
         count = len(self.spec.result_types)
-        results = caller_results(self.ls, self.spec.result_types, values[:count], False)
+        results = caller_results(self.spec, values[:count], False)
         slopes = list(values[count:])
         tangents: list[Any] = []
         if count:
             each = tuple(
                 own_result(k, slopes.pop(0), False) if is_floating(k) else None for k in self.spec.result_types
             )
-            tangents.append(each if self.ls.returns_tuple else each[0])
+            tangents.append(tuple.__new__(self.spec.record or tuple, each) if self.ls.returns_tuple else each[0])
         tangents += [buffers[n] for n in self.outputs]
         return results, tuple.__new__(self.record, tangents)
 
@@ -72,3 +72,8 @@ class TangentRun:
         if given is not None:
             buffer[...] = checked_array(what, declared, value.shape, given, "LD344")
         return buffer
+
+
+def tangent_run(spec: Specialization) -> TangentRun:
+    """The tangent function of `spec`, compiled at its first use."""
+    return spec.once("tangent run", lambda: TangentRun(spec))

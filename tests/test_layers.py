@@ -28,7 +28,7 @@ LAYERS = (
     ("pipeline",),
     ("specialization", "declared", "gradients"),
     ("call", "runs", "tangents"),
-    ("compiled", "explain"),
+    ("compiled", "explain", "jacobian"),
     ("api",),
     ("testing",),
     ("jax", "torch"),

@@ -20,9 +20,8 @@ from loopdiff.ir.types import INT
 from loopdiff.ir.walk import written_arrays
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
-from loopdiff.runs import is_floating
 from loopdiff.source import source_of
-from loopdiff.specialization import result_types
+from loopdiff.specialization import is_floating, result_types
 from loopdiff.stages import Stages
 
 Values = dict[str, Any]

@@ -60,7 +60,7 @@ def test_a_wrong_reverse_sweep_is_found_by_forward_mode() -> None:
             pullback.run.reverse = lambda *a: (reverse(*a), a[-1].__imul__(1.0 + 1e-8))[0]
             return value, pullback
 
-    lying = Lying(plain_sum, None, total.options)
+    lying = Lying(total.plain, total.program, None, total.options)
     with pytest.raises(GradientCheckError) as caught:
         check_grads(lying, (X,))
     assert not caught.value.report.is_transpose

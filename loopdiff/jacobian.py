@@ -1,0 +1,114 @@
+"""Dense Jacobians, by one run of forward or reverse mode for each entry of the smaller side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loopdiff.gradients import record_type
+from loopdiff.ir.types import ArrayType
+from loopdiff.runs import Arguments, Pullback, ReverseRun, caller_results, layout_preserving_copy
+from loopdiff.specialization import Specialization, is_floating
+from loopdiff.tangents import tangent_run
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A floating result, by its position, or a floating array or argument, by its name."""
+
+    key: int | str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def unit(self, entry: int) -> Any:
+        """A value of this shape that is one at `entry` and zero elsewhere."""
+        flat = np.zeros(self.size, self.dtype)
+        flat[entry] = 1.0
+        return flat.reshape(self.shape) if self.shape else flat[0]
+
+
+def side_of(key: int | str, value: Any) -> Side:
+    array = np.asarray(value)
+    return Side(key, array.shape, array.dtype)
+
+
+def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
+    """The record of `Differentiable.jacobian` for prepared arguments, which end as the function leaves them."""
+    inputs = [side_of(n, args[spec.normal.params.index(n)]) for n in spec.wrt]
+    outputs = outputs_of(spec, args)
+    blocks = [[np.zeros(o.shape + i.shape, np.result_type(o.dtype, i.dtype)) for i in inputs] for o in outputs]
+    if sum(i.size for i in inputs) <= sum(o.size for o in outputs):
+        fill_columns(spec, args, inputs, outputs, blocks)
+        spec.primal.run(*args)
+    else:
+        _, pullback = reverse_run(args).vjp(args)
+        fill_rows(pullback, inputs, outputs, blocks)
+    gradients = record_type("Gradients", spec.wrt)
+    return arranged(spec, {o.key: tuple.__new__(gradients, row) for o, row in zip(outputs, blocks, strict=True)})
+
+
+def copied(spec: Specialization, args: Arguments) -> Arguments:
+    """`args` with copies of the arrays that the function writes."""
+    return tuple(
+        layout_preserving_copy(a) if n in spec.written else a for n, a in zip(spec.normal.params, args, strict=True)
+    )
+
+
+def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
+    """Floating results, then written arrays; a result array's shape is known only after a run."""
+    kinds = spec.result_types
+    values: Sequence[Any] = [0.0] * len(kinds)
+    if any(isinstance(k, ArrayType) for k in kinds):
+        found = caller_results(spec, spec.primal.run(*copied(spec, args)), False)
+        values = found if spec.normal.returns_tuple else (found,)
+    results = [side_of(k, v) for k, v in enumerate(values) if is_floating(kinds[k])]
+    written = [(n, a) for n, a in zip(spec.normal.params, args, strict=True) if n in spec.written]
+    return [*results, *(side_of(n, a) for n, a in written if a.dtype.kind == "f")]
+
+
+def fill_columns(
+    spec: Specialization, args: Arguments, inputs: list[Side], outputs: list[Side], blocks: list[list[np.ndarray]]
+) -> None:
+    """One run of forward mode, on copies, for each entry of each input."""
+    run = tangent_run(spec)
+    for i, side in enumerate(inputs):
+        for entry in range(side.size):
+            _, tangents = run.jvp(copied(spec, args), {str(side.key): side.unit(entry)})
+            results = tangents[: len(tangents) - len(run.outputs)]
+            slopes: dict[Any, Any] = dict(enumerate(results[0] if spec.normal.returns_tuple else results))
+            slopes |= zip(run.outputs, tangents[len(results) :], strict=True)
+            for o, output in enumerate(outputs):
+                blocks[o][i].reshape(output.size, side.size)[:, entry] = np.ravel(slopes[output.key])
+
+
+def fill_rows(pullback: Pullback, inputs: list[Side], outputs: list[Side], blocks: list[list[np.ndarray]]) -> None:
+    """One run of the reverse sweep for each entry of each output."""
+    zeros = {o.key: np.zeros(o.shape, o.dtype)[()] for o in outputs}
+    count = len(pullback.run.kinds)
+    for o, side in enumerate(outputs):
+        for entry in range(side.size):
+            weights = {**zeros, side.key: side.unit(entry)}
+            seeds = tuple(weights.get(k) for k in range(count))
+            seed = (seeds,) if pullback.run.ls.returns_tuple else seeds
+            cotangents = {str(k): w for k, w in weights.items() if not isinstance(k, int)}
+            for i, gradient in enumerate(pullback(*seed, **cotangents)):
+                blocks[o][i].reshape(side.size, inputs[i].size)[entry] = np.ravel(gradient)
+
+
+def arranged(spec: Specialization, rows: dict[int | str, Any]) -> Any:
+    """`rows` by output: `result`, of a tuple one for each, then the written arrays by name."""
+    names = [k for k in rows if isinstance(k, str)]
+    values = [rows[n] for n in names]
+    if any(isinstance(k, int) for k in rows):
+        each = [rows.get(k) for k in range(len(spec.result_types))]
+        values.insert(0, tuple.__new__(spec.record or tuple, each) if spec.normal.returns_tuple else each[0])
+        names.insert(0, "result")
+    return tuple.__new__(record_type("Jacobian", tuple(names)), values)
