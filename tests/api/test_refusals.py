@@ -34,7 +34,7 @@ X, W = np.ones(3), np.ones(3)
 
 def test_arguments_that_do_not_fit_the_signature(refused):
     refused("LD301", lambda: weighted_square(X, W, np.zeros(3)), "`scale`")
-    refused("LD302", lambda: total(X, X), "1 arguments")
+    refused("LD302", lambda: total(X, X), "1 argument,")
     refused("LD302", lambda: total(X, y=1.0), "`y`")
     refused("LD302", lambda: total(X, x=X), "twice")
 
