@@ -12,6 +12,7 @@ from loopdiff.errors import (
     ScheduleError,
     UnsupportedLoopError,
 )
+from loopdiff.marks import stop_gradient
 from loopdiff.testing import GradientCheckError, check_grads
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 __all__ = [
     "vectorize_grad",
     "check_grads",
+    "stop_gradient",
     "Differentiable",
     "CompiledGradient",
     "LoopdiffError",

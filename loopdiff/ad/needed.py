@@ -42,7 +42,7 @@ from loopdiff.names import NameSupply
 
 TapePolicy = Literal["auto", "store", "recompute"]
 
-CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.MIN, Op.MAX))
+CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX))
 MODERATE = frozenset((Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD))
 EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
 RECOMPUTE_LIMIT = 48

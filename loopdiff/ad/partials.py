@@ -272,6 +272,7 @@ SPECIAL: dict[Op, Rule] = {
 STEP = "it is a step function: its slope is zero wherever it has one"
 TRUTH = "its result is a truth value"
 BITS = "it works on integers"
+DECLARED = "the program declares it constant"
 TABLE: dict[Op, Rule | ZeroDerivative | Refused] = {
     **ARITHMETIC,
     **EXPONENTIAL,
@@ -280,6 +281,7 @@ TABLE: dict[Op, Rule | ZeroDerivative | Refused] = {
     **{op: ZeroDerivative(STEP) for op in (*ROUNDINGS, Op.SIGN, Op.FLOORDIV)},
     **{op: ZeroDerivative(TRUTH) for op in (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)},
     **{op: ZeroDerivative(BITS) for op in (*BITWISE, Op.INVERT)},
+    Op.STOP: ZeroDerivative(DECLARED),
     Op.TRIGAMMA: Refused("polygamma functions beyond trigamma are not available"),
 }
 

@@ -28,7 +28,7 @@ from loopdiff.ir.ops import INFO, ROUNDINGS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, written_arrays
 
-STEPS = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV))
+STEPS = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.STOP))
 
 
 @dataclass(frozen=True, slots=True)

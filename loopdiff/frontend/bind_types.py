@@ -152,6 +152,8 @@ class Typing:
         joined = max(kind for _, kind in args)
         if op is Op.POW:
             return power(expr, *args)
+        if op is Op.STOP and joined <= Kind.INT:
+            return args[0]
         if op in BITWISE or op is Op.INVERT:
             return self.bitwise(expr, args, joined)
         if op in ROUNDINGS and joined < Kind.WEAK:

@@ -17,6 +17,7 @@ import numpy as np
 from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Select
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, F32, F64, INT
+from loopdiff.marks import stop_gradient
 
 Build = Callable[..., Expr]
 
@@ -85,6 +86,7 @@ BUILTIN_FUNCTIONS: dict[Any, ScalarFunction] = {
     np.float32: ScalarFunction("np.float32", partial(Cast, F32)),
     np.int64: ScalarFunction("np.int64", partial(to_int, None)),
     np.bool_: ScalarFunction("np.bool_", truth),
+    stop_gradient: ScalarFunction("stop_gradient", partial(apply, Op.STOP)),
 }
 
 MATH_FUNCTIONS: dict[str, Op] = {

@@ -187,6 +187,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "`int` truncates; it carries no derivative.",
     ),
+    Construct(
+        "stop_gradient",
+        "y[0] = loopdiff.stop_gradient(s) * x[0]",
+        "0.1",
+        "The value, declared constant: no derivative passes, of any order.",
+    ),
     Construct("tests of floats", "y[0] = 1.0 if math.isnan(s) or np.isinf(s) else 2.0", "0.1"),
     Construct("and, or of numbers", "y[0] = (n or 3) + (n and 2)", "0.1"),
     Construct("operators as functions", "y[0] = np.add(s, 1.0) * np.where(n > 2, s, 0.0)", "0.1"),

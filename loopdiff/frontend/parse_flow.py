@@ -95,7 +95,8 @@ def stable_condition(state: State, iteration: Iteration) -> Expr | None:
     """That the loop ran, if it can still be said after it: bounds over names that are assigned once."""
     if not isinstance(iteration.step, Const):
         return None
-    once = {cell for name, cell in state.cells.items() if state.survey.stores[name] == 1}
+    stores, given = state.survey.stores, state.survey.parameters
+    once = {cell for name, cell in state.cells.items() if stores[name] + (name in given) == 1}
     for bound in (iteration.lower, iteration.upper):
         for e in subexprs(bound):
             if isinstance(e, Index) or (isinstance(e, Load) and e.access.array not in once):

@@ -42,6 +42,7 @@ class Op(Enum):
     MIN = "min"
     MAX = "max"
     ABS = "abs"
+    STOP = "stop_gradient"
     SIGN = "sign"
     FLOOR = "floor"
     CEIL = "ceil"
@@ -99,7 +100,7 @@ class OpInfo:
 BINARY_SAME = (Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.MOD, Op.POW)
 BITWISE = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR)
 COMPARISONS = (Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
-UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN)
+UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN, Op.STOP)
 ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND)
 BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD, Op.STRONG_MUL)
 UNARY_FLOAT = (

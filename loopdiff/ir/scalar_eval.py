@@ -170,6 +170,7 @@ INT_FUNCTIONS: dict[Op, Function] = {
     Op.MAX: greatest,
     Op.ABS: lambda a: wrap(abs(a)),
     Op.SIGN: sign_int,
+    Op.STOP: lambda a: a,
 }
 
 REAL_FUNCTIONS: dict[Op, Function] = {
@@ -185,6 +186,7 @@ REAL_FUNCTIONS: dict[Op, Function] = {
     Op.MAX: greatest,
     Op.ABS: abs,
     Op.SIGN: np.sign,
+    Op.STOP: lambda a: a,
     Op.FLOOR: np.floor,
     Op.CEIL: np.ceil,
     Op.TRUNC: np.trunc,
@@ -356,7 +358,7 @@ COMPLEX_FUNCTIONS: dict[Op, Function] = {
     **{op: REAL_FUNCTIONS[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)},
     **CONTINUED,
     **FIRST_ORDER,
-    **{op: by_real_part(op) for op in (Op.SIGN, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND, Op.FLOORDIV)},
+    **{op: by_real_part(op) for op in (Op.SIGN, Op.STOP, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND, Op.FLOORDIV)},
     Op.POW: complex_power,
     Op.STRONG_MUL: strong_product,
     Op.MAX: choose(Op.MAX),

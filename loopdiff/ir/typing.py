@@ -30,7 +30,7 @@ from loopdiff.ir.walk import statements
 ORDER = (BOOL, INT, ScalarType.F32, F64)
 
 EXACT_ON_FLOATS = frozenset(
-    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.MIN, Op.MAX, Op.COPYSIGN)
+    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
 )
 
 

@@ -43,7 +43,7 @@ from loopdiff.ir.walk import is_index_arithmetic, map_body, map_expr, map_stmt_e
 # Correctly rounded on every target, so that folding gives the bits the program would compute.
 EXACT = {
     *COMPARISONS, *ROUNDINGS,
-    Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.ABS, Op.SQRT, Op.MIN, Op.MAX, Op.NOT,
+    Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.ABS, Op.SQRT, Op.STOP, Op.MIN, Op.MAX, Op.NOT,
 }  # fmt: skip
 FOLDED_ON_INTEGERS = EXACT | {Op.FLOORDIV, Op.MOD, Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT, Op.SIGN}
 MAY_RAISE = {Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64
 
-from loopdiff import vectorize_grad
+from loopdiff import stop_gradient, vectorize_grad
 from tests.api.programs import grouped, grow, recurrence, weighted_square
 
 X, W = np.arange(1.0, 5.0), np.array([1.0, 0.5, 2.0, 1.0])
@@ -40,12 +40,13 @@ def test_values_without_derivative_are_listed() -> None:
     def stairs(x):
         s = 0.0
         for i in range(x.shape[0]):
-            s += np.floor(x[i]) * x[int(x[i]) % 2]
+            s += np.floor(x[i]) * x[int(x[i]) % 2] * stop_gradient(x[i])
         return s
 
     text = stairs.explain(X)
     assert "no derivative" in text
     assert "floor(x[i]): it is a step function" in text
+    assert "stop_gradient(x[i]): the program declares it constant" in text
     assert "int64(x[i]): integers carry no derivative" in text
     assert "no derivative" not in grouped.explain(np.array([0, 4]), X)
 

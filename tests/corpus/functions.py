@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy.special import psi
 
+from loopdiff import stop_gradient
 from tests.corpus.entry import Entry
 
 
@@ -130,6 +131,15 @@ def arithmetic(a, b, y):
 
 COLUMNS = 21
 
+
+def declared_constants(x, w, y):
+    t = 0.0
+    for i in range(x.shape[0]):
+        y[i] = stop_gradient(w[i]) * x[i] * x[i]
+        t += y[i] * stop_gradient(np.sin(w[i]))
+    return t
+
+
 ENTRIES = (
     Entry(
         name="elementary_math",
@@ -190,6 +200,15 @@ ENTRIES = (
         wrt=("x",),
         outputs=("y",),
         constructs=("powers",),
+    ),
+    Entry(
+        name="declared_constants",
+        function=declared_constants,
+        make=lambda r: dict(x=r.random(9), w=r.random(9), y=np.zeros(9)),
+        wrt=("x",),
+        outputs=("y",),
+        constructs=("stop_gradient",),
+        notes="only what does not depend on x is declared constant: elsewhere differences see what derivatives do not",
     ),
     Entry(
         name="arithmetic",

@@ -18,6 +18,8 @@ import numpy as np
 from scipy import special
 from scipy.special import gammaln
 
+from loopdiff import stop_gradient
+
 HALF = 0.5
 COUNT = 3
 WEIGHTS = (0.25, 0.5, 0.25)
@@ -690,6 +692,12 @@ def conversions(x, n):
     b = float(n) / 2 + float(x[1])
     c = np.float64(n) + np.int64(x[2] * 5)
     return a, b, c, bool(n), bool(x[0] - x[0]), int(True), np.float32(x[3])
+
+
+@shows("stop_gradient", vector(), 0.3, 2)
+def declared_constants(x, s, n):
+    x[0] = stop_gradient(s) * x[stop_gradient(n)] + stop_gradient(x[1] > s)
+    return stop_gradient(x[0] - s)
 
 
 @shows("tests of floats", vector())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import loopdiff
 from loopdiff.frontend.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.language import ACCEPTED, Construct, language_table
@@ -54,7 +55,7 @@ def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace: dict[str, Any] = {"np": np, "math": math}
+    namespace: dict[str, Any] = {"np": np, "math": math, "loopdiff": loopdiff}
     exec(compile(text, file, "exec", dont_inherit=True), namespace)
     return namespace["f"]
 

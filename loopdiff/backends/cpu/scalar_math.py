@@ -162,6 +162,7 @@ SCALAR_FUNCTIONS: dict[Op, Spelling] = {
     Op.MAX: numbers("max2({0}, {1})"),
     Op.ABS: numbers("abs({0})"),
     Op.SIGN: numbers("np.sign({0})"),
+    Op.STOP: numbers("({0})"),
     Op.FLOOR: floats("np.floor({0})"),
     Op.CEIL: floats("np.ceil({0})"),
     Op.TRUNC: floats("np.trunc({0})"),

@@ -421,6 +421,8 @@ class VectorLoopWriter:
         texts = [self.expr(a, lanes) for a in expr.args]
         if op in INFIX:
             return f"({texts[0]} {op.value} {texts[1]})"
+        if op is Op.STOP:
+            return texts[0]
         if op is Op.NEG:
             return f"(-{texts[0]})"
         if op in (Op.NOT, Op.INVERT):
