@@ -30,6 +30,14 @@ class Span:
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.line}:{self.column + 1}"
 
+    @property
+    def in_words(self) -> str:
+        """`line 3`, and of which file if that is not the one of the program."""
+        root = self
+        while root.called_from is not None:
+            root = root.called_from
+        return f"line {self.line}" if root.file == self.file else f"line {self.line} of {Path(self.file).name}"
+
 
 NOWHERE = Span("<loopdiff>", 0, 0, 0, 0)
 

@@ -58,7 +58,8 @@ def flat_values(ls: LoopSet) -> Iterator[str]:
         for root in stmt_exprs(site.stmt):
             for expr in subexprs(root):
                 reason = flat_reason(expr, env)
-                text = f"line {expr.loc.line or site.stmt.loc.line}: {print_expr(expr)}: {reason}"
+                loc = expr.loc if expr.loc.line else site.stmt.loc
+                text = f"{loc.in_words}: {print_expr(expr)}: {reason}"
                 if reason is not None and text not in seen:
                     seen.add(text)
                     yield text

@@ -245,12 +245,12 @@ def requirement(model: Model, limit: Limit) -> Require:
     loc = location(model, event)
     verb = "writes" if event.is_write else "reads"
     if limit.side == "low":
-        message = f"`{text}` at line {loc.line} has a negative subscript on axis {axis}: {needed}"
+        message = f"`{text}` at {loc.in_words} has a negative subscript on axis {axis}: {needed}"
         return Require(limit.cond, "LD311", message, loc=loc)
     reach = f"axis {axis} of `{event.access.array}`"
     extreme = function_expr(model, limit.extreme)
     reach += "" if isinstance(extreme, Select) else f" up to {print_expr(extreme)}"
-    message = f"`{text}` at line {loc.line} {verb} {reach}: {needed}"
+    message = f"`{text}` at {loc.in_words} {verb} {reach}: {needed}"
     return Require(limit.cond, "LD310", message, loc=loc)
 
 

@@ -66,7 +66,7 @@ class Writer:
         self.last = span
         text = linecache.getline(span.file, span.line).strip()
         if text:
-            self.remark(f"line {span.line}: {text}")
+            self.remark(f"{span.in_words}: {text}")
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.order import frozen, in_order
+from loopdiff.frontend.order import frozen, held, in_order
 from loopdiff.frontend.parse_expr import (
     array_of,
     flat_subscripts,
@@ -124,17 +124,18 @@ def parse_enumerate(state: State, node: ast.Call) -> Iteration | None:
     if not 1 <= len(node.args) <= 2:
         state.reject("LD110", f"`enumerate` takes 1 or 2 arguments, here {len(node.args)}", node)
         return None
-    inner = parse_iterable(state, node.args[0])
+    inner, place = parse_iterable(state, node.args[0]), len(state.out)
     first = ZERO if start is None else frozen(state, parse_expr(state, start), "start")
     if inner is None:
         return None
-    counted = from_zero(state, inner)
+    counted = from_zero(state, as_of(state, inner, place))
     return replace(counted, value=lambda index: (plus(index, first), counted.value(index)), is_range=False)
 
 
 def parse_zip(state: State, node: ast.Call) -> Iteration | None:
-    found = [parse_iterable(state, a) for a in node.args]
-    parts = [from_zero(state, i) for i in found if i is not None]
+    found = [(parse_iterable(state, a), len(state.out)) for a in node.args]
+    settled = [as_of(state, i, place) for i, place in reversed(found) if i is not None]
+    parts = [from_zero(state, i) for i in reversed(settled)]
     if len(parts) < len(found):
         return None
     if not parts:
@@ -143,6 +144,12 @@ def parse_zip(state: State, node: ast.Call) -> Iteration | None:
     counts = list(dict.fromkeys(p.upper for p in parts))
     shortest = counts[0] if len(counts) == 1 else Apply(Op.MIN, tuple(counts), loc=state.source.span(node))
     return Iteration(ZERO, shortest, ONE, lambda index: tuple(p.value(index) for p in parts))
+
+
+def as_of(state: State, iteration: Iteration, place: int) -> Iteration:
+    """`iteration` with the bounds that it had at `place` in the block being written."""
+    lower, upper, step = (held(state, e, place) for e in (iteration.lower, iteration.upper, iteration.step))
+    return replace(iteration, lower=lower, upper=upper, step=step)
 
 
 def parse_reversed(state: State, node: ast.Call) -> Iteration | None:

@@ -243,7 +243,7 @@ class State:
                 if ran is None:
                     self.reject_unsure(name, node, span)
                 else:
-                    where = f"`{name}` has no value: the loop at line {span.line} did not run"
+                    where = f"`{name}` has no value: the loop at {span.in_words} did not run"
                     self.out.append(Require(ran, "LD331", where, loc=self.source.span(node)))
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
                     self.bindings[name] = meant

@@ -104,7 +104,7 @@ def keyword_span(state: State, node: ast.stmt) -> Span:
     if span.end_line == span.line:
         return span
     header = state.source.text.split("\n")[span.line - state.source.first_line].rstrip()
-    return Span(span.file, span.line, span.column, span.line, len(header))
+    return replace(span, end_line=span.line, end_column=len(header))
 
 
 # -- branches ------------------------------------------------------------------------------------------------

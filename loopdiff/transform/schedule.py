@@ -143,7 +143,7 @@ class Planner:
                 case Require():
                     return "it checks a condition in each iteration"
                 case Exit(loc=loc):
-                    where = f" (line {loc.line})" if loc.line else ""
+                    where = f" ({loc.in_words})" if loc.line else ""
                     owner = "it" if len(site.path) == 1 else f"its inner loop `{site.loops[-1].index}`"
                     return f"{owner} may end early{where}"
                 case Allocate():
@@ -222,8 +222,8 @@ def describe(model: Model, conflict: Conflict) -> str:
 
     def words(event: Event) -> str:
         verb = "writes" if event.is_write else "reads"
-        line = model.sites[event.path].stmt.loc.line
-        place = f"line {line} " if line else ""
+        loc = model.sites[event.path].stmt.loc
+        place = f"{loc.in_words} " if loc.line else ""
         return f"{place}{verb} {print_access(event.access)}"
 
     index = model.loop(conflict.carrier).index
@@ -239,7 +239,7 @@ def explain_schedule(schedule: Schedule, model: Model) -> str:
     for path, mapping in sorted(schedule.mappings, key=lambda p: p[0]):
         loop = model.loop(path)
         depth = "  " * len(model.sites[path].loops)
-        where = f" (line {loop.loc.line})" if loop.loc.line else ""
+        where = f" ({loop.loc.in_words})" if loop.loc.line else ""
         match mapping:
             case VectorLoop(reductions=reductions):
                 sums = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numba import float64
 
-from loopdiff import stop_gradient, vectorize_grad
+from loopdiff import ArgumentError, stop_gradient, vectorize_grad
 from tests.api.programs import grouped, grow, recurrence, weighted_square
+from tests.corpus import helpers
 
 X, W = np.arange(1.0, 5.0), np.array([1.0, 0.5, 2.0, 1.0])
 
@@ -49,6 +51,20 @@ def test_values_without_derivative_are_listed() -> None:
     assert "stop_gradient(x[i]): the program declares it constant" in text
     assert "int64(x[i]): integers carry no derivative" in text
     assert "no derivative" not in grouped.explain(np.array([0, 4]), X)
+
+
+def test_lines_of_helpers_come_with_their_file() -> None:
+    @vectorize_grad
+    def calling(x, y):
+        helpers.axpy(2.0, x, y)
+
+    assert "for axpy_i (line 15 of helpers.py): vectorised" in calling.explain(X, X.copy())
+    with pytest.raises(ArgumentError) as caught:
+        calling(np.ones(4), np.ones(3))
+    report = str(caught.value).splitlines()
+    assert report[0].startswith("LD310: `y[axpy_i]` at line 16 of helpers.py reads axis 0 of `y`")
+    assert report[4] == "  called from:"
+    assert report[6].strip() == "|     helpers.axpy(2.0, x, y)"
 
 
 def test_names_are_those_of_the_source() -> None:

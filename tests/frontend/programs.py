@@ -797,6 +797,12 @@ def calls_in_order(x, s):
         k += 1
     for i in range(above(x, 0.5), len(x) if bump(x, 0) > 0.0 else 2):
         x[i] *= 0.5
+    x[0], x[1] = 3.0, 4.0
+    for i, j in zip(range(int(x[0])), range(int(x[1]), int(bump(x, 0, 2.0)), int(bump(x, 1, -5.0)))):
+        x[i] += j
+    x[0], x[1] = 1.0, 3.0
+    for i, j in enumerate(range(int(x[0]), int(x[1])), int(bump(x, 0) + bump(x, 1))):
+        x[j] += i
     bump(x, 0)
     return a, b, c, d, e, k
 
