@@ -9,9 +9,10 @@ from functools import cache
 from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
-from loopdiff.analysis.exposure import overwritten_after
+from loopdiff.analysis.exposure import exposed_reads, overwritten_after
+from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.ownership import owned_arrays
-from loopdiff.analysis.polyhedra import build_model, trip_hull
+from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
 from loopdiff.ir.nodes import Access, Expr, Let, Loop, LoopSet, Stmt
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Path, Site, exits, statements
@@ -21,7 +22,8 @@ from loopdiff.ir.walk import Path, Site, exits, statements
 class Facts:
     """`ls` is normal with marked regions and counted exits. `sites` by path, `lets` by name, `passes` by loop index.
 
-    `is_overwritten(path, access, scope)` answers `exposure.overwritten_after`, remembered.
+    `is_overwritten(path, access, scope)` answers `exposure.overwritten_after`, remembered; `exposed(path)` are the
+    arrays and cells of which an iteration of the loop at `path` may read what was there before it.
     """
 
     ls: LoopSet
@@ -34,6 +36,7 @@ class Facts:
     is_overwritten: Callable[[Path, Access, Path | None], bool]
     trip_hull: Callable[[Path], Expr | None]
     owners: Callable[[Path], frozenset[str]]
+    exposed: Callable[[Path], frozenset[str]]
 
     def loops_around(self, path: Path) -> tuple[tuple[Path, Loop], ...]:
         """The loops that enclose the statement at `path`, outermost first, with their paths."""
@@ -67,4 +70,13 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
         trip_hull=cache(lambda path: None if is_open(sites[path].stmt) else trip_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
+        exposed=cache(lambda path: exposed_arrays(marked, model, path)),
     )
+
+
+def exposed_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
+    loop = next(s.stmt for s in statements(ls.body) if s.path == path)
+    assert isinstance(loop, Loop)
+    cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank == 0)
+    found = frozenset(access.array for _, access in exposed_reads(model, path)) - cells
+    return found | exposed_cells(loop.body, cells, cells)

@@ -17,7 +17,7 @@ from typing import Literal
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.tape import Guards, Scope, Store, Tape, Why, trip_number, trips
+from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, trip_number, trips
 from loopdiff.ir.build import add, compare, integer, mul
 from loopdiff.ir.nodes import (
     Access,
@@ -37,7 +37,7 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import is_repeatable, type_of
-from loopdiff.ir.walk import Path, operands, rebuild, subexprs, written_arrays
+from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 
 TapePolicy = Literal["auto", "store", "recompute"]
@@ -97,28 +97,54 @@ class Needed:
     facts: Facts
     policy: TapePolicy
     replayed: frozenset[Path]
+    segmented: frozenset[Path]
     names: NameSupply
     tape: Tape = field(init=False)
     heads: dict[str, Let] = field(default_factory=dict)
     recorded: dict[tuple[Path, Expr, Guards], Slot] = field(default_factory=dict)
     recorded_lets: dict[str, Slot] = field(default_factory=dict)
     snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
+    copied: dict[Path, frozenset[str]] = field(default_factory=dict)
     written: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tape = Tape(self.facts, self.names)
+        loops = {p: self.facts.sites[p].stmt for p in sorted(self.segmented)}
+        segments = {
+            p: Segment(self.names.fresh(f"{s.index}_length"), self.names.fresh(f"{s.index}_first"))
+            for p, s in loops.items()
+            if isinstance(s, Loop)
+        }
+        self.tape = Tape(self.facts, self.names, segments)
         self.written = written_arrays(self.facts.ls.body)
 
     # -- scopes ----------------------------------------------------------------------------------------------
     def scope_of(self, path: Path) -> Scope:
-        """The innermost replayed loop around the statement at `path`."""
-        inside = [p for p, _ in self.facts.loops_around(path) if p in self.replayed]
+        """The innermost loop around the statement at `path` of which the reverse sweep runs iterations again."""
+        inside = self.scopes_around(path)
         return inside[-1] if inside else None
 
+    def scopes_around(self, path: Path) -> list[Path]:
+        return [p for p, _ in self.facts.loops_around(path) if p in self.replayed or p in self.segmented]
+
     def owner_of(self, array: str, path: Path) -> Scope:
-        """The innermost replayed loop around `path` that owns `array`; None: the whole function."""
-        inside = [p for p, _ in self.facts.loops_around(path) if p in self.replayed]
-        return next((p for p in reversed(inside) if array in self.facts.owners(p)), None)
+        """The innermost scope around `path` that has `array` to itself; None: the whole function."""
+        inside = self.scopes_around(path)
+        return next((p for p in reversed(inside) if array in self.own(p)), None)
+
+    def own(self, scope: Path) -> frozenset[str]:
+        """Arrays and cells of a scope: what an iteration owns, or what a segment works out on copies."""
+        if scope not in self.segmented:
+            return self.facts.owners(scope)
+        if scope not in self.copied:
+            self.copied[scope] = frozenset(
+                load.access.array
+                for path, site in self.facts.sites.items()
+                if path[: len(scope)] == scope and path != scope
+                for expr in stmt_exprs(site.stmt)
+                for load in loads(expr)
+                if load.access.array in self.written and self.facts.is_overwritten(path, load.access, None)
+            )
+        return self.copied[scope]
 
     # -- values ----------------------------------------------------------------------------------------------
     def value(self, expr: Expr, at: At) -> Expr:
@@ -269,8 +295,9 @@ class Needed:
         if not at.path:
             return Snapshot(()) if is_cell else InPlace()
         overwritten = self.facts.is_overwritten
-        if not overwritten(at.path, access, owner):
-            return Snapshot(()) if is_cell and owner is None else InPlace()
+        remembering = None if owner in self.segmented else owner
+        if not overwritten(at.path, access, remembering):
+            return Snapshot(()) if is_cell and remembering is None else InPlace()
         loops = self.tape.loops(at.path, owner)
         for depth, (path, _) in enumerate(loops, start=1):
             if depth + len(access.subscripts) > len(loops) or depth == len(loops):
@@ -305,7 +332,9 @@ class Needed:
         loops = self.tape.loops(path, scope)
         kind = type_of(expr, self.facts.types)
         why = Why(expr.loc, "needed by the reverse sweep, and overwritten or dear to recompute")
-        return Slot(self.tape.declare(stem_of(expr), kind, self.tape.extents(loops, scope), scope, why), loops, scope)
+        return Slot(
+            self.tape.declare(f"{stem_of(expr)}_tape", kind, self.tape.extents(loops, scope), scope, why), loops, scope
+        )
 
     def snapshot(self, access: Access, path: Path, at: At, closed: bool = False) -> Access:
         """The element, in the snapshots of `access.array` at the loop `path`, that holds the value read."""
@@ -313,11 +342,11 @@ class Needed:
         assert array.type is not None
         key = (array.name, path)
         if key not in self.snapshots:
-            scope = self.owner_of(array.name, at.path)
+            scope = self.owner_of(array.name, at.path) if path else None
             loops = self.tape.loops((*path, 0), scope) if path else ()
             extents = (*self.tape.extents(loops, scope), *(array.extents or ()))
             why = Why(array.loc, "its buffer is used again by the next iteration" if path else "final value")
-            slot = Slot(self.tape.declare(array.name, array.type.dtype, extents, scope, why), loops, scope)
+            slot = Slot(self.tape.declare(f"{array.name}_tape", array.type.dtype, extents, scope, why), loops, scope)
             self.snapshots[key] = slot
             whole = Load(Access(array.name))
             target = self.element(slot, exactly=False, rest=())

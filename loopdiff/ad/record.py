@@ -12,6 +12,7 @@ from loopdiff.ir.nodes import (
     Access,
     Accumulate,
     Apply,
+    ArrayDecl,
     Assign,
     Const,
     Dim,
@@ -56,6 +57,24 @@ def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Ex
     return last, stop, neg(step)
 
 
+def trips_before(loop: Loop) -> Expr:
+    """How many iterations of `loop` came before the current one, in the forward sweep."""
+    return floordiv(sub(Index(loop.index), loop.lower), loop.step)
+
+
+def segment_length(tape: Tape, path: Path) -> Expr:
+    """How many iterations a segment of the loop at `path` has: those its tapes have room for."""
+    room = tape.segment_length(path)
+    name = next(a.name for a in tape.arrays if tape.scopes[a.name] == path and (a.extents or ())[:1] == (room,))
+    return Apply(Op.MAX, (ONE, Dim(name, 0)))
+
+
+def extents_of(decl: ArrayDecl) -> tuple[Expr, ...]:
+    """The shape of an array as expressions."""
+    assert decl.type is not None
+    return tuple(Dim(decl.name, k) for k in range(decl.type.rank)) if decl.extents is None else decl.extents
+
+
 @dataclass(slots=True)
 class Recorder:
     """Rebuilds the body of one scope with the stores and counters of `tape` in place.
@@ -83,7 +102,8 @@ class Recorder:
 
     def stores(self, path: Path, when: str) -> list[Store]:
         found = [s for s in self.tape.stores if s.scope == self.scope and s.path == path and s.when == when]
-        return [replace(s, value=self.rewrite(s.value, path)) for s in found]
+        inside = (*path, 0) if when == "end" else path
+        return [replace(s, value=self.rewrite(s.value, inside)) for s in found]
 
     def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
@@ -102,6 +122,12 @@ class Recorder:
                 inner = self.block(body, path)
                 if path != self.scope:
                     inner += tuple(s for store in self.stores(path, "end") for s in self.copy(store))
+                starts = tuple(s for store in self.stores(path, "start") for s in self.copy(store))
+                if starts:
+                    length = self.tape.segments[path].length
+                    before.append(Let(length, segment_length(self.tape, path), loc=stmt.loc))
+                    is_first = compare(Op.EQ, Apply(Op.MOD, (trips_before(stmt), Var(length))), ZERO)
+                    inner = (If(is_first, starts, loc=stmt.loc), *inner)
                 counter = self.tape.counters.get((self.scope, path))
                 if counter is not None:
                     before.append(Let(counter.at, Load(Access(counter.base)), loc=stmt.loc))
@@ -135,7 +161,7 @@ class Recorder:
             return [guarded(self.fitting(Assign(store.target, store.value, loc=store.value.loc)), store)]
         assert isinstance(store.value, Load)
         source = store.value.access.array
-        extents = self.tape.facts.ls.array(source).extents or ()
+        extents = extents_of(self.tape.facts.ls.array(source))
         names = [self.names.fresh("d") for _ in extents]
         inner = tuple(Index(n) for n in names)
         target = replace(store.target, subscripts=(*store.target.subscripts, *inner))

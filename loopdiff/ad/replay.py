@@ -17,7 +17,6 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import is_repeatable
 from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
-from loopdiff.transform.rename import renamed_block
 
 
 def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
@@ -122,9 +121,9 @@ def is_inexact(expr: Expr, inexact: Names, facts: Facts) -> bool:
     return False
 
 
-def weight(tape: Tape) -> int:
+def weight(tape: Tape) -> float:
     """How much a tape plan keeps, by number of axes: one axis more outweighs everything below it."""
-    return sum(100 ** len(a.extents or ()) for a in tape.arrays)
+    return sum(100 ** tape.axes(a.name) for a in tape.arrays)
 
 
 def choose_replays(facts: Facts, policy: TapePolicy, plain: Built) -> frozenset[Path]:
@@ -135,7 +134,9 @@ def choose_replays(facts: Facts, policy: TapePolicy, plain: Built) -> frozenset[
 
 
 def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements of one iteration of `loop` that produce what `reverse`, its reverse, reads."""
+    """The statements of one iteration of `loop` that produce what `reverse`, its reverse, reads: in place, or of a
+    segment only the recordings.
+    """
     facts = needed.facts
 
     def rewrite(expr: Expr, at: Path) -> Expr:
@@ -149,12 +150,13 @@ def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) 
         return map_expr(provide, expr)
 
     body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
-    writable = facts.owners(path) | {n for n, scope in needed.tape.scopes.items() if scope == path}
-    writable |= {c.base for c in needed.tape.counters.values() if c.scope == path}
-    live = live_names(body, read_arrays(reverse), writable)
+    recorded = {n for n, scope in needed.tape.scopes.items() if scope == path}
+    writable = needed.own(path) | recorded | {c.base for c in needed.tape.counters.values() if c.scope == path}
+    wanted = read_arrays(reverse)
+    live = live_names(body, wanted & recorded if path in needed.segmented else wanted, writable)
     kept = keep_live(body, live, writable)
     inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, Let)}
     for name in sorted({n for s in statements(kept) for e in stmt_exprs(s.stmt) for n in names_in(e)} - inside):
         if name in facts.lets:
             needed.let_value(name)
-    return renamed_block(kept, needed.names)
+    return kept

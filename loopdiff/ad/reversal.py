@@ -12,6 +12,7 @@ from loopdiff.ad.needed import At, Needed
 from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region, region_of
 from loopdiff.ad.replay import slice_of
+from loopdiff.ad.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
 from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
 from loopdiff.ir.nodes import (
@@ -34,6 +35,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
+from loopdiff.transform.rename import renamed_block
 
 
 @dataclass(slots=True)
@@ -160,8 +162,10 @@ class Reversal:
         body = self.block(stmt.body, path)
         if not body:
             return []
+        if path in self.needed.segmented:
+            return SegmentedLoop(self.needed, stmt, path, body).statements()
         if path in self.needed.replayed:
-            body = (*slice_of(self.needed, stmt, path, body), *body)
+            body = (*renamed_block(slice_of(self.needed, stmt, path, body), self.names), *body)
         lower, upper, step, count = self.needed.range_made(stmt, path)
         out: list[Stmt] = []
         counter = self.needed.tape.counters.get((self.needed.scope_of(path), path))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Literal
 
+from loopdiff.ad import segments
 from loopdiff.ad.counting import counting_loopset, counts_exactly
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts, gather
@@ -45,6 +47,7 @@ from loopdiff.transform.normalize import normalize, supply
 from loopdiff.transform.simplify import simplify
 
 SeedNames = tuple[str | None, ...]
+Paths = frozenset[Path]
 
 
 def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto") -> Sweeps:
@@ -56,12 +59,31 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
     no rule.
     """
     facts = gather(ls, wrt)
-    plain = build(facts, policy, frozenset())
+    plain = build(facts, policy)
     replayed = choose_replays(facts, policy, plain)
-    if not replayed:
-        return plain.sweeps
-    other = build(facts, policy, replayed)
-    return other.sweeps if is_sized(other) and weight(other.tape) < weight(plain.tape) else plain.sweeps
+    plans = {frozenset(): plain} | ({replayed: build(facts, policy, replayed)} if replayed else {})
+    if policy == "recompute":
+        plans = {paths: in_segments(facts, plan, paths) for paths, plan in plans.items()}
+    return reduce(lighter, plans.values()).sweeps
+
+
+def in_segments(facts: Facts, best: Built, replayed: Paths) -> Built:
+    """`best`, which replays the loops `replayed`, with further loops run again in segments where that keeps less."""
+    alone = {
+        p: build(facts, "recompute", replayed, frozenset((p,))) for p in segments.candidates(facts, best.tape, replayed)
+    }
+    segmented: Paths = frozenset()
+    for path in sorted(alone, key=lambda p: weight(alone[p].tape)):
+        if not any(segments.is_nested(path, p) for p in segmented):
+            other = build(facts, "recompute", replayed, segmented | {path}) if segmented else alone[path]
+            if lighter(best, other) is other:
+                best, segmented = other, segmented | {path}
+    return best
+
+
+def lighter(one: Built, other: Built) -> Built:
+    """The plan that keeps less; `one` if the extents of `other` cannot be had."""
+    return other if is_sized(other) and weight(other.tape) < weight(one.tape) else one
 
 
 def is_sized(built: Built) -> bool:
@@ -69,12 +91,12 @@ def is_sized(built: Built) -> bool:
     return not built.sweeps.count_tapes or all(c.scope is None for c in built.tape.counters.values())
 
 
-def build(facts: Facts, policy: TapePolicy, replayed: frozenset[Path]) -> Built:
-    """The sweeps under one set of replayed loops."""
+def build(facts: Facts, policy: TapePolicy, replayed: Paths = frozenset(), segmented: Paths = frozenset()) -> Built:
+    """The sweeps under one choice of loops whose iterations, or segments, the reverse sweep runs again."""
     names = supply(facts.ls)
     seed_names = name_seeds(facts, names)
     adjoint_of = name_adjoints(facts, names, seed_names)
-    needed = Needed(facts, policy, replayed, names)
+    needed = Needed(facts, policy, replayed, segmented, names)
     reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts))
     body = reverse_body(facts, reversal, seed_names)
     counters = tuple(needed.tape.counters.values())
@@ -266,8 +288,9 @@ def scalar_gradient(decl: ScalarDecl, adjoint_of: Mapping[str, str]) -> Expr:
 
 
 def primal_cells(facts: Facts, reversal: Reversal) -> tuple[ArrayDecl, ...]:
-    """Cells of the primal, for replayed loops to work with."""
-    return tuple(a for a in facts.ls.arrays if is_cell(a)) if reversal.needed.replayed else ()
+    """Cells of the primal, for loops that run again to work with."""
+    has_scopes = reversal.needed.replayed or reversal.needed.segmented
+    return tuple(a for a in facts.ls.arrays if is_cell(a)) if has_scopes else ()
 
 
 def adjoint_cells(facts: Facts, reversal: Reversal) -> tuple[ArrayDecl, ...]:

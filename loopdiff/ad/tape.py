@@ -7,22 +7,22 @@ running position, whose total is found by a counting run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir.build import add, floordiv, integer, sub
-from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Index, Loop, Param, Select, Var
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Cast, Const, Dim, Expr, Index, Loop, Param, Select, Var
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import BOOL, ArrayType, ScalarType
+from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
 
 Decision = Literal["store", "recompute", "invert", "reuse"]
 Scope = Path | None
-When = Literal["before", "after", "end"]
+When = Literal["before", "after", "start", "end"]
 Guards = tuple[tuple[Expr, bool], ...]
 
 
@@ -45,7 +45,8 @@ class Temporary:
 class Store:
     """`target = value`, to be inserted in the forward sweep of `scope` around the statement at `path`.
 
-    `end` is the end of each iteration of the loop at `path` (of the function when `path` is empty). `guards` are the
+    `start` is the start of each segment of the loop at `path`, `end` the end of each of its iterations (of the function
+    when `path` is empty). `guards` are the
     conditions under which the statement evaluates `value`. `whole`: copy the complete array that `value` loads.
     """
 
@@ -73,12 +74,26 @@ class Counter:
     count: str
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Names of Lets for a loop that the reverse sweep runs again in segments: how many iterations a segment has, and
+    the trip number at which the current one starts.
+    """
+
+    length: str
+    first: str
+
+
 @dataclass(slots=True)
 class Tape:
-    """Collects what is recorded while the reverse sweep is built."""
+    """Collects what is recorded while the reverse sweep is built.
+
+    The tapes whose scope is a loop of `segments` hold one segment of it: their first axis is that loop's.
+    """
 
     facts: Facts
     names: NameSupply
+    segments: Mapping[Path, Segment] = field(default_factory=dict)
     arrays: list[ArrayDecl] = field(default_factory=list)
     scopes: dict[str, Scope] = field(default_factory=dict)
     temporaries: list[Temporary] = field(default_factory=list)
@@ -87,7 +102,7 @@ class Tape:
 
     def declare(self, stem: str, kind: ScalarType | str, extents: tuple[Expr, ...], scope: Scope, why: Why) -> str:
         """A new tape array; at least one axis, so that it can be a parameter."""
-        name = self.names.fresh(f"{stem}_tape")
+        name = self.names.fresh(stem)
         dtype = kind if isinstance(kind, str) else ("bool" if kind == BOOL else kind.value)
         shape = extents or (integer(1),)
         self.arrays.append(ArrayDecl(name, ArrayType(dtype, len(shape)), "tape", shape, loc=why.loc))
@@ -107,14 +122,14 @@ class Tape:
 
     def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, Loop], ...]:
         """Loops around `path` that lie inside `scope`."""
-        depth = -1 if scope is None else len(scope)
+        depth = -1 if scope is None else len(scope) - (scope in self.segments)
         return tuple((p, s) for p, s in self.facts.loops_around(path) if len(p) > depth)
 
     def extents(self, loops: Iterable[tuple[Path, Loop]], scope: Scope) -> tuple[Expr, ...]:
         """Shape that holds one value per iteration of `loops`."""
         counted, plain = self.split(loops)
         head = () if counted is None else (Param(self.counter(scope, counted).total),)
-        return (*head, *(self.hull(p) for p, _ in plain))
+        return (*head, *(self.segment_length(p) if p == scope else self.hull(p) for p, _ in plain))
 
     def coordinates(
         self, loops: Iterable[tuple[Path, Loop]], scope: Scope, bound: Callable[[Expr, Path], Expr]
@@ -122,6 +137,8 @@ class Tape:
         """Element that belongs to the current iteration; `bound` gives a loop bound's value where it is needed."""
         counted, plain = self.split(loops)
         out = [trip_number(s, p, bound) for p, s in plain]
+        if scope is not None and scope in self.segments:
+            out[0] = sub(out[0], Var(self.segments[scope].first))
         if counted is not None:
             loop = self.facts.sites[counted].stmt
             assert isinstance(loop, Loop)
@@ -145,6 +162,21 @@ class Tape:
         extent = self.facts.trip_hull(path)
         assert extent is not None
         return extent if isinstance(extent, Dim | Const) else Apply(Op.MAX, (integer(0), extent))
+
+    def segment_length(self, path: Path) -> Expr:
+        """Most iterations in a segment of the loop at `path`: about the square root of all."""
+        root = Apply(Op.SQRT, (Cast(ScalarType.F64, self.hull(path)),))
+        return add(Cast(INT, root), integer(1))
+
+    def segment_number(self, path: Path) -> Expr:
+        """Room for so many segments."""
+        return add(floordiv(self.hull(path), self.segment_length(path)), integer(1))
+
+    def axes(self, name: str) -> float:
+        """Number of axes of a tape array, where one that grows with a square root counts half."""
+        roots = {f(p) for p in self.segments for f in (self.segment_length, self.segment_number)}
+        extents = next(a.extents for a in self.arrays if a.name == name) or ()
+        return sum(0.5 if e in roots else 1.0 for e in extents)
 
     def counter(self, scope: Scope, path: Path) -> Counter:
         key = (scope, path)

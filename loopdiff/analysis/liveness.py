@@ -20,6 +20,11 @@ def live_at_entry(body: tuple[Stmt, ...], live_out: Names, cells: Names) -> Name
     return sweep(body, live_out, cells)[1]
 
 
+def exposed_cells(body: tuple[Stmt, ...], asked: Names, cells: Names) -> Names:
+    """Those of the `asked` cells whose value at the entry of `body` it may read, were it only for another cell."""
+    return frozenset(c for c in asked if c in live_at_entry(body, cells - {c}, cells))
+
+
 def drop_dead_cell_stores(ls: LoopSet, cells: Names) -> LoopSet:
     """`ls` without stores to cells that nothing reads, and without Lets nothing uses."""
     results = cells_read((r.value for r in ls.results if isinstance(r, ScalarResult)), cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loopdiff.analysis.exposure import exposed_reads, read_after
-from loopdiff.analysis.liveness import live_at_entry
+from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.ir.nodes import Loop, LoopSet, ScalarResult
 from loopdiff.ir.walk import Path, Site, loads, read_arrays, statements, without_children, written_arrays
@@ -32,7 +32,7 @@ def owned_cells(ls: LoopSet, path: Path) -> frozenset[str]:
     candidates = cells & touched_by(inside)
     candidates -= touched_by(outside)
     candidates -= {e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)}
-    return candidates - live_at_entry(loop.body, frozenset(), cells)
+    return candidates - exposed_cells(loop.body, candidates, cells)
 
 
 def touched_by(sites: list[Site]) -> frozenset[str]:

@@ -79,9 +79,17 @@ def renamed(stmt: Stmt, new: Renaming) -> Stmt:
             return stmt
 
 
-def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:
-    """`ls` with arrays, arguments, Lets and indices called `new[name]` where that is given."""
+def renamed_names(body: tuple[Stmt, ...], new: Mapping[str, str]) -> tuple[Stmt, ...]:
+    """`body` with arrays, arguments, Lets and indices called `new[name]` where that is given."""
 
+    def name(old: str) -> str:
+        return new.get(old, old)
+
+    renamed = (map_stmt_exprs(lambda e: with_new_names(e, new), s) for s in body)
+    return map_body(tuple(renamed), lambda s: (with_names(s, name),))
+
+
+def with_new_names(expr: Expr, new: Mapping[str, str]) -> Expr:
     def name(old: str) -> str:
         return new.get(old, old)
 
@@ -96,8 +104,17 @@ def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:
             case _:
                 return e
 
+    return map_expr(leaf, expr)
+
+
+def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:
+    """`ls` with arrays, arguments, Lets and indices called `new[name]` where that is given."""
+
+    def name(old: str) -> str:
+        return new.get(old, old)
+
     def expr(e: Expr) -> Expr:
-        return map_expr(leaf, e)
+        return with_new_names(e, new)
 
     def extents(decl: ArrayDecl) -> tuple[Expr, ...] | None:
         return None if decl.extents is None else tuple(expr(e) for e in decl.extents)
@@ -110,7 +127,7 @@ def rename_everywhere(ls: LoopSet, new: Mapping[str, str]) -> LoopSet:
         params=tuple(name(p) for p in ls.params),
         arrays=tuple(replace(a, name=name(a.name), extents=extents(a)) for a in ls.arrays),
         scalars=tuple(replace(s, name=name(s.name)) for s in ls.scalars),
-        body=map_body(tuple(map_stmt_exprs(expr, s) for s in ls.body), lambda s: (with_names(s, name),)),
+        body=renamed_names(ls.body, new),
         results=tuple(result(r) for r in ls.results),
     )
 

@@ -107,6 +107,12 @@ def table_products(t, start, y):
             k += 1
 
 
+def slow_growth(u, r, steps):
+    for _ in range(steps):
+        for i in range(u.shape[0]):
+            u[i] += r[i] * u[i] * (1.0 - u[i])
+
+
 def kernel(name, function, make, wrt, outputs=(), is_analytic=False, notes=""):
     return Entry(
         name=name, function=function, make=make, wrt=wrt, outputs=outputs, is_analytic=is_analytic, notes=notes
@@ -160,5 +166,14 @@ ENTRIES = (
         ("y",),
         True,
         "case 8",
+    ),
+    kernel(
+        "slow_growth",
+        slow_growth,
+        lambda r: dict(u=r.random(5), r=r.random(5), steps=21),
+        ("u", "r"),
+        ("u",),
+        True,
+        "case 8: `steps` times the state is more than memory holds",
     ),
 )

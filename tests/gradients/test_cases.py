@@ -375,6 +375,35 @@ def test_table_products() -> None:
     assert pullback(y=np.ones(4)).t.tolist() == [48.0, 32.0, 24.0, 0.0]
 
 
+@pytest.mark.xdist_group("slow_growth")
+def test_a_hundred_thousand_steps_within_64_megabytes() -> None:
+    n, steps = 1024, 100_000
+    start, r = np.linspace(0.1, 0.9, n), np.linspace(1e-5, 1e-4, n)
+    f = decorated("slow_growth", tape="recompute")
+    f.vjp(start.copy(), r, 1)
+    tracemalloc.start()
+    try:
+        u = start.copy()
+        _, pullback = f.vjp(u, r, steps)
+        g = pullback(u=np.ones(n))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16e6
+    assert sum(t.bytes for t in f.compile(u, r, steps).temporaries) < 16e6
+    some = slice(None, None, 341)
+    v, rate, by_u, by_r = start[some].tolist(), r[some].tolist(), [1.0] * 4, [0.0] * 4
+    for k in range(4):
+        for _ in range(steps):
+            slope = 1.0 + rate[k] * (1.0 - 2.0 * v[k])
+            by_u[k] *= slope
+            by_r[k] = by_r[k] * slope + v[k] * (1.0 - v[k])
+            v[k] += rate[k] * v[k] * (1.0 - v[k])
+    np.testing.assert_allclose(u[some], v, rtol=1e-11)
+    np.testing.assert_allclose(g.u[some], by_u, rtol=1e-10)
+    np.testing.assert_allclose(g.r[some], by_r, rtol=1e-10)
+
+
 # -- conventions ------------------------------------------------------------------------------------
 def guarded_root(x, y):
     for i in range(x.shape[0]):

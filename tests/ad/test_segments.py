@@ -1,0 +1,164 @@
+"""Loops run again in segments: the same gradients as with everything stored, whatever the number of iterations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from loopdiff.ad import reverse
+from loopdiff.ad.sweeps import Sweeps
+from tests.ad.interpreted import vjp
+
+TRIPS = (0, 1, 2, 3, 15, 16, 17, 40)
+
+
+def map_of_elements(u, r, T):
+    for _ in range(T):
+        for i in range(u.shape[0]):
+            u[i] += r[i] * u[i] * (1.0 - u[i])
+
+
+def counting_down(u, T):
+    s = 1.0
+    for t in range(3 * T, -1, -3):
+        s = np.sin(s + 0.1 * t) * s
+        for i in range(1, u.shape[0]):
+            u[i] = u[i] * u[i - 1] + s
+    return s * s
+
+
+def stepping(u, T, step):
+    for t in range(2, T, step):
+        u[t % 3] = np.exp(-u[(t + 1) % 3] * u[t % 3])
+
+
+def generator_of_positions(u, T):
+    k = 1
+    s = 0.0
+    for _ in range(T):
+        k = (5 * k + 3) % u.shape[0]
+        u[k] = u[k] * u[(k + 1) % u.shape[0]] + 0.1
+        s = s * 0.5 + u[k] * s + 1.0
+    return s
+
+
+def scratch_and_branches(u, T):
+    n = u.shape[0]
+    flux = np.zeros(n)
+    total = np.zeros(n)
+    for t in range(T):
+        half = np.ones(n)
+        for i in range(1, n):
+            half[i] = 0.5 * (u[i] + u[i - 1]) * half[i - 1]
+        top = half[0]
+        for i in range(n):
+            top = max(top, half[i] * u[i])
+        for i in range(n):
+            if (t + i) % 3 == 0:
+                flux[i] = half[i] * top
+            u[i] = np.sin(u[i]) + 0.1 * flux[i]
+        for i in range(n):
+            total[i] += u[i] * u[i]
+    return total
+
+
+def runs_in_a_row(A, T):
+    out = np.zeros(A.shape[0])
+    for b in range(A.shape[0]):
+        s = 1.0
+        for _ in range(T + b):
+            for j in range(A.shape[1]):
+                s = np.cos(s * A[b, j])
+        out[b] = s
+    return out
+
+
+def triangle(u, T):
+    for t in range(T):
+        for i in range(t % 2, u.shape[0]):
+            for j in range(i):
+                u[i] = u[i] * 0.9 + 0.1 * u[j] * u[i]
+
+
+def read_afterwards(u, v, T):
+    for t in range(T):
+        v[t] = u[0] * u[1]
+        u[0] = np.sin(u[0] * v[t])
+        u[1] = v[t] * v[t]
+    s = 0.0
+    for t in range(T):
+        s += v[t] * v[t]
+        v[t] = 0.0
+    u[0] = 2.0
+    return s
+
+
+def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
+    rng = np.random.default_rng(T)
+    u = rng.uniform(0.2, 0.9, 5)
+    return {
+        "map": (map_of_elements, dict(u=u, r=rng.random(5), T=T)),
+        "down": (counting_down, dict(u=u, T=T)),
+        "step": (stepping, dict(u=u, T=T, step=2)),
+        "positions": (generator_of_positions, dict(u=u, T=T)),
+        "scratch": (scratch_and_branches, dict(u=u, T=T)),
+        "rows": (runs_in_a_row, dict(A=rng.random((3, 2)), T=T)),
+        "triangle": (triangle, dict(u=u, T=T)),
+        "afterwards": (read_afterwards, dict(u=u, v=np.zeros(T), T=T)),
+    }
+
+
+def seeds_of(name: str) -> dict[str, Any]:
+    """Weights for results and written arrays."""
+    match name:
+        case "scratch":
+            return {"seeds": (np.linspace(1.0, 2.0, 5),), "cotangents": {"u": np.linspace(-1.0, 1.0, 5)}}
+        case "rows":
+            return {"seeds": (np.linspace(1.0, 2.0, 3),)}
+        case "map" | "step" | "triangle":
+            return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
+        case _:
+            return {"cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
+
+
+def has_segments(sweeps: Sweeps) -> bool:
+    return any("start of each segment" in t.reason for t in sweeps.temporaries)
+
+
+@pytest.mark.parametrize("name", cases(1))
+@pytest.mark.parametrize("trips", TRIPS)
+def test_segments_give_the_gradients_of_a_full_tape(name: str, trips: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, args = cases(trips)[name]
+    stored = vjp(function, args, policy="store", **seeds_of(name))
+    monkeypatch.setattr(reverse, "lighter", lambda one, other: one if has_segments(one.sweeps) else other)
+    again = vjp(function, args, policy="recompute", **seeds_of(name))
+    assert has_segments(again.sweeps)
+    for argument, expected in stored.gradients.items():
+        assert_allclose(again.gradients[argument], expected, rtol=1e-12, atol=1e-300)
+        assert_allclose(again.final[argument], stored.final[argument])
+
+
+def branch_on_a_sum(u, T):
+    for _ in range(T):
+        s = 0.0
+        for i in range(u.shape[0]):
+            s += u[i]
+        if s > 1.0:
+            u[0] = u[0] * s
+
+
+def largest_of_all(u, T):
+    m = 0.0
+    for _ in range(T):
+        u[0] = np.sin(u[0] + u[1])
+        m = max(m, u[0] * u[1])
+    return m
+
+
+@pytest.mark.parametrize("function", [branch_on_a_sum, largest_of_all])
+def test_what_rounding_may_decide_is_never_run_again(function) -> None:
+    out = vjp(function, {"u": np.array([0.4, 0.7]), "T": 20}, policy="recompute", cotangents={"u": np.ones(2)})
+    assert not has_segments(out.sweeps)
