@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partials
 from loopdiff.ad.record import own_expressions
-from loopdiff.ad.regions import Region, mark_regions, region_of
+from loopdiff.ad.regions import Region, mark_regions, region_of, where
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.nodes import (
@@ -166,12 +166,14 @@ class Tangent:
         slope = self.tangent(region.target)
         held: list[Stmt] = []
         if stmt.name in self.tangent_of:
-            held = [Let(self.tangent_of[stmt.name], Load(slope), loc=stmt.loc)]
+            held = [Let(self.tangent_of[stmt.name], where(region.reach, Load(slope), kind), loc=stmt.loc)]
         if stmt.name == region.before:
             self.ties[region.after] = (self.names.fresh(f"{array}_ties"), kind)
             return [stmt, *held, Assign(Access(self.ties[region.after][0]), Const(1.0, kind), loc=stmt.loc)]
         mean = divide(Load(slope), Load(Access(self.ties[region.after][0])))
-        return [stmt, Assign(slope, mean, loc=stmt.loc), *held]
+        averaged = Assign(slope, mean, loc=stmt.loc)
+        guarded = averaged if region.reach is None else If(region.reach, (averaged,), loc=stmt.loc)
+        return [stmt, guarded, *held]
 
     def extremum(self, stmt: Accumulate, path: Path) -> list[Stmt]:
         """Keep the sum of the tangents of the operands that attain the extremum so far, and how many they are."""

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape import Counter, Scope, Store, Tape, trips
-from loopdiff.ir.build import add, compare, floordiv, integer, mul, neg, sub
+from loopdiff.ir.build import add, compare, extents_of, floordiv, integer, mul, neg, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
     Apply,
-    ArrayDecl,
     Assign,
     Const,
     Dim,
@@ -67,12 +66,6 @@ def segment_length(tape: Tape, path: Path) -> Expr:
     room = tape.segment_length(path)
     name = next(a.name for a in tape.arrays if tape.scopes[a.name] == path and (a.extents or ())[:1] == (room,))
     return Apply(Op.MAX, (ONE, Dim(name, 0)))
-
-
-def extents_of(decl: ArrayDecl) -> tuple[Expr, ...]:
-    """The shape of an array as expressions."""
-    assert decl.type is not None
-    return tuple(Dim(decl.name, k) for k in range(decl.type.rank)) if decl.extents is None else decl.extents
 
 
 @dataclass(slots=True)

@@ -8,18 +8,23 @@ as Lets around it; the reverse and tangent transforms look them up by path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import InternalError
-from loopdiff.ir.nodes import Access, Accumulate, If, Index, Let, Load, Loop, LoopSet, Stmt, Var
+from loopdiff.ir.build import compare, extents_of, integer, zero
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Expr, If, Index, Let, Load, Loop, LoopSet, Select, Stmt, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import (
     Path,
     children,
     loads,
     read_arrays,
     statements,
+    stmt_exprs,
     subexprs,
     without_children,
+    written_access,
     written_arrays,
 )
 from loopdiff.names import NameSupply
@@ -30,7 +35,8 @@ from loopdiff.transform.normalize import forward_cells, supply
 class Region:
     """A run of statements below `block`, a path; `members` are the numbers of those that take part.
 
-    `before` and `after` name the Lets that hold the target's value around the region.
+    `before` and `after` name the Lets that hold the target's value around the region. `reach`, unless None, is the
+    condition for the target to be inside its array: where that does not hold, nothing of the region runs.
     """
 
     block: Path
@@ -38,6 +44,7 @@ class Region:
     target: Access
     before: str
     after: str
+    reach: Expr | None = None
 
 
 def extrema(stmt: Stmt) -> list[Accumulate]:
@@ -86,52 +93,92 @@ def is_fixed(target: Access, stmt: Stmt) -> bool:
 
 def mark_regions(ls: LoopSet) -> tuple[LoopSet, tuple[Region, ...]]:
     """`ls` (normal) with a Let before and after every region, and the regions, paths in terms of the result."""
-    names = supply(ls)
-    marks: list[tuple[Access, str, str]] = []
-    marked = replace(ls, body=mark_block(ls.body, frozenset(), names, marks))
-    marked = forward_cells(marked)
+    marker = Marker(ls, supply(ls))
+    marked = forward_cells(replace(ls, body=marker.block(ls.body, frozenset(), frozenset())))
     where = {s.stmt.name: s.path for s in statements(marked.body) if isinstance(s.stmt, Let)}
     regions: list[Region] = []
-    for target, before, after in marks:
+    for target, before, after, reach in marker.marks:
         block, first, last = where[before][:-1], where[before][-1], where[after][-1]
         inside = [s for s in statements(marked.body) if s.path[:-1] == block and first < s.path[-1] < last]
         members = tuple(s.path[-1] for s in inside if target.array in member_targets(s.stmt))
-        regions.append(Region(block, members, target, before, after))
+        regions.append(Region(block, members, target, before, after, reach))
     return marked, tuple(regions)
 
 
-def mark_block(
-    body: tuple[Stmt, ...], covered: frozenset[str], names: NameSupply, marks: list[tuple[Access, str, str]]
-) -> tuple[Stmt, ...]:
-    """`body` marked for the arrays not in `covered`; what was marked is appended to `marks`."""
-    targets = [{a: t for a, t in member_targets(s).items() if a not in covered} for s in body]
-    out: list[Stmt] = []
-    opened: dict[str, str] = {}
-    for k, stmt in enumerate(body):
-        before = targets[k - 1] if k else {}
-        following = targets[k + 1] if k + 1 < len(body) else {}
-        for array, (target, op) in targets[k].items():
-            if before.get(array) != (target, op):
-                opened[array] = names.fresh(f"{array}_before_{op}")
-                out.append(Let(opened[array], Load(target, loc=stmt.loc), loc=stmt.loc))
-        out.append(descend(stmt, covered | targets[k].keys(), names, marks))
-        for array, (target, op) in targets[k].items():
-            if following.get(array) != (target, op):
-                after = names.fresh(f"{array}_after_{op}")
-                out.append(Let(after, Load(target, loc=stmt.loc), loc=stmt.loc))
-                marks.append((target, opened.pop(array), after))
-    return tuple(out)
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Puts Lets around the regions of `ls`; `marks` collects target, names of the Lets, and reach of each."""
+
+    ls: LoopSet
+    names: NameSupply
+    marks: list[tuple[Access, str, str, Expr | None]] = field(default_factory=list)
+
+    def block(self, body: tuple[Stmt, ...], covered: frozenset[str], touched: frozenset[Access]) -> tuple[Stmt, ...]:
+        """`body` marked for the arrays not in `covered`; the elements `touched` are known to be inside their arrays."""
+        targets = [{a: t for a, t in member_targets(s).items() if a not in covered} for s in body]
+        out: list[Stmt] = []
+        opened: dict[str, tuple[str, Expr | None]] = {}
+        for k, stmt in enumerate(body):
+            before = targets[k - 1] if k else {}
+            following = targets[k + 1] if k + 1 < len(body) else {}
+            for array, (target, op) in targets[k].items():
+                if before.get(array) != (target, op):
+                    is_sure = target in touched or isinstance(stmt, Accumulate)
+                    reach = None if is_sure else reach_of(target, self.ls)
+                    opened[array] = self.names.fresh(f"{array}_before_{op}"), reach
+                    out.append(Let(opened[array][0], self.reached(target, reach, stmt), loc=stmt.loc))
+            out.append(self.descend(stmt, covered | targets[k].keys(), touched))
+            touched |= certainly_touched(stmt)
+            for array, (target, op) in targets[k].items():
+                if following.get(array) != (target, op):
+                    after, (first, reach) = self.names.fresh(f"{array}_after_{op}"), opened.pop(array)
+                    out.append(Let(after, self.reached(target, reach, stmt), loc=stmt.loc))
+                    self.marks.append((target, first, after, reach))
+        return tuple(out)
+
+    def descend(self, stmt: Stmt, covered: frozenset[str], touched: frozenset[Access]) -> Stmt:
+        match stmt:
+            case Loop(body=body):
+                return replace(stmt, body=self.block(body, covered, touched))
+            case If(then=then, orelse=orelse):
+                new = self.block(then, covered, touched)
+                return replace(stmt, then=new, orelse=self.block(orelse, covered, touched))
+            case _:
+                return stmt
+
+    def reached(self, target: Access, reach: Expr | None, stmt: Stmt) -> Expr:
+        """The value at `target`, if it is inside its array."""
+        kind = self.ls.array(target.array).type
+        assert kind is not None
+        return where(reach, Load(target, loc=stmt.loc), kind.element)
 
 
-def descend(stmt: Stmt, covered: frozenset[str], names: NameSupply, marks: list[tuple[Access, str, str]]) -> Stmt:
-    match stmt:
-        case Loop(body=body):
-            return replace(stmt, body=mark_block(body, covered, names, marks))
-        case If(then=then, orelse=orelse):
-            new = mark_block(then, covered, names, marks)
-            return replace(stmt, then=new, orelse=mark_block(orelse, covered, names, marks))
-        case _:
-            return stmt
+def where(reach: Expr | None, value: Expr, kind: ScalarType) -> Expr:
+    """`value` where `reach` holds, else zero."""
+    nothing = zero(kind) if kind.is_float else integer(0)
+    return value if reach is None else Select(reach, value, nothing)
+
+
+def reach_of(target: Access, ls: LoopSet) -> Expr | None:
+    """The condition for `target` to be inside its array, None for a cell; what its subscripts load comes first."""
+    tests: list[Expr] = []
+    for access in (*(e.access for sub in target.subscripts for e in loads(sub)), target):
+        for axis, subscript in enumerate(access.subscripts):
+            tests.append(compare(Op.GE, subscript, integer(0)))
+            tests.append(compare(Op.LT, subscript, extents_of(ls.array(access.array))[axis]))
+    return Apply(Op.AND, tuple(tests)) if tests else None
+
+
+def certainly_touched(stmt: Stmt) -> frozenset[Access]:
+    """Elements with lasting subscripts that `stmt` itself, no child of it, must read or write."""
+    found = {e.access for root in stmt_exprs(stmt) if not has_choice(root) for e in loads(root)}
+    target = written_access(stmt)
+    return frozenset(a for a in (found | {target}) if a is not None and not any(loads(s) for s in a.subscripts))
+
+
+def has_choice(expr: Expr) -> bool:
+    """Whether part of `expr` may not be evaluated."""
+    return any(isinstance(e, Select) or (isinstance(e, Apply) and e.op in (Op.AND, Op.OR)) for e in subexprs(expr))
 
 
 def region_of(regions: tuple[Region, ...], path: Path, array: str) -> Region:

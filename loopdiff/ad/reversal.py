@@ -10,7 +10,7 @@ from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.needed import At, Needed
 from loopdiff.ad.record import reversed_range
-from loopdiff.ad.regions import Region, region_of
+from loopdiff.ad.regions import Region, region_of, where
 from loopdiff.ad.replay import slice_of
 from loopdiff.ad.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
@@ -186,18 +186,20 @@ class Reversal:
         final = self.needed.exact(Var(region.after), At(path))
         has_initial = compare(Op.EQ, self.needed.exact(Var(region.before), At(path)), final)
         ties = Access(self.names.fresh(f"{region.target.array}_ties"))
+        held, share = self.names.fresh("bar"), self.names.fresh("share")
         counting = TieCount(self.needed, region, ties, final, kind)
         count = counting.statements()
         self.cells |= counting.cells()
-        held, share = self.names.fresh("bar"), self.names.fresh("share")
+        reach = None if region.reach is None else self.needed.exact(region.reach, At(path))
+        initial = Assign(bar, Select(has_initial, Var(share), zero(kind)), loc=loc)
         split = strong_mul(Var(held), divide(Const(1.0, kind), Load(ties)))
         self.shares[region.after] = Var(share)
         return [
             Assign(ties, Select(has_initial, Const(1.0, kind), zero(kind)), loc=loc),
             *count,
-            Let(held, Load(bar), loc=loc),
+            Let(held, where(reach, Load(bar), kind), loc=loc),
             Let(share, split, loc=loc),
-            Assign(bar, Select(has_initial, Var(share), zero(kind)), loc=loc),
+            initial if reach is None else If(reach, (initial,), loc=loc),
         ]
 
     def extremum(self, stmt: Accumulate, value: Expr, path: Path) -> list[Stmt]:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.record import ONE, ZERO, extents_of, reversed_range, segment_length, trips_before
+from loopdiff.ad.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.replay import repeats_exactly, slice_of, spans
 from loopdiff.ad.tape import Store, Tape, Why
-from loopdiff.ir.build import add, floordiv, mul, sub
+from loopdiff.ir.build import add, extents_of, floordiv, mul, sub
 from loopdiff.ir.nodes import Access, Apply, Assign, Const, Expr, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, read_arrays, written_arrays

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Load, Param, Var
+from loopdiff.ir.nodes import Apply, ArrayDecl, Cast, Const, Dim, Expr, Load, Param, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 
@@ -93,3 +93,9 @@ def cast(value: Expr, source: ScalarType, target: ScalarType) -> Expr:
 def is_atom(expr: Expr) -> bool:
     """Whether repeating `expr` costs nothing."""
     return isinstance(expr, Const | Var | Param) or (isinstance(expr, Load) and not expr.access.subscripts)
+
+
+def extents_of(decl: ArrayDecl) -> tuple[Expr, ...]:
+    """The shape of an array as expressions."""
+    assert decl.type is not None
+    return tuple(Dim(decl.name, k) for k in range(decl.type.rank)) if decl.extents is None else decl.extents

@@ -32,6 +32,17 @@ def largest_of_rows(x, w):
     return most
 
 
+def largest_of_none(x, y, idx, n):
+    for i in range(n):
+        y[-1] = max(y[-1], x[i])
+    for k in range(x.shape[0]):
+        for i in range(k, n):
+            y[idx[k]] = min(y[idx[k]], x[i] * x[k])
+    for i in range(x.shape[0]):
+        for k in range(i, 3 * n):
+            x[i] = max(x[i], 0.5 * x[k])
+
+
 def chosen_result(x):
     t = 1.1 + x[0] * x[1]
     s = x[1] * x[2]
@@ -39,6 +50,21 @@ def chosen_result(x):
 
 
 ENTRIES = (
+    Entry(
+        name="largest_of_none",
+        function=largest_of_none,
+        make=lambda r: dict(x=r.random(3), y=np.zeros(0), idx=np.array([5, 6, 7]), n=0),
+        wrt=("x", "y"),
+        outputs=("x", "y"),
+        notes="a reduction that does not run has no element: it was read, and its tangent written",
+    ),
+    Entry(
+        name="largest_of_some",
+        function=largest_of_none,
+        make=lambda r: dict(x=r.random(3), y=np.ones(3), idx=np.array([2, 0, 2]), n=1),
+        wrt=("x", "y"),
+        outputs=("x", "y"),
+    ),
     Entry(
         name="chosen_result",
         function=chosen_result,
