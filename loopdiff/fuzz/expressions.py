@@ -41,6 +41,21 @@ class Margin:
     is_plain: bool = True
 
 
+HelperKind = Literal["scalar", "element", "sweep", "array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function inside the program.
+
+    `scalar`: of two numbers; `element`: of a vector, a subscript in it and a number; `sweep`: of two vectors and a
+    number; `array`: of a vector and a number, gives a new vector. All but `array` give a number.
+    """
+
+    name: str
+    kind: HelperKind
+
+
 @dataclass(slots=True)
 class Scope:
     """What a statement may mention; copied for nested blocks."""
@@ -52,6 +67,8 @@ class Scope:
     counters: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     arguments: dict[str, Argument] = field(default_factory=dict)
+    helpers: tuple[Helper, ...] = ()
+    is_loop: bool = False
 
     def inner(self, *, points: Sequence[Margin] = (), integers: Sequence[str] = ()) -> Scope:
         return replace(
@@ -147,7 +164,9 @@ class Chooser:
         """A floating expression."""
         if depth == 0 or self.chance(0.35):
             return self.leaf(scope)
-        kind = self.weighted(unary=2, binary=4, select=0.7)
+        kind = self.weighted(unary=2, binary=4, select=0.7, call=2.0 if scope.helpers else 0)
+        if kind == "call":
+            return self.call(scope, self.pick(scope.helpers), depth - 1) or self.leaf(scope)
         if kind == "select":
             then, orelse = self.number(scope, depth - 1), self.number(scope, depth - 1)
             cond = self.condition(scope)
@@ -157,6 +176,23 @@ class Chooser:
             inner = self.number(scope, depth - 1)
             return spelling.format(inner, inner)
         return spelling.format(self.number(scope, depth - 1), self.number(scope, depth - 1))
+
+    def call(self, scope: Scope, helper: Helper, depth: int) -> str | None:
+        """A call of `helper` that gives a number; None where there is none, or none with what is in scope."""
+        vectors = [name for name, axes in scope.arrays.items() if axes == ("N",)]
+        value = self.number(scope, depth)
+        match helper.kind:
+            case "scalar":
+                second = self.leaf(scope)
+                return f"{helper.name}({self.pick((f'{value}, {second}', value, f'c0={second}, a={value}'))})"
+            case "element" if vectors and scope.reaches("N"):
+                at = self.subscript(scope, "N")
+                given = (f"{at}, {value}", at, f"a={value}, g={at}")
+                return f"{helper.name}({self.pick(vectors)}, {self.pick(given)})"
+            case "sweep" if vectors:
+                return f"{helper.name}({self.pick(vectors)}, {self.pick(vectors)}, {value})"
+            case _:
+                return None
 
     def leaf(self, scope: Scope) -> str:
         match self.weighted(element=8, local=3, constant=0.7, index=0.4):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from random import Random
 
 from loopdiff.fuzz.expressions import Axis, Chooser, Margin, Scope
+from loopdiff.fuzz.helpers import draw_helpers
 from loopdiff.fuzz.program import Argument, Layout, Program
 
 LAYOUTS: tuple[Layout, ...] = ("C", "C", "C", "F", "strided", "reversed")
@@ -65,6 +66,7 @@ class Writer(Chooser):
         self.numbers: dict[str, int] = {}
         self.ended: dict[str, list[str]] = {}
         self.budget = 0
+        self.early: str | None = None
 
     # -- bookkeeping -----------------------------------------------------------------------------------------
     def emit(self, text: str) -> None:
@@ -82,7 +84,7 @@ class Writer(Chooser):
         results = self.function()
         parameters = ", ".join(a.name for a in self.arguments)
         text = "\n".join([f"def f({parameters}):", *self.lines, *([f"    return {results}"] if results else [])]) + "\n"
-        if "w[" not in text:
+        if len(re.findall(r"\bw\b", text)) == 1:
             text = re.sub(r"    w = .*\n", "", text)
         if self.chance(0.15):
             text = self.renamed(text)
@@ -121,12 +123,15 @@ class Writer(Chooser):
             self.emit("M = 3")
         self.locals(scope)
         buffers = self.buffers(scope)
+        draw_helpers(self, scope, lambda depth, text: self.emit("    " * depth + text))
+        if self.chance(0.15):
+            self.early = self.results(scope, buffers)
         self.budget = self.rng.choice((3, 5, 7) if self.is_tidy else (4, 6, 8, 10, 16))
         while self.budget > 0:
             self.loop(scope, 3)
             for _ in range(self.rng.randint(0, 2)):
                 self.simple(scope)
-        return self.results(scope, buffers)
+        return self.results(scope, buffers) if self.early is None else self.early
 
     def locals(self, scope: Scope) -> None:
         """Define numbers, counters, flags, and another name for an array."""
@@ -205,11 +210,17 @@ class Writer(Chooser):
                 loop=2.2 if depth else 0,
                 branch=(0.6 if self.is_tidy else 1.6) if depth else 0,
                 row=0.25 if depth else 0,
+                call=1.3 if scope.helpers else 0,
+                jump=(0.1 if self.is_tidy else 0.6) * (scope.is_loop or self.early is not None),
             )
             if depth and not self.reachable(scope) and self.chance(0.7):
                 kind = "loop"
             if self.budget <= 0 or kind == "simple":
                 self.simple(scope)
+            elif kind == "call":
+                self.call_statement(scope)
+            elif kind == "jump":
+                self.jump(scope)
             elif kind == "loop":
                 self.loop(scope, depth)
             elif kind == "row":
@@ -229,6 +240,16 @@ class Writer(Chooser):
             self.arm("else:", scope, depth, escaping)
         if escaping:
             scope.floats.append(escaping)
+
+    def jump(self, scope: Scope) -> None:
+        """A conditional way out of the iteration, the loop or the function."""
+        ways = ["break", "continue"] * scope.is_loop + [f"return {self.early}".rstrip()] * (self.early is not None)
+        self.emit(f"if {self.condition(scope)}:")
+        self.margin += 1
+        if self.chance(0.4):
+            self.simple(scope.inner())
+        self.emit(self.pick(ways))
+        self.margin -= 1
 
     def arm(self, header: str, scope: Scope, depth: int, escaping: str) -> None:
         self.emit(header)
@@ -251,6 +272,7 @@ class Writer(Chooser):
             offsets=5.0 * (inside and scope.has("offsets")),
             elements=0.9 * (not self.is_tidy),
             halved=0.6,
+            repeated=0.1 if self.is_tidy else 1.0,
             triangular=4.0 * any(p.is_plain for p in scope.points),
         )
         match kind:
@@ -274,15 +296,47 @@ class Writer(Chooser):
                 self.over(name, "range(N // 2)", scope, depth, *points)
             case "triangular":
                 self.triangular(scope, depth)
+            case "repeated":
+                self.over_condition(scope, depth)
             case _:
                 self.over_range(scope, depth)
 
     def over(self, name: str, header: str, scope: Scope, depth: int, *points: Margin) -> None:
         self.emit(f"for {name} in {header}:")
-        self.block(scope.inner(points=points, integers=[name]), depth - 1)
+        self.body(scope.inner(points=points, integers=[name]), depth - 1, scope)
         self.ended.setdefault(name[0], []).append(name)
         if points and self.chance(0.03):
             scope.integers.append(name)
+
+    def body(self, inner: Scope, depth: int, around: Scope) -> None:
+        """The body of a loop, and its `else`."""
+        inner.is_loop = True
+        start = len(self.lines)
+        self.block(inner, depth)
+        has_break = any(line.strip() == "break" for line in self.lines[start:])
+        if self.chance(0.4 if has_break else 0.02):
+            self.emit("else:")
+            self.margin += 1
+            self.simple(around.inner())
+            self.margin -= 1
+
+    def over_condition(self, scope: Scope, depth: int) -> None:
+        """A `while`, which counts so that it ends."""
+        name, bound = self.fresh("m"), self.pick(("3", "2", "N", "N"))
+        inner = scope.inner(integers=[name])
+        if bound == "N":
+            inner.points.append(Margin(f"({name} - 1)", "N", 0, 0, False))
+        self.emit(f"{name} = 0")
+        condition = self.condition(scope)
+        if self.chance(0.7):
+            self.emit(f"while {self.pick((f'{name} < {bound} and {condition}', f'{name} < {bound}'))}:")
+            self.emit(f"    {name} += 1")
+        else:
+            self.emit("while True:")
+            self.emit(f"    if {name} >= {bound} or {condition}:")
+            self.emit("        break")
+            self.emit(f"    {name} += 1")
+        self.body(inner, depth - 1, scope)
 
     def over_range(self, scope: Scope, depth: int) -> None:
         has_rows = any("M" in axes for axes in scope.arrays.values())
@@ -339,7 +393,7 @@ class Writer(Chooser):
                 header = f"for {v} in {array}:"
         inner.floats.append(v)
         self.emit(header)
-        self.block(inner, depth - 1)
+        self.body(inner, depth - 1, scope)
 
     # -- statements ------------------------------------------------------------------------------------------
     def simple(self, scope: Scope) -> None:
@@ -383,6 +437,20 @@ class Writer(Chooser):
                 self.emit(f"mask[{self.subscript(scope, 'N')}] = {self.condition(scope)}")
             case _:
                 self.assignment(scope)
+
+    def call_statement(self, scope: Scope) -> None:
+        """A call for its effect, or of a function that makes an array."""
+        helper = self.pick(scope.helpers)
+        vectors = [name for name, axes in scope.arrays.items() if axes == ("N",)]
+        text = self.call(scope, helper, 1)
+        if text is not None:
+            self.emit(text)
+        elif helper.kind == "array" and vectors:
+            name = self.fresh("b")
+            self.emit(f"{name} = {helper.name}({self.pick(vectors)}, {self.number(scope, 1)})")
+            scope.arrays[name] = ("N",)
+        else:
+            self.simple(scope)
 
     def target(self, scope: Scope) -> str:
         """What may be assigned: an element, or a local that is not the variable of a loop."""

@@ -113,9 +113,9 @@ def parts(node: ast.expr) -> list[ast.expr]:
             return [ast.Compare(left, node.ops[:1], others[:1])] if len(others) > 1 else [ast.Constant(True)]
         case ast.BoolOp(values=values) | ast.Tuple(elts=values):
             return values
-        case ast.Call(args=args, func=func):
-            shorter = [ast.Call(func, args[:-1], [])] if len(args) > 1 else []
-            return [*args, *shorter, ast.Constant(0.5)]
+        case ast.Call(args=args, func=func, keywords=keywords):
+            shorter = [ast.Call(func, args[:-1], keywords)] if len(args) > 1 else []
+            return [*args, *(k.value for k in keywords), *shorter, ast.Constant(0.5)]
         case ast.Subscript(slice=ast.Name() | ast.Constant() | ast.Tuple()):
             return [ast.Constant(0.5)]
         case ast.Subscript(value=value, slice=inner):
