@@ -145,6 +145,107 @@ def truncated_steps(x, y):
         y[i] = x[i] * int(4.0 * x[i]) + math.floor(3.0 * x[i])
 
 
+def bound_changed_after_use(x, count):
+    s = 0.0
+    n = x.shape[0]
+    for i in range(n):
+        for j in range(count[i]):
+            s = s * 0.5 + x[j] * x[i]
+            count[i] = 0
+        count[i // n] += 1
+        n = 2
+    return s * s
+
+
+def spilled_functions(x):
+    a = 0.1
+    b = 0.2
+    for i in range(x.shape[0]):
+        a = math.exp(b * x[i])
+        b = math.tanh(a * x[i])
+        a = math.exp(-a * b)
+    return a * b
+
+
+def divisor_in_loop(x):
+    s = 1.0
+    for i in range(x.shape[0]):
+        s = x[i] / (s * s + x[i] * s) + s / x[i]
+    return s
+
+
+def packed_by_a_counter(x, y):
+    k = 0
+    for i in range(x.shape[0]):
+        if x[i] > 0.3:
+            y[k] = x[i] * x[i]
+            k += 1
+    s = 0.0
+    for j in range(k):
+        s += y[j] * y[j]
+    return s
+
+
+def buffer_not_differentiated(x, scratch, y):
+    for i in range(x.shape[0]):
+        scratch[0] = x[i] * x[i]
+        scratch[1] = math.sin(scratch[0])
+        y[i] = scratch[0] * scratch[1]
+
+
+def fill_with_squares(into, of, scale):
+    for i in range(into.shape[0]):
+        into[i] = into[i] * scale + of[i] * of[i]
+
+
+def changed_by_helper_in_loop(x, y, steps):
+    for _ in range(steps):
+        fill_with_squares(y, x, y[0])
+        fill_with_squares(x, y, 0.5)
+    return y[0] * x[1]
+
+
+def while_at_the_top(x, limit):
+    v = x[0]
+    while v < limit:
+        v = v * v + x[1]
+    return v
+
+
+def until_at_the_bottom(x, limit):
+    v = x[0]
+    while True:
+        v = v * v + x[1]
+        if not v < limit:
+            break
+    return v
+
+
+def as_many_factors(x, n):
+    y = 1.0
+    k = 0
+    while k < n:
+        y = y * x
+        k += 1
+    return y
+
+
+def index_stepped_by_hand(x, y):
+    k = 0
+    while k < x.shape[0]:
+        y[k] = x[k] * x[k]
+        if x[k] > 0.5:
+            k += 1
+        k += 2
+
+
+def written_under_another_name(a, y):
+    b = a
+    for i in range(1, a.shape[0]):
+        b[i] = a[i - 1] * b[i]
+        y[i] = a[i] * b[i - 1]
+
+
 ENTRIES = (
     Entry(
         name="nonlinear_after_loop",
@@ -274,5 +375,95 @@ ENTRIES = (
         wrt=("x",),
         outputs=("y",),
         notes="trap 23",
+    ),
+    Entry(
+        name="bound_changed_after_use",
+        function=bound_changed_after_use,
+        make=lambda r: dict(x=r.random(5), count=np.array([2, 0, 4, 1, 3])),
+        wrt=("x",),
+        outputs=("count",),
+        is_analytic=True,
+        notes="trap 8",
+    ),
+    Entry(
+        name="spilled_functions",
+        function=spilled_functions,
+        make=lambda r: dict(x=r.random(4)),
+        wrt=("x",),
+        is_analytic=True,
+        notes="trap 9",
+    ),
+    Entry(
+        name="as_many_factors",
+        function=as_many_factors,
+        make=lambda r: dict(x=r.random(), n=5),
+        wrt=("x",),
+        is_analytic=True,
+        notes="traps 11 and 12",
+    ),
+    Entry(
+        name="divisor_in_loop",
+        function=divisor_in_loop,
+        make=lambda r: dict(x=r.uniform(0.5, 1.0, 4)),
+        wrt=("x",),
+        is_analytic=True,
+        notes="trap 13",
+    ),
+    Entry(
+        name="changed_by_helper_in_loop",
+        function=changed_by_helper_in_loop,
+        make=lambda r: dict(x=r.random(3), y=r.random(3), steps=2),
+        wrt=("x", "y"),
+        outputs=("x", "y"),
+        is_analytic=True,
+        notes="trap 14",
+    ),
+    Entry(
+        name="written_under_another_name",
+        function=written_under_another_name,
+        make=lambda r: dict(a=r.random(5), y=np.zeros(5)),
+        wrt=("a", "y"),
+        outputs=("a", "y"),
+        is_analytic=True,
+        notes="trap 15",
+    ),
+    Entry(
+        name="while_at_the_top",
+        function=while_at_the_top,
+        make=lambda r: dict(x=r.uniform(0.5, 1, 2), limit=2.0),
+        wrt=("x",),
+        notes="trap 20",
+    ),
+    Entry(
+        name="until_at_the_bottom",
+        function=until_at_the_bottom,
+        make=lambda r: dict(x=r.uniform(0.5, 1, 2), limit=2.0),
+        wrt=("x",),
+        notes="trap 20",
+    ),
+    Entry(
+        name="index_stepped_by_hand",
+        function=index_stepped_by_hand,
+        make=lambda r: dict(x=r.random(9), y=np.zeros(9)),
+        wrt=("x", "y"),
+        outputs=("y",),
+        notes="trap 21",
+    ),
+    Entry(
+        name="packed_by_a_counter",
+        function=packed_by_a_counter,
+        make=lambda r: dict(x=r.random(7), y=np.zeros(7)),
+        wrt=("x",),
+        outputs=("y",),
+        notes="trap 26",
+    ),
+    Entry(
+        name="buffer_not_differentiated",
+        function=buffer_not_differentiated,
+        make=lambda r: dict(x=r.random(5), scratch=np.zeros(2), y=np.zeros(5)),
+        wrt=("x",),
+        outputs=("scratch", "y"),
+        is_analytic=True,
+        notes="trap 27",
     ),
 )

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from loopdiff import DifferentiationError, UnsupportedLoopError, vectorize_grad
+from loopdiff.fuzz.duals import Trace, run_on_duals, slopes_of
+from tests.corpus import BY_NAME
 from tests.gradients.harness import decorated
+
+TABLE = np.arange(3.0)
+WEIGHT = 2.0
+
+
+def on_duals(name: str, args: dict[str, Any], wrt: str) -> tuple[float, np.ndarray]:
+    """Value and gradient by dual numbers in plain Python."""
+    slopes = np.zeros(np.shape(args[wrt]))
+    value = 0.0
+    for element in np.ndindex(slopes.shape):
+        along = np.zeros(slopes.shape)
+        along[element] = 1.0
+        result, _ = run_on_duals(BY_NAME[name].function, args, {wrt: along[()]}, Trace(0.0))
+        value, slopes[element] = result.value, slopes_of(result)
+    return value, slopes
 
 
 def test_accumulator_used_nonlinearly_after_a_dynamic_loop() -> None:
@@ -81,16 +101,23 @@ def test_diagonal_access_leaves_the_rest_of_the_row_alone() -> None:
     assert g.x.tolist() == [12.0, 28.0, 76.0]
 
 
-def test_condition_at_the_top_or_at_the_bottom() -> None:
+@pytest.mark.parametrize("form", ["test_at_the_{}", "{}"])
+def test_condition_at_the_top_or_at_the_bottom(form: str) -> None:
     x = np.array([0.75, 0.5])
-    top = decorated("test_at_the_top").value_and_grad(x, 2.0)
-    bottom = decorated("test_at_the_bottom").value_and_grad(x, 2.0)
+    names = ("top", "bottom") if form != "{}" else ("while_at_the_top", "until_at_the_bottom")
+    top, bottom = (decorated(form.format(n)).value_and_grad(x, 2.0) for n in names)
     # 0.75 -> 1.0625 -> 1.62890625 -> 3.1533...; d/dx0 = 2*v2 * 2*v1 * 2*v0, d/dx1 = 1 + 2*v2 * (1 + 2*v1)
     v0, v1, v2 = 0.75, 1.0625, 1.62890625
     assert top[0] == bottom[0] == v2 * v2 + 0.5
     expected = [8 * v0 * v1 * v2, 1 + 2 * v2 * (1 + 2 * v1)]
     np.testing.assert_allclose(top[1].x, expected, rtol=1e-15)
     np.testing.assert_array_equal(bottom[1].x, top[1].x)
+
+
+def test_condition_that_never_holds() -> None:
+    x = np.array([2.5, 0.5])
+    assert decorated("while_at_the_top").grad(x, 2.0).x.tolist() == [1.0, 0.0]
+    assert decorated("until_at_the_bottom").grad(x, 2.0).x.tolist() == [5.0, 1.0]
 
 
 def test_index_built_in_a_loop_equals_loads_by_hand() -> None:
@@ -126,3 +153,130 @@ def test_integer_casts_carry_no_derivative_and_explain_says_so() -> None:
     assert pullback(y=np.ones(3)).x.tolist() == [1.0, 2.0, 3.0]
     text = f.explain(x, y)
     assert "no derivative" in text
+
+
+def test_loop_bound_that_changes_after_it_was_used() -> None:
+    x, count = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 0, 3, 0, 0])
+    args = dict(x=x, count=count.copy())
+    after = count.copy()
+    value, g = decorated("bound_changed_after_use").value_and_grad(x, after)
+    assert after.tolist() == [2, 2, 1, 0, 0]
+    expected, slopes = on_duals("bound_changed_after_use", args, "x")
+    assert (value, g.x.tolist()) == (expected, slopes.tolist())
+
+
+@pytest.mark.parametrize("name", ["spilled_functions", "divisor_in_loop"])
+def test_each_iteration_has_its_own_intermediate_values(name: str) -> None:
+    x = np.array([0.9, 0.4, 0.7, 1.3])
+    value, slopes = on_duals(name, {"x": x}, "x")
+    found, g = decorated(name).value_and_grad(x)
+    assert found == pytest.approx(value, rel=1e-14)
+    np.testing.assert_allclose(g.x, slopes, rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 1000])
+def test_as_many_trips_as_the_condition_asks_for(n: int) -> None:
+    x = 2.0 if n == 5 else 1.0005
+    value, g = decorated("as_many_factors").value_and_grad(x, n)
+    assert value == pytest.approx(x**n, rel=1e-13)
+    assert g.x == pytest.approx(n * x ** (n - 1), rel=1e-13)  # 5 trips: 80
+
+
+def test_helper_that_changes_its_arguments_in_a_loop() -> None:
+    x, y = np.array([1.0, 2.0]), np.array([0.5, 1.0])
+    value, g = decorated("changed_by_helper_in_loop").value_and_grad(x, y, 1)
+    # y0 -> y0^2 + x0^2, y1 -> y1 (y0^2 + x0^2)... : the scale is y0 as it was when the call was made
+    y0, x1 = 0.25 + 1.0, 0.5 * 2.0 + (1.0 * 0.5 + 4.0) ** 2
+    assert value == y0 * x1
+    y1 = 4.5
+    assert g.x.tolist() == [2.0 * x1, y0 * (0.5 + 2 * y1 * 4.0)]
+    assert g.y.tolist() == [x1 + y0 * 2 * y1 * 1.0, y0 * 2 * y1 * 0.5]
+
+
+def test_array_written_under_another_name() -> None:
+    a, y = np.array([2.0, 3.0, 4.0]), np.zeros(3)
+    _, pullback = decorated("written_under_another_name").vjp(a, y)
+    assert (a.tolist(), y.tolist()) == ([2.0, 6.0, 24.0], [0.0, 12.0, 144.0])
+    # y1 = a0 a1 a0, y2 = a0 a1 a2 a0 a1
+    assert pullback(y=np.array([0.0, 1.0, 0.0])).a.tolist() == [12.0, 4.0, 0.0]
+    assert pullback(y=np.array([0.0, 0.0, 1.0])).a.tolist() == [144.0, 96.0, 36.0]
+
+
+def test_counter_that_is_an_index() -> None:
+    x, y = np.array([0.5, 0.1, 2.0, 0.2, 1.0]), np.zeros(5)
+    value, g = decorated("packed_by_a_counter").value_and_grad(x, y)
+    assert y.tolist() == [0.25, 4.0, 1.0, 0.0, 0.0]
+    assert (value, g.x.tolist()) == (17.0625, [0.5, 0.0, 32.0, 0.0, 4.0])
+
+
+def test_index_stepped_by_hand() -> None:
+    x, y = np.array([1.0, 2.0, 3.0, 0.25, 5.0, 6.0]), np.full(6, 7.0)
+    _, pullback = decorated("index_stepped_by_hand").vjp(x, y)
+    assert y.tolist() == [1.0, 7.0, 7.0, 0.0625, 7.0, 36.0]
+    g = pullback(y=np.ones(6))
+    assert g.x.tolist() == [2.0, 0.0, 0.0, 0.5, 0.0, 12.0]
+    assert g.y.tolist() == [0.0, 1.0, 1.0, 0.0, 1.0, 0.0]
+
+
+def test_derivatives_pass_through_buffers_that_are_not_differentiated() -> None:
+    x, y = np.array([0.5, -1.5]), np.zeros(2)
+    _, pullback = decorated("buffer_not_differentiated").vjp(x, np.zeros(2), y)
+    np.testing.assert_allclose(pullback(y=np.ones(2)).x, 2 * x * np.sin(x * x) + 2 * x**3 * np.cos(x * x), rtol=1e-14)
+
+
+def product_of_matrices(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            C[i, j] = 0.0
+            for k in range(B.shape[0]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def test_zero_factors_of_a_matrix_product_have_derivatives() -> None:
+    A, B, seed = np.zeros((2, 3)), np.zeros((3, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])
+    A[0, 1] = B[2, 0] = 5.0
+    _, pullback = vectorize_grad(wrt=("A", "B"))(product_of_matrices).vjp(A, B, np.zeros((2, 2)))
+    g = pullback(C=seed)
+    np.testing.assert_array_equal(g.A, seed @ B.T)
+    np.testing.assert_array_equal(g.B, A.T @ seed)
+
+
+def scaled_by_constant(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * x[i] * WEIGHT
+    return s
+
+
+def scaled_by_table(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * TABLE[i]
+    return s
+
+
+def test_values_from_outside_are_constants_or_refused() -> None:
+    assert vectorize_grad(scaled_by_constant).grad(np.array([1.0, 3.0])).x.tolist() == [4.0, 12.0]
+    with pytest.raises(UnsupportedLoopError, match="LD113: `TABLE` is an array from outside the function"):
+        vectorize_grad(scaled_by_table)
+
+
+def test_what_has_no_derivative_cannot_be_asked_for() -> None:
+    with pytest.raises(DifferentiationError, match="LD402: `idx` is int64"):
+        vectorize_grad(wrt=("x", "idx"))(BY_NAME["scatter_then_square"].function).grad(
+            np.ones(2), np.array([0, 1]), np.ones(2)
+        )
+
+
+def test_second_derivative_through_compiled_code() -> None:
+    def f(x):
+        p = 1.0
+        for i in range(x.shape[0]):
+            p = p * x[i] * x[i]
+        return p
+
+    x, v = np.array([1.0, 2.0, 0.0]), np.array([1.0, -1.0, 2.0])
+    # p = (x0 x1 x2)^2; only d2p/dx2^2 = 2 (x0 x1)^2 = 8 is left at x2 = 0
+    value, g, hv = vectorize_grad(f).hvp((x,), {"x": v})
+    assert (value, g.x.tolist()) == (0.0, [0.0, 0.0, 0.0])
+    np.testing.assert_allclose(hv.x, [0.0, 0.0, 16.0], atol=1e-14)
