@@ -15,7 +15,7 @@ from loopdiff.ad.tape import Tape
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Exit, Expr, If, Let, Load, Loop, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import is_repeatable
-from loopdiff.ir.walk import Path, map_expr, read_arrays, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, loads, map_expr, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
 
 
@@ -30,10 +30,29 @@ def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
         is_counted = any(c.path[: len(path)] == path and c.path != path for c in tape.counters.values())
         if is_counted or any(spans(r, path) for r in facts.regions) or not repeats_exactly(facts, path):
             continue
+        if reads_the_past(facts, path):
+            continue
         for array in facts.owners(path):
             if policy == "recompute" or is_cheap(facts, path, array):
                 found[array] = path
     return frozenset(found.values())
+
+
+def reads_the_past(facts: Facts, path: Path) -> bool:
+    """Whether a loop of unknown trip count inside the one at `path` reads what is not its iteration's own and changes.
+
+    Recordings of it have the position that the reverse of that loop finds out, later than a replay would read them.
+    """
+    counted = [p for p, s in facts.sites.items() if isinstance(s.stmt, Loop) and facts.trip_hull(p) is None]
+    within = [p for p in counted if p[: len(path)] == path and p != path]
+    return any(
+        load.access.array not in facts.owners(path) and facts.is_overwritten(at, load.access, None)
+        for loop in within
+        for at, site in facts.sites.items()
+        if at[: len(loop)] == loop and at != loop
+        for expr in stmt_exprs(site.stmt)
+        for load in loads(expr)
+    )
 
 
 def spans(region: Region, path: Path) -> bool:

@@ -49,7 +49,27 @@ def chosen_result(x):
     return t if t >= 1.25 else (s if s * t < 0.2 else t * s), min(t, x[int(4.0 * s)])
 
 
+def left_for_good(A, x):
+    s = 0.5
+    is_over = False
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            if is_over:
+                is_over = i > 2
+                break
+            s += A[i, j] * x[j] * x[j]
+            is_over = (2 * i + j) % 5 == 3
+    return s
+
+
 ENTRIES = (
+    Entry(
+        name="left_for_good",
+        function=left_for_good,
+        make=lambda r: dict(A=r.uniform(-0.2, 1.0, (5, 6)), x=r.random(6)),
+        wrt=("A", "x"),
+        notes="an iteration that was run again read what was recorded for a loop inside it, before it knew where",
+    ),
     Entry(
         name="largest_of_none",
         function=largest_of_none,
