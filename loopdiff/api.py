@@ -76,6 +76,8 @@ class Differentiable:
             found = self.specializations.get(key)
             if found is None:
                 found = Specialization(self.program, types, self.requested)
+                deciding = found.deciding_types
+                found = found if deciding == types else self.specialize(deciding)
                 self.specializations[key] = found
             return found
 

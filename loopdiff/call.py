@@ -26,7 +26,12 @@ Arguments = tuple[Any, ...]
 
 def key_of(args: Sequence[Any]) -> Key:
     """What decides the checks of a call and the types it runs with: everything but the values."""
-    return tuple((type(a), a.dtype, a.ndim, a.flags.num) if isinstance(a, np.ndarray) else type(a) for a in args)
+    return tuple(
+        (type(a), a.dtype, a.ndim, a.flags.num, *(k for k, n in enumerate(a.shape) if n == 1))
+        if isinstance(a, np.ndarray)
+        else type(a)
+        for a in args
+    )
 
 
 def positional_count(signature: inspect.Signature) -> int | None:
@@ -152,7 +157,7 @@ class Checked:
         self.specialization = specialization
         self.names = specialization.normal.params
         self.checks = self.choose_checks(args)
-        self.guard = guard(args)
+        self.guard = guard(args, [(self.names.index(name), axis) for name, axis in specialization.asked])
         self.prepare = self.checks.prepare()
 
     def choose_checks(self, args: Arguments) -> Checks:

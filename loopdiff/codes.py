@@ -36,7 +36,7 @@ CODES: dict[str, Code] = {
     ),
     "LD105": Code(
         "unsupported iterable",
-        "A `for` loop goes over `range`, a 1-D array or slice, `enumerate`, `zip` or `reversed` of these.",
+        "A `for` loop goes over `range`, an array or a part of one, `enumerate`, `zip` or `reversed` of these.",
         "loop over `range(...)` and read the elements by subscript",
     ),
     "LD107": Code(
@@ -45,20 +45,20 @@ CODES: dict[str, Code] = {
         "assign to a local name or to an element such as `A[i, j]`",
     ),
     "LD108": Code(
-        "whole array used as a value",
-        "Expressions work on numbers: elements of arrays and scalars.",
-        "write the loop: `for i in range(A.shape[0]): ... A[i] ...`",
+        "array used as a number",
+        "This place takes a number: a condition, a bound, an operand of `and`, a function of numbers.",
+        "use an element, or a reduction such as `A.sum()` or `A.any()`",
     ),
     "LD109": Code(
         "call of an unknown function",
-        "Scalar functions of `math` and `numpy`, a few builtins, array allocations, and Python functions whose source "
-        "can be read can be called.",
+        "Functions of `math` and `numpy` on numbers and arrays, a few builtins, array allocations, and Python "
+        "functions whose source can be read can be called.",
         "write its body in place of the call",
     ),
     "LD110": Code(
         "unsupported call arguments",
         "A known function is called with arguments it does not take here.",
-        "call it with plain positional scalar arguments",
+        "call it with plain positional arguments",
     ),
     "LD111": Code(
         "unsupported expression",
@@ -102,8 +102,23 @@ CODES: dict[str, Code] = {
     ),
     "LD119": Code(
         "unsupported attribute",
-        "Arrays have `.shape`, `.ndim`, `.size` and, in allocations, `.dtype`.",
-        "use `.shape`, `.ndim` or `.size`, or loops over elements",
+        "Arrays have `.shape`, `.ndim`, `.size`, `.T` and, in allocations, `.dtype`.",
+        "use `.shape`, `.ndim` or `.size`",
+    ),
+    "LD120": Code(
+        "unsupported subscript",
+        "Arrays take integers, slices with constant steps, `None`, `...`, integer arrays, or one boolean mask.",
+        "write the part of the array with slices, or the loop over its elements",
+    ),
+    "LD121": Code(
+        "too many axes for the target",
+        "What is assigned to a part of an array has at most as many axes as the part.",
+        "reduce it, or take a part of it",
+    ),
+    "LD122": Code(
+        "reshape of an array that is not contiguous",
+        "NumPy would give a view or a copy, depending on strides, and writes through it would mean one or the other.",
+        "copy it first: `x.copy().reshape(...)`",
     ),
     "LD130": Code(
         "recursion",
@@ -120,11 +135,6 @@ CODES: dict[str, Code] = {
         "array expected",
         "The function uses this argument as an array.",
         "pass a NumPy array",
-    ),
-    "LD202": Code(
-        "array used as a number",
-        "This argument is an array, and expressions work on numbers.",
-        "use one of its elements, or write the loop over them",
     ),
     "LD203": Code(
         "wrong number of subscripts",
@@ -234,6 +244,23 @@ CODES: dict[str, Code] = {
         "negative subscript",
         "A subscript that depends on a loop would be negative in some iterations, and there count from the end.",
         "start the loop later, or write the wrapped access out",
+    ),
+    # -- LD32x: shapes, checked before the work that relies on them ----------------------------------------
+    "LD320": Code(
+        "shapes do not fit together",
+        "Arrays in one expression, or on the two sides of an assignment, have the same extents. An axis of one element "
+        "is repeated if it is an axis of an argument, or has the extent 1 by its making.",
+        "pass arrays whose shapes fit",
+    ),
+    "LD321": Code(
+        "reduction without elements",
+        "`max`, `min`, `argmax` and `argmin` need at least one element.",
+        "pass arrays that are not empty",
+    ),
+    "LD322": Code(
+        "reshape to another number of elements",
+        "The extents of the new shape multiply to the number of elements there are.",
+        "pass an array of a size that fits",
     ),
     # -- LD33x: checks the program itself asks for, made while it runs -------------------------------------
     "LD330": Code(

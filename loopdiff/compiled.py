@@ -103,12 +103,11 @@ class CompiledGradient:
 
     def ir(self, stage: str) -> str:
         """The LoopSet of a stage as text: `surface`, `bound`, `normal` or one of the functions."""
-        program = self.spec.program
         match stage:
             case "surface":
-                return print_loopset(program.surface)
+                return print_loopset(self.spec.surface.ls)
             case "bound":
-                return print_loopset(bind_types(program.surface, self.spec.types, self.spec.stages))
+                return print_loopset(bind_types(self.spec.surface.ls, self.spec.types, self.spec.stages))
             case "normal":
                 return print_loopset(self.spec.normal)
             case _:

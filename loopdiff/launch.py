@@ -6,7 +6,7 @@ array types, the checks, the buffers and the two calls are written out as straig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,8 +104,11 @@ def may_share_function() -> Callable[..., bool]:
     return getattr(np.may_share_memory, "_implementation", np.may_share_memory)
 
 
-def guard(args: Sequence[Any]) -> Callable[..., bool]:
-    """Whether other arguments are of the same kind as `args`: the same checks and code serve them."""
+def guard(args: Sequence[Any], asked: Collection[tuple[int, int]] = ()) -> Callable[..., bool]:
+    """Whether other arguments are of the same kind as `args`: the same checks and code serve them.
+
+    `asked`: axes, as position and number, for which it matters whether they have one element.
+    """
     script = Script(len(args))
     script.put("ndarray", np.ndarray)
     tests: list[str] = []
@@ -119,6 +122,9 @@ def guard(args: Sequence[Any]) -> Callable[..., bool]:
         else:
             script.put(f"type{i}", type(value))
             tests.append(f"type(a{i}) is type{i}" if not isinstance(value, np.ndarray) else "False")
+    for i, axis in sorted(asked):
+        if isinstance(args[i], np.ndarray):
+            tests.append(f"a{i}.shape[{axis}] {'==' if args[i].shape[axis] == 1 else '!='} 1")
     script.add(f"return {' and '.join(tests) or 'True'}")
     return script.define("guard")
 

@@ -1,6 +1,7 @@
 """The whole compilation on one screen: what is derived from a function, in which order, and nothing else.
 
-    source -> surface -> bound -> normal -> bounds -> checked    lower
+    source -> surface                                            read
+    surface -> bound -> normal -> bounds -> checked              lower
     checked -> forward + reverse (+ counts)                       derive_sweeps
     checked -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient
@@ -33,15 +34,35 @@ from loopdiff.stages import Stages
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Sweeps
+    from loopdiff.frontend.callees import Sources
+    from loopdiff.frontend.parse import Surface
 
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
 
 
-def read(source: SourceFunction, stages: Stages) -> LoopSet:
-    """The surface LoopSet. Raises UnsupportedLoopError (LD1xx) with every rejection of the function."""
-    from loopdiff.frontend.parse import parse_function
+def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> LoopSet | None:
+    """The surface LoopSet if it is the same for all types, else None. Raises UnsupportedLoopError (LD1xx) with every
+    rejection of a function that can be rejected whatever its arguments are.
+    """
+    from loopdiff.frontend.parse import parse_surface
+    from loopdiff.frontend.parse_state import TypesNeeded
 
-    return stages.run("surface", parse_function, source)
+    try:
+        return stages.run("look", parse_surface, source, sources).ls
+    except TypesNeeded:
+        return None
+
+
+def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
+    """The surface LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD1xx) with every rejection.
+
+    `sources` are those of the functions that it calls.
+    """
+    from loopdiff.frontend.parse import parse_surface
+
+    found = stages.run("parse", parse_surface, source, sources, types)
+    stages.check("surface", found.ls)
+    return found
 
 
 def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:

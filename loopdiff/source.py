@@ -17,12 +17,13 @@ import tokenize
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import CodeType, FunctionType
-from typing import Any
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, Span, UnsupportedLoopError
 
+MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 LAMBDA = "<lambda>"
 NAME_OF_LAMBDAS = "anonymous"
@@ -39,6 +40,7 @@ class SourceFunction:
     """A function and what its names mean.
 
     `node` is its definition, `text` the lines it came from, `namespace` closure over globals over builtins.
+    `outer` are the values of names and dotted names from outside, as they were when the function was read.
     `called_from`: the call that the function is written out for.
     """
 
@@ -48,6 +50,7 @@ class SourceFunction:
     file: str
     first_line: int
     namespace: Mapping[str, Any]
+    outer: Mapping[str, Any]
     signature: inspect.Signature
     code: CodeType
     called_from: Span | None = None
@@ -112,9 +115,10 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
         if is_lambda:
             message = f"several lambdas stand at {file}:{code.co_firstlineno}, or none"
         raise UnsupportedLoopError(reject("LD100", message, span))
+    namespace = namespace_of(function)
     return SourceFunction(
         NAME_OF_LAMBDAS if is_lambda else function.__name__, node, text, file, code.co_firstlineno,
-        namespace_of(function), inspect.signature(function), code,
+        namespace, outer_values(node, namespace), inspect.signature(function), code,
     )  # fmt: skip
 
 
@@ -227,3 +231,51 @@ def namespace_of(function: FunctionType) -> Mapping[str, Any]:
     name = function.__name__
     is_own = function.__qualname__ == name or (name in function.__code__.co_freevars and name not in closure)
     return ChainMap({name: function} if is_own else {}, closure, function.__globals__, dict(vars(builtins)))
+
+
+def outer_values(function: ast.FunctionDef, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all names and dotted names in `function` that have one outside it."""
+    found: dict[str, Any] = {}
+    for node in (n for statement in function.body for n in ast.walk(statement)):
+        text = dotted_name(node)
+        if text is not None and (value := outer_value(node, namespace)) is not MISSING:
+            found[text] = value
+    return found
+
+
+def dotted_name(node: ast.AST) -> str | None:
+    """The text of a name or a dotted name; None for anything else."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=base, attr=attr):
+            owner = dotted_name(base)
+            return None if owner is None else f"{owner}.{attr}"
+        case _:
+            return None
+
+
+def outer_value(node: ast.AST, namespace: Mapping[str, Any]) -> Any:
+    """What a name or dotted name stands for; MISSING if that would run code of its owner, or there is nothing."""
+    match node:
+        case ast.Name(id=name):
+            return namespace.get(name, MISSING)
+        case ast.Attribute(value=base, attr=attr):
+            return attribute_of(outer_value(base, namespace), attr)
+        case _:
+            return MISSING
+
+
+def attribute_of(owner: Any, attr: str) -> Any:
+    """The attribute of a module, class or plain record; MISSING if that would run code, or there is none."""
+    if owner is MISSING or not (isinstance(owner, ModuleType) or is_plain_record(owner, attr)):
+        return MISSING
+    return getattr(owner, attr, MISSING)
+
+
+def is_plain_record(owner: Any, attr: str) -> bool:
+    """Whether reading `attr` runs no code of the owner: a class attribute or an instance field."""
+    if isinstance(owner, type):
+        return not isinstance(vars(owner).get(attr), property)
+    fields = (*getattr(owner, "__dict__", ()), *getattr(type(owner), "__slots__", ()))
+    return attr in fields or isinstance(owner, tuple)

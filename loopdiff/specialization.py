@@ -11,6 +11,7 @@ import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, DifferentiationError
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
 from loopdiff.ir.nodes import LoopSet, ScalarResult
@@ -27,6 +28,7 @@ from loopdiff.pipeline import (
     derive_sweeps,
     derive_tangent,
     instantiate,
+    look_through,
     lower,
     read,
     reload_function,
@@ -38,6 +40,7 @@ from loopdiff.store import Store, digest_of
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Sweeps
     from loopdiff.backends.load import CompiledFunction
+    from loopdiff.frontend.parse import Surface
 
 T = TypeVar("T")
 
@@ -111,7 +114,7 @@ class SweepUnits:
 class Program:
     """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
 
-    The surface LoopSet comes from disk where it is kept there.
+    `surface` is its surface LoopSet if that is the same for all types; it comes from disk where it is kept there.
     """
 
     def __init__(self, source: SourceFunction, options: Options, key: str | None) -> None:
@@ -120,16 +123,22 @@ class Program:
         self.key = key if options.cache else None
         self.stages = Stages(source.name)
         self.lock = RLock()
+        self.sources = Sources()
+        self.sources.read(source)
         store = Store(self.key)
         found = store.load("surface")
         if found is None:
-            found = read(source, self.stages)
+            found = (look_through(source, self.sources, self.stages),)
             store.save("surface", found)
-        self.surface: LoopSet = found
+        self.surface: LoopSet | None = found[0]
+
+    def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
+        """The function as it was written, for arguments of `types`."""
+        return read(self.source, self.sources, types, stages)
 
     def lower(self, spec: Specialization) -> LoopSet:
         """The normal LoopSet for the types of `spec`."""
-        return lower(self.surface, spec.types, spec.stages)
+        return lower(spec.surface.ls, spec.types, spec.stages)
 
 
 class GradientProgram:
@@ -149,6 +158,7 @@ class GradientProgram:
     ) -> None:
         self.specialize, self.has_value = specialize, has_value
         self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
+        self.read = inner.read
         self.options = options
         parts = ["gradient", repr(wrt), repr(inner.options), repr(has_value)]
         self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
@@ -203,6 +213,26 @@ class Specialization:
         return self.once(name, load_or_make)
 
     # -- parts -----------------------------------------------------------------------------------------------
+    @property
+    def surface(self) -> Surface:
+        """The function as it was written, for these types."""
+        return self.once("surface", lambda: self.program.read(self.types, self.stages))
+
+    @property
+    def asked(self) -> frozenset[tuple[str, int]]:
+        """Axes of arguments whose having one element or several decides what is generated."""
+        return self.kept("asked", lambda: self.surface.asked)
+
+    @property
+    def deciding_types(self) -> Mapping[str, ArgumentType]:
+        """`types` without what nothing depends on."""
+        return {
+            name: replace(t, units=tuple(k for k in t.units if (name, k) in self.asked))
+            if isinstance(t, ArrayType)
+            else t
+            for name, t in self.types.items()
+        }
+
     @property
     def normal(self) -> LoopSet:
         return self.kept("normal", lambda: self.program.lower(self))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.bind_shapes import Shapes
 from loopdiff.frontend.bind_types import STRONG, Kind, Typing, coerce
-from loopdiff.frontend.capture import ArgumentType, ScalarArgument
+from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
 from loopdiff.frontend.webs import rename_cells, split_webs
 from loopdiff.ir.nodes import (
     Accumulate,
@@ -52,7 +51,7 @@ def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> Lo
     raise_if(arguments.diagnostics)
     surface, origins = split_webs(surface)
     shapes = Shapes({a.name: a for a in surface.arrays}, arguments.ranks, written_arrays(surface.body))
-    body, _ = shapes.block(surface.body, {})
+    body = shapes.function(surface.body)
     results = tuple(
         ScalarResult(shapes.resolve(r.value)) if isinstance(r, ScalarResult) else r for r in surface.results
     )
@@ -95,11 +94,10 @@ def declared_arguments(surface: LoopSet, types: Mapping[str, ArgumentType | Scal
         loc = surface.array(name).loc if surface.has_array(name) else surface.scalar(name).loc
         match types[name]:
             case ArrayType() as kind:
-                arguments.arrays[name] = ArrayDecl(name, kind, "argument", loc=loc)
+                arguments.arrays[name] = ArrayDecl(name, replace(kind, units=()), "argument", loc=loc)
             case kind:
                 if surface.has_array(name):
-                    message = f"`{name}` is used as an array, but a number was passed"
-                    arguments.diagnostics.append(reject("LD201", message, loc))
+                    arguments.diagnostics.append(number_for_array(name, loc))
                 found = kind if isinstance(kind, ScalarArgument) else ScalarArgument(kind)
                 arguments.scalars[name] = ScalarDecl(name, found.type, found.is_weak, loc=loc)
     return arguments

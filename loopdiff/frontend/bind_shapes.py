@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.bind_types import plural
-from loopdiff.frontend.parse_expr import FOLD
+from loopdiff.frontend.folding import FOLD
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -39,6 +39,7 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, subexprs, written_arrays
 
 Known = dict[str, Expr]
+SHAPE_CODES = ("LD320", "LD321", "LD322")
 
 
 @dataclass(slots=True)
@@ -114,6 +115,26 @@ class Shapes:
             new, known = self.statement(stmt, known)
             out += new
         return tuple(out), known
+
+    def function(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The body of the function, with what it requires of shapes ahead of what it does."""
+        out: list[Stmt] = []
+        known: Known = {}
+        front = 0
+        for stmt in body:
+            new, known = self.statement(stmt, known)
+            for one in new:
+                match one:
+                    case Require(cond=cond, code=code) if code in SHAPE_CODES and self.is_static(
+                        static := self.resolve(substituted(cond, known))
+                    ):
+                        if not any(isinstance(s, Require) and s.cond == static for s in out[:front]):
+                            out.insert(front, replace(one, cond=static))
+                            front += 1
+                    case _:
+                        out.append(one)
+                        front = len(out) if isinstance(one, Require) else front
+        return tuple(out)
 
     def statement(self, stmt: Stmt, known: Known) -> tuple[tuple[Stmt, ...], Known]:
         match stmt:

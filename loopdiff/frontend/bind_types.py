@@ -83,8 +83,6 @@ class Typing:
             case Param(name=name):
                 if self.ranks.get(name) == 0:  # an array without axes is a number
                     return Load(Access(name, loc=expr.loc), loc=expr.loc), self.kinds[name]
-                if name not in self.params:
-                    return self.refuse("LD202", f"`{name}` is an array, used here as a number", expr.loc)
                 return expr, self.params[name]
             case Load(access=access):
                 return replace(expr, access=self.access(access)), self.kinds[access.array]
@@ -120,10 +118,7 @@ class Typing:
     def refuse_rank(self, access: Access, rank: int) -> None:
         count = len(access.subscripts)
         axes, given = plural(rank, "axis", "axes"), plural(count, "subscript", "subscripts")
-        hint = None
-        if count < rank:
-            hint = "with fewer subscripts it is an array, not a number: give one for each axis"
-        self.refuse("LD203", f"`{access.array}` has {axes}, here it has {given}", access.loc, hint)
+        self.refuse("LD203", f"`{access.array}` has {axes}, here it has {given}", access.loc)
 
     def cast(self, expr: Cast) -> Typed:
         value, kind = self.typed(expr.value)

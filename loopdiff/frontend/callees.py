@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
-from typing import Any
+from types import FunctionType
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.survey import Survey, survey
-from loopdiff.source import SourceFunction, as_definition, python_function, source_of
+from loopdiff.source import SourceFunction, as_definition, dotted_name, python_function, source_of
 
 
 @dataclass(slots=True)
@@ -24,6 +23,16 @@ class Sources:
         if function not in self.known:
             self.known[function] = source_of(function)
         return self.known[function]
+
+    def read(self, source: SourceFunction) -> None:
+        """Read what `source` may call, and what that may call, as it is now."""
+        for value in source.outer.values():
+            function = python_function(value)
+            if function is not None and function not in self.known:
+                try:
+                    self.read(self.of(function))
+                except UnsupportedLoopError:  # reported where it is called
+                    continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,7 @@ class ArrayParameters:
             case ast.Name(id=name) if name in caller.inner:
                 return caller.inner[name]
             case ast.Name() | ast.Attribute():
-                function = python_function(value_outside(node, caller.source.namespace))
+                function = python_function(caller.source.outer.get(dotted_name(node) or ""))
             case _:
                 return None
         try:
@@ -108,15 +117,3 @@ def matched_arguments(node: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[s
     """Parameters and what a call gives for them, as far as the call is right."""
     yield from zip((a.arg for a in (*node.args.posonlyargs, *node.args.args)), call.args, strict=False)
     yield from ((k.arg, k.value) for k in call.keywords if k.arg is not None)
-
-
-def value_outside(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
-    """What a name or a dotted name of modules and classes stands for; None if it stands for nothing."""
-    match node:
-        case ast.Name(id=name):
-            return namespace.get(name)
-        case ast.Attribute(value=base, attr=attr):
-            owner = value_outside(base, namespace)
-            return getattr(owner, attr, None) if isinstance(owner, ModuleType | type) else None
-        case _:
-            return None

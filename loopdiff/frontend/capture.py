@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.codes import reject
-from loopdiff.errors import NOWHERE, Diagnostic, UnsupportedLoopError
+from loopdiff.errors import NOWHERE, Diagnostic, Span, UnsupportedLoopError
 from loopdiff.ir.types import BOOL, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
 
 
@@ -42,7 +42,8 @@ def argument_type(value: Any) -> ArgumentType:
         name = value.dtype.name
         if name not in ELEMENT_TYPES or not value.dtype.isnative:
             raise TypeError(name)
-        return ArrayType(name, value.ndim, layout_of(value))
+        units = tuple(k for k, n in enumerate(value.shape) if n == 1)
+        return ArrayType(name, value.ndim, layout_of(value), units)
     return scalar_type(value)
 
 
@@ -65,6 +66,10 @@ def scalar_type(value: Any) -> ScalarArgument:
             return ScalarArgument(F64, True)
         case _:
             raise TypeError(type(value).__name__)
+
+
+def number_for_array(name: str, span: Span) -> Diagnostic:
+    return reject("LD201", f"`{name}` is used as an array, but a number was passed", span)
 
 
 def refusal(name: str, value: Any) -> Diagnostic | None:

@@ -31,6 +31,11 @@ class ScalarFunction:
     least: int = 1
     most: int | None = 1
 
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether it works on arrays too, element by element."""
+        return self.name in ("abs", "pow") or self.name.startswith(("np.", "scipy."))
+
     def takes(self, count: int) -> bool:
         return self.least <= count and (self.most is None or count <= self.most)
 

@@ -14,18 +14,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loopdiff.errors import Span, UnsupportedLoopError
+from loopdiff.frontend.array_values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.jumps import remove_jumps
+from loopdiff.frontend.nests import copied
 from loopdiff.frontend.order import in_order
-from loopdiff.frontend.parse_expr import constant
+from loopdiff.frontend.outside import constant
+from loopdiff.frontend.parse_assign import note_number
 from loopdiff.frontend.parse_return import check_end
-from loopdiff.frontend.parse_state import MISSING, Frame, Given, LocalFunction, Outside, Returned, State, Value
+from loopdiff.frontend.parse_state import Frame, Given, LocalFunction, Outside, Returned, State, Value
 from loopdiff.frontend.parse_stmt import parse_block
 from loopdiff.frontend.parse_value import NUMBERS, argument_of, local_function
 from loopdiff.frontend.survey import survey
+from loopdiff.frontend.views import steady
 from loopdiff.ir.nodes import Assign, Const, Dim, Expr, Load, Param, Stmt
 from loopdiff.ir.walk import loads, substitute
-from loopdiff.source import SourceFunction, as_definition, python_function
+from loopdiff.source import MISSING, SourceFunction, as_definition, python_function
 
 MOST_STATEMENTS = 2000
 STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -151,7 +155,8 @@ def arguments_of(state: State, callee: Callee, node: ast.Call) -> dict[str, Valu
     for argument, value in zip((*node.args, *(k.value for k in node.keywords)), values, strict=True):
         if isinstance(value, tuple):
             state.reject("LD110", f"`{ast.unparse(argument)}` is no single value", argument, "unpack it first")
-    if any(v is None or isinstance(v, tuple) for v in values):
+    owned = [state.owned(v, a) for v, a in zip(values, (*node.args, *(k.value for k in node.keywords)), strict=True)]
+    if not all(owned) or any(v is None or isinstance(v, tuple) for v in values):
         return None
     named = zip((str(k.arg) for k in node.keywords), values[len(node.args) :], strict=True)
     try:
@@ -180,9 +185,14 @@ def default(state: State, callee: Callee, parameter: inspect.Parameter, node: as
 
 def bind_parameter(inner: State, name: str, value: Value, span: Span) -> None:
     """`name` stands for `value`: a number that may change, or that is computed, is held in a cell."""
-    if not isinstance(value, Expr):
+    if isinstance(value, View | ArrayValue):
+        view = value if isinstance(value, View) else copied(inner, value, name, span)
+        inner.bindings[name] = steady(inner, view)
+    elif not isinstance(value, Expr):
         inner.bindings[name] = value  # type: ignore[assignment]
     elif isinstance(value, Const | Param | Dim) and name not in inner.survey.assigned:
         inner.bindings[name] = Given(value)
     else:
-        inner.out.append(Assign(inner.define(name, span), value, loc=span))
+        cell = inner.define(name, span)
+        inner.out.append(Assign(cell, value, loc=span))
+        note_number(inner, cell, value, name not in inner.survey.assigned)

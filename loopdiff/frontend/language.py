@@ -155,6 +155,63 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct("another name for an array", "z = x\nz[0] = 1.0", "0.1", "Fixed: at every place it is one array."),
     Construct(
+        "slices and views",
+        "v = x[1:-1]\nv[0] = s\ny[n:] = x[::-2]\nw = v[1:]\nw[-1] += v[n]",
+        "0.1",
+        "Basic slices with any bounds and constant steps are views: writes go through, also under other names.",
+    ),
+    Construct("transposes and new axes", "A.T[0] = x[:5]\nA[:] = x[:5, None] - y[np.newaxis, 3:]", "0.1"),
+    Construct("reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "Of contiguous arrays, where it is a view."),
+    Construct("rows", "r = A[1]\nfor row in A:\n    row[0] = r[2]\n    row += r", "0.1"),
+    Construct(
+        "whole-array and slice assignment",
+        "x[1:] = x[:-1]\ny[:] = s\nA[:, 0] = y[:5]",
+        "0.1",
+        "The right side is read before the left is written; where loops would not, it goes through a temporary array.",
+    ),
+    Construct(
+        "elementwise expressions",
+        "z = (x[:5] - s) * A / (1.0 + A**2)\ny[:5] = z[0] + np.ones((5, 1))[n]",
+        "0.1",
+        "Arrays are broadcast; that an axis has one element is known by the types of a call, or by its making. "
+        "Extents that meet must be equal (LD320).",
+    ),
+    Construct(
+        "elementwise functions of arrays",
+        "z = np.where(x > 0.0, np.sqrt(abs(x)), np.clip(x, -s, s))\ny[:] = np.maximum(z, y).astype(np.float32)",
+        "0.1",
+    ),
+    Construct("augmented assignment of arrays", "x += y\nx[2:] *= s\nA -= x[:5]\nA @= A.copy()", "0.1", "In place."),
+    Construct(
+        "reductions",
+        "y[0] = x.sum() + A.mean(axis=0).prod() + np.max(A) * A.min(axis=(0, 1))\n"
+        "y[1:6] = A.sum(axis=-1) - A.max(axis=1, keepdims=True)[:, 0]\n"
+        "if (x > 9.0).any() or not np.all(x < 9.0):\n    y[0] = 0.0",
+        "0.1",
+        "sum prod mean max min any all, and np.count_nonzero. Elements that attain a maximum share its derivative.",
+    ),
+    Construct("argmax and argmin", "y[A.argmin(axis=0)] = s\nx[np.argmax(x)] = 0.0", "0.1", "The first of equals."),
+    Construct(
+        "products of arrays",
+        'y[:5] = A @ x[:5] + np.dot(A, A)[0] + np.outer(x, y)[0, :5]\ny[0] = np.einsum("ij,i,j->", A, x[:5], y[:5])',
+        "0.1",
+        "Also np.matmul, np.inner, np.trace; the formula of np.einsum is written out.",
+    ),
+    Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
+    Construct(
+        "boolean masks",
+        "m = x > 0.0\nz = x[m]\ny[m] = 2.0 * z\ny[~m] += s\nx[0] = z.sum()",
+        "0.1",
+        "How many elements a mask chooses is known when it runs; arrays of that size stay inside the function.",
+    ),
+    Construct(
+        "index arrays",
+        "y[idx] = x[idx] * s\nA[idx[:3], 1] += A[0, idx[:3]]",
+        "0.1",
+        "As in NumPy, `x[idx] += v` counts duplicates once. Negative elements do not count from the end.",
+    ),
+    Construct("np.add.at", "np.add.at(y, idx, x[2:])\nnp.subtract.at(y, idx, s)", "0.1", "Duplicates all count."),
+    Construct(
         "global and closure constants",
         "x[0] = np.pi * math.e",
         "0.1",
@@ -292,27 +349,16 @@ REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.Starred: ("`*` unpacks a sequence", "write the values one by one"),
 }
 REFUSED_METHODS: dict[str, str] = {
-    "sum": "add the elements in a loop: `s += A[i]`",
-    "dot": "write the sum of products as a loop",
-    "matmul": "write the sum of products as a loop",
-    "einsum": "write the sum of products as a loop",
-    "mean": "add the elements in a loop and divide",
-    "prod": "multiply the elements in a loop: `p *= A[i]`",
-    "copy": "allocate with `np.empty_like` and copy in a loop",
-    "fill": "store the value in a loop",
+    "sum": "write `x.sum()`, or add the elements in a loop",
     "append": "allocate the array with its final size and store by subscript",
     "print": "move it out of the decorated function",
     "item": "use the element itself: `A[i]`",
-    "astype": "store the elements into an array of that dtype in a loop",
     "array": "allocate with `np.empty` and store the elements",
     "divmod": "unpack it: `q, r = divmod(a, b)`",
     "arange": "use the loop index, or allocate with `np.empty` and store the elements",
     "linspace": "compute the value from the loop index",
     "isclose": "compare `abs(a - b)` with a tolerance",
     "cumsum": "keep the running sum in a loop",
-    "outer": "write the products in two loops",
-    "max": "write `m = max(m, A[i])` in a loop",
-    "min": "write `m = min(m, A[i])` in a loop",
 }
 REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
     ast.With: ("LD103", "`with` is not supported", None),

@@ -12,13 +12,16 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from loopdiff.errors import Span
+from loopdiff.frontend.array_values import ArrayValue, Quantity, View, as_array
+from loopdiff.frontend.broadcasting import require_equal, shape_text
+from loopdiff.frontend.element_types import TRUTH_OPS
+from loopdiff.frontend.nests import copied
 from loopdiff.frontend.parse_state import State, Value
 from loopdiff.ir.nodes import Apply, Assign, Const, Expr, If, Load, Require, Select, Stmt
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, statements, written_arrays
 
 Parse = Callable[[State, ast.expr], Expr]
-TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
 
 
 V = TypeVar("V", bound=Value | None)
@@ -37,9 +40,17 @@ def in_order(state: State, nodes: Sequence[ast.expr], parse: Callable[[State, as
 
 
 def held(state: State, value: V, place: int) -> V:
-    """`value` as it is at `place` in the block being written: in a cell if what follows there changes it."""
+    """`value` as it is at `place` in the block being written: in a cell if what follows there changes it.
+
+    Views change with their arrays, as in Python.
+    """
     if isinstance(value, tuple):
         return tuple(held(state, v, place) for v in value)  # pyright: ignore[reportReturnType]
+    if isinstance(value, ArrayValue) and changes(state.out[place:], value.element):
+        with state.block() as body:
+            view = copied(state, value, "held", value.element.loc)
+        state.out[place:place] = body
+        return view  # pyright: ignore[reportReturnType]
     if not isinstance(value, Expr) or not changes(state.out[place:], value):
         return value
     cell = state.temporary("held", value.loc)
@@ -49,10 +60,11 @@ def held(state: State, value: V, place: int) -> V:
 
 def frozen(state: State, expr: Expr, stem: str) -> Expr:
     """`expr`, evaluated now: held in a new cell if later statements could change it."""
-    if not any(True for _ in loads(expr)):
-        return expr
+    known = state.known(expr)
+    if not any(True for _ in loads(known)):
+        return known
     cell = state.temporary(stem, expr.loc)
-    state.out.append(Assign(cell, expr, loc=expr.loc))
+    state.out.append(Assign(cell, known, loc=expr.loc))
     return Load(cell, loc=expr.loc)
 
 
@@ -62,7 +74,7 @@ def changes(body: Sequence[Stmt], value: Expr) -> bool:
 
 
 # -- operands that may be skipped ----------------------------------------------------------------------------
-def alone(state: State, node: ast.expr, parse: Parse) -> tuple[Expr, tuple[Stmt, ...]]:
+def alone(state: State, node: ast.expr, parse: Callable[[State, ast.expr], V]) -> tuple[V, tuple[Stmt, ...]]:
     """The value of `node`, which may not be evaluated, and the statements that it takes.
 
     What is known about names inside is not known afterwards.
@@ -107,10 +119,13 @@ def is_open(op: Op, so_far: Expr) -> Expr:
     return so_far if op is Op.AND else Apply(Op.NOT, (so_far,), loc=so_far.loc)
 
 
-def either(state: State, cond: Expr, body: ast.expr, orelse: ast.expr, parse: Parse, span: Span) -> Expr:
+def either(state: State, cond: Expr, body: ast.expr, orelse: ast.expr, node: ast.expr) -> Quantity:
     """`body if cond else orelse`."""
-    then, then_body = alone(state, body, parse)
-    other, other_body = alone(state, orelse, parse)
+    span = state.source.span(node)
+    then, then_body = alone(state, body, State.quantity)
+    other, other_body = alone(state, orelse, State.quantity)
+    if isinstance(then, View | ArrayValue) or isinstance(other, View | ArrayValue):
+        return one_of(state, cond, (then, then_body), (other, other_body), node)
     if only_checks((*then_body, *other_body)):
         if then_body:
             state.out.append(If(cond, then_body, loc=cond.loc))
@@ -122,6 +137,29 @@ def either(state: State, cond: Expr, body: ast.expr, orelse: ast.expr, parse: Pa
     other_body = (*other_body, Assign(cell, other, loc=other.loc))
     state.out.append(If(cond, then_body, other_body, loc=cond.loc))
     return Load(cell, loc=span)
+
+
+def one_of(
+    state: State,
+    cond: Expr,
+    then: tuple[Quantity, tuple[Stmt, ...]],
+    orelse: tuple[Quantity, tuple[Stmt, ...]],
+    node: ast.expr,
+) -> Quantity:
+    """`then if cond else orelse`, two arrays of one shape, each with the statements that it takes."""
+    span = state.source.span(node)
+    held_cond = frozen(state, cond, "choice")
+    if then[1] or orelse[1]:
+        state.out.append(If(held_cond, then[1], orelse[1], loc=cond.loc))
+    a, b = as_array(then[0]), as_array(orelse[0])
+    for one, other in zip(a.extents, b.extents, strict=False):
+        shapes = f"{shape_text(a.extents)} and {shape_text(b.extents)}"
+        require_equal(state, other, one, f"the shapes {shapes} of a conditional expression differ", span)
+    if a.rank != b.rank:
+        message = "the two arrays of a conditional expression must have one shape"
+        return state.reject("LD108", message, node, "use an `if` statement for each of the shapes")
+    is_choice = any(isinstance(v, View) or (isinstance(v, ArrayValue) and v.is_choice) for v in (a, b))
+    return ArrayValue(a.extents, Select(held_cond, a.element, b.element, loc=span), is_choice)
 
 
 Test = Callable[[ast.cmpop, Expr, Expr], Expr]

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 from loopdiff.codes import reject
-from loopdiff.errors import UnsupportedLoopError
+from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
+from loopdiff.frontend.capture import ArgumentType, number_for_array
 from loopdiff.frontend.inline import call
 from loopdiff.frontend.jumps import remove_jumps
+from loopdiff.frontend.parse_expr import parse_quantity
 from loopdiff.frontend.parse_return import check_end
 from loopdiff.frontend.parse_state import ArrayName, Frame, Returned, State, Whole
 from loopdiff.frontend.parse_stmt import parse_block
+from loopdiff.frontend.placing import placed_block, placed_declaration, with_place
 from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Assign, LoopSet, Param, Result, ScalarDecl, ScalarResult
+from loopdiff.ir.types import ArrayType
 from loopdiff.names import NameSupply
 from loopdiff.source import SourceFunction
 
@@ -29,30 +34,66 @@ NAMED = (
 )
 
 
-def parse_function(source: SourceFunction) -> LoopSet:
-    """The surface LoopSet of `source`. Raises UnsupportedLoopError with every rejection of the function."""
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The surface LoopSet, and the axes of arguments whose having one element or several decides what it is."""
+
+    ls: LoopSet
+    asked: frozenset[tuple[str, int]]
+
+
+def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | None = None) -> LoopSet:
+    """The surface LoopSet of `source` for arguments of `types`.
+
+    Raises UnsupportedLoopError with every rejection of the function, and TypesNeeded if its meaning depends on types
+    that are not given.
+    """
+    return parse_surface(source, Sources(), types).ls
+
+
+def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
-    sources = Sources()
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
+    if types is not None:
+        arrays = {n for n in parameters if isinstance(t := types[n], ArrayType) and t.rank}
+        found = replace(found, array_names=found.array_names | arrays)
+        check_numbers(source, found.array_names, types)
     # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
     names, indices = NameSupply(found.all_names), NameSupply({*parameters, *found.array_names})
-    state = State(source, found, Whole(names, indices, sources, call), (Frame(source.code, source.name),))
+    whole = Whole(names, indices, sources, call, parse_quantity, types)
+    state = State(source, found, whole, (Frame(source.code, source.name),))
     declare_parameters(state)
     parse_block(state, source.node.body)
     check_end(state)
-    if state.diagnostics:
-        raise UnsupportedLoopError(*sorted(state.diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
-    scalars = tuple(ScalarDecl(p, None, loc=source.span(source.node)) for p in parameters if p not in found.array_names)
-    body, flags = remove_jumps(tuple(state.out), state.names, source.span(source.node))
+    raise_if(state.diagnostics)
+    span = source.span(source.node)
+    scalars = tuple(ScalarDecl(p, None, loc=span) for p in parameters if p not in found.array_names)
+    body, flags = remove_jumps(placed_block(tuple(state.out)), state.names, span)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
-    arrays, span = (*state.arrays.values(), *flags), source.span(source.node)
-    return LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
+    arrays = (*map(placed_declaration, state.arrays.values()), *flags)
+    ls = LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
+    return Surface(ls, frozenset(whole.asked))
+
+
+def raise_if(diagnostics: list[Diagnostic]) -> None:
+    if diagnostics:
+        raise UnsupportedLoopError(*sorted(diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
+
+
+def check_numbers(source: SourceFunction, arrays: Collection[str], types: Mapping[str, ArgumentType]) -> None:
+    """Raise UnsupportedLoopError (LD201) if a number was passed for what is used as an array."""
+    nodes = {a.arg: a for a in ast.walk(source.node.args) if isinstance(a, ast.arg)}
+    wrong = [n for n in nodes if n in arrays and not isinstance(types[n], ArrayType)]
+    raise_if([number_for_array(n, source.span(nodes[n])) for n in wrong])
 
 
 def results_of(returned: Returned) -> tuple[Result, ...]:
     """What the function returns, in the IR."""
-    return tuple(ArrayResult(v.array) if isinstance(v, ArrayName) else ScalarResult(v) for v in returned.values)  # type: ignore[arg-type]
+    return tuple(
+        ArrayResult(v.array) if isinstance(v, ArrayName) else ScalarResult(with_place(v, returned.span))  # type: ignore[arg-type]
+        for v in returned.values
+    )
 
 
 def check_parameters(source: SourceFunction) -> None:

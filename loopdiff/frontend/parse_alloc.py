@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from loopdiff.errors import Span
-from loopdiff.frontend.parse_expr import array_of, parse_expr
-from loopdiff.frontend.parse_state import MISSING, ArrayName, State
+from loopdiff.frontend.array_values import View
+from loopdiff.frontend.outside import array_of
+from loopdiff.frontend.parse_state import ArrayName, State
+from loopdiff.frontend.shapes import extents_of, shaped
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Const, Dim, Expr
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
+from loopdiff.source import MISSING
 
 FILLS = {"empty": None, "zeros": 0, "ones": 1, "full": None}
 DEFAULT_DTYPE = "float64"
@@ -48,7 +51,17 @@ def is_allocation(state: State, node: ast.expr) -> bool:
 
 
 def parse_allocation(state: State, name: str, node: ast.Call) -> None:
-    """`name = np.zeros(...)`: declare the array, write its Allocate, bind the name."""
+    """`name = np.zeros(...)`: a new array, and the name for it."""
+    state.bindings[name] = ArrayName(allocated(state, state.array_name(name), node))
+
+
+def allocate_array(state: State, stem: str, node: ast.Call) -> View:
+    """`np.zeros(...)` inside an expression."""
+    return state.all_of(allocated(state, state.array_name(stem), node), state.source.span(node))
+
+
+def allocated(state: State, array: str, node: ast.Call) -> str:
+    """Declare `array` and write its Allocate."""
     function = allocator(state.outside(node.func)) or ""
     span = state.source.span(node)
     allocation = call_arguments(state, function, node)
@@ -57,12 +70,11 @@ def parse_allocation(state: State, name: str, node: ast.Call) -> None:
         given = allocation.fill
         value = FILLS[allocation.kind]
         fill = None if value is None else Const(value, loc=span)
-        fill = fill if given is None else parse_expr(state, given)
-    array = state.own_name(name)
+        fill = fill if given is None else state.number(given)
     decl = None if allocation is None else declaration(state, array, allocation, fill, span)
-    state.bindings[name] = ArrayName(array)
     state.arrays[array] = decl or ArrayDecl(array, None, "local", (Const(1),), loc=span)
     state.out.append(Allocate(array, fill, loc=span))
+    return array
 
 
 def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | None:
@@ -93,22 +105,15 @@ def declaration(state: State, array: str, allocation: Allocation, fill: Expr | N
     if element is None:
         return None
     if allocation.like is not None:
-        like = array_of(state, allocation.like)
-        if like is None:
-            text = ast.unparse(allocation.like)
-            state.reject("LD115", f"`{text}` is not the name of an array", allocation.like)
-            return None
-        kind = None if element.name is None else ArrayType(element.name, 0)
-        return ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
+        return declaration_like(state, array, allocation.like, element, span)
     if element == ElementType():
         element = default_element(allocation.kind, fill)
     shape = allocation.shape
-    if isinstance(shape, ast.Attribute) and shape.attr == "shape" and (like := array_of(state, shape.value)):
+    if isinstance(shape, ast.Attribute) and shape.attr == "shape" and shaped_by_name(state, shape.value):
         if element == ElementType():
             state.reject("LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`")
             return None
-        kind = None if element.name is None else ArrayType(element.name, 0)
-        return ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
+        return declaration_like(state, array, shape.value, element, span)
     extents = None if shape is None else shape_extents(state, shape)
     if extents is None:
         return None
@@ -117,6 +122,30 @@ def declaration(state: State, array: str, allocation: Allocation, fill: Expr | N
         return None
     kind = None if element.name is None else ArrayType(element.name, len(extents))
     return ArrayDecl(array, kind, "local", extents, None, element.of_array, loc=span)
+
+
+def shaped_by_name(state: State, node: ast.expr) -> bool:
+    return shaped(state, node) is not None
+
+
+def declaration_like(state: State, array: str, node: ast.expr, element: ElementType, span: Span) -> ArrayDecl | None:
+    """An array of the shape of what `node` is, and of its dtype unless `element` says another."""
+    like = shaped(state, node)
+    kind = None if element.name is None else ArrayType(element.name, 0)
+    match like:
+        case None:
+            state.reject("LD115", f"`{ast.unparse(node)}` is not an array", node)
+            return None
+        case str():
+            return ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
+        case View(array=base):
+            of_array = element.of_array or (base if element.name is None else None)
+            return ArrayDecl(array, kind, "local", extents_of(state, like, span), None, of_array, loc=span)
+        case _:
+            if element == ElementType():
+                state.reject("LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`")
+                return None
+            return ArrayDecl(array, kind, "local", extents_of(state, like, span), None, element.of_array, loc=span)
 
 
 def default_element(kind: str, fill: Expr | None) -> ElementType:
@@ -141,7 +170,7 @@ def shape_extents(state: State, node: ast.expr) -> tuple[Expr, ...] | None:
             if any(isinstance(e, ast.Starred) for e in elts):
                 state.reject("LD115", "`*` in a shape", node, "write the extents one by one")
                 return None
-            return tuple(parse_expr(state, e) for e in elts)
+            return tuple(state.number(e) for e in elts)
         case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part):
             array, bounds = array_of(state, base), constant_slice(part)
             if array is not None and bounds is not None:
@@ -149,7 +178,7 @@ def shape_extents(state: State, node: ast.expr) -> tuple[Expr, ...] | None:
             state.reject("LD115", "a part of a shape must have constant bounds", node, "write the extents one by one")
             return None
         case _:
-            return (parse_expr(state, node),)
+            return (state.number(node),)
 
 
 def constant_slice(node: ast.Slice) -> tuple[int, int] | None:

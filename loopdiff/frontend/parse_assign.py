@@ -1,18 +1,28 @@
-"""Assignments: scalars, elements, tuples (all values before any store), augmented forms, accumulations."""
+"""Assignments: scalars, elements, arrays, tuples (all values before any store), augmented forms."""
 
 from __future__ import annotations
 
 import ast
 
 from loopdiff.errors import Span
+from loopdiff.frontend.accumulations import negated, reads, store
+from loopdiff.frontend.array_values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.folding import binary
+from loopdiff.frontend.indexing import Masked, scatter, store_masked
+from loopdiff.frontend.nests import copied, store_array
 from loopdiff.frontend.order import changes, frozen, held, in_order
 from loopdiff.frontend.parse_alloc import constant_bound, is_allocation, parse_allocation
-from loopdiff.frontend.parse_expr import BINARY, array_of, binary, element, parse_expr
+from loopdiff.frontend.parse_expr import binary_operation
 from loopdiff.frontend.parse_state import ArrayName, LocalFunction, Outside, State, Value, Values
 from loopdiff.frontend.parse_value import value_of
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, RankOf, Require
+from loopdiff.frontend.shapes import extents_of, shaped
+from loopdiff.frontend.subscripts import target_of
+from loopdiff.frontend.views import steady
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, Param, RankOf, Require
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads
+from loopdiff.ir.walk import loads, subexprs
+
+Target = Access | View | ArrayValue | Masked
 
 
 def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: Span) -> None:
@@ -29,19 +39,20 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
             else:
                 assign_together(state, *matched(state, target, parsed), span)
         case [target]:
-            assign(state, target, parse_expr(state, value), span)
+            assign(state, target, state.quantity(value), span)
         case _:
-            held = parse_expr(state, value)
-            if any(True for _ in loads(held)):
-                cell = state.temporary("value", span)
-                state.out.append(Assign(cell, held, loc=span))
-                held = Load(cell, loc=span)
+            found = state.quantity(value)
+            if is_array(found) and state.owned(found, value):
+                assign_to_all(state, targets, as_array(found), span)
+                return
+            if not is_array(found):
+                found = frozen(state, found, "value")  # type: ignore[arg-type]
             for target in targets:
-                assign(state, target, held, span)
+                assign(state, target, found, span)
 
 
 def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.expr, span: Span) -> None:
-    """`target = value`: a number is stored; of anything else `target` becomes another name."""
+    """`target = value`: a number is stored; of anything else `target` becomes a name."""
     match value:
         case None:
             state.define(target.id, span)
@@ -52,8 +63,18 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
             state.define(target.id, span)
         case ArrayName() | Outside() | LocalFunction():
             state.bindings[target.id] = value
-        case expr:
-            assign(state, target, expr, span)
+        case quantity if state.owned(quantity, node):
+            assign_name(state, target, quantity, span)
+        case _:
+            state.define(target.id, span)
+
+
+def assign_to_all(state: State, targets: list[ast.expr], value: View | ArrayValue, span: Span) -> None:
+    """`a = b[:] = array`: one array for all of them."""
+    names = [t.id for t in targets if isinstance(t, ast.Name)]
+    view = value if isinstance(value, View) else copied(state, value, names[0] if names else "value", span)
+    for target in targets:
+        assign(state, target, view, span)
 
 
 def forget_targets(state: State, target: ast.expr) -> None:
@@ -63,30 +84,74 @@ def forget_targets(state: State, target: ast.expr) -> None:
             state.define(node.id, state.source.span(node))
 
 
-def target_access(state: State, target: ast.expr) -> Access | None:
-    """Where `target` stores; None after a rejection."""
+def target_access(state: State, target: ast.expr) -> Target | None:
+    """Where `target`, which is no name, stores; None after a rejection."""
     match target:
-        case ast.Name(id=name):
-            return state.define(name, state.source.span(target))
         case ast.Subscript():
-            if is_whole_shape(target):
+            if isinstance(target.value, ast.Attribute) and target.value.attr == "shape":
                 state.reject("LD107", "a shape cannot be assigned", target)
                 return None
-            return element(state, target)
+            return target_of(state, target)
         case _:
             state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
     return None
 
 
-def is_whole_shape(target: ast.Subscript) -> bool:
-    return isinstance(target.value, ast.Attribute) and target.value.attr == "shape"
-
-
-def assign(state: State, target: ast.expr, value: Expr, span: Span) -> None:
+def assign(state: State, target: ast.expr, value: Quantity, span: Span) -> None:
+    if isinstance(target, ast.Name):
+        assign_name(state, target, value, span)
+        return
     place = len(state.out)
-    access = target_access(state, target)
-    if access is not None:
-        state.out.append(store(access, held(state, value, place), span))
+    found = target_access(state, target)
+    if found is not None:
+        store_into(state, found, held(state, value, place), target, span)
+
+
+def store_into(state: State, place: Target, value: Quantity, target: ast.expr, span: Span) -> None:
+    match place:
+        case Access():
+            state.out.append(store(place, state.as_number(value, target), span))
+        case View():
+            store_array(state, place, value, target)
+        case ArrayValue():
+            scatter(state, place, value, target)
+        case Masked():
+            store_masked(state, place, value, target)
+
+
+def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> None:
+    """A cell for a number; a name for a view; a new array, and a name for it, for a computed one."""
+    name = target.id
+    match value:
+        case View():
+            bind_view(state, name, value, span)
+        case ArrayValue():
+            bind_view(state, name, copied(state, value, name, span), span)
+        case number:
+            access = state.define(name, state.source.span(target))
+            state.out.append(store(access, number, span))
+            is_only = state.survey.stores[name] == 1 and name not in state.survey.parameters
+            note_number(state, access, number, is_only)
+
+
+def bind_view(state: State, name: str, view: View, span: Span) -> None:
+    is_whole = view == state.all_of(view.array, span)
+    state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)
+
+
+def note_number(state: State, access: Access, value: Expr, is_only: bool) -> None:
+    """Remember what is known of a cell: its value, if that is known at entry and there `is_only` this one; whether it may
+    turn out to be an array.
+    """
+    known = state.known(value)
+    if is_only and state.is_fixed(known):
+        state.whole.fixed[access.array] = known
+    note_undecided(state, access, value)
+
+
+def note_undecided(state: State, access: Access, value: Expr) -> None:
+    if state.types is None and any(isinstance(e, Param | Load) for e in subexprs(value)):
+        state.whole.undecided.add(access.array)
 
 
 # -- tuples --------------------------------------------------------------------------------------------------
@@ -99,16 +164,16 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
             targets = dict(zip(map(id, elts), inner, strict=True))
             values = in_order(state, elts, lambda s, e: value_for(s, e, targets[id(e)]))
             return None if any(v is None for v in values) else tuple(v for v in values if v is not None)
-        case ast.Attribute(value=base, attr="shape") if (array := array_of(state, base)) is not None:
+        case ast.Attribute(value=base, attr="shape") if (array := shaped(state, base)) is not None:
             return unpacked_shape(state, array, range(count), count, node)
         case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part) if (
-            array := array_of(state, base)
+            array := shaped(state, base)
         ) is not None and (axes := sliced_axes(part, count)) is not None:
             rank = axes.stop if part.upper is None and axes.start >= 0 else None
             return unpacked_shape(state, array, axes, rank, node)
         case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
-            left, right = in_order(state, (a, b), parse_expr)
-            return binary(state, Op.FLOORDIV, left, right, node), binary(state, Op.MOD, left, right, node)
+            (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
+            return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
         case ast.Call() if (found := state.whole.call(state, node)) is None or (isinstance(found, tuple) and found):
             return found
         case _:
@@ -117,9 +182,17 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
             return None
 
 
-def unpacked_shape(state: State, array: str, axes: range, rank: int | None, node: ast.expr) -> Values:
+def unpacked_shape(
+    state: State, array: str | View | ArrayValue, axes: range, rank: int | None, node: ast.expr
+) -> Values | None:
     """Extents of `array` along `axes`, for which it must have `rank` axes (None: any number)."""
     span = state.source.span(node)
+    if not isinstance(array, str):
+        extents = extents_of(state, array, span)
+        if (rank is not None and rank != len(extents)) or not all(-len(extents) <= k < len(extents) for k in axes):
+            state.reject("LD207", f"`{ast.unparse(node)}` is unpacked into {len(axes)} names", node)
+            return None
+        return tuple(extents[k] for k in axes)
     if rank is not None:
         has_rank = Apply(Op.EQ, (RankOf(array, loc=span), Const(rank, loc=span)), loc=span)
         message = f"`{ast.unparse(node)}` is unpacked into {len(axes)} names"
@@ -143,7 +216,10 @@ def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | 
     """The value of `node`: a tuple where `target` is one, an array for a name; None after a rejection."""
     if isinstance(target, ast.Tuple | ast.List):
         return parse_values(state, node, target)
-    return value_of(state, node) if isinstance(target, ast.Name) else parse_expr(state, node)
+    if not isinstance(target, ast.Name):
+        return state.quantity(node)
+    value = value_of(state, node)
+    return value if state.owned(value, node) else None
 
 
 def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple[list[ast.expr], list[Value]]:
@@ -171,20 +247,33 @@ def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple
 
 
 def assign_together(state: State, targets: list[ast.expr], values: list[Value], span: Span) -> None:
-    """All values are computed before any is stored; those that would change meanwhile go through a cell."""
+    """All values are computed before any is stored; those that would change meanwhile are held."""
     written: set[str] = set()
     settled: list[Value] = []
     has_calls = any(isinstance(n, ast.Call) for t in targets for n in ast.walk(t))
     for target, value in zip(targets, values, strict=True):
-        if isinstance(value, Expr) and any(has_calls or load.access.array in written for load in loads(value)):
-            value = frozen(state, value, f"{stem(target)}_new")
-        settled.append(value)
+        settled.append(settled_value(state, target, value, written, has_calls, span))
         written |= written_by(state, target)
     for target, value in zip(targets, settled, strict=True):
-        if isinstance(value, Expr):
-            assign(state, target, value, span)
-        elif isinstance(value, ArrayName | Outside | LocalFunction):
+        if isinstance(value, ArrayName | Outside | LocalFunction):
             state.bindings[stem(target)] = value
+        elif not isinstance(value, tuple):
+            assign(state, target, value, span)
+
+
+def settled_value(
+    state: State, target: ast.expr, value: Value, written: set[str], has_calls: bool, span: Span
+) -> Value:
+    """`value` as it is now, although the arrays `written` may change before it is stored; views change with them."""
+    match value:
+        case ArrayValue():
+            return copied(state, value, stem(target), span)
+        case View():
+            return steady(state, value)
+        case _ if isinstance(value, Expr) and any(has_calls or e.access.array in written for e in loads(value)):
+            return frozen(state, value, f"{stem(target)}_new")
+        case _:
+            return value
 
 
 def stem(target: ast.expr) -> str:
@@ -199,44 +288,67 @@ def written_by(state: State, target: ast.expr) -> set[str]:
     binding = state.binding(name)
     if isinstance(target, ast.Name):
         return {state.cells[name]} if name in state.cells else set()
-    return {binding.array} if isinstance(binding, ArrayName) else set()
+    return {binding.array} if isinstance(binding, ArrayName | View) else set()
 
 
-# -- accumulations -------------------------------------------------------------------------------------------
+# -- augmented assignments -----------------------------------------------------------------------------------
 def parse_augmented(state: State, node: ast.AugAssign) -> None:
-    """`x += e` and the other augmented assignments."""
-    if type(node.op) not in BINARY:
-        state.reject("LD108", "`@=` multiplies whole arrays", node, "write the sum as a loop")
-        return
+    """`x += e` and the other augmented assignments: arrays change in place."""
     match node.target:
         case ast.Name(id=name) as target:
-            if array_of(state, ast.Name(name, ast.Load(), **positions(target))) is not None:
-                state.reject("LD108", f"`{name}` is an array, changed as a whole", node)
-                return
-            old = parse_expr(state, ast.Name(name, ast.Load(), **positions(target)))
-            access = state.define(name, state.source.span(target))
+            old = state.quantity(ast.Name(name, ast.Load(), **positions(target)))
+            if isinstance(old, View):
+                store_array(state, old, augmented(state, node, old), node)
+            else:
+                augment_name(state, node, target, old)
         case ast.Subscript() as target:
-            found = element(state, target)
-            if found is None:
-                parse_expr(state, node.value)
-                return
-            parse_augmented_element(state, node, found)
-            return
+            found = target_of(state, target)
+            match found:
+                case Access():
+                    augment_element(state, node, found)
+                case View() | ArrayValue():
+                    store_into(state, found, augmented(state, node, found), target, state.source.span(node))
+                case Masked():
+                    value = state.quantity(node.value)
+                    store_masked(state, found, value, node, lambda a, b: result_of(state, node, a, b))
+                case None:
+                    state.quantity(node.value)
         case target:
             state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
-            return
-    accumulate(state, node, access, old, parse_expr(state, node.value))
 
 
-def parse_augmented_element(state: State, node: ast.AugAssign, access: Access) -> None:
+def augmented(state: State, node: ast.AugAssign, old: View | ArrayValue) -> Quantity:
+    """The array `old`, or what it is of, after the operation."""
+    place = len(state.out)
+    value = state.quantity(node.value)
+    return binary_operation(state, node.op, held(state, old, place), value, node)
+
+
+def result_of(state: State, node: ast.AugAssign, left: Expr, right: Expr) -> Expr:
+    return state.as_number(binary_operation(state, node.op, left, right, node), node.target)
+
+
+def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: Expr | ArrayValue) -> None:
+    """A number that is changed; by an array it becomes one."""
+    place = len(state.out)
+    value = state.quantity(node.value)
+    if is_array(value):
+        total = binary_operation(state, node.op, held(state, old, place), value, node)
+        assign_name(state, target, total, state.source.span(node))
+        return
+    access = state.define(target.id, state.source.span(target))
+    accumulate(state, node, access, state.as_number(old, target), state.as_number(value, node.value))
+    note_undecided(state, access, state.as_number(value, node.value))
+
+
+def augment_element(state: State, node: ast.AugAssign, access: Access) -> None:
     """`x[i] += e`: the old element is read before `e` is evaluated, which may change it."""
     place = len(state.out)
-    value, old = parse_expr(state, node.value), Load(access, loc=access.loc)
+    value, old = state.number(node.value), Load(access, loc=access.loc)
     if changes(state.out[place:], old):
-        span = state.source.span(node)
         before = held(state, old, place)
         access = Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)
-        state.out.append(Assign(access, binary(state, BINARY[type(node.op)], before, value, node), loc=span))
+        state.out.append(Assign(access, result_of(state, node, before, value), loc=state.source.span(node)))
     else:
         accumulate(state, node, access, old, value)
 
@@ -248,52 +360,10 @@ def accumulate(state: State, node: ast.AugAssign, access: Access, old: Expr, val
             state.out.append(Accumulate("add", access, value, loc=span))
         case ast.Sub() if not reads(value, access):
             state.out.append(Accumulate("add", access, negated(value), loc=span))
-        case op:
-            result = binary(state, BINARY[type(op)], old, value, node)
-            state.out.append(Assign(access, result, loc=span))
+        case _:
+            state.out.append(Assign(access, result_of(state, node, old, value), loc=span))
 
 
 def positions(node: ast.expr) -> dict[str, int]:
     names = ("lineno", "col_offset", "end_lineno", "end_col_offset")
     return {n: getattr(node, n) for n in names}
-
-
-def store(access: Access, value: Expr, span: Span) -> Assign | Accumulate:
-    """`x = x + e`, `x = x - e`, `x = max(x, e)` and `x = min(x, e)` accumulate; anything else is assigned."""
-    match value:
-        case Apply(op=(Op.ADD | Op.SUB)) if (rest := added(value, access)) is not None:
-            return Accumulate("add", access, rest, loc=span)
-        case Apply(op=(Op.MAX | Op.MIN) as op, args=args) if args.count(Load(access)) == 1:
-            rest = tuple(a for a in args if a != Load(access))
-            if not any(reads(a, access) for a in rest):
-                joined = rest[0] if len(rest) == 1 else Apply(op, rest, loc=value.loc)
-                return Accumulate("max" if op is Op.MAX else "min", access, joined, loc=span)
-        case _:
-            pass
-    return Assign(access, value, loc=span)
-
-
-def added(value: Expr, access: Access) -> Expr | None:
-    """What `value` adds to it: `e` in `x + e`, `e + x`, `x - e`, `x + e + f`; None for other forms."""
-    match value:
-        case Apply(op=Op.ADD, args=(left, right)) if right == Load(access) and not reads(left, access):
-            return left
-        case Apply(op=(Op.ADD | Op.SUB) as op, args=(left, right)) if not reads(right, access):
-            if left == Load(access):
-                return right if op is Op.ADD else negated(right)
-            rest = added(left, access)
-            return None if rest is None else Apply(op, (rest, right), loc=value.loc)
-        case _:
-            return None
-
-
-def negated(value: Expr) -> Expr:
-    match value:
-        case Const(value=number, dtype=None) if not isinstance(number, bool):
-            return Const(-number, loc=value.loc)
-        case _:
-            return Apply(Op.NEG, (value,), loc=value.loc)
-
-
-def reads(expr: Expr, access: Access) -> bool:
-    return any(load.access == access for load in loads(expr))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce
 
 from loopdiff.errors import Span
+from loopdiff.frontend.array_values import View
 from loopdiff.frontend.parse_iter import Iteration
 from loopdiff.frontend.parse_state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure
 from loopdiff.ir.nodes import Apply, Const, Expr, Index, Load
@@ -41,7 +42,7 @@ def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> B
     return Unsure(meanings.pop(), span if earlier is None else earlier.span, None)  # type: ignore[arg-type]
 
 
-def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayName]], span: Span) -> None:
+def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayName | View]], span: Span) -> None:
     """A name bound to another array at the end of the body would be bound to it in the next iteration."""
     for name, binding in before.items():
         if binding != state.bindings.get(name) and (name, binding) in uses:
@@ -59,7 +60,7 @@ def after_loop(state: State, before: Bindings, iteration: Iteration, written: fr
     ran = stable_condition(state, iteration)
     result = dict(before)
     for name, binding in state.bindings.items():
-        if name not in before and isinstance(binding, Cell | ArrayName):
+        if name not in before and isinstance(binding, Cell | ArrayName | View):
             result[name] = Unsure(binding, span, ran)
         elif name not in before:
             result[name] = merged_binding(None, binding, span)

@@ -10,21 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.order import frozen, held, in_order
-from loopdiff.frontend.parse_expr import (
-    array_of,
-    flat_subscripts,
-    is_ellipsis_or_none,
-    located,
-    parse_expr,
-    root_is_local,
-)
-from loopdiff.frontend.parse_state import MISSING, ArrayName, State, Value
+from loopdiff.frontend.array_functions import is_array_call
+from loopdiff.frontend.array_values import ArrayValue, View, holes
+from loopdiff.frontend.integers import ONE, ZERO, count_of, minus, plus, times
+from loopdiff.frontend.nests import copied, starts_of
+from loopdiff.frontend.order import frozen, in_order
+from loopdiff.frontend.outside import array_of, root_is_local
+from loopdiff.frontend.parse_state import ArrayName, State, Value
+from loopdiff.frontend.placing import with_place
+from loopdiff.frontend.shapes import may_be_array
+from loopdiff.frontend.views import steady
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, Select
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import map_expr
-
-ZERO, ONE = Const(0), Const(1)
+from loopdiff.source import MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,6 @@ class Iteration:
         )  # fmt: skip
 
 
-def with_place(expr: Expr, span: Span) -> Expr:
-    return map_expr(lambda e: located(e, span), expr)
-
-
 def value_with_place(value: Value, span: Span) -> Value:
     match value:
         case tuple():
@@ -62,17 +56,17 @@ def value_with_place(value: Value, span: Span) -> Value:
 def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
     """What `node` goes over; None after a rejection."""
     match node:
-        case ast.Call(func=func):
-            return iterable_call(state, node, state.outside(func))
-        case ast.Name() if (array := array_of(state, node)) is not None:
-            return elements(state, array, [], ast.Slice(), [], state.source.span(node))
-        case ast.Subscript() if root_is_local(state, node):
-            return part_of_array(state, node)
-        case ast.Name(id=name) if state.is_local(name):
+        case ast.Call() if not is_array_call(state, node):
+            return iterable_call(state, node, state.outside(node.func))
+        case ast.Name(id=name) if (
+            state.is_local(name) and array_of(state, node) is None and not may_be_array(state, node)
+        ):
             what = "a number" if name not in state.survey.parameters else "used as a number"
             state.reject("LD105", f"`{name}` is {what} and cannot be iterated", node, f"use `range({name})`")
         case ast.Tuple() | ast.List() | ast.Set():
             state.reject("LD105", "a loop over values written out", node, "loop over an array, or over `range`")
+        case _ if root_is_local(state, node):
+            return array_elements(state, node)
         case _:
             state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node)
     return None
@@ -81,13 +75,8 @@ def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
 def iterable_call(state: State, node: ast.Call, callee: object) -> Iteration | None:
     name = ast.unparse(node.func)
     found = state.whole.call(state, node)
-    if isinstance(found, ArrayName):
-        return elements(state, found.array, [], ast.Slice(), [], state.source.span(node))
-    if found is None:
-        return None
     if found is not MISSING:
-        state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node)
-        return None
+        return items_of(state, found, node)
     if callee is MISSING and not root_is_local(state, node.func):
         state.reject("LD113", f"`{name}` is not defined", node, "define it before the decorated function")
         return None
@@ -111,7 +100,7 @@ def parse_range(state: State, node: ast.Call) -> Iteration | None:
     if not 1 <= len(node.args) <= 3:
         state.reject("LD110", f"`range` takes 1 to 3 arguments, here {len(node.args)}", node)
         return None
-    args = in_order(state, node.args, parse_expr)
+    args = in_order(state, node.args, State.number)
     lower, upper, step = {1: (ZERO, *args, ONE), 2: (*args, ONE), 3: tuple(args)}[len(args)]
     if isinstance(step, Const) and step.value == 0:
         state.reject("LD110", "the step of `range` is zero", node, "use a step other than zero")
@@ -124,8 +113,8 @@ def parse_enumerate(state: State, node: ast.Call) -> Iteration | None:
     if not 1 <= len(node.args) <= 2:
         state.reject("LD110", f"`enumerate` takes 1 or 2 arguments, here {len(node.args)}", node)
         return None
-    inner, place = parse_iterable(state, node.args[0]), len(state.out)
-    first = ZERO if start is None else frozen(state, parse_expr(state, start), "start")
+    inner = parse_iterable(state, node.args[0])
+    first = ZERO if start is None else frozen(state, state.number(start), "start")
     if inner is None:
         return None
     counted = from_zero(state, as_of(state, inner, place))
@@ -164,63 +153,40 @@ def parse_reversed(state: State, node: ast.Call) -> Iteration | None:
     return Iteration(last, minus(lower, step), minus(ZERO, step), inner.value, inner.is_range)
 
 
-# -- arrays and slices ---------------------------------------------------------------------------------------
-def part_of_array(state: State, node: ast.Subscript) -> Iteration | None:
-    """`x[a:b]`, a row `A[i]`, a column `A[:, j]`: one axis runs, the others stand."""
-    base, subscripts = flat_subscripts(node)
-    array = array_of(state, base)
-    slices = [k for k, s in enumerate(subscripts) if isinstance(s, ast.Slice)]
-    if array is None or len(slices) > 1 or any(is_ellipsis_or_none(s) for s in subscripts):
-        state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node, "loop over one axis of an array")
+# -- arrays --------------------------------------------------------------------------------------------------
+def array_elements(state: State, node: ast.expr) -> Iteration | None:
+    """Elements of an array with one axis, rows of one with more; None after a rejection."""
+    span = state.source.span(node)
+    array = array_of(state, node)
+    if array is not None and (state.types is None or state.rank(array) == 1):
+        return Iteration(ZERO, Dim(array, 0, loc=span), ONE, lambda index: Load(Access(array, (index,), loc=span)))
+    state.need_types()
+    before = len(state.diagnostics)
+    value = state.quantity(node)
+    return items_of(state, value, node) if len(state.diagnostics) == before else None
+
+
+def items_of(state: State, value: Value | None, node: ast.expr) -> Iteration | None:
+    """Elements or rows of the array `value`; None after a rejection."""
+    span = state.source.span(node)
+    if isinstance(value, ArrayName):
+        state.need_types()
+        value = state.all_of(value.array, span)
+    if isinstance(value, ArrayValue) and state.owned(value, node):
+        value = copied(state, value, "items", span)
+    if value is None or isinstance(value, ArrayValue):
         return None
-    position = slices[0] if slices else len(subscripts)
-    running = subscripts[position] if slices else ast.Slice()
-    before = [frozen(state, parse_expr(state, s), "at") for s in subscripts[:position]]
-    after = [frozen(state, parse_expr(state, s), "at") for s in subscripts[position + 1 :]]
-    return elements(state, array, before, running, after, state.source.span(node))
-
-
-def elements(
-    state: State, array: str, before: list[Expr], running: ast.expr, after: list[Expr], span: Span
-) -> Iteration | None:
-    """Elements of `array` along the axis after `before`, those of the slice `running`."""
-    length = Dim(array, len(before), loc=span)
-    if not isinstance(running, ast.Slice):
+    if not isinstance(value, View):
+        state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node)
         return None
-    step = ONE if running.step is None else parse_expr(state, running.step)
-    if not isinstance(step, Const) or not isinstance(step.value, int) or step.value == 0:
-        state.reject("LD105", "the step of a slice must be a constant integer other than zero", running)
-        return None
-    given_lower = None if running.lower is None else frozen(state, parse_expr(state, running.lower), "start")
-    given_upper = None if running.upper is None else frozen(state, parse_expr(state, running.upper), "stop")
-    lower, upper = slice_bounds(given_lower, given_upper, length, step.value > 0)
+    view = steady(state, value)
+    start, rest = starts_of(view)[0], holes(view.rank - 1)
 
-    def value(index: Expr) -> Expr:
-        return Load(Access(array, (*before, index, *after), loc=span), loc=span)
+    def item(index: Expr) -> Value:
+        access = replace(view.access((minus(index, start), *rest)), loc=span)
+        return View(view.array, access.subscripts, view.extents[1:]) if rest else Load(access, loc=span)
 
-    return Iteration(lower, upper, step, value)
-
-
-def slice_bounds(lower: Expr | None, upper: Expr | None, length: Expr, forward: bool) -> tuple[Expr, Expr]:
-    """Python's slice bounds as range bounds: negative ones count from the end, all are clamped."""
-    last = minus(length, ONE)
-    if forward:
-        start = ZERO if lower is None else clamped(lower, length, ZERO, length)
-        stop = length if upper is None else clamped(upper, length, ZERO, length)
-    else:
-        start = last if lower is None else clamped(lower, length, Const(-1), last)
-        stop = Const(-1) if upper is None else clamped(upper, length, Const(-1), last)
-    return start, stop
-
-
-def clamped(bound: Expr, length: Expr, least: Expr, most: Expr) -> Expr:
-    """`bound` of a slice, from the end if negative, within [least, most]."""
-    if isinstance(bound, Const):
-        if bound.value < 0:
-            return Apply(Op.MAX, (plus(length, bound), least), loc=length.loc)
-        return least if bound == least else Apply(Op.MIN, (bound, most), loc=length.loc)
-    from_start = Select(Apply(Op.LT, (bound, ZERO)), plus(bound, length), bound, loc=bound.loc)
-    return Apply(Op.MIN, (Apply(Op.MAX, (from_start, least)), most), loc=bound.loc)
+    return Iteration(start, plus(start, count_of(view.extents[0])), ONE, item)
 
 
 # -- integer expressions -------------------------------------------------------------------------------------
@@ -247,39 +213,3 @@ def count_up(lower: Expr, upper: Expr, step: Expr) -> Expr:
     if step == ONE:
         return span
     return Apply(Op.FLOORDIV, (plus(span, minus(step, ONE)), step))
-
-
-def plus(a: Expr, b: Expr) -> Expr:
-    match a, b:
-        case Const(value=int(x)), Const(value=int(y)):
-            return Const(x + y)
-        case _, Const(value=0):
-            return a
-        case Const(value=0), _:
-            return b
-        case _:
-            return Apply(Op.ADD, (a, b), loc=a.loc)
-
-
-def minus(a: Expr, b: Expr) -> Expr:
-    match a, b:
-        case Const(value=int(x)), Const(value=int(y)):
-            return Const(x - y)
-        case _, Const(value=0):
-            return a
-        case Const(value=0), _:
-            return Apply(Op.NEG, (b,), loc=b.loc)
-        case _:
-            return Apply(Op.SUB, (a, b), loc=a.loc)
-
-
-def times(a: Expr, b: Expr) -> Expr:
-    match a, b:
-        case Const(value=int(x)), Const(value=int(y)):
-            return Const(x * y)
-        case Const(value=1), _:
-            return b
-        case Const(value=-1), _:
-            return minus(ZERO, b)
-        case _:
-            return Apply(Op.MUL, (a, b), loc=a.loc)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 
 from loopdiff.errors import Span
+from loopdiff.frontend.array_values import ArrayValue, View
+from loopdiff.frontend.nests import copied
 from loopdiff.frontend.order import in_order
 from loopdiff.frontend.parse_state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values
 from loopdiff.frontend.parse_value import value_of
+from loopdiff.frontend.views import steady
 from loopdiff.ir.nodes import Access, Assign, Const, Expr, Load
 
 
@@ -59,12 +62,42 @@ def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
     if isinstance(node, ast.Tuple | ast.List) or isinstance(value, tuple):
         return state.reject("LD118", "a tuple inside the returned tuple", node, "return one flat tuple")
     if state.is_helper:
-        return Const(0, loc=state.source.span(node)) if value is None else value
-    if isinstance(value, ArrayName) and value.array in state.survey.parameters:
+        return helper_result(state, value, node)
+    if isinstance(value, View | ArrayValue):
+        value = whole_array(state, value, node)
+    if isinstance(value, ArrayName) and state.arrays[value.array].role == "argument":
         return state.reject("LD118", f"`{value.array}` is an argument and cannot be returned", node)
     if isinstance(value, Outside | LocalFunction):
         return state.reject("LD118", f"`{ast.unparse(node)}` is a function and cannot be returned", node, "call it")
     return Const(0, loc=state.source.span(node)) if value is None else value
+
+
+def helper_result(state: State, value: Value | None, node: ast.expr) -> Value:
+    """A value that a helper gives back: a computed array gets its memory here."""
+    match value:
+        case None:
+            return Const(0, loc=state.source.span(node))
+        case ArrayValue() if state.owned(value, node):
+            return copied(state, value, "result", state.source.span(node))
+        case View():
+            return steady(state, value)
+        case _:
+            return value
+
+
+def whole_array(state: State, value: View | ArrayValue, node: ast.expr) -> ArrayName | None:
+    """The array that holds `value` and nothing else; for a view of an argument, that. None after a rejection."""
+    span = state.source.span(node)
+    if isinstance(value, View) and state.arrays[value.array].role == "argument":
+        return ArrayName(value.array)
+    view = value if isinstance(value, View) else copied(state, value, "result", span)
+    if view != state.all_of(view.array, span):
+        view = copied(state, view, "result", span)
+    if view != state.all_of(view.array, span):
+        hint = "write it into an array argument, and return how many elements it has"
+        state.reject("LD208", f"the shape of `{ast.unparse(node)}` is not known at entry", node, hint)
+        return None
+    return ArrayName(view.array)
 
 
 def shared_result(state: State, number: int, value: Value, span: Span) -> Value:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from loopdiff.codes import Related, reject
 from loopdiff.errors import Diagnostic, Span
+from loopdiff.frontend.array_values import ArrayValue, Quantity, View, holes
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.survey import Survey
-from loopdiff.ir.nodes import Access, ArrayDecl, Const, Expr, Load, Param, Require, Stmt
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import map_expr, subexprs
 from loopdiff.names import NameSupply
-from loopdiff.source import SourceFunction
+from loopdiff.source import MISSING, SourceFunction, attribute_of, dotted_name
 
-MISSING: Final[Any] = object()
+
+class TypesNeeded(Exception):
+    """What the function means depends on the ranks of its arguments, and these are not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class LocalFunction:
     around: State
 
 
-Meaning = Cell | ArrayName | Given | Outside | LocalFunction
+Meaning = Cell | ArrayName | View | Given | Outside | LocalFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class Mixed:
 
 Binding = Meaning | Unsure | Mixed
 Bindings = dict[str, Binding]
-Value = Expr | ArrayName | Outside | LocalFunction | tuple["Value", ...]
+Value = Quantity | ArrayName | Outside | LocalFunction | tuple["Value", ...]
 Values = tuple[Value, ...]
 
 
@@ -111,13 +116,23 @@ class Whole:
     """What the function and the helpers written out in it share.
 
     `call` writes a call out and gives its value: None after a rejection, MISSING if it calls no Python function.
-    `inlined`: number of statements of helpers so far.
+    `parse` gives the value of any expression. `inlined`: number of statements of helpers so far.
+
+    `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
+    they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
+    local arrays of booleans; `undecided` cells that may turn out to be arrays once types are known.
     """
 
     names: NameSupply
     indices: NameSupply
     sources: Sources
     call: Callable[[State, ast.Call], Value | None]
+    parse: Callable[[State, ast.expr], Quantity]
+    types: Mapping[str, ArgumentType] | None = None
+    asked: set[tuple[str, int]] = field(default_factory=set)
+    fixed: dict[str, Expr] = field(default_factory=dict)
+    truths: set[str] = field(default_factory=set)
+    undecided: set[str] = field(default_factory=set)
     arrays: dict[str, ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     inlined: int = 0
@@ -149,7 +164,7 @@ class State:
     cells: dict[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=dict)
     out: list[Stmt] = field(default_factory=list)
-    array_uses: list[tuple[str, ArrayName]] = field(default_factory=list)
+    array_uses: list[tuple[str, ArrayName | View]] = field(default_factory=list)
     loops: list[LoopState] = field(default_factory=list)
     is_dead: bool = False
     returned: Returned | None = None
@@ -167,6 +182,10 @@ class State:
         return self.whole.diagnostics
 
     @property
+    def types(self) -> Mapping[str, ArgumentType] | None:
+        return self.whole.types
+
+    @property
     def is_helper(self) -> bool:
         return len(self.stack) > 1
 
@@ -181,6 +200,29 @@ class State:
             self.diagnostics.append(found)
         return Const(0, loc=span)
 
+    # -- values ----------------------------------------------------------------------------------------------
+    def quantity(self, node: ast.expr) -> Quantity:
+        """The value of `node`: a number or an array."""
+        return self.whole.parse(self, node)
+
+    def number(self, node: ast.expr) -> Expr:
+        """The value of `node`, which must be a number."""
+        return self.as_number(self.quantity(node), node)
+
+    def as_number(self, value: Quantity, node: ast.expr) -> Expr:
+        if isinstance(value, View | ArrayValue):
+            return self.reject("LD108", f"`{ast.unparse(node)}` is an array, used here as a number", node)
+        return value
+
+    def owned(self, value: Value | None, node: ast.AST) -> bool:
+        """Whether `value` may be given a name, or written through; else a rejection: it stands for either of two."""
+        is_owned = not (isinstance(value, ArrayValue) and value.is_choice)
+        if not is_owned:
+            text = ast.unparse(node)
+            hint = "write the `if` around the statements that use it"
+            self.reject("LD116", f"`{text}` may stand for different arrays here", node, hint)
+        return is_owned
+
     # -- blocks ----------------------------------------------------------------------------------------------
     @contextmanager
     def block(self) -> Iterator[list[Stmt]]:
@@ -190,6 +232,49 @@ class State:
             yield self.out
         finally:
             self.out = outer
+
+    # -- arrays ----------------------------------------------------------------------------------------------
+    def need_types(self) -> Mapping[str, ArgumentType]:
+        """The types of the arguments, without which parsing cannot go on. Raises TypesNeeded."""
+        if self.types is None:
+            raise TypesNeeded
+        return self.types
+
+    def array_name(self, stem: str) -> str:
+        """A name for a new array: the user's own where `stem` is one."""
+        return self.own_name(stem) if stem in self.survey.first_uses else self.names.fresh(stem)
+
+    def rank(self, array: str) -> int:
+        decl = self.arrays[array]
+        if decl.role == "argument":
+            kind = self.need_types()[array]
+            return kind.rank if isinstance(kind, ArrayType) else 0
+        return len(decl.extents) if decl.extents is not None else self.rank(decl.like or "")
+
+    def extent(self, array: str, axis: int, span: Span) -> Expr:
+        """The extent of `array`, of a local one as it was stated if that is known at entry."""
+        decl = self.arrays[array]
+        if decl.role != "argument" and decl.like is not None:
+            return self.extent(decl.like, axis, span)
+        if decl.extents is not None:
+            stated = self.known(decl.extents[axis])
+            if self.is_fixed(stated):
+                return stated
+        return Dim(array, axis, loc=span)
+
+    def all_of(self, array: str, span: Span) -> View:
+        """All of `array`."""
+        rank = self.rank(array)
+        return View(array, holes(rank), tuple(self.extent(array, k, span) for k in range(rank)))
+
+    def known(self, expr: Expr) -> Expr:
+        """`expr` with cells whose value is known at entry replaced by that."""
+        fixed = self.whole.fixed
+        return map_expr(lambda e: fixed.get(e.access.array, e) if isinstance(e, Load) else e, expr)
+
+    def is_fixed(self, expr: Expr) -> bool:
+        """Whether `expr` means the same everywhere in the function."""
+        return all(isinstance(e, Const | Dim | Apply | Select | Param) for e in subexprs(expr))
 
     # -- local names -----------------------------------------------------------------------------------------
     def define(self, name: str, span: Span) -> Access:
@@ -234,7 +319,7 @@ class State:
         """What the local `name` stands for where `node` reads it; None after a rejection."""
         owner = self.owner(name) or self
         match owner.bindings.get(name):
-            case ArrayName() as binding:
+            case ArrayName() | View() as binding:
                 owner.array_uses.append((name, binding))
                 return binding
             case Cell() | Given() | Outside() | LocalFunction() as binding:
@@ -273,24 +358,15 @@ class State:
     # -- names from outside ----------------------------------------------------------------------------------
     def outside(self, node: ast.expr) -> Any:
         """The Python value of a name or dotted name from outside the function; MISSING if it has none."""
+        text = dotted_name(node)
+        if text is None:
+            return MISSING
+        name = text.split(".")[0]
+        if self.owner(name) is None:
+            return self.source.outer.get(text, MISSING)
         match node:
-            case ast.Name(id=name) if self.owner(name) is not None:
+            case ast.Attribute(value=base, attr=attr):
+                return attribute_of(self.outside(base), attr)
+            case _:
                 found = self.binding(name)
                 return found.value if isinstance(found, Outside) else MISSING
-            case ast.Name(id=name):
-                return self.source.namespace.get(name, MISSING)
-            case ast.Attribute(value=base, attr=attr):
-                owner = self.outside(base)
-                if owner is MISSING or not (isinstance(owner, ModuleType) or is_plain_record(owner, attr)):
-                    return MISSING
-                return getattr(owner, attr, MISSING)
-            case _:
-                return MISSING
-
-
-def is_plain_record(owner: Any, attr: str) -> bool:
-    """Whether reading `attr` runs no code of the owner: a class attribute or an instance field."""
-    if isinstance(owner, type):
-        return not isinstance(vars(owner).get(attr), property)
-    fields = (*getattr(owner, "__dict__", ()), *getattr(type(owner), "__slots__", ()))
-    return attr in fields or isinstance(owner, tuple)

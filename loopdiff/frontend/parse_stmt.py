@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
+from loopdiff.frontend.array_functions import array_statement
+from loopdiff.frontend.array_values import View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.order import frozen
@@ -16,11 +18,12 @@ from loopdiff.frontend.parse_expr import condition
 from loopdiff.frontend.parse_flow import after_loop, check_rebound, constant_trips, meet, merged, with_conditions
 from loopdiff.frontend.parse_iter import Iteration, parse_iterable
 from loopdiff.frontend.parse_return import parse_return
-from loopdiff.frontend.parse_state import MISSING, Bindings, LoopState, State, Value
+from loopdiff.frontend.parse_state import Bindings, LoopState, State, Value
 from loopdiff.frontend.parse_value import local_function
 from loopdiff.ir.nodes import Apply, Assign, Const, Exit, Expr, If, Index, Jump, JumpKind, Load, Loop, Require, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, written_arrays
+from loopdiff.source import MISSING
 
 ENDLESS = 1 << 62
 
@@ -74,7 +77,7 @@ def parse_assert(state: State, node: ast.Assert) -> None:
 
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
     text = ast.unparse(value)
-    if isinstance(value, ast.Call) and state.whole.call(state, value) is not MISSING:
+    if isinstance(value, ast.Call) and (state.whole.call(state, value) is not MISSING or array_statement(state, value)):
         return
     if isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
         name = ast.unparse(value.func).split(".")[-1]
@@ -270,7 +273,7 @@ def bind_targets(state: State, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple):
         for one, single in zip(*matched(state, target, value), strict=True):
             bind_targets(state, one, single)
-    elif not isinstance(value, Expr) or not isinstance(target, ast.Name):
+    elif not isinstance(value, Expr | View) or not isinstance(target, ast.Name):
         hint = "use one name for each value: `for i, x in enumerate(v)`"
         state.reject("LD107", f"`{ast.unparse(target)}` cannot be the variable of this loop", target, hint)
         for name in ast.walk(target):

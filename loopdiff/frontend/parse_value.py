@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from loopdiff.frontend.order import frozen, in_order
-from loopdiff.frontend.parse_expr import parse_expr, root_is_local
-from loopdiff.frontend.parse_state import MISSING, ArrayName, LocalFunction, Outside, State, Unsure, Value
+from loopdiff.frontend.outside import root_is_local
+from loopdiff.frontend.parse_state import ArrayName, LocalFunction, Outside, State, Unsure, Value
 from loopdiff.frontend.survey import of_scope
 from loopdiff.ir.nodes import Const, Expr
-from loopdiff.source import as_definition, python_function
+from loopdiff.source import MISSING, as_definition, python_function
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -24,7 +24,7 @@ def value_of(state: State, node: ast.expr) -> Value | None:
     match node:
         case ast.Call():
             found = state.whole.call(state, node)
-            return parse_expr(state, node) if found is MISSING else found
+            return state.quantity(node) if found is MISSING else found
         case ast.Lambda():
             return local_function(state, as_definition(node))
         case ast.Name(id=name) if state.owner(name) is not None:
@@ -39,7 +39,7 @@ def value_of(state: State, node: ast.expr) -> Value | None:
                 return Outside(value)
         case _:
             pass
-    return parse_expr(state, node)
+    return state.quantity(node)
 
 
 def argument_of(state: State, node: ast.expr) -> Value | None:

@@ -12,6 +12,7 @@ import numpy as np
 from loopdiff import pipeline
 from loopdiff.ad.sweeps import Sweeps
 from loopdiff.api import vectorize_grad
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.fuzz.program import Program
 from loopdiff.ir.interpret import compile_loopset
@@ -75,7 +76,9 @@ class Interpreted:
         self.wrt = program.wrt
         self.stages = Stages(function.__name__)
         types = argument_types(program.values(program.sizes[0]))
-        self.normal = pipeline.lower(pipeline.read(source_of(function), self.stages), types, self.stages)
+        self.normal = pipeline.lower(
+            pipeline.read(source_of(function), Sources(), types, self.stages).ls, types, self.stages
+        )
         self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
         self.kinds = result_types(self.normal)
         self.plans: dict[TapePolicy, Plan] = {}

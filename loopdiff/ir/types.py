@@ -32,11 +32,15 @@ ELEMENT_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """dtype (a NumPy name out of `ELEMENT_TYPES`), rank and memory layout of an array."""
+    """dtype (a NumPy name out of `ELEMENT_TYPES`), rank and memory layout of an array.
+
+    `units` are axes of an argument that have one element, where that decides how it is broadcast.
+    """
 
     dtype: str
     rank: int
     layout: Layout = "C"
+    units: tuple[int, ...] = ()
 
     @property
     def element(self) -> ScalarType:

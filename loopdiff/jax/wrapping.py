@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -45,10 +45,8 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
         raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
     made = dict(outputs or {})
     parameters = list(f.signature.parameters.values())
-    written = written_arrays(f.program.surface.body) & {p.name for p in parameters}
-    for name in sorted(set(made) - written):
-        message = f"`outputs` names `{name}`, which is no array that `{f.plain.__name__}` writes"
-        raise ArgumentError(reject("LD350", message, NOWHERE))
+    surface = f.program.surface
+    refuse_outputs(f, set(made) - (set(f.signature.parameters) if surface is None else written_arrays(surface.body)))
     signature = inspect.Signature([p for p in parameters if p.name not in made])
     programs: dict[Any, JaxProgram] = {}
 
@@ -65,11 +63,19 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
         dims = {n: tuple(v.shape) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
         key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()))
         if key not in programs:
+            refuse_outputs(f, set(made) - f.specialize(types).written)
             programs[key] = JaxProgram(f.specialize(types), statics, dims, tuple(made))
         return programs[key](given)
 
     wrapped.__signature__ = signature  # type: ignore[attr-defined]
     return wrapped
+
+
+def refuse_outputs(f: Differentiable, names: Collection[str]) -> None:
+    """Raise ArgumentError (LD350) if there are `names`, which `f` does not write."""
+    for name in sorted(names):
+        message = f"`outputs` names `{name}`, which is no array that `{f.plain.__name__}` writes"
+        raise ArgumentError(reject("LD350", message, NOWHERE))
 
 
 def as_operand(name: str, value: Any) -> Any:
@@ -91,7 +97,7 @@ def type_of(name: str, value: Any) -> ArgumentType:
     if dtype not in ELEMENT_TYPES:
         raise ArgumentError(reject("LD350", f"`{name}` has dtype {dtype}, which loopdiff does not compile", NOWHERE))
     if value.ndim:
-        return ArrayType(dtype, value.ndim, "C")
+        return ArrayType(dtype, value.ndim, "C", tuple(k for k, n in enumerate(value.shape) if n == 1))
     return ScalarArgument(ELEMENT_TYPES[dtype], bool(getattr(value, "weak_type", False)))
 
 

@@ -26,7 +26,8 @@ Arguments = Mapping[str, Any]
 
 def lower(fn: Callable[..., Any], args: Arguments) -> LoopSet:
     """The normal LoopSet of `fn` for arguments like `args`."""
-    return normalize(bind(parse_function(source_of(fn)), argument_types(args)))
+    types = argument_types(args)
+    return normalize(bind(parse_function(source_of(fn), types), types))
 
 
 def copied(args: Arguments) -> dict[str, Any]:

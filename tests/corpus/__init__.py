@@ -22,6 +22,7 @@ from tests.corpus import (
     subscripts,
     traps,
     triangular,
+    whole_arrays,
 )
 from tests.corpus.entry import Arguments, Entry, as_float32
 
@@ -40,6 +41,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *scalars.ENTRIES,
     *subscripts.ENTRIES,
     *arrays.ENTRIES,
+    *whole_arrays.ENTRIES,
     *functions.ENTRIES,
     *calls.ENTRIES,
     *spellings.ENTRIES,

@@ -59,9 +59,13 @@ def define(program: str) -> Callable[..., Any]:
 def report_of(case: Case) -> str:
     """What loopdiff says about the program, or about the call."""
     try:
-        surface = parse_function(source_of(define(case.program)))
-        arguments = eval(f"dict({case.call})", dict(OUTSIDE))
-        run(bind(surface, argument_types(arguments)), arguments)
+        source = source_of(define(case.program))
+        if case.call:
+            arguments = eval(f"dict({case.call})", dict(OUTSIDE))
+            types = argument_types(arguments)
+            run(bind(parse_function(source, types), types), arguments)
+        else:
+            parse_function(source)
     except LoopdiffError as error:
         return f"{type(error).__name__}\n{error}"
     raise AssertionError("not refused")

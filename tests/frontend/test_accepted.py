@@ -22,7 +22,10 @@ from loopdiff.ir.interpret import run
 from loopdiff.ir.walk import expressions, statements, subexprs
 from loopdiff.source import source_of
 
+from . import array_programs
 from .programs import PROGRAMS, Program
+
+assert array_programs  # registers its programs
 
 
 def copies(values: Any) -> list[Any]:
@@ -40,7 +43,8 @@ def check_against_python(function: Callable[..., Any], arguments: Any) -> None:
     expected_args, found_args = copies(arguments), copies(arguments)
     expected = as_tuple(function(*expected_args))
     named = dict(zip(inspect.signature(function).parameters, found_args, strict=True))
-    found = run(bind(parse_function(source_of(function)), argument_types(named)), named, allow_negative=True)
+    types = argument_types(named)
+    found = run(bind(parse_function(source_of(function), types), types), named, allow_negative=True)
     assert [np.asarray(v).dtype for v in found] == [np.asarray(v).dtype for v in expected]
     for a, b in zip((*found, *found_args), (*expected, *expected_args), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13)
@@ -86,12 +90,12 @@ def test_language_table_has_a_row_for_each_construct() -> None:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_every_node_has_a_place(program: Program) -> None:
     source = source_of(program.function)
-    surface = parse_function(source)
+    types = argument_types(dict(zip(source.signature.parameters, program.arguments, strict=True)))
+    surface = parse_function(source, types)
     lines = range(source.first_line, source.first_line + len(source.text.splitlines()))
     for site in statements(surface.body):
         assert site.stmt.loc.line in lines
-    names = source.signature.parameters
-    bound = bind(surface, argument_types(dict(zip(names, program.arguments, strict=True))))
+    bound = bind(surface, types)
     for ls in (surface, bound):
         assert all(e.loc.line in lines for whole in expressions(ls) for e in subexprs(whole))
 
@@ -104,6 +108,8 @@ def test_decorating_is_quick() -> None:
 
 
 def timed(program: Program) -> float:
+    source = source_of(program.function)
     start = time.perf_counter()
-    parse_function(source_of(program.function))
+    types = argument_types(dict(zip(source.signature.parameters, program.arguments, strict=True)))
+    parse_function(source, types)
     return time.perf_counter() - start

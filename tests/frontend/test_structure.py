@@ -27,8 +27,9 @@ def define(text: str) -> Any:
     return namespace["f"]
 
 
-def surface(text: str) -> str:
-    return print_stmts(parse_function(source_of(define(text))).body)
+def surface(text: str, **arguments: Any) -> str:
+    types = argument_types(arguments) if arguments else None
+    return print_stmts(parse_function(source_of(define(text)), types).body)
 
 
 def expect(text: str) -> str:
@@ -192,18 +193,18 @@ def test_iterables() -> None:
                 y[0] = v
             for i in range(0, 9, n):
                 y[i] = 0.0
-        """)
+        """, x=np.zeros(9), y=np.zeros(9), n=2)  # fmt: skip
     assert found == expect("""
         for i in range(0, x.shape[0], 1):
             i[] = i
             v[] = x[i]
             y[i[]] = v[]
-        for a in range(0, min(x.shape[0], y.shape[0] - min(1, y.shape[0])), 1):
+        for a in range(0, min(x.shape[0], y.shape[0] - 1), 1):
             a[] = x[a]
-            b[] = y[min(1, y.shape[0]) + a]
+            b[] = y[a + 1]
             x[0] = a[] + b[]
-        for at_v in range(x.shape[0] - 1, -1, -1):
-            v[] = x[at_v]
+        for at_v in range(0, x.shape[0], 1):
+            v[] = x[x.shape[0] - at_v - 1]
             y[0] = v[]
         require n != 0 else LD330: the step of `range` is zero
         for i_1 in range(0, 9, n):

@@ -57,14 +57,16 @@ def define(body: str, names: Any) -> Any:
 
 
 def bound(body: str, **arguments: Any) -> LoopSet:
-    return bind(parse_function(source_of(define(body, arguments))), argument_types(arguments))
+    types = argument_types(arguments)
+    return bind(parse_function(source_of(define(body, arguments)), types), types)
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_type_and_value_of_an_expression(expression: str) -> None:
     function = define(f"return {expression}", ARGUMENTS)
     expected = np.asarray(function(**ARGUMENTS))
-    ls = bind(parse_function(source_of(function)), argument_types(ARGUMENTS))
+    types = argument_types(ARGUMENTS)
+    ls = bind(parse_function(source_of(function), types), types)
     found = np.asarray(run(ls, {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in ARGUMENTS.items()})[0])
     # Narrow integers widen to 64 bits: the one departure from NumPy.
     assert found.dtype == (np.int64 if expected.dtype.kind == "i" else expected.dtype)

@@ -110,7 +110,7 @@ def test_every_level_of_the_ir_means_what_python_means(first: int) -> None:
         if expected is None:
             continue
         types = argument_types(program.values(sizes))
-        bound = bind(parse_function(source_of(program.function())), types)
+        bound = bind(parse_function(source_of(program.function()), types), types)
         normal = normalize(bound)
         for level in (bound, normal, simplify(normal)):
             args = program.values(sizes)

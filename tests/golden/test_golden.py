@@ -14,6 +14,7 @@ from numba.core import config
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.backends.cpu.compile import arrange_loops, generate
+from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_loopset
@@ -32,7 +33,7 @@ def stages(case: str) -> dict[str, LoopSet]:
     normal = lowered_by_name(case)
     sweeps = build_sweeps(normal, entry.wrt)
     return {
-        "surface": parse_function(source_of(entry.function)),
+        "surface": parse_function(source_of(entry.function), argument_types(entry.args())),
         "normal": normal,
         "forward": sweeps.forward,
         "reverse": sweeps.reverse,

@@ -10,6 +10,7 @@ import numpy as np
 
 from loopdiff import pipeline
 from loopdiff.ad.reverse import Sweeps
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
@@ -32,7 +33,8 @@ def lowered_by_name(name: str) -> LoopSet:
 
 def normal_form(function: Any, args: Arguments) -> LoopSet:
     stages = Stages(function.__name__)
-    return pipeline.lower(pipeline.read(source_of(function), stages), argument_types(args), stages)
+    types = argument_types(args)
+    return pipeline.lower(pipeline.read(source_of(function), Sources(), types, stages).ls, types, stages)
 
 
 def allocated(sweeps: Sweeps, args: Arguments) -> dict[str, Any]:

@@ -1,0 +1,52 @@
+"""Stores that accumulate: `x = x + e` is `x += e`, and `m = max(m, e)` a reduction, whatever the spelling."""
+
+from __future__ import annotations
+
+from loopdiff.errors import Span
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, Load
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads
+
+
+def store(access: Access, value: Expr, span: Span, is_elementwise: bool = False) -> Assign | Accumulate:
+    """`x = x + e`, `x = x - e`, `x = max(x, e)` and `x = min(x, e)` accumulate; anything else is assigned.
+
+    `is_elementwise`: the store is one of a whole array, whose `np.maximum` of two arrays is no reduction.
+    """
+    match value:
+        case Apply(op=(Op.ADD | Op.SUB)) if (rest := added(value, access)) is not None:
+            return Accumulate("add", access, rest, loc=span)
+        case Apply(op=(Op.MAX | Op.MIN) as op, args=args) if args.count(Load(access)) == 1 and not is_elementwise:
+            rest = tuple(a for a in args if a != Load(access))
+            if not any(reads(a, access) for a in rest):
+                joined = rest[0] if len(rest) == 1 else Apply(op, rest, loc=value.loc)
+                return Accumulate("max" if op is Op.MAX else "min", access, joined, loc=span)
+        case _:
+            pass
+    return Assign(access, value, loc=span)
+
+
+def added(value: Expr, access: Access) -> Expr | None:
+    """What `value` adds to it: `e` in `x + e`, `e + x`, `x - e`, `x + e + f`; None for other forms."""
+    match value:
+        case Apply(op=Op.ADD, args=(left, right)) if right == Load(access) and not reads(left, access):
+            return left
+        case Apply(op=(Op.ADD | Op.SUB) as op, args=(left, right)) if not reads(right, access):
+            if left == Load(access):
+                return right if op is Op.ADD else negated(right)
+            rest = added(left, access)
+            return None if rest is None else Apply(op, (rest, right), loc=value.loc)
+        case _:
+            return None
+
+
+def negated(value: Expr) -> Expr:
+    match value:
+        case Const(value=number, dtype=None) if not isinstance(number, bool):
+            return Const(-number, loc=value.loc)
+        case _:
+            return Apply(Op.NEG, (value,), loc=value.loc)
+
+
+def reads(expr: Expr, access: Access) -> bool:
+    return any(load.access == access for load in loads(expr))

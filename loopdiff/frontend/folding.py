@@ -1,0 +1,33 @@
+"""Operators on constants, decided when parsed, exactly as Python would."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from loopdiff.errors import Span
+from loopdiff.ir.nodes import Apply, Const, Expr
+from loopdiff.ir.ops import Op
+
+FOLD: dict[Op, Callable[[Any, Any], Any]] = {
+    Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul, Op.DIV: operator.truediv,
+    Op.FLOORDIV: operator.floordiv, Op.MOD: operator.mod, Op.POW: operator.pow, Op.BITAND: operator.and_,
+    Op.BITOR: operator.or_, Op.BITXOR: operator.xor, Op.SHL: operator.lshift, Op.SHR: operator.rshift,
+    Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge, Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+}  # fmt: skip
+LARGEST_SHIFT = 64
+
+
+def binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr:
+    """`left op right`, computed now if both are weak constants (exactly as Python would)."""
+    if isinstance(left, Const) and isinstance(right, Const) and left.dtype is None and right.dtype is None:
+        too_large = op in (Op.SHL, Op.POW) and abs(right.value) > LARGEST_SHIFT
+        try:
+            value = None if too_large else FOLD[op](left.value, right.value)
+        except (ArithmeticError, TypeError, ValueError):
+            value = None
+        if isinstance(value, float) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63):
+            return Const(value, loc=span)
+    return Apply(op, (left, right), loc=span)

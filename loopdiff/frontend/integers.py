@@ -1,0 +1,168 @@
+"""Integer arithmetic on surface expressions with sums folded, so that `x[1:]` at `i - 1` reads `x[i]`."""
+
+from __future__ import annotations
+
+from loopdiff.errors import Span
+from loopdiff.ir.nodes import Apply, Const, Dim, Expr, Select, SizeOf
+from loopdiff.ir.ops import Op
+
+ZERO, ONE = Const(0), Const(1)
+Sum = dict[Expr, int]
+
+
+def linear(expr: Expr) -> tuple[Sum, int]:
+    """`expr` as a sum of multiples of what is not a sum, and a constant."""
+    match expr:
+        case Const(value=int(value)):
+            return {}, int(value)
+        case Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
+            (left, c), (right, d) = linear(a), linear(b)
+            sign = 1 if op is Op.ADD else -1
+            return added(left, right, sign), c + sign * d
+        case Apply(op=Op.NEG, args=(a,)):
+            terms, c = linear(a)
+            return added({}, terms, -1), -c
+        case Apply(op=Op.MUL, args=(a, b)):
+            (left, c), (right, d) = linear(a), linear(b)
+            if not left:
+                return added({}, right, c), c * d
+            if not right:
+                return added({}, left, d), c * d
+            return {expr: 1}, 0
+        case _:
+            return {expr: 1}, 0
+
+
+def added(left: Sum, right: Sum, factor: int) -> Sum:
+    result = dict(left)
+    for term, count in right.items():
+        result[term] = result.get(term, 0) + factor * count
+    return {t: n for t, n in result.items() if n}
+
+
+def from_linear(terms: Sum, constant: int, loc: Span) -> Expr:
+    """The sum as an expression: what is added, what is subtracted, the constant."""
+    result: Expr | None = None
+    for term, count in sorted(terms.items(), key=lambda item: item[1] < 0):
+        part = term if abs(count) == 1 else Apply(Op.MUL, (Const(abs(count), loc=loc), term), loc=loc)
+        if result is None and count < 0:
+            result, constant = (Const(constant, loc=loc), 0) if constant > 0 else (None, constant)
+        if result is None:
+            result = part if count > 0 else Apply(Op.NEG, (part,), loc=loc)
+        else:
+            result = Apply(Op.ADD if count > 0 else Op.SUB, (result, part), loc=loc)
+    if result is None:
+        return Const(constant, loc=loc)
+    if constant:
+        op = Op.ADD if constant > 0 else Op.SUB
+        return Apply(op, (result, Const(abs(constant), loc=loc)), loc=loc)
+    return result
+
+
+def folded(expr: Expr) -> Expr:
+    return from_linear(*linear(expr), expr.loc)
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    return folded(Apply(Op.ADD, (a, b), loc=a.loc))
+
+
+def minus(a: Expr, b: Expr) -> Expr:
+    return folded(Apply(Op.SUB, (a, b), loc=a.loc))
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    return folded(Apply(Op.MUL, (a, b), loc=a.loc))
+
+
+def divided(a: Expr, count: int) -> Expr:
+    """`a // count`, rounded down."""
+    match folded(a):
+        case Const(value=int(value)):
+            return Const(value // count, loc=a.loc)
+        case total:
+            return total if count == 1 else Apply(Op.FLOORDIV, (total, Const(count, loc=a.loc)), loc=a.loc)
+
+
+def minimum(a: Expr, b: Expr) -> Expr:
+    difference = distance(a, b)
+    if difference is not None:
+        return a if difference <= 0 else b
+    return Apply(Op.MIN, (a, b), loc=a.loc)
+
+
+def maximum(a: Expr, b: Expr) -> Expr:
+    difference = distance(a, b)
+    if difference is not None:
+        return a if difference >= 0 else b
+    return Apply(Op.MAX, (a, b), loc=a.loc)
+
+
+def distance(a: Expr, b: Expr) -> int | None:
+    """`a - b` if that is a constant."""
+    terms, constant = linear(minus(a, b))
+    return None if terms else constant
+
+
+def at_least_zero(a: Expr) -> Expr:
+    """`max(a, 0)`."""
+    return a if is_natural(a) else maximum(a, Const(0, loc=a.loc))
+
+
+def is_natural(expr: Expr) -> bool:
+    """Whether `expr` is certainly not negative."""
+    match expr:
+        case Const(value=value):
+            return value >= 0
+        case Dim() | SizeOf():
+            return True
+        case Apply(op=Op.MAX, args=args):
+            return any(map(is_natural, args))
+        case Apply(op=Op.MIN | Op.MUL | Op.ADD, args=args):
+            return all(map(is_natural, args))
+        case Apply(op=Op.FLOORDIV | Op.MOD, args=(a, Const(value=divisor))):
+            return divisor > 0 and (expr.op is Op.MOD or is_natural(a))
+        case Select(then=then, orelse=orelse):
+            return is_natural(then) and is_natural(orelse)
+        case _:
+            return False
+
+
+def upper_limit(expr: Expr) -> int | None:
+    """A number that `expr` never exceeds, if one is seen."""
+    match expr:
+        case Const(value=int(value)):
+            return int(value)
+        case Apply(op=Op.MIN, args=args):
+            found = [n for a in args if (n := upper_limit(a)) is not None]
+            return min(found, default=None)
+        case Apply(op=Op.MAX, args=args):
+            limits = [upper_limit(a) for a in args]
+            return None if None in limits else max(n for n in limits if n is not None)
+        case _:
+            return shifted_limit(expr)
+
+
+def shifted_limit(expr: Expr) -> int | None:
+    """The limit of `min(i + 1, N) - i`."""
+    terms, constant = linear(expr)
+    for term, count in terms.items():
+        if count == 1 and isinstance(term, Apply) and term.op is Op.MIN:
+            rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, expr.loc)
+            found = [n for a in term.args if (n := constant_value(plus(a, rest))) is not None]
+            return min(found, default=None)
+    return None
+
+
+def constant_value(expr: Expr) -> int | None:
+    terms, constant = linear(expr)
+    return None if terms else constant
+
+
+def count_of(extent: Expr) -> Expr:
+    """`extent` as the end of a range from zero, where negative ends are as good as zero."""
+    match extent:
+        case Apply(op=Op.MAX, args=(a, Const(value=0))):
+            return a
+        case _:
+            return extent

@@ -1,0 +1,182 @@
+"""Whole arrays: views, slices, broadcasting, reductions, products, masks and index arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.corpus.entry import Entry
+
+
+def heat_slices(u, k, T):
+    for _ in range(T):
+        u[1:-1] = u[1:-1] + k * (u[2:] - 2.0 * u[1:-1] + u[:-2])
+    return np.sum(u * u)
+
+
+def views(x, A, n):
+    v = x[n:]
+    v[0] = v[1] * v[-1]
+    w = v[1:]
+    w *= 2.0
+    x[::-2] += 0.5
+    C = A.T
+    C[1, 2:] = A[0, 1:3] * w[0]
+    r = A[1]
+    for row in A:
+        row[0] = row[0] * r[1]
+        row += x[: A.shape[1]]
+    M = x[:6].reshape(2, 3)
+    M[1] = M[0] * M[1, ::-1]
+    for i, v in enumerate(x[2:-1]):
+        x[0] += i * v
+    a, b = x[1:3], 3.0 * x[:2]
+    x[:2], x[4:6] = x[4:6], x[:2]
+    np.transpose(M)[0, :] *= a[0]
+    A.swapaxes(0, 1)[2] = b[1] + b.shape[0] * len(a)
+    return A[:, None, 1:].ndim + M.size + C.shape[0]
+
+
+def normalized_rows(x, g, b, row):
+    m = x.mean(axis=1, keepdims=True)
+    v = ((x - m) ** 2).mean(axis=1)[:, np.newaxis]
+    y = (x - m) / np.sqrt(v + 1e-3) * g + b
+    z = y * row
+    z[:, 1:] = z[:, 1:] - z[:, :1]
+    return z.copy(), np.exp(-y[0]) @ np.sin(row[0, :4])
+
+
+def overlapping(x, y):
+    x[1:] = x[:-1] * y[1:]
+    x[:-1] = x[1:] + y[0]
+    x[:] = x[::-1] * x[0]
+    y[2:] *= y[:-2]
+    y[:] = y + x[1] * y
+    y -= y[1] * y
+
+
+def reductions(A, x):
+    t = A.sum(axis=0) * A.prod(axis=(0, -1))
+    u = A.max(axis=1) + np.min(A, axis=1, keepdims=True)[:, 0]
+    s = A.max() * A.min() + np.prod(x) + x.mean() + np.amax(x * x)
+    i, j = A.argmin(), np.argmax(A, axis=1)
+    n = np.count_nonzero(A > 0.5) + (x > 0.3).sum()
+    if (x > 0.2).all() and not np.any(A > 5.0):
+        s += A.flatten()[i] + A[1, j[1]]
+    return t.sum(axis=0), u, s * n
+
+
+def products(A, B, x, y):
+    C = A @ B
+    A[:] = A @ (B @ B.T)
+    r = np.dot(A, x) + (y @ B.T)[: A.shape[1]] * B[:, -1:].sum(axis=1)
+    o = np.outer(x, y)
+    e = np.einsum("ij,jk,k->i", A, B, y) + np.einsum("i,i", x, x)
+    t = np.trace(B[:3, :3]) + np.inner(x, x) * np.einsum("ii", B[:3, :3])
+    return C, r * t, o, e, np.matmul(x, B), np.dot(x, 2.0).dot(x)
+
+
+def masks(x, y, m):
+    z = x[m]
+    x[x > 0.5] = 0.25
+    y[m] += 2.0 * z
+    y[~m & (x < 0.2)] *= 3.0
+    x[m] = z * z
+    return z.sum() * len(z) + y[m].max()
+
+
+def index_arrays(x, A, idx, v):
+    g = x[idx] * v
+    A[idx[:2], 1] += g[:2]
+    x[idx] = g + 1.0
+    np.add.at(x, idx, v * g)
+    np.subtract.at(A, (idx[1:3], idx[:2]), 0.5)
+    np.add.at(A, 0, A[1])
+    return A[idx][:, 0] + A[idx[:, None], idx[None, :2]].sum(axis=1) + x[idx, None].T[0]
+
+
+def choices(x, y, s):
+    z = np.where(x > y, x * s, np.clip(y, -0.5, 0.5))
+    w = np.maximum(x, y[::-1]) - np.minimum(z, s)
+    z[1:] *= np.abs(w[:-1]).clip(0.1, 0.9)
+    m = (x > 0.0) == (y < s)
+    c = z if s > 0.5 else w
+    w.fill(0.5)
+    return z, c * w, m.sum(), np.float32(2.0) * x.astype(np.float32)
+
+
+ENTRIES = (
+    Entry(
+        name="heat_slices",
+        function=heat_slices,
+        make=lambda r: dict(u=r.random(7), k=0.3, T=4),
+        wrt=("u", "k"),
+        outputs=("u",),
+        is_analytic=True,
+        constructs=("whole-array and slice assignment",),
+    ),
+    Entry(
+        name="views",
+        function=views,
+        make=lambda r: dict(x=r.random(9), A=r.random((4, 4)), n=2),
+        wrt=("x", "A"),
+        outputs=("x", "A"),
+        is_analytic=True,
+        constructs=("slices and views", "transposes and new axes", "reshape", "rows"),
+    ),
+    Entry(
+        name="normalized_rows",
+        function=normalized_rows,
+        make=lambda r: dict(x=r.random((3, 4)), g=r.random(4), b=r.random(4), row=r.random((1, 4))),
+        wrt=("x", "g", "b", "row"),
+        is_analytic=True,
+        constructs=("elementwise expressions", "copies"),
+    ),
+    Entry(
+        name="overlapping",
+        function=overlapping,
+        make=lambda r: dict(x=r.random(6), y=r.random(6)),
+        wrt=("x", "y"),
+        outputs=("x", "y"),
+        is_analytic=True,
+        constructs=("augmented assignment of arrays",),
+    ),
+    Entry(
+        name="reductions",
+        function=reductions,
+        make=lambda r: dict(A=r.random((3, 4)) + 0.2, x=r.random(5) + 0.25),
+        wrt=("A", "x"),
+        constructs=("reductions", "argmax and argmin"),
+    ),
+    Entry(
+        name="products",
+        function=products,
+        make=lambda r: dict(A=r.random((3, 3)), B=r.random((3, 4)), x=r.random(3), y=r.random(4)),
+        wrt=("A", "B", "x", "y"),
+        outputs=("A",),
+        constructs=("products of arrays",),
+    ),
+    Entry(
+        name="masks",
+        function=masks,
+        make=lambda r: dict(x=r.random(9), y=r.random(9), m=r.random(9) < 0.6),
+        wrt=("x", "y"),
+        outputs=("x", "y"),
+        constructs=("boolean masks",),
+    ),
+    Entry(
+        name="index_arrays",
+        function=index_arrays,
+        make=lambda r: dict(x=r.random(6), A=r.random((4, 4)), idx=np.array([2, 0, 3, 2]), v=r.random(4)),
+        wrt=("x", "A", "v"),
+        outputs=("x", "A"),
+        is_analytic=True,
+        constructs=("index arrays", "np.add.at"),
+    ),
+    Entry(
+        name="choices",
+        function=choices,
+        make=lambda r: dict(x=r.standard_normal(6), y=r.standard_normal(6), s=0.7),
+        wrt=("x", "y", "s"),
+        constructs=("elementwise functions of arrays",),
+    ),
+)

@@ -1,0 +1,182 @@
+"""Programs of whole arrays: one for each row of the language table that is about them, and the corners of views."""
+
+# ruff: noqa: B905, PLR, RUF005, RUF046, RUF059, SIM, UP
+
+from __future__ import annotations
+
+import numpy as np
+
+from .programs import shows, vector
+
+
+def matrix(rows: int = 4, columns: int = 5) -> np.ndarray:
+    return np.random.default_rng(rows * columns).standard_normal((rows, columns))
+
+
+@shows("slices and views", vector(7), 3)
+def slices(x, n):
+    a = x[n:]
+    b = a[-2:]
+    c = x[5:1:-2][::-1]
+    a[0] += b[1] * c[-1]
+    b *= 2.0
+    d = x[n : n + 2]
+    d[:] = x[:-n][:2]
+    e = x[100:]
+    return len(a), b.shape[0], c.size, x[-100:3].sum(), len(e), x[:-100].sum(), x[4:2].ndim, x[n - 9 :].sum()
+
+
+@shows("slices and views", np.arange(2.0), -1)
+def short_slices(x, n):
+    return len(x[:n]), len(x[n:]), len(x[n - 2 :]), len(x[: x.shape[0] - 1]), len(x[: x.shape[0] - 3]), x[n:].sum()
+
+
+@shows("slices and views", np.arange(3.0), 1)
+def steps_of_short_arrays(x, n):
+    k = x.shape[0] - 2 * n
+    return len(x[k::-1]), len(x[x.shape[0] - 2 :: -1]), len(x[: x.shape[0] - 2 : -1]), len(x[3::-2]), x[::2].sum()
+
+
+@shows("transposes and new axes", matrix(2, 3), vector(3))
+def transposes(A, x):
+    B = A.T[:, ::-1]
+    B[0] = 2.0
+    C = np.transpose(A[:, None, :], (2, 0, 1))
+    C[1, 1, 0] = x[0]
+    D = np.expand_dims(x, 1) * A.T + A.swapaxes(0, 1)
+    return D * x[..., None], C.shape[0] * 100 + C.shape[2], B.T[1].sum()
+
+
+@shows("reshape", np.arange(12.0), 3)
+def reshapes(x, n):
+    A = x.reshape(n, -1)
+    A[1, 2] = 100.0
+    A[0].reshape(2, 2)[1] = 5.0
+    B = x.reshape((2, 2, 3))
+    B[:, 0, :] += 1.0
+    C = (A * 2.0).reshape(4, 3)
+    return C, x.reshape(1, 12)[0, 3], A.ravel()[5], A.T.ravel()[1], np.reshape(x, (1, -1, 1))[0, :, 0] + 0.0
+
+
+@shows("rows", matrix(), vector(5))
+def rows(A, x):
+    r = A[1]
+    r[0] = 3.0
+    for i, row in enumerate(A):
+        row[i] = x[i]
+        for v in row[1:]:
+            x[0] += v
+    for a, b in zip(A, A[::-1]):
+        a += b
+    A[0], A[1] = A[1], A[0]
+    return r[0], r.sum()
+
+
+@shows("whole-array and slice assignment", vector(6), matrix(3, 3))
+def assignments(x, A):
+    x[2:] = x[:-2]
+    x[:-1] = x[1:]
+    x[1:] = x[0]
+    A[1:] = A[0]
+    A[:, :2] = A[:2].T[:, 1:2] + A[1, 1]
+    A[...] = A[::-1]
+    y = z = A[0] + 1.0
+    y[0] = 7.0
+    A[2, 1:] = 4
+    return z
+
+
+@shows("elementwise expressions", matrix(3, 1), vector(4), 2.5, matrix(1, 4))
+def broadcasts(A, x, s, B):
+    z = A + x
+    w = -z * B / s + (A > 0.0)
+    n = ~(x > s) & (x < 1.0) | (x == x[0])
+    return z**2 // 1.0, w % 2.0, n, np.exp(x) * A, A[0] + B[:, :1]
+
+
+@shows("elementwise functions of arrays", vector(5), vector(5))
+def functions(x, y):
+    z = np.where(x > y, x, y) + np.hypot(x, 1.0)
+    u = (z if x[0] > 0.0 else y) + 0.0
+    return np.minimum(z, 0.5), np.sign(x) * abs(y), u.clip(0.0, 1.0), np.floor(y).astype(np.int64), x.astype(np.float32)
+
+
+@shows("augmented assignment of arrays", vector(5), np.arange(5), 2)
+def augmented(x, k, n):
+    y = x
+    y += 1.0
+    x[n:] *= x[0]
+    x[:-1] -= x[1:]
+    x[::2] /= 2
+    k //= 2
+    k[k > 0] <<= 1
+    x **= 2
+    s = 1.0
+    s += x
+    return s
+
+
+@shows("reductions", matrix(3, 4), np.array([True, False, True]), np.arange(4), np.float32([0.5, 1.5]))
+def reductions(A, m, k, v):
+    n = np.count_nonzero(A > 0.0, axis=1)
+    k[0] += n[0] + np.count_nonzero(A)
+    return (
+        A.sum(), A.sum(axis=0), A.sum(axis=(1, 0)), A.sum(axis=1, keepdims=True), np.sum(k), m.sum(), v.sum(),
+        A.max(axis=-1), np.amin(A), k.max(), v.min(), m.any(), m.all(), A.prod(axis=0), k.prod(), v.prod(),
+        k.mean(), v.mean(), m.mean(), A.mean(axis=1), (A > 0.0).any(axis=0), m.max(), np.mean(A, keepdims=True),
+    )  # fmt: skip
+
+
+@shows("argmax and argmin", matrix(3, 4), np.array([1.0, np.nan, 3.0, np.nan]), np.array([2, 7, 7, 0]))
+def places(A, v, k):
+    return A.argmax(), A.argmin(axis=0), np.argmax(A, axis=-1), v.argmax(), v.argmin(), k.argmax(), k.argmin()
+
+
+@shows("products of arrays", matrix(3, 4), matrix(4, 2), vector(3), np.random.default_rng(5).random((2, 3, 4)))
+def products(A, B, x, T):
+    return (
+        A @ B, x @ A, T @ B, A @ B[:, 0], x @ x, np.dot(T, B), np.inner(A, B.T), np.outer(x, B),
+        np.einsum("ijk,kl->il", T, B), np.einsum("ii->i", A[:, :3]), np.einsum("ij", A), np.trace(A[:3, :3]),
+    )  # fmt: skip
+
+
+@shows("copies", vector(4), matrix(2, 2))
+def copies(x, A):
+    y = x.copy()
+    x[0] = 9.0
+    z = np.copy(x[1:])
+    x[1] = 8.0
+    w = A.T.flatten()
+    A[0, 1] = 7.0
+    return y, z, w, np.ones_like(A[0]) * np.full(x[1:].shape, 2.0)[0] + np.zeros((2, 2)).sum()
+
+
+@shows("boolean masks", vector(6), np.array([True, False, True, True, False, True]), matrix(6, 2))
+def masks(x, m, A):
+    z = x[m] * 2.0
+    x[~m] = z[:2]
+    x[x > 0.5] -= 1.0
+    A[m] = A[~m][0] + z[:, None]
+    A[A < 0.0] *= -1.0
+    A[m] += 1.0
+    return z.max(), len(z), x[m & (x < 0.0)].sum(), A[m].sum(axis=0)
+
+
+@shows("index arrays", vector(6), matrix(4, 4), np.array([3, 0, 3]), np.array([[0, 1], [2, 3]]))
+def index_arrays(x, A, i, k):
+    x[i] += 1.0
+    x[k] = x[k] * 2.0
+    A[i, 0] = x[i]
+    A[:, i] *= 2.0
+    A[1, i[:2]] = 5.0
+    y = x[1:][i]
+    return y, A[i], A[i, i], A[:, k].sum(axis=0), A[k, :1], A[i, None, 1], x[k][0], (x * 2.0)[i]
+
+
+@shows("np.add.at", vector(5), np.array([1, 1, 4]), matrix(3, 3))
+def scatters(x, i, A):
+    np.add.at(x, i, x[:3])
+    np.subtract.at(x, i, 1.0)
+    np.add.at(A, (0, i[:2]), 2.0)
+    np.add.at(A, 1, A[2])
+    np.add.at(x, 0, 1.0)
