@@ -109,8 +109,11 @@ def assign(state: State, target: ast.expr, value: Quantity, span: Span) -> None:
 
 def store_into(state: State, place: Target, value: Quantity, target: ast.expr, span: Span) -> None:
     match place:
+        case Access() if isinstance(value, View | ArrayValue):
+            message = f"an array is assigned to the element `{ast.unparse(target)}`"
+            state.reject("LD121", message, target, "reduce it, or take one of its elements")
         case Access():
-            state.out.append(store(place, state.as_number(value, target), span))
+            state.out.append(store(place, value, span))
         case View():
             store_array(state, place, value, target)
         case ArrayValue():
@@ -140,8 +143,8 @@ def bind_view(state: State, name: str, view: View, span: Span) -> None:
 
 
 def note_number(state: State, access: Access, value: Expr, is_only: bool) -> None:
-    """Remember what is known of a cell: its value, if that is known at entry and there `is_only` this one; whether it may
-    turn out to be an array.
+    """Remember what is known of a cell: its value, if that is known at entry and the only one, and whether it may turn
+    out to be an array.
     """
     known = state.known(value)
     if is_only and state.is_fixed(known):

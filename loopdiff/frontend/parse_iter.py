@@ -14,7 +14,7 @@ from loopdiff.frontend.array_functions import is_array_call
 from loopdiff.frontend.array_values import ArrayValue, View, holes
 from loopdiff.frontend.integers import ONE, ZERO, count_of, minus, plus, times
 from loopdiff.frontend.nests import copied, starts_of
-from loopdiff.frontend.order import frozen, in_order
+from loopdiff.frontend.order import frozen, held, in_order
 from loopdiff.frontend.outside import array_of, root_is_local
 from loopdiff.frontend.parse_state import ArrayName, State, Value
 from loopdiff.frontend.placing import with_place
@@ -113,7 +113,7 @@ def parse_enumerate(state: State, node: ast.Call) -> Iteration | None:
     if not 1 <= len(node.args) <= 2:
         state.reject("LD110", f"`enumerate` takes 1 or 2 arguments, here {len(node.args)}", node)
         return None
-    inner = parse_iterable(state, node.args[0])
+    inner, place = parse_iterable(state, node.args[0]), len(state.out)
     first = ZERO if start is None else frozen(state, state.number(start), "start")
     if inner is None:
         return None

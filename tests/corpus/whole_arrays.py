@@ -99,9 +99,9 @@ def choices(x, y, s):
     w = np.maximum(x, y[::-1]) - np.minimum(z, s)
     z[1:] *= np.abs(w[:-1]).clip(0.1, 0.9)
     m = (x > 0.0) == (y < s)
-    c = z if s > 0.5 else w
+    c = (z if s > 0.5 else w) * 2.0
     w.fill(0.5)
-    return z, c * w, m.sum(), np.float32(2.0) * x.astype(np.float32)
+    return z, c * w, m.sum(), 2.0 * x.astype(np.float64)
 
 
 ENTRIES = (

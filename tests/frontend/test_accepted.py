@@ -109,7 +109,7 @@ def test_decorating_is_quick() -> None:
 
 def timed(program: Program) -> float:
     source = source_of(program.function)
-    start = time.perf_counter()
+    start = time.process_time()
     types = argument_types(dict(zip(source.signature.parameters, program.arguments, strict=True)))
     parse_function(source, types)
-    return time.perf_counter() - start
+    return time.process_time() - start
