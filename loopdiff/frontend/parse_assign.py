@@ -113,7 +113,7 @@ def store_into(state: State, place: Target, value: Quantity, target: ast.expr, s
             message = f"an array is assigned to the element `{ast.unparse(target)}`"
             state.reject("LD121", message, target, "reduce it, or take one of its elements")
         case Access():
-            state.out.append(store(place, value, span))
+            state.out.append(store(place, state.as_number(value, target), span))
         case View():
             store_array(state, place, value, target)
         case ArrayValue():
