@@ -90,10 +90,9 @@ def test_all_values_are_reported_at_once() -> None:
     assert found.codes == ("LD210", "LD209", "LD210")
 
 
-@pytest.mark.parametrize(("x", "code"), [(X.reshape(2, 2), "LD116"), (np.array(1.0), "LD207")])
-def test_the_number_of_axes_is_part_of_the_program(x: np.ndarray, code: str) -> None:
-    found = refusal(lambda: total(x), LoopdiffError)
-    assert set(found.codes) == {code}
+def test_the_number_of_axes_is_part_of_the_program() -> None:
+    found = refusal(lambda: total(np.array(1.0)), LoopdiffError)
+    assert set(found.codes) == {"LD207"}
     assert "`x`" in str(found)
     assert "programs.py:" in str(found)
 

@@ -67,7 +67,8 @@ def reductions(A, x):
 
 def products(A, B, x, y):
     C = A @ B
-    A[:] = A @ (B @ B.T)
+    A @= B @ B.T
+    A[:] = A @ A
     r = np.dot(A, x) + (y @ B.T)[: A.shape[1]] * B[:, -1:].sum(axis=1)
     o = np.outer(x, y)
     e = np.einsum("ij,jk,k->i", A, B, y) + np.einsum("i,i", x, x)
