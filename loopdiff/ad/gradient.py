@@ -27,7 +27,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import type_env, type_of
-from loopdiff.ir.walk import map_expr, map_stmt_exprs, statements, substitute, written_arrays
+from loopdiff.ir.walk import map_stmt_exprs, statements, substitute, written_arrays
 from loopdiff.names import NameSupply, tail_names
 from loopdiff.transform.eliminate import eliminate_dead
 from loopdiff.transform.normalize import normalize, supply
@@ -35,6 +35,7 @@ from loopdiff.transform.rename import rename_everywhere
 from loopdiff.transform.simplify import simplify
 
 Arrays = Mapping[str, ArrayDecl]
+Known = dict[Expr, Expr]
 
 
 def build_gradient(
@@ -52,21 +53,22 @@ def build_gradient(
     arrays = own_arrays(ls, (forward, reverse), {b: p for p, b in buffers.items()})
     names = NameSupply(supply(forward).taken | supply(reverse).taken | set(count_names))
     value = Var(names.fresh("value"))
-    one: dict[Expr, Expr] = {Param(seed): Const(1.0, type_of(result_of(ls), type_env(ls)))}
     body = (
         *allocations(arrays, (*forward.body, *reverse.body), buffers.values()),
         *forward.body,
         Let(value.name, result_of(forward)),
-        *(map_stmt_exprs(lambda e: substitute(e, one), s) for s in reverse.body),
+        *reverse.body,
     )
+    known: Known = {Param(seed): Const(1.0, type_of(result_of(ls), type_env(ls))), **extents_of(arrays)}
+    slopes = [ScalarResult(substitute(r.value, known)) for r in reverse.results if isinstance(r, ScalarResult)]
     results: dict[str, Result] = {p: gradient_result(b, arrays[b]) for p, b in buffers.items()}
-    results |= zip((s.name for s in ls.scalars if s.name in wrt), reverse.results, strict=True)
+    results |= zip((s.name for s in ls.scalars if s.name in wrt), slopes, strict=True)
     joined = LoopSet(
         name=f"{ls.name}_gradient",
         params=(*ls.params, *count_names),
         arrays=(*(a for a in ls.arrays if a.name in ls.params), *arrays.values()),
         scalars=(*ls.scalars, *(ScalarDecl(name, INT) for name in count_names)),
-        body=tuple(map_stmt_exprs(lambda e: with_extents(e, arrays), s) for s in body),
+        body=tuple(map_stmt_exprs(lambda e: substitute(e, known), s) for s in body),
         results=(ScalarResult(value), *(results[n] for n in wrt)),
         returns_tuple=True,
         loc=ls.loc,
@@ -125,14 +127,6 @@ def allocations(arrays: Arrays, body: tuple[Stmt, ...], zeroed: Collection[str])
     return out
 
 
-def with_extents(expr: Expr, arrays: Arrays) -> Expr:
-    """`expr` with the extents of local arrays spelled out."""
-
-    def rewrite(e: Expr) -> Expr:
-        if not isinstance(e, Dim) or e.array not in arrays:
-            return e
-        extents = arrays[e.array].extents
-        assert extents is not None
-        return extents[e.axis]
-
-    return map_expr(rewrite, expr)
+def extents_of(arrays: Arrays) -> Known:
+    """The extents of local arrays, spelled out."""
+    return {Dim(n, axis): e for n, a in arrays.items() for axis, e in enumerate(a.extents or ())}

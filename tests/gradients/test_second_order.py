@@ -68,8 +68,7 @@ def pushed(ls: LoopSet, given: Arguments, along: Arguments) -> tuple[Any, ...]:
     tangent = build_tangent(ls, tuple(along))
     verify(tangent, "tangent")
     inputs = dict(given)
-    for name in tangent.params[len(ls.params) :]:
-        primal = name.removesuffix("_tan")
+    for primal, name in tail_names(tangent.params[len(ls.params) :], ls.params, "_tan").items():
         is_array = isinstance(given[primal], np.ndarray)
         inputs[name] = np.zeros(given[primal].shape) if is_array else 0.0
         if primal in along:
@@ -228,6 +227,10 @@ def absolute(x):
     return abs(x) * x
 
 
+def linear(x, y):
+    return x + 2.0 * y
+
+
 def of_gamma(x):
     return math.lgamma(x)
 
@@ -248,6 +251,8 @@ def of_gamma(x):
         (clipped, (2.0,), [[6.0 / 16.0]]),
         (branched_root, (0.0,), [[0.0]]),
         (absolute, (-3.0,), [[-2.0]]),
+        # The seed itself is a gradient.
+        (linear, (1.0, 2.0), [[0.0, 0.0], [0.0, 0.0]]),
         (of_gamma, (2.5,), [[0.49035775610023486]]),
     ],
     ids=lambda v: v.__name__ if callable(v) else None,
