@@ -16,8 +16,9 @@ from loopdiff.declared import declared_type, is_declaration, types_of
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
+from loopdiff.identity import prove
 from loopdiff.jacobian import jacobian
-from loopdiff.options import Accuracy, Options, TapePolicy
+from loopdiff.options import Accuracy, Check, Options, TapePolicy
 from loopdiff.runs import Pullback, ReverseRun, gradient_launcher, sweeps_of
 from loopdiff.source import SourceFunction, plain_function, source_of
 from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
@@ -93,13 +94,14 @@ class Differentiable:
         """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do."""
         run = sweeps_of(spec)
         limit = self.options.memory_limit
-        if limit is None or run.arena.bytes(run.sizes(args)) <= limit:
-            return run
-        run = sweeps_of(spec, "recompute")
-        needed = run.arena.bytes(run.sizes(args))
-        if needed > limit:
-            message = f"`{spec.normal.name}` needs {needed} bytes between the sweeps, the limit is {limit}"
-            raise ArgumentError(reject("LD345", message, spec.normal.loc))
+        if limit is not None and run.arena.bytes(run.sizes(args)) > limit:
+            run = sweeps_of(spec, "recompute")
+            needed = run.arena.bytes(run.sizes(args))
+            if needed > limit:
+                message = f"`{spec.normal.name}` needs {needed} bytes between the sweeps, the limit is {limit}"
+                raise ArgumentError(reject("LD345", message, spec.normal.loc))
+        if self.options.check == "first":
+            spec.once("identity", lambda: prove(spec, run, args))
         return run
 
     # -- running ---------------------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ class Differentiable:
         checked = self.latest
         if checked is None or not checked.guard(*args):
             checked = self.recognise(args)
-        if self.options.memory_limit is None:
+        if self.options.memory_limit is None and self.options.check != "first":
             return checked.value_and_grad(*args)
         require_scalar_result(checked.specialization)
         run = self.reverse_run(checked.specialization, checked.prepare(*args))
@@ -267,12 +269,12 @@ def vectorize_grad(function: Callable[..., Any], /) -> Differentiable: ...
 @overload
 def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
-    cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None,
+    cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None, check: Check = "cheap",
 ) -> Callable[[Callable[..., Any]], Differentiable]: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
-    memory_limit: int | None = None,
+    memory_limit: int | None = None, check: Check = "cheap",
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -286,13 +288,16 @@ def vectorize_grad(
         cache: Whether generated code is kept on disk for later processes.
         accuracy: `high` asks elementary functions for 1 ulp.
         memory_limit: Most bytes between the sweeps; beyond it values are recomputed.
+        check: How a pullback notices that arrays it needs were changed: by checksums (`cheap`), by copies
+            (`always`), not at all (`never`). `first`: by checksums, and the first call of each signature
+            compares reverse with forward mode.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
         DifferentiationError: `wrt` is not a set of its arguments (LD401, LD403).
         ArgumentError: A setting has a value it cannot have (LD309).
     """
-    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit)
+    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit, check)
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: decorate(f, names, options)

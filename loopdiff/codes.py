@@ -319,6 +319,11 @@ CODES: dict[str, Code] = {
         "The arrays between the sweeps have room for the iterations that the loops make with certain arguments.",
         "make the workspace with `k.workspace(*args)` for the arguments that `forward` gets",
     ),
+    "LD348": Code(
+        "an array changed before the pullback",
+        "The reverse sweep reads arguments as the forward sweep left them; others would give a wrong gradient.",
+        "call the pullback before they change, or give `vjp` copies: `f.vjp(x.copy())`",
+    ),
     "LD350": Code(
         "argument that JAX cannot pass on",
         "Arguments of a wrapped function are numbers and arrays of the dtypes loopdiff compiles; "
@@ -361,6 +366,12 @@ CODES: dict[str, Code] = {
         "JAX differentiates an argument that the decorator's `wrt` leaves out; "
         "its gradient is not zero, it is not computed.",
         "add the argument to `wrt`",
+    ),
+    "LD406": Code(
+        "forward and reverse mode disagree",
+        'With `check="first"`, derivatives of each new signature are compared in both modes on the arguments of its '
+        "first call.",
+        "report this, with the program; `check_grads` says which pair of arrays is off",
     ),
     "LD410": Code(
         "operation without a derivative rule",

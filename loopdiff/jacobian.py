@@ -11,7 +11,7 @@ import numpy as np
 
 from loopdiff.gradients import record_type
 from loopdiff.ir.types import ArrayType
-from loopdiff.runs import Arguments, Pullback, ReverseRun, caller_results, layout_preserving_copy
+from loopdiff.runs import Arguments, Pullback, ReverseRun, caller_results, own_arrays
 from loopdiff.specialization import Specialization, is_floating
 from loopdiff.tangents import tangent_run
 
@@ -55,19 +55,12 @@ def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun
     return arranged(spec, {o.key: tuple.__new__(gradients, row) for o, row in zip(outputs, blocks, strict=True)})
 
 
-def copied(spec: Specialization, args: Arguments) -> Arguments:
-    """`args` with copies of the arrays that the function writes."""
-    return tuple(
-        layout_preserving_copy(a) if n in spec.written else a for n, a in zip(spec.normal.params, args, strict=True)
-    )
-
-
 def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
     """Floating results, then written arrays; a result array's shape is known only after a run."""
     kinds = spec.result_types
     values: Sequence[Any] = [0.0] * len(kinds)
     if any(isinstance(k, ArrayType) for k in kinds):
-        found = caller_results(spec, spec.primal.run(*copied(spec, args)), False)
+        found = caller_results(spec, spec.primal.run(*own_arrays(spec, args)), False)
         values = found if spec.normal.returns_tuple else (found,)
     results = [side_of(k, v) for k, v in enumerate(values) if is_floating(kinds[k])]
     written = [(n, a) for n, a in zip(spec.normal.params, args, strict=True) if n in spec.written]
@@ -81,7 +74,7 @@ def fill_columns(
     run = tangent_run(spec)
     for i, side in enumerate(inputs):
         for entry in range(side.size):
-            _, tangents = run.jvp(copied(spec, args), {str(side.key): side.unit(entry)})
+            _, tangents = run.jvp(own_arrays(spec, args), {str(side.key): side.unit(entry)})
             results = tangents[: len(tangents) - len(run.outputs)]
             slopes: dict[Any, Any] = dict(enumerate(results[0] if spec.normal.returns_tuple else results))
             slopes |= zip(run.outputs, tangents[len(results) :], strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -12,6 +12,7 @@ from loopdiff.errors import NOWHERE, ArgumentError
 
 TapePolicy = Literal["auto", "store", "recompute"]
 Accuracy = Literal["default", "high"]
+Check = Literal["cheap", "always", "first", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Options:
     and products fused (never that NaN or infinity do not occur). `parallel`: whether threads may be used
     (no back end does so yet).
     `cache`: whether compiled code is kept on disk. `accuracy`: `high` asks elementary functions for 1 ulp.
+    `check`: how it is noticed that arrays changed which a pullback still needs.
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
@@ -33,9 +35,10 @@ class Options:
     cache: bool = True
     accuracy: Accuracy = "default"
     memory_limit: int | None = None
+    check: Check = "cheap"
 
     def __post_init__(self) -> None:
-        choices = {"tape": get_args(TapePolicy), "accuracy": get_args(Accuracy)}
+        choices = {"tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check)}
         for name in ("fastmath", "parallel", "cache"):
             choices[name] = (True, False)
         wrong = [
@@ -52,6 +55,11 @@ class Options:
             wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes", NOWHERE))
         if wrong:
             raise ArgumentError(*wrong)
+
+    @property
+    def key(self) -> str:
+        """Text of what generated code depends on."""
+        return repr(replace(self, check="cheap"))
 
 
 def debug_level() -> int:

@@ -13,6 +13,7 @@ from loopdiff.arena import Arena, Sizes, Workspace, allocate, sizes_function
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Span
 from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
+from loopdiff.guards import mark_of
 from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
@@ -46,6 +47,13 @@ def layout_preserving_copy(array: np.ndarray) -> np.ndarray:
     padded = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::2]
     padded[...] = array
     return padded
+
+
+def own_arrays(spec: Specialization, args: Arguments) -> Arguments:
+    """`args` with copies of the arrays that the function writes."""
+    return tuple(
+        layout_preserving_copy(a) if n in spec.written else a for n, a in zip(spec.normal.params, args, strict=True)
+    )
 
 
 class ReverseRun:
@@ -157,16 +165,12 @@ class ReverseRun:
         return tuple.__new__(self.gradients, [buffers[k] if is_array else scalars[k] for is_array, k in self.sources])
 
     def vjp(self, args: Arguments) -> tuple[Any, Pullback]:
-        """Result and pullback; the pullback keeps copies of the arrays it needs."""
+        """Result and pullback; the pullback refers to the arrays it needs, and marks what they hold."""
         workspace = self.take(args)
         value = self.units.forward.run(*args, *workspace.arrays[: self.workspace_size])
         results = caller_results(self.spec, value, True)
-        kept = tuple(
-            (layout_preserving_copy(a) if i in self.kept else a[...]) if isinstance(a, np.ndarray) else a
-            for i, a in enumerate(args)
-        )
         shapes = self.result_shapes(results)
-        return results, Pullback(self, kept, workspace, shapes)
+        return results, Pullback(self, args, workspace, shapes)
 
     def result_shapes(self, results: Any) -> tuple[tuple[int, ...], ...]:
         values = () if results is None else results if self.ls.returns_tuple else (results,)
@@ -244,12 +248,13 @@ class Pullback:
         self.run, self.args, self.workspace, self.shapes = run, args, workspace, shapes
         self.lock = Lock()
         self.pristine = {i: workspace.arrays[i].copy() for i in run.worn}
+        self.marks = {i: mark_of(run.spec.options.check, args[i]) for i in run.kept}
 
     def __call__(self, /, *seed: Any, **cotangents: Any) -> Any:
         """Gradients in `wrt` order.
 
         Raises ArgumentError: LD340 for a seed, LD341 for a cotangent that does not fit, LD342 for the name of
-        an array that the function does not write.
+        an array that the function does not write, LD348 if an array that is needed was changed.
         """
         if "seed" in cotangents and "seed" not in self.run.spec.written:
             seed = (*seed, cotangents.pop("seed"))
@@ -257,6 +262,7 @@ class Pullback:
             raise ArgumentError(reject("LD340", f"a pullback takes one seed, was given {len(seed)}", NOWHERE))
         seeds = self.seeds(*seed)
         given = self.cotangents(cotangents)
+        self.refuse_changes()
         with self.lock:
             for i, saved in self.pristine.items():
                 np.copyto(self.workspace.arrays[i], saved)
@@ -264,6 +270,15 @@ class Pullback:
             arrays = self.workspace.arrays[: self.run.workspace_size]
             slopes = self.run.reverse(*self.run.undisturbed(self.args), *arrays, *seeds, *buffers)
         return self.run.collect(buffers, slopes)
+
+    def refuse_changes(self) -> None:
+        """Raise ArgumentError (LD348) if the arrays do not hold what they held after the forward sweep."""
+        check = self.run.spec.options.check
+        changed = [self.run.ls.params[i] for i, mark in self.marks.items() if mark_of(check, self.args[i]) != mark]
+        if changed:
+            needed = ", ".join(f"`{n}`" for n in changed)
+            message = f"{needed} {'was' if len(changed) == 1 else 'were'} changed after the forward sweep"
+            raise ArgumentError(reject("LD348", message, self.run.ls.loc))
 
     def __del__(self) -> None:
         workspace = getattr(self, "workspace", None)

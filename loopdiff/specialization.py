@@ -160,7 +160,7 @@ class GradientProgram:
         self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
         self.read = inner.read
         self.options = options
-        parts = ["gradient", repr(wrt), repr(inner.options), repr(has_value)]
+        parts = ["gradient", repr(wrt), inner.options.key, repr(has_value)]
         self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
 
     def lower(self, spec: Specialization) -> LoopSet:
@@ -187,7 +187,7 @@ class Specialization:
         self.stages = Stages(program.source.name)
         self.lock = program.lock
         self.made: dict[str, Any] = {}
-        parts = [program.key or "", repr(sorted(types.items())), repr(program.options)]
+        parts = [program.key or "", repr(sorted(types.items())), program.options.key]
         self.store = Store(digest_of(parts) if program.key else None)
 
     def once(self, name: str, make: Callable[[], T]) -> T:

@@ -11,6 +11,7 @@ import numpy as np
 
 from loopdiff.api import Differentiable, vectorize_grad
 from loopdiff.errors import LoopdiffError
+from loopdiff.identity import directions, floating_outputs, identity_of, named_slopes, pull
 
 Values = dict[str, Any]
 TOLERANCES = {"float64": (1e-10, 1e-6, 1e-5), "float32": (1e-4, 2e-2, 1e-2)}
@@ -129,28 +130,6 @@ def copied(values: Mapping[str, Any]) -> Values:
     return {n: copy.copy(v) for n, v in values.items()}
 
 
-def floating_outputs(result: Any, after: Values, written: frozenset[str]) -> Values:
-    """Results (`result`, or `result_0`, ... of a tuple) and written arrays that are floating."""
-    found: Values = {n: v for n, v in after.items() if n in written}
-    if isinstance(result, tuple):
-        found = {f"result_{k}": v for k, v in enumerate(result)} | found
-    elif result is not None:
-        found = {"result": result} | found
-    return {n: np.asarray(v) for n, v in found.items() if np.asarray(v).dtype.kind == "f"}
-
-
-def pull(pullback: Any, result: Any, weights: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Gradients with the given weights on outputs and zero on the others."""
-    cotangents = {n: w for n, w in weights.items() if n in pullback.run.spec.written}
-    if result is None:
-        return pullback(**cotangents)
-    if isinstance(result, tuple):
-        seed: Any = tuple(weights.get(f"result_{k}", np.zeros(np.shape(v))) for k, v in enumerate(result))
-    else:
-        seed = weights.get("result", np.zeros(np.shape(result)))
-    return pullback(seed, **cotangents)
-
-
 def compare_pair(
     f: Differentiable, values: Values, output: str, name: str, gradient: Any, rng: np.random.Generator,
     entries: int, tolerances: Tolerances, weights: Values,
@@ -204,14 +183,7 @@ def transpose_error(
     f: Differentiable, values: Values, pullback: Any, result: Any, weights: Values, rng: np.random.Generator
 ) -> float:
     """`<w, J v> - <J' w, v>` relative to the size of its terms, for random `w` and `v`."""
-    names = pullback.run.spec.wrt
-    along = {n: rng.standard_normal(np.shape(values[n])).astype(np.asarray(values[n]).dtype) for n in names}
+    along = directions(values, pullback.run.spec.wrt, rng)
     _, tangents = f.jvp(tuple(copied(values).values()), along)
-    slopes = tangents._asdict()
-    if isinstance(result, tuple):
-        slopes |= {f"result_{k}": v for k, v in enumerate(slopes.pop("result"))}
-    gradients = dict(zip(names, pull(pullback, result, weights), strict=True))
-    left = [np.sum(np.asarray(w, float) * slopes[n]) for n, w in weights.items()]
-    right = [np.sum(np.asarray(along[n], float) * gradients[n]) for n in names]
-    sizes = [np.sum(np.abs(np.asarray(along[n], float) * gradients[n])) for n in names]
-    return abs(float(sum(left) - sum(right))) / max(float(sum(sizes)), 1e-30)
+    gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
+    return identity_of(weights, named_slopes(tangents), along, gradients).error

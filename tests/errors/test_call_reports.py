@@ -17,7 +17,8 @@ from loopdiff.ad.partials import partials
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.ir.nodes import Apply, Param
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import F64
+from loopdiff.ir.types import F64, ArrayType
+from loopdiff.runs import sweeps_of
 from tests.errors.test_reports import FILE, Case, read_cases, write_cases
 
 FOLDER = Path(__file__).parent / "calls"
@@ -62,6 +63,24 @@ def test_operation_without_a_rule() -> None:
         "LD410: `trigamma` cannot be differentiated: polygamma functions beyond trigamma are not available\n"
         "  hint: leave its argument out of `wrt`"
     )
+
+
+def test_modes_that_disagree() -> None:
+    """No program does that: the reverse sweep is made to lie."""
+
+    @vectorize_grad(check="first")
+    def f(x):
+        return 2.0 * x[0]
+
+    run = sweeps_of(f.specialize({"x": ArrayType("float64", 1)}))
+    run.reverse = lambda *args: None
+    with pytest.raises(DifferentiationError) as caught:
+        f.grad(np.ones(1))
+    first, *_, hint = str(caught.value).splitlines()
+    assert first == (
+        "LD406: forward and reverse mode of `f` disagree: -0.3003963365420973 and 0.0, of terms that add up to 0"
+    )
+    assert hint == "  hint: report this, with the program; `check_grads` says which pair of arrays is off"
 
 
 def rewrite() -> None:

@@ -1,0 +1,58 @@
+"""What a pullback remembers of the arrays it needs, to notice that they were changed.
+
+A change that nobody notices would make a wrong gradient, so the checksum leaves no byte out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from loopdiff.options import Check
+
+HALF = np.uint64(0xFFFFFFFF)
+BITS, FOLD = np.uint64(32), np.uint64(29)
+KEY = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True, nogil=True)
+def mixed(words: Any, total: Any, key: Any) -> Any:
+    """`total` with `words` added, each mixed with a key for its place: equal sums of different words are chance.
+
+    The product alone would do for random keys (Black et al. 1999, "UMAC"); these are a sequence, in which signs that
+    flip together cancel, but for the fold.
+    """
+    for k in range(words.size):
+        word = np.uint64(words[k]) ^ key
+        word = word + (word & HALF) * (word >> BITS)
+        total += word ^ (word >> FOLD)
+        key += KEY
+    return total
+
+
+@njit(cache=True, nogil=True)
+def checksum_of_contiguous(array: Any) -> Any:
+    octets = array.reshape(array.size).view(np.uint8)
+    end = octets.size // 8 * 8
+    total = mixed(octets[:end].view(np.uint64), np.uint64(octets.size), KEY)
+    return mixed(octets[end:], total, total)
+
+
+def checksum(array: np.ndarray) -> int:
+    """A number that tells different contents of an array apart."""
+    if array.flags.c_contiguous:
+        return checksum_of_contiguous(array)
+    return checksum_of_contiguous(array.T if array.flags.f_contiguous else np.ascontiguousarray(array))
+
+
+def mark_of(check: Check, array: np.ndarray) -> int | bytes | None:
+    """What `array` is compared with later: all of it, a checksum, or nothing."""
+    match check:
+        case "always":
+            return array.tobytes()
+        case "cheap" | "first":
+            return checksum(array)
+        case "never":
+            return None
