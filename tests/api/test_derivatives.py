@@ -112,11 +112,10 @@ def test_a_pullback_gives_one_answer_for_ever(function: Any, args: Any, seeds: A
     def point() -> list[Any]:
         return [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
 
-    mine = point()
-    _, pullback = function.vjp(*mine)
+    _, pullback = function.vjp(*point())
     first = pullback(**seeds)
     kept = [np.copy(g) for g in first]
-    for array in (*first, *mine):
+    for array in first:
         if isinstance(array, np.ndarray):
             array[...] = 0
     _, other = function.vjp(*point())
