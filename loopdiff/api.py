@@ -94,11 +94,13 @@ class Differentiable:
         """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do."""
         run = sweeps_of(spec)
         limit = self.options.memory_limit
-        if limit is not None and run.arena.bytes(run.sizes(args)) > limit:
+        stored = 0 if limit is None else run.arena.bytes(run.sizes(args))
+        if limit is not None and stored > limit:
             run = sweeps_of(spec, "recompute")
             needed = run.arena.bytes(run.sizes(args))
             if needed > limit:
-                message = f"`{spec.normal.name}` needs {needed} bytes between the sweeps, the limit is {limit}"
+                least = min(stored, needed)
+                message = f"`{spec.normal.name}` needs {least} bytes between the sweeps, the limit is {limit}"
                 raise ArgumentError(reject("LD345", message, spec.normal.loc))
         if self.options.check == "first":
             spec.once("identity", lambda: prove(spec, run, args))
