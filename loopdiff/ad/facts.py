@@ -9,7 +9,7 @@ from functools import cache
 from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
-from loopdiff.analysis.exposure import exposed_reads, overwritten_after
+from loopdiff.analysis.exposure import exposed_reads, overwritten_after, rewritten_after
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.ownership import owned_arrays
 from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
@@ -22,7 +22,8 @@ from loopdiff.ir.walk import Path, Site, exits, statements
 class Facts:
     """`ls` is normal with marked regions and counted exits. `sites` by path, `lets` by name, `passes` by loop index.
 
-    `is_overwritten(path, access, scope)` answers `exposure.overwritten_after`, remembered; `exposed(path)` are the
+    `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
+    statement itself writes, remembered; `exposed(path)` are the
     arrays and cells of which an iteration of the loop at `path` may read what was there before it.
     """
 
@@ -34,6 +35,7 @@ class Facts:
     sites: dict[Path, Site]
     lets: dict[str, Site]
     is_overwritten: Callable[[Path, Access, Path | None], bool]
+    is_rewritten: Callable[[Path, Access, Path | None], bool]
     trip_hull: Callable[[Path], Expr | None]
     owners: Callable[[Path], frozenset[str]]
     exposed: Callable[[Path], frozenset[str]]
@@ -68,6 +70,7 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         sites=sites,
         lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
+        is_rewritten=cache(lambda path, access, scope: rewritten_after(model, path, access, scope)),
         trip_hull=cache(lambda path: None if is_open(sites[path].stmt) else trip_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
         exposed=cache(lambda path: exposed_arrays(marked, model, path)),

@@ -22,6 +22,7 @@ from loopdiff.ir.build import add, compare, integer, mul
 from loopdiff.ir.nodes import (
     Access,
     Apply,
+    Assign,
     Cast,
     Const,
     Dim,
@@ -163,10 +164,31 @@ class Needed:
                     self.value(orelse, at.under(cond, False)),
                 )
             case _:
+                written = self.written_result(expr, at)
+                if written is not None:
+                    return written
                 if self.is_kept(expr, at):
                     return self.record(expr, at)
                 out = rebuild(expr, tuple(self.value(e, at) for e in operands(expr)))
                 return out if at.emitter is None else at.emitter.share(out)
+
+    def written_result(self, expr: Expr, at: At) -> Expr | None:
+        """`expr`, all that the statement at `at` assigns, from where it was stored; None where that does not pay.
+
+        An argument's memory is asked only for what would have to be recorded otherwise: the caller may well use it for
+        something else before the reverse sweep.
+        """
+        stmt = self.facts.sites[at.path].stmt if at.path else None
+        if not isinstance(stmt, Assign) or not stmt.target.subscripts or stmt.value != expr:
+            return None
+        array = stmt.target.array
+        is_local = self.facts.ls.array(array).role == "local"
+        if not is_local and not any(isinstance(self.provider(e.access, at), AtUse) for e in loads(expr)):
+            return None
+        owner = self.owner_of(array, at.path)
+        if self.facts.is_rewritten(at.path, stmt.target, None if owner in self.segmented else owner):
+            return None
+        return Load(self.exact_access(stmt.target, at), loc=expr.loc)
 
     def is_kept(self, expr: Expr, at: At) -> bool:
         """Whether the tape plan records `expr`, an operation, rather than repeat it; never for a result (no path)."""

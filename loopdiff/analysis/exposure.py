@@ -34,18 +34,28 @@ def overwritten_after(model: Model, path: Path, access: Access, scope: Scope = N
     around the statement: of the function). The statement's own write counts as after. `path` () is the end of
     the function.
     """
-    writes = model.touching(access.array, True)
-    if not path or not writes:
-        return False
-    read = model.reading(path, access)
-    least = depth_of(model, scope) if is_inside(path, scope) else 0
+    return bool(path) and is_overwritten(model, model.reading(path, access), scope)
+
+
+def rewritten_after(model: Model, path: Path, access: Access, scope: Scope = None) -> bool:
+    """Whether the location `access`, written by an instance of the statement at `path`, may be written again, in the
+    sense of `overwritten_after`.
+    """
+    own = next(e for e in model.touching(access.array, True) if e.path == path and e.access == access)
+    return is_overwritten(model, own, scope)
+
+
+def is_overwritten(model: Model, event: Event, scope: Scope) -> bool:
+    """Whether the element that `event` touches may be written after it, in the current iteration of `scope`."""
+    writes = model.touching(event.access.array, True)
+    least = depth_of(model, scope) if is_inside(event.path, scope) else 0
 
     def search() -> bool:
         return any(
-            not ordered(model, read, write, order).is_empty()
+            not ordered(model, event, write, order).is_empty()
             for write in writes
             if is_inside(write.path, scope) or least == 0
-            for order in orders(read, write, least)
+            for order in orders(event, write, least)
         )
 
     return model.bounded(search, True)
