@@ -8,6 +8,7 @@ as Lets around it; the reverse and tangent transforms look them up by path.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import InternalError
@@ -15,6 +16,7 @@ from loopdiff.ir.build import compare, extents_of, integer, zero
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Expr, If, Index, Let, Load, Loop, LoopSet, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
     children,
@@ -160,13 +162,32 @@ def where(reach: Expr | None, value: Expr, kind: ScalarType) -> Expr:
 
 
 def reach_of(target: Access, ls: LoopSet) -> Expr | None:
-    """The condition for `target` to be inside its array, None for a cell; what its subscripts load comes first."""
-    tests: list[Expr] = []
-    for access in (*(e.access for sub in target.subscripts for e in loads(sub)), target):
-        for axis, subscript in enumerate(access.subscripts):
-            tests.append(compare(Op.GE, subscript, integer(0)))
-            tests.append(compare(Op.LT, subscript, extents_of(ls.array(access.array))[axis]))
+    """The condition for `target` to be inside its array, None for a cell; for its subscripts to have values comes
+    first."""
+    types = type_env(ls)
+    tests = [t for sub in target.subscripts for e in subexprs(sub) for t in defined(e, ls, types)]
+    tests += inside(target, ls)
     return Apply(Op.AND, tuple(tests)) if tests else None
+
+
+def inside(access: Access, ls: LoopSet) -> Iterator[Expr]:
+    """That `access` is inside its array."""
+    for axis, subscript in enumerate(access.subscripts):
+        yield compare(Op.GE, subscript, integer(0))
+        yield compare(Op.LT, subscript, extents_of(ls.array(access.array))[axis])
+
+
+def defined(expr: Expr, ls: LoopSet, types: TypeEnv) -> Iterator[Expr]:
+    """That `expr`, the operands of which have values, has one."""
+    match expr:
+        case Load(access=access):
+            yield from inside(access, ls)
+        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)) if type_of(expr, types) is ScalarType.INT:
+            yield compare(Op.NE, divisor, integer(0))
+        case Apply(op=Op.POW | Op.SHL | Op.SHR, args=(_, count)) if type_of(expr, types) is ScalarType.INT:
+            yield compare(Op.GE, count, integer(0))
+        case _:
+            pass
 
 
 def certainly_touched(stmt: Stmt) -> frozenset[Access]:

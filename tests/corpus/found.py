@@ -62,7 +62,29 @@ def left_for_good(A, x):
     return s
 
 
+def largest_at_remainder(x, y, c):
+    n = y.shape[0]
+    for i in range(n):
+        for j in range(x.shape[0]):
+            y[int(3.0 * c) % n] = max(y[int(3.0 * c) % n], x[j] * c)
+    for j in range(n):
+        y[(j + 2) // n] += x[j]
+        for i in range(1, n):
+            y[(i + j) // n] = min(y[(i + j) // n], x[i])
+
+
 ENTRIES = (
+    *(
+        Entry(
+            name=f"largest_at_remainder_of_{n}",
+            function=largest_at_remainder,
+            make=lambda r, n=n: dict(x=r.random(3), y=r.random(n), c=0.7),
+            wrt=("x", "y", "c"),
+            outputs=("y",),
+            notes="the element of a reduction that does not run is at a remainder by zero",
+        )
+        for n in (0, 3)
+    ),
     Entry(
         name="left_for_good",
         function=left_for_good,
