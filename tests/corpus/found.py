@@ -43,6 +43,16 @@ def largest_of_none(x, y, idx, n):
             x[i] = max(x[i], 0.5 * x[k])
 
 
+def rows_changed_by_helper(A, y):
+    for i in range(A.shape[0]):
+        scaled_by_neighbour(A[i], y)
+
+
+def scaled_by_neighbour(r, y):
+    r[1:] = r[:-1] * r[1:]
+    y[:] += r * r
+
+
 def chosen_result(x):
     t = 1.1 + x[0] * x[1]
     s = x[1] * x[2]
@@ -106,6 +116,15 @@ ENTRIES = (
         make=lambda r: dict(x=r.random(3), y=np.ones(3), idx=np.array([2, 0, 2]), n=1),
         wrt=("x", "y"),
         outputs=("x", "y"),
+    ),
+    Entry(
+        name="rows_changed_by_helper",
+        function=rows_changed_by_helper,
+        make=lambda r: dict(A=r.random((3, 4)), y=r.random(4)),
+        wrt=("A", "y"),
+        outputs=("A", "y"),
+        is_analytic=True,
+        notes="parts of one loop that were split and stayed together had the same names",
     ),
     Entry(
         name="chosen_result",
