@@ -246,6 +246,18 @@ def written_under_another_name(a, y):
         y[i] = a[i] * b[i - 1]
 
 
+def written_through_a_view(a, y):
+    r = a[1:]
+    for i in range(r.shape[0]):
+        r[i] = a[i] * r[i]
+    y[0] = a[1] * r[1]
+
+
+def slices_in_time(a, c, steps):
+    for _ in range(steps):
+        a[1:-1] = a[1:-1] * a[:-2] + c * a[2:]
+
+
 ENTRIES = (
     Entry(
         name="nonlinear_after_loop",
@@ -426,6 +438,24 @@ ENTRIES = (
         outputs=("a", "y"),
         is_analytic=True,
         notes="trap 15",
+    ),
+    Entry(
+        name="written_through_a_view",
+        function=written_through_a_view,
+        make=lambda r: dict(a=r.random(4), y=np.zeros(1)),
+        wrt=("a",),
+        outputs=("a", "y"),
+        is_analytic=True,
+        notes="trap 15",
+    ),
+    Entry(
+        name="slices_in_time",
+        function=slices_in_time,
+        make=lambda r: dict(a=r.random(6), c=0.5, steps=2),
+        wrt=("a", "c"),
+        outputs=("a",),
+        is_analytic=True,
+        notes="trap 16",
     ),
     Entry(
         name="while_at_the_top",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import DifferentiationError, UnsupportedLoopError, vectorize_grad
+from loopdiff import ArgumentError, DifferentiationError, UnsupportedLoopError, vectorize_grad
 from loopdiff.fuzz.duals import Trace, run_on_duals, slopes_of
 from tests.corpus import BY_NAME
 from tests.gradients.harness import decorated
@@ -200,6 +200,41 @@ def test_array_written_under_another_name() -> None:
     # y1 = a0 a1 a0, y2 = a0 a1 a2 a0 a1
     assert pullback(y=np.array([0.0, 1.0, 0.0])).a.tolist() == [12.0, 4.0, 0.0]
     assert pullback(y=np.array([0.0, 0.0, 1.0])).a.tolist() == [144.0, 96.0, 36.0]
+
+
+def test_write_through_a_view() -> None:
+    a, y = np.array([2.0, 3.0, 4.0]), np.zeros(1)
+    _, pullback = decorated("written_through_a_view").vjp(a, y)
+    assert (a.tolist(), y.tolist()) == ([2.0, 6.0, 24.0], [144.0])
+    assert pullback(y=np.ones(1)).a.tolist() == [144.0, 96.0, 36.0]  # a0^2 a1^2 a2
+
+
+def test_slice_assignment_in_a_time_loop() -> None:
+    a = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    _, pullback = decorated("slices_in_time").vjp(a, 0.5, 2)
+    g = pullback(a=np.ones(5))
+    # 2 -> 3.5 -> 7.5, 3 -> 8 -> 35.25, 4 -> 14.5 -> 118.5: the right side is read before the left is written
+    assert a.tolist() == [1.0, 7.5, 35.25, 118.5, 5.0]
+    assert (g.a.tolist(), g.c) == ([22.5, 64.5, 75.5, 34.75, 5.75], 171.0)
+
+
+def test_array_changed_between_the_sweeps() -> None:
+    x, y = np.array([0.5, -1.5]), np.zeros(2)
+    _, pullback = decorated("buffer_not_differentiated").vjp(x, np.zeros(2), y)
+    expected = pullback(y=np.ones(2)).x.tolist()
+    x[0] = 7.0
+    with pytest.raises(ArgumentError, match="LD348: `x` was changed after the forward sweep"):
+        pullback(y=np.ones(2))
+    x[0] = 0.5
+    assert pullback(y=np.ones(2)).x.tolist() == expected
+
+
+def test_bounds_changed_between_the_sweeps() -> None:
+    x, count = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 3])
+    _, pullback = decorated("nested_dynamic_loops").vjp(x, count)
+    count[0] = 1
+    with pytest.raises(ArgumentError, match="LD348: `count`"):
+        pullback()
 
 
 def test_counter_that_is_an_index() -> None:
