@@ -96,7 +96,7 @@ def by_name(entry: Entry, values: tuple[Any, ...]) -> harness.Values:
 
 def gradient_at(entry: Entry, args: Arguments, *, complex_step: bool = False) -> harness.Values:
     ls, sweeps = joined(entry.name)
-    real = {k: np.real(v) if isinstance(v, np.ndarray) and v.dtype.kind == "c" else v for k, v in args.items()}
+    real = {k: np.real(v) if np.iscomplexobj(v) else v for k, v in args.items()}
     given = {**args, **count(sweeps, real)} if sweeps.count_names else args
     return by_name(entry, run(ls, given, complex_step=complex_step)[1:])
 
