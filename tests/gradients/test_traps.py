@@ -259,6 +259,23 @@ def test_derivatives_pass_through_buffers_that_are_not_differentiated() -> None:
     np.testing.assert_allclose(pullback(y=np.ones(2)).x, 2 * x * np.sin(x * x) + 2 * x**3 * np.cos(x * x), rtol=1e-14)
 
 
+def first_of_longer(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    for i in range(x.shape[0], y.shape[0]):
+        y[i] = 1.0
+
+
+@pytest.mark.parametrize("longer", [0, 5])
+def test_shapes_do_not_scale_gradients_of_jax_functions(longer: int) -> None:
+    jax = pytest.importorskip("jax")
+    import loopdiff.jax
+
+    g = loopdiff.jax.wrap(vectorize_grad(first_of_longer), outputs={"y": lambda x: (x.shape[0] + longer,)})
+    x = np.array([1.0, 2.0, 3.0])
+    assert jax.jit(jax.grad(lambda x: g(x).sum()))(x).tolist() == [2.0, 4.0, 6.0]
+
+
 def product_of_matrices(A, B, C):
     for i in range(A.shape[0]):
         for j in range(B.shape[1]):
