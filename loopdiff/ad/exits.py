@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from loopdiff.errors import Span
 from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Exit, Let, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.types import ArrayType
@@ -43,19 +44,20 @@ def mark_exits(ls: LoopSet) -> tuple[LoopSet, dict[str, Passes]]:
         return ls, {}
     names = supply(ls)
     found: dict[str, Passes] = {}
+    cells: dict[str, Span] = {}
 
     def rewrite(stmt: Stmt) -> tuple[Stmt, ...]:
         if not isinstance(stmt, Loop) or not exits(stmt):
             return (stmt,)
         found[stmt.index] = passes = name_counts(stmt, names)
         counts = dict.fromkeys((passes.all, *passes.past))
+        cells.update((c.cell, stmt.loc) for c in counts)
         start = (Assign(Access(c.cell), ZERO) for c in counts)
         keep = (Let(c.let, Load(Access(c.cell)), loc=stmt.loc) for c in counts)
         return (*start, replace(stmt, body=counted(stmt.body, passes)), *keep)
 
     body = map_body(ls.body, rewrite)
-    cells = {c.cell for p in found.values() for c in (p.all, *p.past)}
-    added = tuple(ArrayDecl(c, ArrayType("int64", 0), "local", ()) for c in sorted(cells))
+    added = tuple(ArrayDecl(c, ArrayType("int64", 0), "local", (), loc=cells[c]) for c in sorted(cells))
     return replace(ls, body=body, arrays=(*ls.arrays, *added)), found
 
 
