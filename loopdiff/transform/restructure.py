@@ -6,6 +6,7 @@ isolates a contraction: a perfect nest around one `+=` whose target does not dep
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.ir.build import add, integer
 from loopdiff.ir.nodes import Apply, Const, Expr, If, Let, Loop, LoopSet, Stmt, Var
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.walk import Path, exits, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import contraction
@@ -82,6 +83,13 @@ def add_one(expr: Expr) -> Expr:
 
 
 # -- distribution --------------------------------------------------------------------------------------------
+def repeats_functions(pieces: list[Loop]) -> bool:
+    """Whether two pieces compute the same Let that takes more than arithmetic."""
+    lets = Counter(s.stmt for p in pieces for s in statements((p,)) if isinstance(s.stmt, Let))
+    repeated = (let.value for let, count in lets.items() if count > 1)
+    return any(isinstance(e, Apply) and INFO[e.op].result == "float" for value in repeated for e in subexprs(value))
+
+
 def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[Stmt]:
     """`stmt`, or the loops it splits into if one of them is a contraction that was not isolated before."""
     if not isinstance(stmt, Loop) or contraction(stmt) is not None:
@@ -91,7 +99,8 @@ def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[
         first, *rest = (replace(stmt, body=g) for g in groups)
         return [first, *(s for g in rest for s in renamed_block((g,), names))]
     pieces = split(model, stmt, path)
-    if len(pieces) < 2 or not any(contraction(p) is not None for p in pieces):
+    is_better = any(contraction(p) is not None for p in pieces) and not repeats_functions(pieces)
+    if len(pieces) < 2 or not is_better:
         inner = (distributed(model, child, (*path, k), names) for k, child in enumerate(stmt.body))
         return [replace(stmt, body=tuple(inner))]
     out: list[Stmt] = []
@@ -150,7 +159,13 @@ def split(model: Model, loop: Loop, path: Path) -> list[Loop]:
             merged.append(group)
         else:
             merged = [[p for g in merged for p in g] + group]
-    return [replace(loop, body=with_lets(group, lets)) for group in merged]
+    return [replace(loop, body=with_lets(reunited(group, loop), lets)) for group in merged]
+
+
+def reunited(group: list[tuple[int, Stmt]], loop: Loop) -> list[tuple[int, Stmt]]:
+    """`group` with several pieces of one statement of `loop` put together again: apart they would repeat its Lets."""
+    counts = Counter(n for n, _ in group)
+    return list({n: (n, loop.body[n]) if counts[n] > 1 else (n, s) for n, s in group}.values())
 
 
 def can_follow(
@@ -158,7 +173,8 @@ def can_follow(
     lets: list[tuple[int, Stmt]],
 ) -> bool:  # fmt: skip
     first = events_of(model, path, before)
-    needed = [(n, s) for n, s in lets if s in with_lets(group, lets)]
+    used = {id(s) for s in with_lets(group, lets)}
+    needed = [(n, s) for n, s in lets if id(s) in used]
     return may_split(model, path, first, events_of(model, path, [*needed, *group]))
 
 

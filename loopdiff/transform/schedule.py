@@ -34,7 +34,7 @@ from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.mapping import Mapping, ScalarLoop, TiledNest, VectorLoop
-from loopdiff.transform.strides import Stride, is_varying, lane_stride, varying_names
+from loopdiff.transform.strides import Stride, is_varying, stride_of, varying_names
 from loopdiff.transform.tiles import choose_tile
 
 TRIPS = 32.0
@@ -110,10 +110,12 @@ class Planner:
         held = self.held_back(stmt, private)
         if held:
             return ScalarLoop(held)
+        varying = varying_names(stmt)
         sums = {
             s.stmt.target.array
             for s in statements(stmt.body)
-            if isinstance(s.stmt, Accumulate) and lane_stride(s.stmt.target, stmt, self.model.ls) == "uniform"
+            if isinstance(s.stmt, Accumulate)
+            and stride_of(s.stmt.target, stmt.index, varying, self.model.ls) == "uniform"
         }
         return VectorLoop(tuple(sorted(sums - private)))
 
@@ -154,7 +156,7 @@ class Planner:
                     if any(isinstance(s, If) and is_varying(s.cond, varying) for s in site.enclosing):
                         return f"its inner loop `{index}` depends on a condition"
                 case Accumulate(op="max" | "min", target=target):
-                    if lane_stride(target, loop, self.model.ls) == "indexed":
+                    if stride_of(target, loop.index, varying, self.model.ls) == "indexed":
                         return "its maximum goes to computed places"
                 case _:
                     pass
@@ -202,7 +204,7 @@ def has_vector_form(node: Apply, types: TypeEnv) -> bool:
 
 def vector_cost(loop: Loop, model: Model, types: TypeEnv) -> float:
     """Estimated cost of `LANES` iterations of the body, side by side."""
-    total = 0.0
+    total, varying = 0.0, varying_names(loop)
     for site in statements(loop.body):
         weight = TRIPS ** len(site.loops)
         accesses = [e.access for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Load)]
@@ -212,7 +214,7 @@ def vector_cost(loop: Loop, model: Model, types: TypeEnv) -> float:
             case _:
                 pass
         operations = sum(1 for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Apply))
-        memory = sum(COSTS[lane_stride(a, loop, model.ls)] for a in accesses)
+        memory = sum(COSTS[stride_of(a, loop.index, varying, model.ls)] for a in accesses)
         total += weight * (1.0 + operations + memory)
     return total
 

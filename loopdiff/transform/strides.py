@@ -63,13 +63,8 @@ def is_indexed_by(expr: Expr, index: str, varying: frozenset[str]) -> bool:
     )
 
 
-def lane_stride(access: Access, loop: Loop, ls: LoopSet) -> Stride:
-    """How the lanes of a vector along `loop` would meet `access`."""
-    return stride_of(access, loop.index, varying_names(loop), ls)
-
-
 def stride_of(access: Access, index: str, varying: frozenset[str], ls: LoopSet) -> Stride:
-    """The same, given the names that vary."""
+    """How the lanes of a vector along the loop over `index` would meet `access`, given the names that vary in it."""
     if not any(is_indexed_by(s, index, varying) for s in access.subscripts):
         return "uniform"
     moved = lane_axis(access, index, varying)
