@@ -24,7 +24,7 @@ def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
 
 def owned_cells(ls: LoopSet, path: Path) -> frozenset[str]:
     """Cells that one iteration of the loop at `path` owns: all accesses are inside, none sees an earlier value."""
-    cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank == 0)
+    cells = frozenset(a.name for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank == 0)
     inside = [s for s in statements(ls.body) if s.path[: len(path)] == path and len(s.path) > len(path)]
     outside = [s for s in statements(ls.body) if s.path[: len(path)] != path or s.path == path]
     loop = next(s.stmt for s in statements(ls.body) if s.path == path)
