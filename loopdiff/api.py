@@ -158,7 +158,7 @@ class Differentiable:
             if self.with_gradient is None:
                 self.with_gradient = differentiate_gradient(self, self.requested, self.options, has_value=True)
         (value, *gradients), tangents = self.with_gradient.jvp(args, vectors)
-        record = record_type("Gradients", spec.wrt)
+        record = record_type("Gradients", spec.wrt_of_caller)
         result = value if spec.record is None else tuple.__new__(spec.record, (value,))
         return result, tuple.__new__(record, gradients), tuple.__new__(record, tangents[0][1:])
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any, cast
 
 import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
+from loopdiff.interface import pairs
 from loopdiff.launch import Checks, guard, primal_launcher
 from loopdiff.runs import gradient_launcher, sweeps_of
 from loopdiff.specialization import Specialization, require_scalar_result
 
 WRITEABLE, ALIGNED = 0x400, 0x100
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
-PLAIN_SCALARS = (float, np.float64, np.float32, bool)
+PLAIN_SCALARS = (float, np.float64, np.float32, bool, np.complex64)
 OVERLAP_WORK = 10_000
 SPARE = 8
 Key = tuple[Any, ...]
@@ -105,17 +106,28 @@ def checked_int(value: Any) -> int:
 
 def converter_of(value: Any) -> Callable[[Any], Any] | None:
     """How a value like this one is prepared for compiled code; None: it is passed on as it is."""
-    if type(value) is np.ndarray:
-        return None if value.flags.num & WRITEABLE else writable_alias
     if isinstance(value, np.ndarray):
-        return plain_array if value.flags.num & WRITEABLE else lambda a: writable_alias(plain_array(a))
-    if type(value) in PLAIN_SCALARS:
+        return array_converter(value)
+    if type(value) in PLAIN_SCALARS or isinstance(value, complex):
         return None
     if isinstance(value, np.bool_):
         return bool
     if isinstance(value, int | np.integer):
         return checked_int
     return float
+
+
+def array_converter(value: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    steps: list[Callable[[np.ndarray], np.ndarray]] = []
+    if type(value) is not np.ndarray:
+        steps.append(plain_array)
+    if not value.flags.num & WRITEABLE:
+        steps.append(writable_alias)
+    if value.dtype.kind == "c":
+        steps.append(pairs)
+    if len(steps) < 2:
+        return steps[0] if steps else None
+    return lambda array: reduce(lambda a, step: step(a), steps, array)
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> bool:
@@ -155,7 +167,7 @@ class Checked:
     def __init__(self, specialization: Specialization, args: Arguments) -> None:
         """Raises ArgumentError (LD303, LD305, LD307) for arrays that no call may pass."""
         self.specialization = specialization
-        self.names = specialization.normal.params
+        self.names = specialization.interface.names
         self.checks = self.choose_checks(args)
         self.guard = guard(args, [(self.names.index(name), axis) for name, axis in specialization.asked])
         self.prepare = self.checks.prepare()
@@ -172,6 +184,7 @@ class Checked:
             pairs=tuple((i, j) for i in written for j in arrays if j not in written or i < j),
             strided=tuple(i for i in written if not args[i].flags.forc),
             conversions=tuple((i, c) for i, c in converters if c is not None),
+            complex_numbers=tuple(i for i, a in enumerate(args) if isinstance(a, complex | np.complexfloating)),
             refuse_overlap=self.refuse_overlap,
             refuse_repeats=self.refuse_repeats,
             totals=partial(totals_of, self.specialization),

@@ -169,7 +169,7 @@ CODES: dict[str, Code] = {
     ),
     "LD209": Code(
         "unsupported dtype",
-        "Arrays hold float64, float32, bool, or integers up to int64 and uint32.",
+        "Arrays hold float64, float32, complex128, complex64, bool, or integers up to int64 and uint32.",
         "convert the array, for example with `x.astype(np.float64)`",
     ),
     "LD210": Code(
@@ -186,6 +186,16 @@ CODES: dict[str, Code] = {
         "arithmetic on booleans",
         "Python's `True + True` is 2 and its `~True` is -2; for the booleans of NumPy both mean something else.",
         "convert them: `int(a) + int(b)`; for the opposite write `not a`",
+    ),
+    "LD220": Code(
+        "no such function of complex numbers",
+        "Complex numbers are not ordered, and have no remainder, rounding or sign.",
+        "use the parts `z.real` and `z.imag`, or `abs(z)`",
+    ),
+    "LD221": Code(
+        "complex number for a real one",
+        "A complex number becomes a real one only where it is written which part is meant.",
+        "take `z.real`, `z.imag` or `abs(z)`, or store it into an array of `dtype=np.complex128`",
     ),
     # -- LD30x: the arguments of a call, checked before memory is touched -----------------------------------
     "LD301": Code(
@@ -372,6 +382,12 @@ CODES: dict[str, Code] = {
         'With `check="first"`, derivatives of each new signature are compared in both modes on the arguments of its '
         "first call.",
         "report this, with the program; `check_grads` says which pair of arrays is off",
+    ),
+    "LD407": Code(
+        "Jacobian of complex numbers",
+        "A function of complex numbers that is not holomorphic has no complex Jacobian: by the real and the imaginary "
+        "part it changes differently.",
+        "use `jvp` and `vjp`, which take complex directions and cotangents, or pass the two parts as real arrays",
     ),
     "LD410": Code(
         "operation without a derivative rule",

@@ -68,7 +68,7 @@ class CompiledGradient:
 
     @property
     def wrt(self) -> tuple[str, ...]:
-        return self.spec.wrt
+        return self.spec.wrt_of_caller
 
     def signature(self, name: str) -> tuple[str, ...]:
         """Parameter names of a function, in order."""

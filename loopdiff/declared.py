@@ -11,10 +11,10 @@ import numpy as np
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, UnsupportedLoopError
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_types
-from loopdiff.ir.types import BOOL, ELEMENT_TYPES, F64, INT, ArrayType, Layout
+from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout
 
 LAYOUTS: dict[str, Layout] = {"C": "C", "F": "F"}
-PYTHON_TYPES = {float: (F64, True), int: (INT, True), bool: (BOOL, True)}
+PYTHON_TYPES = {float: (F64, True), int: (INT, True), bool: (BOOL, True), complex: (C128, True)}
 
 
 def types_of(arguments: Mapping[str, Any]) -> dict[str, ArgumentType]:

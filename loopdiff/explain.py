@@ -42,7 +42,7 @@ def total_bytes(temporaries: Sequence[Temporary]) -> str:
 def header(spec: Specialization) -> str:
     types = spec.types
     shown = ", ".join(f"{n}: {type_text(t)}" for n, t in types.items())
-    return f"{spec.normal.name}({shown}), differentiated with respect to {', '.join(spec.wrt)}"
+    return f"{spec.normal.name}({shown}), differentiated with respect to {', '.join(spec.wrt_of_caller)}"
 
 
 def type_text(kind: object) -> str:

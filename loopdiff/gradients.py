@@ -10,7 +10,7 @@ import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
-from loopdiff.ir.types import F32, ArrayType, ScalarType
+from loopdiff.ir.types import ArrayType, ScalarType
 
 
 @cache
@@ -35,13 +35,21 @@ def reduce_record(self: Any) -> tuple[Any, ...]:
 
 
 def scalar_of(kind: ScalarType, value: Any) -> Any:
-    """A floating scalar in its own type: a Python float, or a NumPy float32."""
-    return np.float32(value) if kind is F32 else float(value)
+    """A scalar in its own type: a Python float or complex, or NumPy's of half the width."""
+    match kind:
+        case ScalarType.F32:
+            return np.float32(value)
+        case ScalarType.C64:
+            return np.complex64(value)
+        case ScalarType.C128:
+            return complex(value)
+        case _:
+            return float(value)
 
 
 def checked_scalar(what: str, kind: ScalarType, value: Any, code: str) -> Any:
-    """`value` as a scalar of `kind`. Raises ArgumentError with `code` unless it is a real number."""
-    if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in "fiub":
+    """`value` as a scalar of `kind`. Raises ArgumentError with `code` unless it is a number, real for a real `kind`."""
+    if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in ("fiubc" if kind.is_complex else "fiub"):
         raise ArgumentError(reject(code, f"{what} is {describe(value)}, expected a number", NOWHERE))
     return scalar_of(kind, value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,10 +34,22 @@ class Identity:
 
 def identity_of(weights: Values, tangents: Values, along: Values, gradients: Values) -> Identity:
     """From tangents of the weighted outputs along `along`, and the gradients of their weighted sum."""
-    left = [np.sum(np.asarray(w, float) * tangents[n]) for n, w in weights.items()]
-    right = [np.asarray(along[n], float) * gradients[n] for n in along]
+    left = [np.sum(paired(w, tangents[n])) for n, w in weights.items()]
+    right = [paired(along[n], gradients[n]) for n in along]
     sizes = [np.sum(np.abs(terms)) for terms in right]
     return Identity(float(sum(left)), float(sum(np.sum(terms) for terms in right)), float(sum(sizes)))
+
+
+def paired(cotangent: Any, tangent: Any) -> np.ndarray:
+    """Products whose sum is the change of a real number."""
+    return np.real(np.asarray(cotangent, complex) * np.asarray(tangent, complex))
+
+
+def drawn_like(value: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """Random numbers of the shape and dtype of `value`."""
+    shape, dtype = np.shape(value), np.asarray(value).dtype
+    drawn = np.asarray(draw(shape) + 1j * draw(shape) if dtype.kind == "c" else draw(shape))
+    return drawn.astype(dtype)[()]
 
 
 def named_slopes(tangents: Any) -> dict[str, Any]:
@@ -50,7 +62,7 @@ def named_slopes(tangents: Any) -> dict[str, Any]:
 
 def directions(values: Values, names: Iterable[str], rng: np.random.Generator) -> dict[str, Any]:
     """A random direction of each of `names`, in its type."""
-    return {n: rng.standard_normal(np.shape(values[n])).astype(np.asarray(values[n]).dtype)[()] for n in names}
+    return {n: drawn_like(values[n], rng.standard_normal) for n in names}
 
 
 def floating_outputs(result: Any, after: Values, written: frozenset[str]) -> Values:
@@ -60,7 +72,7 @@ def floating_outputs(result: Any, after: Values, written: frozenset[str]) -> Val
         found = {f"result_{k}": v for k, v in enumerate(result)} | found
     elif result is not None:
         found = {"result": result} | found
-    return {n: np.asarray(v) for n, v in found.items() if np.asarray(v).dtype.kind == "f"}
+    return {n: np.asarray(v) for n, v in found.items() if np.asarray(v).dtype.kind in "fc"}
 
 
 def pull(pullback: Any, result: Any, weights: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -81,16 +93,16 @@ def prove(spec: Specialization, run: ReverseRun, args: Arguments) -> bool:
     Raises DifferentiationError (LD406) with both numbers if they disagree.
     """
     rng = np.random.default_rng(0)
-    values = dict(zip(spec.normal.params, args, strict=True))
+    values = spec.interface.arguments(args)
     result, pullback = run.vjp(own_arrays(spec, args))
-    after = dict(zip(values, pullback.args, strict=True))
+    after = spec.interface.arguments(pullback.args)
     outputs = floating_outputs(result, after, spec.written)
-    weights = {n: rng.uniform(0.5, 1.5, np.shape(v)).astype(v.dtype) for n, v in outputs.items()}
-    along = directions(values, spec.wrt, rng)
+    weights = {n: drawn_like(v, lambda shape: rng.uniform(0.5, 1.5, shape)) for n, v in outputs.items()}
+    along = directions(values, spec.wrt_of_caller, rng)
     _, tangents = tangent_run(spec).jvp(own_arrays(spec, args), along)
     gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
     found = identity_of(weights, named_slopes(tangents), along, gradients)
-    tolerance = max((TOLERANCES[v.dtype.name] for v in outputs.values()), default=0.0)
+    tolerance = max((TOLERANCES[v.real.dtype.name] for v in outputs.values()), default=0.0)
     both_undefined = not np.isfinite(found.forward) and not np.isfinite(found.reverse)
     if not (found.error <= tolerance or both_undefined):
         message = (

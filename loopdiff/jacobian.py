@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.codes import reject
+from loopdiff.errors import DifferentiationError
 from loopdiff.gradients import record_type
 from loopdiff.ir.types import ArrayType
 from loopdiff.runs import Arguments, Pullback, ReverseRun, caller_results, own_arrays
@@ -42,6 +44,9 @@ def side_of(key: int | str, value: Any) -> Side:
 
 def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
     """The record of `Differentiable.jacobian` for prepared arguments, which end as the function leaves them."""
+    if not spec.interface.is_real:
+        message = f"`{spec.normal.name}` has complex numbers: their derivative is not one matrix"
+        raise DifferentiationError(reject("LD407", message, spec.normal.loc))
     inputs = [side_of(n, args[spec.normal.params.index(n)]) for n in spec.wrt]
     outputs = outputs_of(spec, args)
     blocks = [[np.zeros(o.shape + i.shape, np.result_type(o.dtype, i.dtype)) for i in inputs] for o in outputs]

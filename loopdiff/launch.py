@@ -22,17 +22,17 @@ from loopdiff.ir.walk import statements
 class Script:
     """A Python function of `count` arguments `a0`, `a1`, ... in the making; its text refers to `names`.
 
-    Compiled code takes `more` arguments than those, named like them.
+    `passed` are the variables that compiled code gets.
     """
 
     count: int
+    passed: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
-    more: int = 0
 
     @property
     def args(self) -> str:
-        return ", ".join(f"a{i}" for i in range(self.count + self.more))
+        return ", ".join(self.passed)
 
     def add(self, *lines: str) -> None:
         self.lines += lines
@@ -60,14 +60,15 @@ class Checks:
     """What has to be looked at in every call of one kind, by argument position.
 
     `pairs` must not overlap (`refuse_overlap` decides exactly and raises), `strided` must not overlap
-    themselves, `conversions` prepare a value for compiled code. After the arguments that takes `total_count` integers,
-    which `totals` finds.
+    themselves, `conversions` prepare a value for compiled code. It gets the parts of the numbers at `complex_numbers`,
+    and after the arguments `total_count` integers, which `totals` finds.
     """
 
     count: int
     pairs: tuple[tuple[int, int], ...]
     strided: tuple[int, ...]
     conversions: tuple[tuple[int, Callable[[Any], Any]], ...]
+    complex_numbers: tuple[int, ...]
     refuse_overlap: Callable[[int, int, Any, Any], None]
     refuse_repeats: Callable[[int, Any], None]
     totals: Callable[[tuple[Any, ...]], tuple[int, ...]]
@@ -86,16 +87,21 @@ class Checks:
         for i, convert in self.conversions:
             script.put(f"convert{i}", convert)
             script.add(f"a{i} = convert{i}(a{i})")
+        for i in self.complex_numbers:
+            script.add(f"re{i}, im{i} = a{i}.real, a{i}.imag")
+        for i in range(self.count):
+            script.passed += [f"re{i}", f"im{i}"] if i in self.complex_numbers else [f"a{i}"]
         if self.total_count:
             script.put("totals", self.totals)
-            given, script.more = script.args, self.total_count
-            script.add(f"{script.args}, = ({given}, *totals(({given},)))")
+            found = [f"t{k}" for k in range(self.total_count)]
+            script.add(f"{', '.join(found)}, = totals(({script.args},))")
+            script.passed += found
         return script
 
     def prepare(self) -> Callable[..., tuple[Any, ...]]:
         """Prepared arguments as a tuple."""
         script = self.script()
-        script.add(f"return ({script.args},)" if script.args else "return ()")
+        script.add(f"return ({script.args},)" if script.passed else "return ()")
         return script.define("prepare")
 
 

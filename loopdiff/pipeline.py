@@ -1,7 +1,7 @@
 """The whole compilation on one screen: what is derived from a function, in which order, and nothing else.
 
     source -> surface                                            read
-    surface -> bound -> normal -> bounds -> checked              lower
+    surface -> bound -> real -> normal -> bounds -> checked      lower
     checked -> forward + reverse (+ counts)                       derive_sweeps
     checked -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient
@@ -67,16 +67,19 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 
 def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
     """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
+    from loopdiff.frontend.complex_parts import split_complex
     from loopdiff.transform.checks import add_checks
     from loopdiff.transform.normalize import normalize
     from loopdiff.transform.simplify import simplify
 
-    normal = stages.run("normal", normalize, bind_types(surface, types, stages))
+    real = stages.run("real", split_complex, bind_types(surface, types, stages))
+    normal = stages.run("normal", normalize, real)
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
     return stages.run("checked", simplify, stages.run("bounds", add_checks, normal, words))
 
 
 def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
+    """The LoopSet with the caller's types, complex ones included. Raises UnsupportedLoopError (LD2xx)."""
     from loopdiff.frontend.bind import bind
 
     return stages.run("bound", bind, surface, types)

@@ -14,13 +14,14 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Span
 from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
 from loopdiff.guards import mark_of
+from loopdiff.interface import is_complex, pairs
 from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.launch import Checks
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
-from loopdiff.specialization import Specialization, SweepUnits, is_floating
+from loopdiff.specialization import Specialization, SweepUnits, has_slope, is_floating
 
 Arguments = tuple[Any, ...]
 
@@ -31,7 +32,7 @@ def caller_results(spec: Specialization, value: Any, copy_arrays: bool) -> Any:
         return None
     values = value if isinstance(value, tuple) else (value,)
     out = [own_result(t, v, copy_arrays) for t, v in zip(spec.result_types, values, strict=False)]
-    return tuple.__new__(spec.record or tuple, out) if spec.normal.returns_tuple else out[0]
+    return spec.own_result(out)
 
 
 def own_result(kind: ScalarType | ArrayType, value: Any, copy_arrays: bool) -> Any:
@@ -41,10 +42,13 @@ def own_result(kind: ScalarType | ArrayType, value: Any, copy_arrays: bool) -> A
 
 
 def layout_preserving_copy(array: np.ndarray) -> np.ndarray:
-    """A copy that compiled code for the same layout accepts: strided arrays get a copy with gaps."""
+    """A copy that compiled code for the same layout accepts: strided arrays get one with gaps, where they have some."""
     if array.flags.forc or array.ndim == 0:
         return array.copy(order="K")
-    padded = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::2]
+    steps = zip(array.strides, array.shape, strict=True)
+    axis = max(k for k, (step, extent) in enumerate(steps) if extent > 1 and step != array.itemsize)
+    shape = (*array.shape[:axis], 2 * array.shape[axis], *array.shape[axis + 1 :])
+    padded = np.empty(shape, array.dtype)[(*[slice(None)] * axis, slice(None, None, 2))]
     padded[...] = array
     return padded
 
@@ -173,7 +177,7 @@ class ReverseRun:
         return results, Pullback(self, args, workspace, shapes)
 
     def result_shapes(self, results: Any) -> tuple[tuple[int, ...], ...]:
-        values = () if results is None else results if self.ls.returns_tuple else (results,)
+        values = () if results is None else results if self.spec.interface.returns_tuple else (results,)
         return tuple(np.shape(v) for v in values)
 
 
@@ -186,7 +190,7 @@ def sweeps_of(spec: Specialization, tape: TapePolicy | None = None) -> ReverseRu
 def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
     """Checks, buffers, both sweeps: `(value, gradients)` of a function with one floating result."""
     script = checks.script()
-    args, size = script.args, run.workspace_size
+    args, size, interface = script.args, run.workspace_size, run.spec.interface
     script.names |= {
         "take": run.take, "give": run.arena.give, "zeros": np.zeros, "reverse": run.reverse,
         "undisturbed": run.undisturbed, "new": tuple.__new__,
@@ -205,7 +209,7 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
     for number, (position, dtype, order, place, _) in enumerate(run.recipes):
         buffer = f"b{number}" if place < 0 else f"w{size + place}"
         script.put(f"dtype{number}", dtype)
-        made = f"{buffer} = zeros(a{position}.shape, dtype{number}, {order!r})"
+        made = f"{buffer} = zeros({script.passed[position]}.shape, dtype{number}, {order!r})"
         script.add(made if place < 0 else f"{buffer}.fill(0)")
         buffers.append(buffer)
     if run.disturbed:
@@ -220,6 +224,9 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
     else:
         script.put("collect", run.collect)
         collected = f"collect([{', '.join(buffers)}], slopes)"
+    if not interface.is_real:
+        script.put("in_one_piece", interface.gradients)
+        collected = f"in_one_piece({collected})"
     script.add(f"return {'value' if run.spec.finish is None else 'finish(value)'}, {collected}")
     return script.define("value_and_grad")
 
@@ -239,13 +246,15 @@ class Pullback:
     """The reverse sweep at one point: `pullback(seed, **cotangents)` gives the gradients, however often.
 
     `seed` is the cotangent of the return value (a tuple if the function returns one, default 1.0 for a
-    scalar); cotangents of the final values of written arrays go by name and default to zero.
+    scalar); cotangents of the final values of written arrays go by name and default to zero. Those of complex values
+    pair with them as JAX's do: du = Re(cotangent * dz).
     """
 
     def __init__(
         self, run: ReverseRun, args: Arguments, workspace: Workspace, shapes: tuple[tuple[int, ...], ...]
     ) -> None:
         self.run, self.args, self.workspace, self.shapes = run, args, workspace, shapes
+        self.interface = run.spec.interface
         self.lock = Lock()
         self.pristine = {i: workspace.arrays[i].copy() for i in run.worn}
         self.marks = {i: mark_of(run.spec.options.check, args[i]) for i in run.kept}
@@ -269,7 +278,8 @@ class Pullback:
             buffers = self.run.make_buffers(self.args, self.workspace, given)
             arrays = self.workspace.arrays[: self.run.workspace_size]
             slopes = self.run.reverse(*self.run.undisturbed(self.args), *arrays, *seeds, *buffers)
-        return self.run.collect(buffers, slopes)
+        found = self.run.collect(buffers, slopes)
+        return found if self.interface.is_real else self.interface.gradients(found)
 
     def refuse_changes(self) -> None:
         """Raise ArgumentError (LD348) if the arrays do not hold what they held after the forward sweep."""
@@ -286,21 +296,21 @@ class Pullback:
             self.run.arena.give(workspace)
 
     def seeds(self, seed: Any = None) -> list[Any]:
-        """One value per floating result, in its type."""
-        run = self.run
-        if not run.kinds:
+        """One value per floating result, in its type; of a complex scalar its two parts."""
+        run, kinds = self.run, self.interface.results
+        if not kinds:
             if seed is not None:
                 raise ArgumentError(reject("LD340", f"`{run.ls.name}` returns nothing: it takes no seed", NOWHERE))
             return []
         values = self.spread(seed)
         out: list[Any] = []
-        for position, (kind, shape, value) in enumerate(zip(run.kinds, self.shapes, values, strict=True)):
-            what = f"the seed of result {position}" if run.ls.returns_tuple else "the seed"
-            if isinstance(kind, ArrayType) and is_floating(kind):
+        for position, (kind, shape, value) in enumerate(zip(kinds, self.shapes, values, strict=True)):
+            what = f"the seed of result {position}" if self.interface.returns_tuple else "the seed"
+            if isinstance(kind, ArrayType) and has_slope(kind):
                 array = checked_array(what, kind, shape, value, "LD340")
-                out.append(np.array(array, kind.dtype, order="C", copy=True))
-            elif isinstance(kind, ScalarType) and is_floating(kind):
-                out.append(checked_scalar(what, kind, value, "LD340"))
+                out += self.interface.seed_parts(kind, np.array(array, kind.dtype, order="C", copy=True))
+            elif isinstance(kind, ScalarType) and has_slope(kind):
+                out += self.interface.seed_parts(kind, checked_scalar(what, kind, value, "LD340"))
             elif value is not None and np.any(value):
                 message = f"{what} is not zero, and that result is not floating-point"
                 raise ArgumentError(reject("LD340", message, NOWHERE))
@@ -308,14 +318,14 @@ class Pullback:
 
     def spread(self, seed: Any) -> Sequence[Any]:
         """The seed of each result."""
-        run = self.run
-        if run.ls.returns_tuple:
-            if not isinstance(seed, tuple | list) or len(seed) != len(run.kinds):
-                message = f"`{run.ls.name}` returns {len(run.kinds)} values: the seed is a tuple of as many"
+        kinds = self.interface.results
+        if self.interface.returns_tuple:
+            if not isinstance(seed, tuple | list) or len(seed) != len(kinds):
+                message = f"`{self.run.ls.name}` returns {len(kinds)} values: the seed is a tuple of as many"
                 raise ArgumentError(reject("LD340", message, NOWHERE))
             return seed
-        if seed is None and isinstance(run.kinds[0], ScalarType):
-            return (1.0 if is_floating(run.kinds[0]) else None,)
+        if seed is None and isinstance(kinds[0], ScalarType):
+            return (1.0 if has_slope(kinds[0]) else None,)
         return (seed,)
 
     def cotangents(self, given: Mapping[str, Any]) -> dict[int, np.ndarray]:
@@ -327,8 +337,12 @@ class Pullback:
                 writes = ", ".join(f"`{n}`" for n in recipes if n in run.spec.written) or "no floating array"
                 message = f"`{name}` gets no cotangent: `{run.ls.name}` writes {writes}"
                 raise ArgumentError(reject("LD342", message, NOWHERE))
-            position, _, _, _, kind = recipes[name]
-            shape = self.args[position].shape
-            what = f"the cotangent of `{name}`"
-            out[position] = checked_array(what, kind, shape, value, "LD341")
+            position, kind = recipes[name][0], self.interface.types[name]
+            assert isinstance(kind, ArrayType)
+            array = self.args[position]
+            shape = array.shape[: kind.rank]
+            given_array = checked_array(f"the cotangent of `{name}`", kind, shape, value, "LD341")
+            if is_complex(kind):
+                given_array = pairs(np.conjugate(given_array, dtype=kind.dtype))
+            out[position] = given_array
         return out

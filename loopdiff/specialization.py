@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
+from loopdiff.interface import Interface, interface_of, is_complex
 from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -22,6 +23,7 @@ from loopdiff.ir.walk import written_arrays
 from loopdiff.launch import refusal
 from loopdiff.options import Options, TapePolicy
 from loopdiff.pipeline import (
+    bind_types,
     choose_wrt,
     compile_function,
     derive_gradient,
@@ -140,6 +142,9 @@ class Program:
         """The normal LoopSet for the types of `spec`."""
         return lower(spec.surface.ls, spec.types, spec.stages)
 
+    def interface(self, spec: Specialization) -> Interface:
+        return interface_of(bind_types(spec.surface.ls, spec.types, spec.stages), spec.normal)
+
 
 class GradientProgram:
     """The gradient of a program, as a program: its own output, which the transforms take like any other.
@@ -171,6 +176,10 @@ class GradientProgram:
         return derive_gradient(
             inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, self.has_value, spec.stages
         )
+
+    def interface(self, spec: Specialization) -> Interface:
+        inner = self.specialize(spec.types)
+        return inner.interface.of_gradient(inner.wrt_of_caller, self.has_value)
 
 
 AnyProgram = Program | GradientProgram
@@ -245,14 +254,19 @@ class Specialization:
     @property
     def count_names(self) -> tuple[str, ...]:
         """Parameters that the caller does not give: what sizes the tapes inside a gradient."""
-        return self.normal.params[len(self.types) :]
+        return self.normal.params[len(self.interface.params) :]
 
     @property
     def record(self) -> type[tuple[Any, ...]] | None:
         """The named tuple that the results make."""
         if self.inner is None or not isinstance(self.program, GradientProgram) or self.program.has_value:
             return None
-        return record_type("Gradients", self.inner.wrt)
+        return record_type("Gradients", self.inner.wrt_of_caller)
+
+    @property
+    def interface(self) -> Interface:
+        """What the caller passes and gets."""
+        return self.kept("interface", lambda: self.program.interface(self))
 
     @property
     def written(self) -> frozenset[str]:
@@ -266,14 +280,19 @@ class Specialization:
 
     @property
     def wrt(self) -> tuple[str, ...]:
-        """Names to differentiate. Raises DifferentiationError: LD402 for an integer, LD403 for none."""
+        """Parameters to differentiate. Raises DifferentiationError: LD402 for an integer, LD403 for none."""
         return self.once("wrt", self.find_wrt)
+
+    @property
+    def wrt_of_caller(self) -> tuple[str, ...]:
+        """The same, by the names that the caller knows."""
+        return self.once("wrt of caller", lambda: self.interface.gathered(self.wrt))
 
     def find_wrt(self) -> tuple[str, ...]:
         if self.requested is None:
             wrt = self.kept("default wrt", lambda: choose_wrt(self.normal, self.stages))
         else:
-            wrt = self.requested
+            wrt = self.interface.expanded(self.requested)
             refuse_integers(self.normal, wrt)
         if not wrt:
             message = f"`{self.normal.name}` has no floating argument to differentiate"
@@ -287,14 +306,22 @@ class Specialization:
     @property
     def finish(self) -> Callable[[Any], Any] | None:
         """Makes the compiled function's return value the function's own: Numba returns float32 as float."""
-        kinds, record = self.result_types, self.record or tuple
-        if ScalarType.F32 not in kinds and record is tuple:
+        kinds, interface, is_tuple = self.result_types, self.interface, self.normal.returns_tuple
+        if not kinds or (interface.is_real and ScalarType.F32 not in kinds and self.record is None):
             return None
-        if not self.normal.returns_tuple:
+        if interface.is_real and not is_tuple:
             return np.float32
-        return lambda values: tuple.__new__(
-            record, [np.float32(v) if k is ScalarType.F32 else v for k, v in zip(kinds, values, strict=True)]
+        return lambda value: self.own_result(
+            [
+                np.float32(v) if k is ScalarType.F32 else v
+                for k, v in zip(kinds, value if is_tuple else (value,), strict=True)
+            ]
         )
+
+    def own_result(self, flat: Iterable[Any]) -> Any:
+        """The result as the caller knows it, from those of the compiled code."""
+        values = self.interface.own_results(flat)
+        return tuple.__new__(self.record or tuple, values) if self.interface.returns_tuple else values[0]
 
     def plan(self, tape: TapePolicy | None = None) -> Plan:
         """The sweeps under the tape policy of the options, or under `tape`."""
@@ -366,11 +393,15 @@ def is_floating(kind: ScalarType | ArrayType) -> bool:
     return kind.element.is_float if isinstance(kind, ArrayType) else kind.is_float
 
 
+def has_slope(kind: ScalarType | ArrayType) -> bool:
+    return is_floating(kind) or is_complex(kind)
+
+
 def require_scalar_result(spec: Specialization) -> None:
     """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one."""
-    kinds = spec.result_types
+    kinds = spec.interface.results
     is_scalar = len(kinds) == 1 and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
-    if not is_scalar or (spec.normal.returns_tuple and spec.record is None):
+    if not is_scalar or (spec.interface.returns_tuple and spec.record is None):
         found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
         message = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number"
         raise DifferentiationError(reject("LD404", message, spec.normal.loc))

@@ -10,6 +10,7 @@ import numpy as np
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.gradients import checked_array, checked_scalar, record_type
+from loopdiff.interface import in_parts
 from loopdiff.ir.types import ArrayType
 from loopdiff.names import tail_names
 from loopdiff.runs import caller_results, own_result
@@ -24,8 +25,10 @@ class TangentRun:
     def __init__(self, spec: Specialization) -> None:
         self.spec, self.unit, self.ls = spec, spec.tangent, spec.normal
         params = self.ls.params
+        self.interface = spec.interface
         self.buffers = tail_names(self.unit.ls.params[len(params) :], params, "_tan")
-        self.outputs = tuple(n for n in self.buffers if n in spec.written)
+        self.inputs = self.interface.gathered(tuple(self.buffers))
+        self.outputs = tuple(n for n in self.inputs if n in spec.written)
         names = ("result", *self.outputs) if spec.result_types else self.outputs
         self.record = record_type("Tangents", names)
 
@@ -39,12 +42,13 @@ class TangentRun:
             message = f"the directions are a {type(directions).__name__}, not a mapping"
             raise ArgumentError(reject("LD344", message, NOWHERE, "pass them by name: `dict(x=x_tangent)`"))
         for name in directions:
-            if name not in self.buffers:
-                known = ", ".join(f"`{n}`" for n in self.buffers)
+            if name not in self.inputs:
+                known = ", ".join(f"`{n}`" for n in self.inputs)
                 message = f"`{name}` has no direction in `{self.ls.name}`; these have: {known}"
                 raise ArgumentError(reject("LD343", message, NOWHERE))
-        buffers = {n: self.direction(n, args, directions.get(n)) for n in self.buffers}
-        values = self.unit.run(*args, *buffers.values())
+        buffers = {n: self.direction(n, args, directions.get(n)) for n in self.inputs}
+        types = self.interface.types
+        values = self.unit.run(*args, *(part for n, b in buffers.items() for part in in_parts(types[n], b)))
         values = values if isinstance(values, tuple) else () if values is None else (values,)
         count = len(self.spec.result_types)
         results = caller_results(self.spec, values[:count], False)
@@ -54,23 +58,21 @@ class TangentRun:
             each = tuple(
                 own_result(k, slopes.pop(0), False) if is_floating(k) else None for k in self.spec.result_types
             )
-            tangents.append(tuple.__new__(self.spec.record or tuple, each) if self.ls.returns_tuple else each[0])
+            tangents.append(self.spec.own_result(each))
         tangents += [buffers[n] for n in self.outputs]
         return results, tuple.__new__(self.record, tangents)
 
     def direction(self, name: str, args: Arguments, given: Any) -> Any:
-        """The buffer for the tangent of argument `name`: a copy of the direction, or zero."""
-        value = args[self.ls.params.index(name)]
-        what = f"the direction of `{name}`"
-        if not self.ls.has_array(name):
-            kind = self.ls.scalar(name).type
-            assert kind is not None
+        """The tangent of argument `name`, an array in a buffer of its own: a copy of the direction, or zero."""
+        what, kind = f"the direction of `{name}`", self.interface.types[name]
+        if not isinstance(kind, ArrayType):
             return checked_scalar(what, kind, 0.0 if given is None else given, "LD344")
+        shape = args[self.ls.params.index(name)].shape[: kind.rank]
         declared = self.unit.ls.array(self.buffers[name]).type
-        assert isinstance(declared, ArrayType)
-        buffer = np.zeros(value.shape, declared.dtype, "F" if declared.layout == "F" else "C")
+        assert declared is not None
+        buffer = np.zeros(shape, kind.dtype, "F" if declared.layout == "F" else "C")
         if given is not None:
-            buffer[...] = checked_array(what, declared, value.shape, given, "LD344")
+            buffer[...] = checked_array(what, kind, shape, given, "LD344")
         return buffer
 
 

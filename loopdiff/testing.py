@@ -11,7 +11,7 @@ import numpy as np
 
 from loopdiff.api import Differentiable, vectorize_grad
 from loopdiff.errors import LoopdiffError
-from loopdiff.identity import directions, floating_outputs, identity_of, named_slopes, pull
+from loopdiff.identity import directions, drawn_like, floating_outputs, identity_of, named_slopes, paired, pull
 
 Values = dict[str, Any]
 TOLERANCES = {"float64": (1e-10, 1e-6, 1e-5), "float32": (1e-4, 2e-2, 1e-2)}
@@ -31,8 +31,8 @@ class PairReport:
 
     output: str
     input: str
-    reverse: float
-    difference: float
+    reverse: complex
+    difference: complex
     error: float
     entry: tuple[int, ...]
     is_good: bool
@@ -107,11 +107,11 @@ def check_grads(
     spec = pullback.run.spec
     after = copied(values)
     outputs = floating_outputs(f.plain(*after.values()), after, spec.written)
-    weights = {n: rng.uniform(0.5, 1.5, np.shape(v)).astype(v.dtype) for n, v in outputs.items()}
+    weights = {n: drawn_like(v, lambda shape: rng.uniform(0.5, 1.5, shape)) for n, v in outputs.items()}
     pairs = [
         compare_pair(f, values, output, name, gradient, rng, entries, tolerances, weights)
         for output in outputs
-        for name, gradient in zip(spec.wrt, pull(pullback, result, {output: weights[output]}), strict=True)
+        for name, gradient in zip(spec.wrt_of_caller, pull(pullback, result, {output: weights[output]}), strict=True)
     ]
     error = transpose_error(f, values, pullback, result, weights, rng)
     report = GradientReport(tuple(pairs), error, error <= tolerances.transpose)
@@ -121,7 +121,7 @@ def check_grads(
 
 
 def choose_tolerances(values: Values, step: float | None, rtol: float | None) -> Tolerances:
-    is_single = any(getattr(v, "dtype", None) == np.float32 for v in values.values())
+    is_single = any(getattr(v, "dtype", None) in (np.float32, np.complex64) for v in values.values())
     transpose, difference, width = TOLERANCES["float32" if is_single else "float64"]
     return Tolerances(transpose, difference if rtol is None else rtol, width if step is None else step)
 
@@ -139,11 +139,13 @@ def compare_pair(
     total = gradient.size
     chosen = np.arange(total) if total <= entries else np.sort(rng.choice(total, entries, replace=False))
     scale = max(float(np.max(np.abs(gradient), initial=0.0)), 1e-8)
-    worst = (0.0, (), 0.0, 0.0)
+    worst: tuple[float, tuple[int, ...], complex, complex] = (0.0, (), 0.0, 0.0)
     for flat in chosen:
         entry = tuple(int(k) for k in np.unravel_index(flat, gradient.shape))
-        expected = difference(f, values, output, name, entry, tolerances.step, weights[output])
-        found = float(gradient[entry])
+        expected: complex = difference(f, values, output, name, entry, tolerances.step, weights[output])
+        if np.iscomplexobj(gradient):
+            expected -= 1j * difference(f, values, output, name, entry, 1j * tolerances.step, weights[output])
+        found = gradient[entry].item()
         error = abs(found - expected) / max(scale, abs(expected))
         if not error <= worst[0]:
             worst = (error, entry, found, expected)
@@ -157,14 +159,17 @@ def difference(
     output: str,
     name: str,
     entry: tuple[int, ...],
-    step: float,
+    step: complex,
     weight: Any,
 ) -> float:
-    """Fourth-order central difference of the weighted output by one entry of an input, in plain Python."""
-    start = float(np.asarray(values[name])[entry])
+    """Fourth-order central difference of the weighted output by one entry of an input, in plain Python.
+
+    An imaginary step is one along the imaginary part.
+    """
+    start = np.asarray(values[name])[entry].item()
     width = step * max(1.0, abs(start))
 
-    def at(shift: float) -> float:
+    def at(shift: complex) -> float:
         args = copied(values)
         if isinstance(args[name], np.ndarray):
             args[name][entry] = start + shift
@@ -174,16 +179,16 @@ def difference(
         found = result if output == "result" else args.get(output)
         if output.startswith("result_") and isinstance(result, tuple):
             found = result[int(output.removeprefix("result_"))]
-        return float(np.sum(np.asarray(found, float) * weight))
+        return float(np.sum(paired(found, weight)))
 
-    return (8 * (at(width) - at(-width)) - (at(2 * width) - at(-2 * width))) / (12 * width)
+    return (8 * (at(width) - at(-width)) - (at(2 * width) - at(-2 * width))) / (12 * abs(width))
 
 
 def transpose_error(
     f: Differentiable, values: Values, pullback: Any, result: Any, weights: Values, rng: np.random.Generator
 ) -> float:
     """`<w, J v> - <J' w, v>` relative to the size of its terms, for random `w` and `v`."""
-    along = directions(values, pullback.run.spec.wrt, rng)
+    along = directions(values, pullback.run.spec.wrt_of_caller, rng)
     _, tangents = f.jvp(tuple(copied(values).values()), along)
     gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
     return identity_of(weights, named_slopes(tangents), along, gradients).error

@@ -26,7 +26,7 @@ LAYERS = (
     ("backends",),
     ("stages", "store", "arena", "launch", "guards"),
     ("pipeline",),
-    ("specialization", "declared", "gradients"),
+    ("specialization", "interface", "declared", "gradients"),
     ("call", "runs", "tangents"),
     ("compiled", "explain", "jacobian", "identity"),
     ("api",),

@@ -31,7 +31,7 @@ from loopdiff.analysis.polyhedra_sets import (
 from loopdiff.errors import Span
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Require, Select, Var
 from loopdiff.ir.ops import Op
-from loopdiff.ir.printer import print_access, print_expr
+from loopdiff.ir.printer import print_element, print_expr
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.walk import Path, subexprs
 
@@ -133,7 +133,9 @@ def limits(model: Model) -> tuple[Limit, ...]:
 
 def find_limits(model: Model) -> Iterator[Limit]:
     for event in accesses(model):
-        for axis, term in enumerate(event.subscripts):
+        kind = model.ls.array(event.access.array).type
+        inherent = 1 if kind is not None and kind.is_pair else 0  # the axis of the parts has constant subscripts
+        for axis, term in enumerate(event.subscripts[: len(event.subscripts) - inherent]):
             yield low_limit(model, event, axis, term)
             yield high_limit(model, event, axis, term)
 
@@ -240,7 +242,7 @@ def replaces(strong: Limit, weak: Limit, is_earlier: bool) -> bool:
 
 def requirement(model: Model, limit: Limit) -> Require:
     event, axis = limit.event, limit.axis
-    text = print_access(event.access)
+    text = print_element(event.access, model.ls)
     needed = "no shapes allow it" if limit.cond == NEVER else f"it needs {print_expr(limit.cond)}"
     loc = location(model, event)
     verb = "writes" if event.is_write else "reads"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.bind_shapes import Shapes
-from loopdiff.frontend.bind_types import STRONG, Kind, Typing, coerce
+from loopdiff.frontend.bind_types import STRONG, Kind, Typing, coerce, join
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
 from loopdiff.frontend.webs import rename_cells, split_webs
 from loopdiff.ir.nodes import (
@@ -39,11 +39,13 @@ CELL_DTYPE = {
     ScalarType.INT: "int64",
     ScalarType.F32: "float32",
     ScalarType.F64: "float64",
+    ScalarType.C64: "complex64",
+    ScalarType.C128: "complex128",
 }
 
 
 def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> LoopSet:
-    """`surface` for arguments of `types` (by parameter name).
+    """`surface` for arguments of `types` (by parameter name), complex numbers still in one piece.
 
     Raises UnsupportedLoopError with every rejection that the types decide (LD2xx).
     """
@@ -105,7 +107,9 @@ def declared_arguments(surface: LoopSet, types: Mapping[str, ArgumentType | Scal
 
 def scalar_kind(decl: ScalarDecl) -> Kind:
     assert decl.type is not None
-    return Kind.WEAK if decl.is_weak and decl.type.is_float else STRONG[decl.type]
+    if decl.is_weak and (decl.type.is_float or decl.type.is_complex):
+        return Kind.WEAK_COMPLEX if decl.type.is_complex else Kind.WEAK
+    return STRONG[decl.type]
 
 
 class Binder:
@@ -174,7 +178,7 @@ class Binder:
         value, kind = self.typing.typed(extent)
         if kind > Kind.INT:
             span = extent.loc if extent.loc.line else decl.loc
-            self.typing.refuse("LD211", f"an extent of `{decl.name}` is a floating-point number", span)
+            return self.typing.refuse("LD211", f"an extent of `{decl.name}` is {kind.described}", span)[0]
         return coerce(value, kind, Kind.INT)
 
     def without_local_dims(self, ls: LoopSet) -> LoopSet:
@@ -199,8 +203,7 @@ class Binder:
         match stmt:
             case Assign(target=target, value=value):
                 access = typing.access(target)
-                found, kind = typing.typed(value)
-                return replace(stmt, target=access, value=coerce(found, kind, self.join(target.array, kind)))
+                return replace(stmt, target=access, value=self.stored(target.array, *typing.typed(value), stmt))
             case Accumulate():
                 return self.accumulate(stmt)
             case Loop(lower=lower, upper=upper, step=step, body=body):
@@ -211,29 +214,37 @@ class Binder:
             case Require(cond=cond) | Exit(cond=cond):
                 return replace(stmt, cond=typing.truth(cond))
             case Allocate(array=array, fill=fill) if fill is not None:
-                found, kind = typing.typed(fill)
-                return replace(stmt, fill=coerce(found, kind, self.join(array, kind)))
+                return replace(stmt, fill=self.stored(array, *typing.typed(fill), stmt))
             case _:
                 return stmt
 
     def join(self, array: str, kind: Kind) -> Kind:
         """The kind of `array` after a value of `kind` is stored: only inferred types grow."""
         if array in self.inferred:
-            self.typing.kinds[array] = max(self.typing.kinds[array], kind)
+            self.typing.kinds[array] = join(self.typing.kinds[array], kind)
         return self.typing.kinds.get(array, kind)
+
+    def stored(self, array: str, value: Expr, kind: Kind, stmt: Stmt) -> Expr:
+        """`value` of `kind` in the type of `array`, which it becomes part of."""
+        kept = self.join(array, kind)
+        if kind.is_complex and not kept.is_complex:
+            message = f"a complex number is stored in `{array}`, whose elements are {kept.storage.value}"
+            return self.typing.refuse("LD221", message, stmt.loc)[0]
+        return coerce(value, kind, kept)
 
     def accumulate(self, stmt: Accumulate) -> Stmt:
         """Into integers and booleans, where the sum is converted and not the summand, a plain assignment."""
         value, kind = self.typing.typed(stmt.value)
         target = stmt.target.array
-        kept = self.join(target, kind if stmt.op != "add" else max(kind, Kind.INT))
-        if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT):
+        kept = self.join(target, kind if stmt.op != "add" else join(kind, Kind.INT))
+        is_ordered = stmt.op == "add" or not kept.is_complex
+        if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered:
             changed = Apply(ACCUMULATED[stmt.op], (Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)
             return self.statement(Assign(stmt.target, changed, loc=stmt.loc))
-        return replace(stmt, target=self.typing.access(stmt.target), value=coerce(value, kind, kept))
+        return replace(stmt, target=self.typing.access(stmt.target), value=self.stored(target, value, kind, stmt))
 
     def bound(self, expr: Expr) -> Expr:
         value, kind = self.typing.typed(expr)
         if kind > Kind.INT:
-            return self.typing.refuse("LD205", "a bound of this loop is a floating-point number", expr.loc)[0]
+            return self.typing.refuse("LD205", f"a bound of this loop is {kind.described}", expr.loc)[0]
         return coerce(value, kind, Kind.INT)

@@ -1,8 +1,9 @@
 """Types of expressions by NumPy 2's rules, and the explicit conversions they imply.
 
 Python numbers are weak: a Python float takes the width of the float it meets. So the types form a chain
-`bool < int < weak float < float32 < float64`, and the type of an operation, or of a local variable assigned
-several times, is the largest of what goes in. A weak float on its own is computed in float64.
+`bool < int < weak float < float32 < float64`, with a complex type above each floating one. The type of an operation,
+or of a local variable assigned several times, is the least above what goes in. A weak float on its own is computed in
+float64.
 """
 
 from __future__ import annotations
@@ -23,36 +24,65 @@ from loopdiff.ir.nodes import (
     Expr,
     Index,
     Load,
+    Pair,
     Param,
+    PartOf,
     RankOf,
     Select,
     SizeOf,
     Var,
 )
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
-from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
+from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ScalarType
 
 LARGEST_INTEGER_POWER = 64
 FLOAT32_LIMIT = float.fromhex("0x1.ffffffp+127")  # from here on values round to infinity
 
 
 class Kind(IntEnum):
-    """The chain of types; `join` is `max`."""
+    """The types in their order. Of real ones the least above several is `max`; in general it is `join`."""
 
     BOOL = 0
     INT = 1
     WEAK = 2
     F32 = 3
     F64 = 4
+    WEAK_COMPLEX = 10
+    C64 = 11
+    C128 = 12
 
     @property
     def storage(self) -> ScalarType:
         """The type that holds values of this kind."""
         return STORAGE[self]
 
+    @property
+    def is_complex(self) -> bool:
+        return self >= Kind.WEAK_COMPLEX
 
-STORAGE = {Kind.BOOL: BOOL, Kind.INT: INT, Kind.WEAK: F64, Kind.F32: F32, Kind.F64: F64}
-STRONG = {BOOL: Kind.BOOL, INT: Kind.INT, F32: Kind.F32, F64: Kind.F64}
+    @property
+    def part(self) -> Kind:
+        """The kind of the real and the imaginary part."""
+        return Kind(self - COMPLEX_OFFSET) if self.is_complex else self
+
+    @property
+    def described(self) -> str:
+        return (
+            "a boolean" if self is Kind.BOOL else "a complex number" if self.is_complex else "a floating-point number"
+        )
+
+
+COMPLEX_OFFSET = Kind.C64 - Kind.F32
+STORAGE = {
+    Kind.BOOL: BOOL, Kind.INT: INT, Kind.WEAK: F64, Kind.F32: F32, Kind.F64: F64,
+    Kind.WEAK_COMPLEX: C128, Kind.C64: C64, Kind.C128: C128,
+}  # fmt: skip
+STRONG = {BOOL: Kind.BOOL, INT: Kind.INT, F32: Kind.F32, F64: Kind.F64, C64: Kind.C64, C128: Kind.C128}
+COMPLEX_FUNCTIONS = (
+    Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.SQRT, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P,
+    Op.SIN, Op.COS, Op.TAN, Op.SINH, Op.COSH, Op.TANH, Op.STOP,
+)  # fmt: skip
+ORDERED = "compare `abs(z)`, or the parts `z.real` and `z.imag`"
 Typed = tuple[Expr, Kind]
 
 
@@ -88,12 +118,16 @@ class Typing:
                 return replace(expr, access=self.access(access)), self.kinds[access.array]
             case Select(cond=cond, then=then, orelse=orelse):
                 (a, a_kind), (b, b_kind) = self.typed(then), self.typed(orelse)
-                kind = max(a_kind, b_kind)
+                kind = join(a_kind, b_kind)
                 return replace(
                     expr, cond=self.truth(cond), then=coerce(a, a_kind, kind), orelse=coerce(b, b_kind, kind)
                 ), kind  # fmt: skip
             case Cast():
                 return self.cast(expr)
+            case PartOf():
+                return self.part(expr)
+            case Pair():
+                return self.pair(expr)
             case Apply():
                 return self.apply(expr)
 
@@ -106,7 +140,7 @@ class Typing:
         for axis, subscript in enumerate(access.subscripts):
             found, kind = self.typed(subscript)
             if kind is not Kind.INT:
-                what = "a boolean" if kind is Kind.BOOL else "a floating-point number"
+                what = kind.described
                 hint = "use `np.where` or `if`" if kind is Kind.BOOL else None
                 self.refuse("LD204", f"subscript {axis + 1} of `{access.array}` is {what}", subscript.loc, hint)
             if isinstance(found, Const) and found.value < 0:
@@ -122,7 +156,14 @@ class Typing:
 
     def cast(self, expr: Cast) -> Typed:
         value, kind = self.typed(expr.value)
+        if kind.is_complex and expr.dtype.part is expr.dtype and expr.dtype is not BOOL:
+            return self.refuse("LD221", "a complex number is converted to a real one", expr.loc)
         match expr.dtype:
+            case ScalarType.C64:
+                return coerce(value, kind, Kind.C64), Kind.C64
+            case ScalarType.C128:
+                is_strong = isinstance(expr.value, Cast) and expr.value.dtype is C128
+                return coerce(value, kind, Kind.WEAK_COMPLEX), Kind.C128 if is_strong else Kind.WEAK_COMPLEX
             case ScalarType.BOOL:
                 return truth(value, kind), Kind.BOOL
             case ScalarType.INT:
@@ -134,6 +175,27 @@ class Typing:
                 is_strong = isinstance(expr.value, Cast) and expr.value.dtype is F64
                 return coerce(value, kind, Kind.WEAK), Kind.F64 if is_strong else Kind.WEAK
 
+    def part(self, expr: PartOf) -> Typed:
+        """Parts of a real number are itself and zero."""
+        value, kind = self.typed(expr.value)
+        if kind.is_complex:
+            return replace(expr, value=value), kind if expr.part == "conj" else kind.part
+        match expr.part:
+            case "imag":
+                return Const(0 if kind <= Kind.INT else 0.0, kind.storage, loc=expr.loc), kind
+            case "angle":
+                return self.typed(Apply(Op.ATAN2, (Const(0.0, loc=expr.loc), expr.value), loc=expr.loc))
+            case _:
+                return value, kind
+
+    def pair(self, expr: Pair) -> Typed:
+        """`complex(a, b)`: a Python number, which is weak."""
+        parts = [self.typed(e) for e in (expr.real, expr.imag)]
+        if any(kind.is_complex for _, kind in parts):
+            return self.refuse("LD221", "a part of a complex number is complex itself", expr.loc, "write `a + b * 1j`")
+        real, imag = (coerce(e, kind, Kind.WEAK) for e, kind in parts)
+        return replace(expr, real=real, imag=imag), Kind.WEAK_COMPLEX
+
     def truth(self, expr: Expr) -> Expr:
         """`expr` as a condition: numbers are compared with zero."""
         return truth(*self.typed(expr))
@@ -144,11 +206,13 @@ class Typing:
         if op in (Op.AND, Op.OR, Op.NOT):
             return replace(expr, args=tuple(self.truth(a) for a in expr.args)), Kind.BOOL
         args = [self.typed(a) for a in expr.args]
-        joined = max(kind for _, kind in args)
+        joined = join(*(kind for _, kind in args))
         if op is Op.POW:
             return power(expr, *args)
         if op is Op.STOP and joined <= Kind.INT:
             return args[0]
+        if joined.is_complex:
+            return self.complex_operation(expr, args, joined)
         if op in BITWISE or op is Op.INVERT:
             return self.bitwise(expr, args, joined)
         if op in ROUNDINGS and joined < Kind.WEAK:
@@ -162,6 +226,17 @@ class Typing:
         least = Kind.BOOL if op in (Op.MIN, Op.MAX) else Kind.INT
         kind = max(joined, Kind.WEAK if INFO[op].result == "float" else least)
         return converted(expr, args, kind), kind
+
+    def complex_operation(self, expr: Apply, args: list[Typed], joined: Kind) -> Typed:
+        op = expr.op
+        if op is Op.ABS:
+            return PartOf("abs", args[0][0], loc=expr.loc), joined.part
+        if op in (Op.EQ, Op.NE, *FLOAT_TESTS):
+            return converted(expr, args, joined), Kind.BOOL
+        if op in COMPLEX_FUNCTIONS:
+            return converted(expr, args, joined), joined
+        hint = ORDERED if op in (*COMPARISONS, Op.MIN, Op.MAX) else None
+        return self.refuse("LD220", f"`{op.value}` of a complex number", expr.loc, hint)
 
     def boolean_arithmetic(self, expr: Apply, args: list[Typed]) -> Typed:
         """A product of two booleans is `and`; NumPy's sum of two is `or`, unlike Python's."""
@@ -195,6 +270,13 @@ class Typing:
                 return False
 
 
+def join(*kinds: Kind) -> Kind:
+    """The least kind above all of `kinds`."""
+    least = max(kind.part for kind in kinds)
+    is_complex = any(kind.is_complex for kind in kinds)
+    return Kind(max(least, Kind.WEAK) + COMPLEX_OFFSET) if is_complex else least
+
+
 def literal_kind(value: bool | int | float) -> Kind:
     if isinstance(value, bool):
         return Kind.BOOL
@@ -209,16 +291,16 @@ def converted(expr: Apply, args: list[Typed], kind: Kind) -> Apply:
 def power(expr: Apply, base: Typed, exponent: Typed) -> Typed:
     """`base ** exponent`: integer exponents stay; an integer to a negative constant power is a float."""
     (x, x_kind), (n, n_kind) = base, exponent
-    x_kind_after = max(x_kind, Kind.INT)
+    x_kind_after = join(x_kind, Kind.INT)
     if isinstance(n, Const) and n_kind is Kind.WEAK and is_small_integer(n.value):
         n, n_kind = Const(int(n.value), INT, loc=n.loc), Kind.INT
-        x_kind_after = max(x_kind, Kind.WEAK)
+        x_kind_after = join(x_kind, Kind.WEAK)
     if n_kind <= Kind.INT:
         if isinstance(n, Const) and n.value < 0:
-            x_kind_after = max(x_kind_after, Kind.WEAK)
+            x_kind_after = join(x_kind_after, Kind.WEAK)
         args = (coerce(x, x_kind, x_kind_after), coerce(n, n_kind, Kind.INT))
         return replace(expr, args=args), x_kind_after
-    joined = max(x_kind, n_kind)
+    joined = join(x_kind, n_kind)
     return converted(expr, [base, exponent], joined), joined
 
 
@@ -232,18 +314,20 @@ def truth(value: Expr, kind: Kind) -> Expr:
         return value
     if isinstance(value, Const):
         return Const(bool(value.value), BOOL, loc=value.loc)
-    zero = Const(0 if kind is Kind.INT else 0.0, kind.storage, loc=value.loc)
-    return Apply(Op.NE, (value, zero), loc=value.loc)
+    zero = Const(0 if kind is Kind.INT else 0.0, kind.part.storage, loc=value.loc)
+    return Apply(Op.NE, (value, coerce(zero, kind.part, kind)), loc=value.loc)
 
 
 def coerce(value: Expr, kind: Kind, wanted: Kind) -> Expr:
-    """`value` of `kind` converted to the storage type of `wanted`."""
+    """`value` of `kind` converted to the storage type of `wanted`, which is complex if `kind` is."""
     target = wanted.storage
     if kind.storage is target:
         return value
     if target is BOOL:
         return truth(value, kind)
     match value:
+        case Const() if target.is_complex:
+            return Pair(coerce(value, kind, wanted.part), Const(0.0, target.part, loc=value.loc), loc=value.loc)
         case Const(value=number) if target is not INT:
             is_beyond = target is F32 and number == number and abs(number) >= FLOAT32_LIMIT
             rounded = math.copysign(math.inf, number) if is_beyond else float(number)

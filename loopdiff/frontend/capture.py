@@ -10,7 +10,7 @@ import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, Diagnostic, Span, UnsupportedLoopError
-from loopdiff.ir.types import BOOL, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
+from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,10 @@ def scalar_type(value: Any) -> ScalarArgument:
             return ScalarArgument(INT)
         case float():
             return ScalarArgument(F64, True)
+        case np.complexfloating() if value.dtype.name in ELEMENT_TYPES:
+            return ScalarArgument(ELEMENT_TYPES[value.dtype.name])
+        case complex():
+            return ScalarArgument(C128, True)
         case _:
             raise TypeError(type(value).__name__)
 
@@ -84,18 +88,19 @@ def refusal(name: str, value: Any) -> Diagnostic | None:
         if not value.dtype.isnative:
             message = f"`{name}` has dtype {value.dtype.str}, whose byte order is not the machine's"
             return reject("LD209", message, NOWHERE, "convert it: `x.astype(x.dtype.newbyteorder('='))`")
-        return reject("LD209", f"`{name}` has dtype {value.dtype.name}", NOWHERE, dtype_hint(value.dtype))
-    if isinstance(value, complex | np.complexfloating):
-        return reject("LD210", f"`{name}` is a complex number", NOWHERE, "pass the two parts separately")
+        kind = "a structured dtype" if value.dtype.names else f"dtype {value.dtype.name}"
+        return reject("LD209", f"`{name}` has {kind}", NOWHERE, dtype_hint(value.dtype))
     return reject("LD210", f"`{name}` is a {type(value).__name__}", NOWHERE)
 
 
 def dtype_hint(dtype: np.dtype[Any]) -> str | None:
     match dtype.kind:
-        case "c":
-            return "pass the real and imaginary parts as two arrays"
         case "f" if dtype.itemsize < 4:
             return "convert it: `x.astype(np.float32)`"
+        case "O":
+            return "convert it: `x.astype(np.float64)`; if its rows differ in length, pass one flat array and offsets"
+        case "V" if dtype.names:
+            return f"pass its fields as arrays: `x[{dtype.names[0]!r}]`"
         case "u":
             return "convert it: `x.astype(np.int64)`"
         case _:

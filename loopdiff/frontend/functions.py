@@ -6,6 +6,7 @@ the same operation, except where the type of the result differs (`math.floor` gi
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Select
+from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Pair, Part, PartOf, Select
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import BOOL, F32, F64, INT
+from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT
 from loopdiff.marks import stop_gradient
 
 Build = Callable[..., Expr]
@@ -60,6 +61,29 @@ def exactly_float64(x: Expr) -> Expr:
     return Cast(F64, Cast(F64, x))
 
 
+def complex_number(real: Expr, imag: Expr | None = None) -> Expr:
+    """`complex(x)` or `complex(a, b)`: a Python number, which is weak."""
+    return Cast(C128, real) if imag is None else Pair(real, imag)
+
+
+def exactly_complex128(real: Expr, imag: Expr | None = None) -> Expr:
+    """`np.complex128(x)`, which is not weak: two Casts."""
+    return Cast(C128, Cast(C128, complex_number(real, imag)))
+
+
+def exactly_complex64(real: Expr, imag: Expr | None = None) -> Expr:
+    return Cast(C64, complex_number(real, imag))
+
+
+def of_complex(op: Op, x: Expr) -> Expr:
+    """Functions of `cmath`, complex on real numbers too."""
+    return Apply(op, (Apply(Op.ADD, (x, Pair(Const(0.0), Const(0.0)))),))
+
+
+def part(kind: Part, x: Expr) -> Expr:
+    return PartOf(kind, x)
+
+
 def as_float(x: Expr) -> Expr:
     """`x` as a float: integers become weak floats, float32 stays."""
     return Apply(Op.MUL, (x, Const(1.0)))
@@ -87,11 +111,14 @@ BUILTIN_FUNCTIONS: dict[Any, ScalarFunction] = {
     int: ScalarFunction("int", partial(to_int, None)),
     float: ScalarFunction("float", partial(Cast, F64)),
     bool: ScalarFunction("bool", truth),
+    complex: ScalarFunction("complex", complex_number, 1, 2),
     np.float64: ScalarFunction("np.float64", exactly_float64),
     np.float32: ScalarFunction("np.float32", partial(Cast, F32)),
     np.int64: ScalarFunction("np.int64", partial(to_int, None)),
     np.bool_: ScalarFunction("np.bool_", truth),
     stop_gradient: ScalarFunction("stop_gradient", partial(apply, Op.STOP)),
+    np.complex128: ScalarFunction("np.complex128", exactly_complex128, 1, 2),
+    np.complex64: ScalarFunction("np.complex64", exactly_complex64, 1, 2),
 }
 
 MATH_FUNCTIONS: dict[str, Op] = {
@@ -114,6 +141,12 @@ NUMPY_UNARY: dict[str, Op] = {
     "absolute": Op.ABS, "negative": Op.NEG, "isnan": Op.ISNAN, "isinf": Op.ISINF,
     "isfinite": Op.ISFINITE, "logical_not": Op.NOT, "invert": Op.INVERT,
 }  # fmt: skip
+CMATH_FUNCTIONS: dict[str, Op] = {
+    "sqrt": Op.SQRT, "exp": Op.EXP, "log10": Op.LOG10, "sin": Op.SIN, "cos": Op.COS, "tan": Op.TAN,
+    "sinh": Op.SINH, "cosh": Op.COSH, "tanh": Op.TANH, "isnan": Op.ISNAN, "isinf": Op.ISINF,
+    "isfinite": Op.ISFINITE,
+}  # fmt: skip
+PARTS: dict[str, Part] = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj", "angle": "angle"}
 NUMPY_BINARY: dict[str, Op] = {
     "add": Op.ADD, "subtract": Op.SUB, "multiply": Op.MUL, "divide": Op.DIV, "power": Op.POW,
     "floor_divide": Op.FLOORDIV, "mod": Op.MOD, "remainder": Op.MOD, "fmod": Op.FMOD,
@@ -158,7 +191,13 @@ def function_table() -> dict[Any, ScalarFunction]:
         table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op))
     for name, op in NUMPY_BINARY.items():
         table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op), 2, 2)
+    for name, op in CMATH_FUNCTIONS.items():
+        table[getattr(cmath, name)] = ScalarFunction(f"cmath.{name}", partial(of_complex, op))
+    for name, kind in PARTS.items():
+        table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(part, kind))
     table |= {
+        cmath.log: ScalarFunction("cmath.log", partial(of_complex, Op.LOG)),
+        cmath.phase: ScalarFunction("cmath.phase", partial(part, "angle")),
         math.log: ScalarFunction("math.log", log_in_base, 1, 2),
         math.hypot: ScalarFunction("math.hypot", hypotenuse, 2, None),
         math.pow: ScalarFunction("math.pow", partial(float_result, Op.POW), 2, 2),

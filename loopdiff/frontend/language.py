@@ -250,6 +250,25 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "The value, declared constant: no derivative passes, of any order.",
     ),
+    Construct(
+        "complex numbers",
+        "z = complex(s, 2.0) * np.exp(1j * s)\nw = np.zeros(n, dtype=np.complex128)\nw[0] = z / (1j + s)\n"
+        "y[0] = abs(w[0])",
+        "0.1",
+        "complex64 and complex128 arrays, Python and NumPy scalars, literals; `==` and `!=`, no order.",
+    ),
+    Construct(
+        "parts of complex numbers",
+        "z = s + 1j\ny[0] = z.real + z.imag + np.angle(z) + (z * z.conjugate()).real + abs(z)",
+        "0.1",
+        "Also `np.real`, `np.imag`, `np.conj`, `A.real[i]`, `cmath.phase`.",
+    ),
+    Construct(
+        "functions of complex numbers",
+        "z = np.sqrt(s + 1j) ** 1.5 + np.log(1j * s) - cmath.sin(s + 1j) ** n\ny[0] = abs(z)",
+        "0.1",
+        "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh and powers, with NumPy's branch cuts.",
+    ),
     Construct("tests of floats", "y[0] = 1.0 if math.isnan(s) or np.isinf(s) else 2.0", "0.1"),
     Construct("and, or of numbers", "y[0] = (n or 3) + (n and 2)", "0.1"),
     Construct("operators as functions", "y[0] = np.add(s, 1.0) * np.where(n > 2, s, 0.0)", "0.1"),

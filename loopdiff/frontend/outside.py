@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.errors import Span
+from loopdiff.frontend.functions import exactly_complex64, exactly_complex128
 from loopdiff.frontend.parse_state import ArrayName, State, Unsure
-from loopdiff.ir.nodes import Const, Expr
+from loopdiff.frontend.placing import with_place
+from loopdiff.ir.nodes import Const, Expr, Pair
 from loopdiff.ir.types import F32, F64
 from loopdiff.source import MISSING
 
 FLOAT_CONSTANTS = {4: F32, 8: F64}
+COMPLEX_BYTES = 16
 
 
 def constant(state: State, value: Any, node: ast.expr) -> Expr:
@@ -30,13 +34,20 @@ def constant(state: State, value: Any, node: ast.expr) -> Expr:
             return Const(int(value), loc=span)
         case float():
             return Const(value, loc=span)
-        case complex() | np.complexfloating():
-            return state.reject("LD112", "complex numbers are not supported", node, "compute the two parts separately")
+        case complex() | np.complexfloating() if np.asarray(value).itemsize <= COMPLEX_BYTES:
+            return complex_constant(value, span)
         case None:
             return state.reject("LD112", "None is not a number", node)
         case _:
             kind = {str: "a string", bytes: "bytes"}.get(type(value), f"of type {type(value).__name__}")
             return state.reject("LD112", f"{value!r} is {kind}, not a number", node)
+
+
+def complex_constant(value: Any, span: Span) -> Expr:
+    number = Pair(Const(float(value.real)), Const(float(value.imag)))
+    if type(value) is complex:
+        return with_place(number, span)
+    return with_place(exactly_complex64(number) if value.dtype.itemsize == 8 else exactly_complex128(number), span)
 
 
 def outside_value(state: State, node: ast.expr) -> Expr:

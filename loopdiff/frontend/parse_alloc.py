@@ -13,7 +13,7 @@ from loopdiff.frontend.array_values import View
 from loopdiff.frontend.outside import array_of
 from loopdiff.frontend.parse_state import ArrayName, State
 from loopdiff.frontend.shapes import extents_of, shaped
-from loopdiff.ir.nodes import Allocate, ArrayDecl, Const, Dim, Expr
+from loopdiff.ir.nodes import Allocate, ArrayDecl, Const, Dim, Expr, Pair
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.source import MISSING
 
@@ -157,6 +157,8 @@ def default_element(kind: str, fill: Expr | None) -> ElementType:
             return ElementType("bool")
         case Const(value=int()):
             return ElementType("int64")
+        case Pair():
+            return ElementType("complex128")
         case Const(dtype=None):
             return ElementType(DEFAULT_DTYPE)
         case _:

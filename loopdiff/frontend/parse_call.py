@@ -15,7 +15,7 @@ from loopdiff.frontend.outside import reject_outside, root_is_local
 from loopdiff.frontend.parse_state import ArrayName, LocalFunction, Outside, State, Value
 from loopdiff.frontend.placing import with_place
 from loopdiff.frontend.shapes import extent_at, rank_of, shaped
-from loopdiff.ir.nodes import Const, Expr
+from loopdiff.ir.nodes import Const, Expr, PartOf
 from loopdiff.source import LIBRARIES, MISSING
 
 
@@ -25,7 +25,12 @@ def call(state: State, node: ast.Call) -> Quantity:
         return result_of_helper(state, result, node)
     callee, text = state.outside(node.func), ast.unparse(node.func)
     if callee is MISSING:
-        found = method_call(state, node)
+        match node:
+            case ast.Call(func=ast.Attribute(value=base, attr="conj" | "conjugate"), args=[], keywords=[]):
+                span = state.source.span(node)
+                return combined(state, lambda z: PartOf("conj", z, loc=span), [state.quantity(base)], node)
+            case _:
+                found = method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
     if callee is len:
         return length(state, node)

@@ -19,8 +19,9 @@ from loopdiff.frontend.parse_call import call
 from loopdiff.frontend.parse_state import ArrayName, Cell, Given, LocalFunction, Outside, State
 from loopdiff.frontend.shapes import shape_attribute
 from loopdiff.frontend.subscripts import subscript
-from loopdiff.ir.nodes import Apply, Const, Expr
+from loopdiff.ir.nodes import Apply, Const, Expr, PartOf
 from loopdiff.ir.ops import Op
+from loopdiff.source import MISSING
 
 BINARY: dict[type[ast.operator], Op] = {
     ast.Add: Op.ADD, ast.Sub: Op.SUB, ast.Mult: Op.MUL, ast.Div: Op.DIV, ast.FloorDiv: Op.FLOORDIV,
@@ -74,6 +75,9 @@ def name_value(state: State, node: ast.Name) -> Quantity:
 
 
 def attribute(state: State, node: ast.Attribute) -> Quantity:
+    if node.attr in ("real", "imag") and state.outside(node) is MISSING:
+        part, span = node.attr, state.source.span(node)
+        return combined(state, lambda z: PartOf(part, z, loc=span), [parse_quantity(state, node.value)], node)
     if not root_is_local(state, node):
         return outside_value(state, node)
     return shape_attribute(state, node)

@@ -42,7 +42,7 @@ def may_be_array(state: State, node: ast.expr) -> bool:
         case ast.Constant() | ast.Tuple() | ast.List() | ast.Dict() | ast.Set() | ast.JoinedStr() | ast.Lambda():
             return False
         case ast.Attribute(attr=attr):
-            return attr == "T"
+            return attr in ("T", "real", "imag")
         case _:
             return True
 

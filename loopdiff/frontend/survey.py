@@ -109,6 +109,8 @@ def used_as_array(node: ast.AST) -> tuple[str, ...]:
     match node:
         case ast.Subscript(value=ast.Name(id=name)):
             return (name,)
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="real" | "imag")):
+            return (name,)
         case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in ARRAY_ATTRIBUTES:
             return (name,)
         case ast.For(iter=ast.Name(id=name)):

@@ -4,7 +4,7 @@ Nodes are frozen and hold no facts; analyses return facts as separate values. So
 equality or hashing. Two levels share these classes:
 
 * surface (from `frontend.parse`): Python locals are rank-0 arrays, types are unknown (`dtype` None), and the
-  surface-only expressions `SizeOf` and `RankOf` and statement `Jump` may occur;
+  surface-only expressions `SizeOf`, `RankOf`, `PartOf` and `Pair` and statement `Jump` may occur;
 * bound (from `frontend.bind`, and everything after it): every array and parameter has a type, `Cast` is explicit.
 `transform.normalize` then brings scalars into single-assignment `Let`s.
 """
@@ -140,7 +140,28 @@ class Cast:
     loc: Span = location()
 
 
-Expr = Const | Index | Param | Var | Dim | SizeOf | RankOf | Load | Apply | Select | Cast
+Part = Literal["real", "imag", "conj", "angle", "abs"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartOf:
+    """Surface only: what a complex number has and a real one has trivially. All but `conj` are real."""
+
+    part: Part
+    value: Expr
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Surface only: the complex number of two real ones."""
+
+    real: Expr
+    imag: Expr
+    loc: Span = location()
+
+
+Expr = Const | Index | Param | Var | Dim | SizeOf | RankOf | Load | Apply | Select | Cast | PartOf | Pair
 
 # -- statements ----------------------------------------------------------------------------------------------
 AccumulateOp = Literal["add", "max", "min"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -22,7 +24,9 @@ from loopdiff.ir.nodes import (
     Load,
     Loop,
     LoopSet,
+    Pair,
     Param,
+    PartOf,
     RankOf,
     Require,
     Result,
@@ -69,6 +73,10 @@ def spell(expr: Expr) -> tuple[str, int]:
             return f"{dtype.value}({print_expr(value)})", ATOM
         case Select(cond=cond, then=then, orelse=orelse):
             return f"{print_expr(then, 1)} if {print_expr(cond, 1)} else {print_expr(orelse)}", 0
+        case PartOf(part=part, value=value):
+            return f"{part}({print_expr(value)})", ATOM
+        case Pair(real=real, imag=imag):
+            return f"complex({print_expr(real)}, {print_expr(imag)})", ATOM
         case Apply(op=op, args=args):
             return spell_apply(op, args)
 
@@ -99,6 +107,13 @@ def print_access(access: Access) -> str:
     if not access.subscripts:
         return f"{access.array}[]"
     return f"{access.array}[{', '.join(print_expr(e) for e in access.subscripts)}]"
+
+
+def print_element(access: Access, ls: LoopSet) -> str:
+    """`access` as its user wrote it: without the axis that holds the parts of complex elements."""
+    kind = ls.array(access.array).type
+    is_part = kind is not None and kind.is_pair
+    return print_access(replace(access, subscripts=access.subscripts[:-1]) if is_part else access)
 
 
 def stmt_lines(stmt: Stmt) -> list[str]:

@@ -8,25 +8,41 @@ from typing import Literal
 
 
 class ScalarType(Enum):
-    """The four types an expression can have. Narrow integer elements widen to INT when loaded."""
+    """The types an expression can have. Narrow integer elements widen to INT when loaded.
+
+    The complex ones end with the front end: `frontend.complex_parts` makes two real values of each complex one.
+    """
 
     BOOL = "bool"
     INT = "int64"
     F32 = "float32"
     F64 = "float64"
+    C64 = "complex64"
+    C128 = "complex128"
 
     @property
     def is_float(self) -> bool:
         return self in (ScalarType.F32, ScalarType.F64)
 
+    @property
+    def is_complex(self) -> bool:
+        return self in (ScalarType.C64, ScalarType.C128)
 
-BOOL, INT, F32, F64 = ScalarType.BOOL, ScalarType.INT, ScalarType.F32, ScalarType.F64
+    @property
+    def part(self) -> ScalarType:
+        """The type of the real and the imaginary part; of a real type, itself."""
+        return PARTS.get(self, self)
+
+
+BOOL, INT, F32, F64, C64, C128 = ScalarType
+PARTS = {C64: F32, C128: F64}
 
 Layout = Literal["C", "F", "A"]
 ELEMENT_TYPES = {
     "float64": F64, "float32": F32, "bool": BOOL,
     "int8": INT, "int16": INT, "int32": INT, "int64": INT,
     "uint8": INT, "uint16": INT, "uint32": INT,
+    "complex64": C64, "complex128": C128,
 }  # fmt: skip
 
 
@@ -35,16 +51,19 @@ class ArrayType:
     """dtype (a NumPy name out of `ELEMENT_TYPES`), rank and memory layout of an array.
 
     `units` are axes of an argument that have one element, where that decides how it is broadcast.
+    `is_pair`: the last axis has extent 2 and holds the real and the imaginary part of complex elements.
     """
 
     dtype: str
     rank: int
     layout: Layout = "C"
     units: tuple[int, ...] = ()
+    is_pair: bool = False
 
     @property
     def element(self) -> ScalarType:
         return ELEMENT_TYPES[self.dtype]
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(':' * self.rank)}]{'' if self.layout == 'C' else ' ' + self.layout}"
+        axes = [":"] * (self.rank - self.is_pair) + ["2"] * self.is_pair
+        return f"{self.dtype}[{', '.join(axes)}]{'' if self.layout == 'C' else ' ' + self.layout}"

@@ -17,17 +17,20 @@ from loopdiff.ir.nodes import (
     Let,
     Load,
     LoopSet,
+    Pair,
     Param,
+    PartOf,
     RankOf,
     Select,
     SizeOf,
     Var,
 )
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
-from loopdiff.ir.types import BOOL, F64, INT, ArrayType, ScalarType
+from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import statements
 
-ORDER = (BOOL, INT, ScalarType.F32, F64)
+ORDER = (BOOL, INT, F32, F64, C64, C128)
+COMPLEX = {F32: C64, F64: C128}
 
 EXACT_ON_FLOATS = frozenset(
     (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
@@ -79,6 +82,11 @@ def type_of(expr: Expr, env: TypeEnv) -> ScalarType:
             return dtype
         case Select(then=then, orelse=orelse):
             return join((type_of(then, env), type_of(orelse, env)))
+        case PartOf(part=part, value=value):
+            found = type_of(value, env)
+            return found if part == "conj" else found.part
+        case Pair(real=real):
+            return COMPLEX[type_of(real, env)]
         case Apply():
             return type_of_operation(expr, env)
 
@@ -92,7 +100,7 @@ def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
         case "int":
             return INT
         case "float":
-            return joined if joined.is_float else F64
+            return joined if joined.is_float or joined.is_complex else F64
         case "same":
             return joined
 

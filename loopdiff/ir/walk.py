@@ -23,7 +23,9 @@ from loopdiff.ir.nodes import (
     Load,
     Loop,
     LoopSet,
+    Pair,
     Param,
+    PartOf,
     RankOf,
     Require,
     ScalarResult,
@@ -89,8 +91,10 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return args
         case Select(cond=cond, then=then, orelse=orelse):
             return (cond, then, orelse)
-        case Cast(value=value):
+        case Cast(value=value) | PartOf(value=value):
             return (value,)
+        case Pair(real=real, imag=imag):
+            return (real, imag)
         case Const() | Index() | Param() | Var() | Dim() | SizeOf() | RankOf():
             return ()
 
@@ -104,8 +108,10 @@ def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             return replace(expr, args=parts)
         case Select():
             return replace(expr, cond=parts[0], then=parts[1], orelse=parts[2])
-        case Cast():
+        case Cast() | PartOf():
             return replace(expr, value=parts[0])
+        case Pair():
+            return replace(expr, real=parts[0], imag=parts[1])
         case Const() | Index() | Param() | Var() | Dim() | SizeOf() | RankOf():
             return expr
 

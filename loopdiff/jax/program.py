@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy as np
 from loopdiff.arena import EXTENT_NAMES
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.interface import is_complex
 from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Param, Require, ScalarDecl, Var
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.types import BOOL, INT, ScalarType
+from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import expressions, read_arrays, subexprs, written_arrays
 from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
 from loopdiff.runs import ReverseRun, sweeps_of
@@ -43,8 +44,33 @@ class JaxProgram:
         self.function = self.differentiable()
 
     def __call__(self, given: Mapping[str, Any]) -> Any:
-        values = self.function(*(self.operand(p, given[p]) for p in self.traced))
+        parts = {part: value for name, value in given.items() for part, value in self.in_parts(name, value)}
+        values = self.in_one_piece(self.function(*(self.operand(p, parts[p]) for p in self.traced)))
         return values[0] if len(values) == 1 else values
+
+    # -- complex values --------------------------------------------------------------------------------------
+    def in_parts(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+        """A value of the caller as real ones, by parameter; JAX differentiates this step by its own convention."""
+        interface = self.spec.interface
+        kind, parts = interface.types[name], interface.parts[name]
+        if not is_complex(kind):
+            yield name, value
+        elif isinstance(kind, ArrayType):
+            yield parts[0], jnp.stack((value.real, value.imag), axis=-1)
+        else:
+            yield from zip(parts, (value.real, value.imag), strict=True)
+
+    def in_one_piece(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Results and written arrays as the caller knows them."""
+        interface, flat = self.spec.interface, iter(values)
+        out: list[Any] = []
+        for kind in (*interface.results, *(interface.types[n] for n in self.written)):
+            value = next(flat)
+            if is_complex(kind):
+                real, imag = (value[..., 0], value[..., 1]) if isinstance(kind, ArrayType) else (value, next(flat))
+                value = jax.lax.complex(real, imag)
+            out.append(value)
+        return tuple(out)
 
     def operand(self, name: str, value: Any) -> Any:
         """A value in the dtype of its port."""
@@ -79,6 +105,7 @@ class JaxProgram:
         decl = self.ls.array(name) if self.ls.has_array(name) else self.ls.scalar(name)
         kind = element(decl)
         if is_perturbed and kind.is_float and name not in self.spec.wrt and name not in self.written:
+            (name,) = self.spec.interface.gathered((name,))
             message = f"`{name}` is differentiated by JAX, but `wrt` of `{self.ls.name}` leaves it out"
             raise DifferentiationError(reject("LD405", message, NOWHERE, f"add {name!r} to `wrt`"))
 

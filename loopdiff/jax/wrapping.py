@@ -60,7 +60,7 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
         shapes = {n: output_of(n, spec, given) for n, spec in made.items()}
         types = {p.name: type_of(p.name, given.get(p.name, shapes.get(p.name))) for p in parameters}
         statics = {n: v for n, v in given.items() if isinstance(v, int | bool)}
-        dims = {n: tuple(v.shape) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
+        dims = {n: dims_of(v) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
         key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()))
         if key not in programs:
             refuse_outputs(f, set(made) - f.specialize(types).written)
@@ -80,7 +80,7 @@ def refuse_outputs(f: Differentiable, names: Collection[str]) -> None:
 
 def as_operand(name: str, value: Any) -> Any:
     """A Python number, or an array that JAX knows."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | complex):
         return value
     if isinstance(value, jax.Array | np.ndarray | np.generic):
         return value if isinstance(value, jax.Array) else jnp.asarray(value)
@@ -89,7 +89,7 @@ def as_operand(name: str, value: Any) -> Any:
 
 def type_of(name: str, value: Any) -> ArgumentType:
     """loopdiff's type of an operand. Raises ArgumentError (LD350) for a dtype it does not compile."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | complex):
         declared = argument_type(value)
         assert isinstance(declared, ScalarArgument)
         return declared
@@ -101,6 +101,11 @@ def type_of(name: str, value: Any) -> ArgumentType:
     return ScalarArgument(ELEMENT_TYPES[dtype], bool(getattr(value, "weak_type", False)))
 
 
+def dims_of(value: Any) -> Shape:
+    """The shape that compiled code sees, which has one more axis for the parts of complex elements."""
+    return (*value.shape, 2) if jnp.issubdtype(value.dtype, jnp.complexfloating) else tuple(value.shape)
+
+
 def output_of(name: str, spec: OutputShape, given: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
     """Shape and dtype of a pure output."""
     found = spec(*given.values()) if callable(spec) and not isinstance(spec, jax.ShapeDtypeStruct) else spec
@@ -109,5 +114,5 @@ def output_of(name: str, spec: OutputShape, given: Mapping[str, Any]) -> jax.Sha
     if not isinstance(found, tuple) or not all(isinstance(n, int) and n >= 0 for n in found):
         message = f"the shape of output `{name}` is {found!r}, not a tuple of integers known when tracing"
         raise ArgumentError(reject("LD351", message, NOWHERE))
-    floats = [v.dtype for v in given.values() if hasattr(v, "dtype") and jnp.issubdtype(v.dtype, jnp.floating)]
+    floats = [v.dtype for v in given.values() if hasattr(v, "dtype") and jnp.issubdtype(v.dtype, jnp.inexact)]
     return jax.ShapeDtypeStruct(found, jnp.result_type(*floats) if floats else jnp.result_type(float))

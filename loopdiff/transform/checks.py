@@ -33,7 +33,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.printer import print_access
+from loopdiff.ir.printer import print_element
 from loopdiff.ir.walk import (
     Path,
     map_body,
@@ -182,7 +182,7 @@ def access_requirements(ls: LoopSet, path: Path, access: Access, guards: Guards,
         high = compare(Op.LT, subscript, extent(ls, access.array, axis))
         inside = Apply(Op.AND, (low, high))
         cond = Apply(Op.OR, (*excuses, inside)) if excuses else inside
-        text = f"`{print_access(access)}`: the subscript is outside axis {axis} of `{access.array}`"
+        text = f"`{print_element(access, ls)}`: the subscript is outside axis {axis} of `{access.array}`"
         yield Require(cond, "LD310", text, loc=access.loc)
 
 

@@ -34,15 +34,14 @@ TOLERANCE = 5e-8
 
 @cache
 def users(op: Op) -> tuple[Entry, ...]:
-    """Entries of the corpus that apply `op`, in double precision, shortest first."""
+    """Entries of the corpus that apply `op`, in double precision, real and shortest first."""
     found = []
     for entry in ENTRIES:
         ls = lowered(entry)
         roots = [e for site in statements(ls.body) for e in stmt_exprs(site.stmt)]
         roots += [r.value for r in ls.results if isinstance(r, ScalarResult)]
         is_used = any(isinstance(e, Apply) and e.op is op for root in roots for e in subexprs(root))
-        is_wide = all(np.asarray(v).dtype != np.float32 for v in entry.args(0).values())
-        if is_used and is_wide:
+        if is_used and not harness.is_narrow(entry) and not any(map(np.iscomplexobj, entry.args(0).values())):
             found.append((sum(1 for _ in statements(ls.body)), entry.name))
     return tuple(BY_NAME[name] for _, name in sorted(found))
 

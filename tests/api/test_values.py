@@ -68,13 +68,11 @@ def refusal(call: Callable[[], Any], error: type[LoopdiffError]) -> LoopdiffErro
         ([1.0, 2.0], "LD210", "list"),
         (None, "LD210", "NoneType"),
         ("text", "LD210", "str"),
-        (1j, "LD210", "complex"),
         (X.astype(object), "LD209", "object"),
-        (X.astype(complex), "LD209", "complex128"),
         (X.astype(np.float16), "LD209", "float16"),
         (X.astype(">f8"), "LD209", "byte order"),
         (X.astype("M8[s]"), "LD209", "datetime64"),
-        (np.zeros(4, "f8,f8"), "LD209", "void"),
+        (np.zeros(4, "f8,f8"), "LD209", "structured"),
     ],
 )
 def test_values_that_no_loop_works_on(value: Any, code: str, words: str) -> None:
@@ -86,7 +84,7 @@ def test_values_that_no_loop_works_on(value: Any, code: str, words: str) -> None
 
 
 def test_all_values_are_reported_at_once() -> None:
-    found = refusal(lambda: weighted_square([1.0], X.astype(complex), np.zeros(4), "2"), ArgumentError)
+    found = refusal(lambda: weighted_square([1.0], X.astype(np.float16), np.zeros(4), "2"), ArgumentError)
     assert found.codes == ("LD210", "LD209", "LD210")
 
 

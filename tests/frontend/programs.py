@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 import math as m
 from dataclasses import dataclass
@@ -909,3 +910,45 @@ def functions_as_values(x, s):
     h = scaled(x[0])
     x[0] = 100.0
     return twice(g, 2.0), twice(lambda v: h(v) + x[1], 1.0), plus(g(1.0), h(1.0)), twice(math.sin, s)
+
+
+def circle(n: int = 6) -> np.ndarray:
+    return vector(n) + 1j * vector(n, 0.2)
+
+
+@shows("complex numbers", circle(), circle().astype(np.complex64), vector(), 0.3 - 0.4j)
+def complex_arithmetic(z, w, x, c):
+    t = np.zeros(3, dtype=np.complex64)
+    u = np.ones(2, complex)
+    v = np.full((2, 2), c * 1j)
+    narrow = 0j
+    for i in range(3):
+        z[i] = (z[i] * c - z[i + 1] / (2.0 - c)) / x[i] + 1j * x[i] - i
+        t[i] = -w[i] * 2j + w[i] / 3.0 + x[i] - w[i] * (1 + 0j)
+        narrow += w[i] * (0.5j - 1) / t[i]
+        u[1] *= z[i] if z[i] != c and z[i] else z[i] * z[i] / (c + z[i])
+        v[1, 0] -= u[0] / (3j * z[i]) if abs(z[i] * v[0, 1]) > 0.1 or z[i] == u[1] * c else c
+        z[i + 1], z[i] = z[i], z[i + 1] * 1j
+    return t, u, v, narrow, c * 2, complex(c) * narrow, np.complex64(c), np.complex128(c), z[0] == z[1]
+
+
+@shows("parts of complex numbers", circle(), vector(), 0.3 - 0.4j, np.complex64(1j))
+def parts(z, x, c, d):
+    s = 0.0
+    for i in range(2):
+        s += z[i].real * z.imag[i] + abs(z[i]) - np.angle(z[i]) + (z[i] * z[i + 1]).imag + x[i].real + x[i].imag
+        z[i] = complex(z[i].imag, x[i]) + z[i].conjugate() * np.conj(x[i]) * np.conj(c)
+        s += np.real(x[i]) + np.imag(x[i]) + np.angle(x[i]) + cmath.phase(z[i]) + abs(x[i])
+    return s, d.real, d.imag, abs(d), abs(c), d.conjugate(), c.conjugate(), np.angle(d), z.shape[0] + z.ndim + len(z)
+
+
+@shows("functions of complex numbers", circle() - 0.5, 0.3 - 0.4j, 0.7, 3)
+def functions_of_complex_numbers(z, c, s, n):
+    for i in range(2):
+        z[i] = np.sqrt(z[i]) + np.exp(z[i]) - np.log(z[i]) + np.sin(z[i]) * np.cos(c) / np.tanh(z[i]) + np.tan(z[i])
+        z[i] += z[i] ** 2 - z[i] ** -3 + z[i] ** s + z[i] ** c + z[i] ** n + 2.0**c + z[i] ** (i - 2) + s**c
+    for i in range(4, 6):
+        z[i] = np.sqrt(-z[i].real + 0j) + cmath.sqrt(-s) + np.exp(1j * s) + np.sinh(1j * s) * np.cosh(c) + z[i] ** 70
+        z[i] += np.expm1(z[i]) - np.log1p(z[i]) + np.log2(z[i]) - np.log10(z[i]) + np.exp2(c) + np.tanh(1j * s)
+        z[i] += cmath.log(s) + np.cosh(1j * s) + np.sin(c.real + 0j) + np.tan(s + 0j) + (0j) ** 0 + (0j * s) ** s
+    return np.isnan(c), np.isinf(z[0]), np.isfinite(z[1])

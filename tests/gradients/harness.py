@@ -33,6 +33,11 @@ def is_floating(value: Any) -> bool:
     return np.asarray(value).dtype.kind in "fc"
 
 
+def is_narrow(entry: Entry) -> bool:
+    """Whether some of the arguments have 24 bits of precision."""
+    return any(np.asarray(v).dtype in (np.float32, np.complex64) for v in entry.args(0).values())
+
+
 def outputs_of(entry: Entry, result: Any, args: Arguments) -> Values:
     """Every floating output after a call that returned `result` and left `args` behind."""
     found = named_results(result) | {name: args[name] for name in entry.outputs}
@@ -61,7 +66,13 @@ def run_compiled(entry: Entry, args: Arguments) -> Values:
 def weights(outputs: Values, seed: int) -> Values:
     """A cotangent for every output."""
     rng = np.random.default_rng([seed, 1])
-    return {name: rng.uniform(0.5, 1.5, np.shape(v)).astype(v.dtype)[()] for name, v in sorted(outputs.items())}
+    return {name: weight_like(v, rng) for name, v in sorted(outputs.items())}
+
+
+def weight_like(value: Any, rng: np.random.Generator) -> Any:
+    drawn = rng.uniform(0.5, 1.5, np.shape(value))
+    turned = drawn * (1.0 + 1j * rng.uniform(-1.0, 1.0, np.shape(value))) if value.dtype.kind == "c" else drawn
+    return turned.astype(value.dtype)[()]
 
 
 def direction(entry: Entry, args: Arguments, seed: int) -> Values:
@@ -71,18 +82,24 @@ def direction(entry: Entry, args: Arguments, seed: int) -> Values:
     for name in entry.wrt:
         drawn = rng.standard_normal(np.shape(args[name]))
         value = args[name]
-        found[name] = drawn.astype(value.dtype) if isinstance(value, np.ndarray) else float(drawn)
+        if np.iscomplexobj(value):
+            drawn = drawn + 1j * rng.standard_normal(np.shape(value))
+        found[name] = drawn.astype(value.dtype) if isinstance(value, np.ndarray) else type(value)(drawn)
     return found
 
 
 def inner(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
-    """The dot product over all names of `right`."""
-    return math.fsum(float(np.sum(np.asarray(left[k], float) * np.asarray(v, float))) for k, v in right.items())
+    """The dot product over all names of `right`; of complex values as cotangents and tangents pair."""
+    return math.fsum(float(np.sum(product(left[k], v))) for k, v in right.items())
+
+
+def product(left: Any, right: Any) -> np.ndarray:
+    return np.real(np.asarray(left, complex) * np.asarray(right, complex))
 
 
 def magnitude(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     """Sum of the absolute terms of `inner`: what rounding errors scale with."""
-    return math.fsum(float(np.sum(np.abs(np.asarray(left[k], float) * np.asarray(v, float)))) for k, v in right.items())
+    return math.fsum(float(np.sum(np.abs(product(left[k], v)))) for k, v in right.items())
 
 
 def pull_back(entry: Entry, args: Arguments, weight: Values | None = None, seed: int = 0, **settings: Any) -> Values:
@@ -126,7 +143,9 @@ def difference(entry: Entry, seed: int, along: Values, step: float = 1e-4) -> Va
         args = entry.args(seed)
         for name, v in along.items():
             moved = args[name] + amount * v
-            args[name] = np.asarray(moved, args[name].dtype) if isinstance(args[name], np.ndarray) else float(moved)
+            args[name] = (
+                np.asarray(moved, args[name].dtype) if isinstance(args[name], np.ndarray) else type(args[name])(moved)
+            )
         return outputs_of(entry, entry.function(*args.values()), args)
 
     near, far = (shifted(step), shifted(-step)), (shifted(2 * step), shifted(-2 * step))
@@ -177,7 +196,7 @@ def jax_gradient(entry: Entry, seed: int, weight: Values, size: str | None = Non
 
     def loss(active: Values) -> Any:
         found = oracle_outputs(entry, {k: active.get(k, rest.get(k)) for k in args}, jnp)
-        return sum(jnp.sum(w * found[name]) for name, w in weight.items())
+        return sum(jnp.sum(w * found[name]).real for name, w in weight.items())
 
     active = {k: jnp.asarray(args[k]) for k in entry.wrt}
     return {k: np.asarray(v) for k, v in jax.jit(jax.grad(loss))(active).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,12 +13,30 @@ from loopdiff import pipeline
 from loopdiff.ad.reverse import Sweeps
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
+from loopdiff.interface import pairs
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.source import source_of
 from loopdiff.stages import Stages
 from tests.corpus import BY_NAME, Arguments, Entry
+
+
+def in_real_parts(entry: Entry) -> Entry:
+    """`entry` over the arguments of its real program: complex arrays as pairs, complex scalars as two."""
+    is_split = {n: isinstance(v, complex | np.complexfloating) for n, v in entry.args(0).items()}
+
+    def make(rng: np.random.Generator) -> Arguments:
+        parts: Arguments = {}
+        for name, value in entry.make(rng).items():
+            if is_split[name]:
+                parts |= {f"{name}_re": value.real, f"{name}_im": value.imag}
+            else:
+                parts[name] = pairs(value) if np.iscomplexobj(value) else value
+        return parts
+
+    wrt = tuple(part for n in entry.wrt for part in ((f"{n}_re", f"{n}_im") if is_split[n] else (n,)))
+    return replace(entry, make=make, wrt=wrt)
 
 
 def lowered(entry: Entry) -> LoopSet:

@@ -32,7 +32,7 @@ def test_primal_equals_plain_python(entry: Entry, seed: int) -> None:
     expected = harness.run_python(entry, reference)
     found = harness.run_compiled(entry, args)
     assert list(found) == list(expected)
-    assert_close(found, expected, 1e-11)
+    assert_close(found, expected, 1e-5 if harness.is_narrow(entry) else 1e-11)
     untouched = [k for k in args if k not in entry.outputs]
     for name in untouched:
         np.testing.assert_array_equal(args[name], entry.args(seed)[name], err_msg=f"{name} was changed")
@@ -46,7 +46,7 @@ def test_reverse_is_the_transpose_of_the_tangent(entry: Entry, seed: int) -> Non
     weight = harness.weights(tangents, seed)
     gradients = harness.pull_back(entry, entry.args(seed), weight)
     scale = max(1.0, harness.magnitude(tangents, weight), harness.magnitude(gradients, along))
-    has_float32 = any(np.asarray(v).dtype == np.float32 for v in entry.args(seed).values())
+    has_float32 = harness.is_narrow(entry)
     tolerance = 1e-5 if has_float32 else 1e-12
     assert abs(harness.inner(tangents, weight) - harness.inner(gradients, along)) <= tolerance * scale
 
@@ -54,7 +54,7 @@ def test_reverse_is_the_transpose_of_the_tangent(entry: Entry, seed: int) -> Non
 @pytest.mark.parametrize("entry", each(ENTRIES))
 def test_tangent_agrees_with_differences(entry: Entry) -> None:
     along = harness.direction(entry, entry.args(0), 0)
-    has_float32 = any(np.asarray(v).dtype == np.float32 for v in entry.args(0).values())
+    has_float32 = harness.is_narrow(entry)
     expected = harness.difference(entry, 0, along, step=1e-2 if has_float32 else 1e-4)
     assert_close(harness.push_forward(entry, entry.args(0), along), expected, 1e-3 if has_float32 else 2e-8)
 
@@ -74,7 +74,7 @@ def test_gradient_agrees_with_jax(entry: Entry, seed: int) -> None:
     outputs = harness.outputs_of(entry, entry.function(*args.values()), args)
     weight = harness.weights(outputs, seed)
     expected = harness.jax_gradient(entry, seed, weight)
-    assert all(v.dtype == np.float64 for v in expected.values())
+    assert all(v.dtype in (np.float64, np.complex128) for v in expected.values())
     assert_close(harness.pull_back(entry, entry.args(seed), weight), expected, 1e-8, scale=1e-8)
 
 
