@@ -105,27 +105,8 @@ def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[
         return [replace(stmt, body=tuple(inner))]
     out: list[Stmt] = []
     for position, piece in enumerate(pieces):
-        own = with_own_names(piece, names)
-        out += [own] if position == 0 else renamed_block((own,), names)
+        out += [piece] if position == 0 else renamed_block((piece,), names)
     return out
-
-
-def with_own_names(loop: Loop, names: NameSupply) -> Loop:
-    """`loop` with names of their own for parts of one loop inside it that were split and stay together."""
-    seen: set[str] = set()
-    body: list[Stmt] = []
-    for child in loop.body:
-        new = with_own_names(child, names) if isinstance(child, Loop) else child
-        if seen & defined_names(new):
-            (new,) = renamed_block((new,), names)
-        seen |= defined_names(new)
-        body.append(new)
-    return replace(loop, body=tuple(body))
-
-
-def defined_names(stmt: Stmt) -> set[str]:
-    inside = [s.stmt for s in statements((stmt,))]
-    return {s.index if isinstance(s, Loop) else s.name for s in inside if isinstance(s, Loop | Let)}
 
 
 def distributed(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> Stmt:
