@@ -15,7 +15,7 @@ from loopdiff.ad.tape import Tape
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Exit, Expr, If, Let, Load, Loop, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import is_repeatable
-from loopdiff.ir.walk import Path, loads, map_expr, read_arrays, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, loads, operands, read_arrays, rebuild, statements, stmt_exprs, subexprs
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
 
 
@@ -159,14 +159,12 @@ def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) 
     facts = needed.facts
 
     def rewrite(expr: Expr, at: Path) -> Expr:
-        def provide(e: Expr) -> Expr:
-            owner = needed.owner_of(e.access.array, at) if isinstance(e, Load) else path
-            if not isinstance(e, Load) or (owner is not None and owner[: len(path)] == path):
-                return e
-            is_there = isinstance(needed.provider(e.access, At(at)), InPlace)
-            return e if is_there else needed.load_value(e, At(at))
-
-        return map_expr(provide, expr)
+        if isinstance(expr, Load):
+            owner = needed.owner_of(expr.access.array, at)
+            is_own = owner is not None and owner[: len(path)] == path
+            if not is_own and not isinstance(needed.provider(expr.access, At(at)), InPlace):
+                return needed.load_value(expr, At(at))
+        return rebuild(expr, tuple(rewrite(e, at) for e in operands(expr)))
 
     body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
     recorded = {n for n, scope in needed.tape.scopes.items() if scope == path}

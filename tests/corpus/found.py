@@ -83,7 +83,30 @@ def largest_at_remainder(x, y, c):
             y[(i + j) // n] = min(y[(i + j) // n], x[i])
 
 
+def rows_of_a_counter(x, z):
+    n = z.shape[0]
+    b = np.ones(n)
+    k = 0
+    while k < n:
+        for i in range(x.shape[0]):
+            t = x[i]
+            for j in range(n):
+                b[j] = np.sin(t * z[k]) * b[j]
+                t += b[j] * b[j] * t
+            z[k] = max(z[k], t)
+        k += 1
+    return b[0] + z[0]
+
+
 ENTRIES = (
+    Entry(
+        name="rows_of_a_counter",
+        function=rows_of_a_counter,
+        make=lambda r: dict(x=r.random(3), z=r.random(4)),
+        wrt=("x", "z"),
+        outputs=("z",),
+        notes="where a replay looked for `z[k]`, `k` had already become what was recorded of it",
+    ),
     *(
         Entry(
             name=f"largest_at_remainder_of_{n}",
