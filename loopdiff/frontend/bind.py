@@ -9,7 +9,7 @@ from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.bind_shapes import Shapes
 from loopdiff.frontend.bind_types import STRONG, Kind, Typing, coerce, join
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
-from loopdiff.frontend.webs import rename_cells, split_webs
+from loopdiff.frontend.webs import split_webs
 from loopdiff.ir.nodes import (
     Accumulate,
     Allocate,
@@ -51,7 +51,7 @@ def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> Lo
     """
     arguments = declared_arguments(surface, types)
     raise_if(arguments.diagnostics)
-    surface, origins = split_webs(surface)
+    surface = split_webs(surface)
     shapes = Shapes({a.name: a for a in surface.arrays}, arguments.ranks, written_arrays(surface.body))
     body = shapes.function(surface.body)
     results = tuple(
@@ -61,15 +61,8 @@ def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> Lo
     binder = Binder(replace(surface, body=body, results=results), arguments, shapes)
     bound = binder.bind()
     raise_if(binder.typing.diagnostics)
-    bound = rename_cells(bound, alike(origins, binder.typing.kinds))
     verify(bound, "bind")
     return bound
-
-
-def alike(origins: Mapping[str, str], kinds: Mapping[str, Kind]) -> dict[str, str]:
-    """Those variables of `origins` that can share a cell again, as all uses of their name have one type."""
-    differing = {old for new, old in origins.items() if kinds[new] is not kinds[old]}
-    return {new: old for new, old in origins.items() if old not in differing}
 
 
 def raise_if(diagnostics: list[Diagnostic]) -> None:

@@ -1,8 +1,8 @@
-"""Separate uses of one variable name get cells of their own, so that each has its own type.
+"""Separate uses of one variable name get cells of their own, each with its own type and its own lifetime.
 
 A web is a set of assignments that may reach a common read, closed under that relation (Muchnick, Advanced
 Compiler Design, 16.3.3). In `for e in range(n): x[e] = 1.0` followed by `e = exp(s)` the name `e` has two
-webs, an integer and a float.
+webs, an integer and a float; a sum `s` that two loops begin anew is two cells, each owned by the iterations of one.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def joined(a: Reaching, b: Reaching) -> Reaching:
     return {cell: a.get(cell, frozenset()) | b.get(cell, frozenset()) for cell in (*a, *b)}
 
 
-def split_webs(ls: LoopSet) -> tuple[LoopSet, dict[str, str]]:
-    """Surface `ls` with one cell for each web, and the original name of every new cell."""
+def split_webs(ls: LoopSet) -> LoopSet:
+    """Surface `ls` with one cell for each web."""
     cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.extents == ())
     webs = Webs(cells, {a.name: a.extents or () for a in ls.arrays})
     final = webs.block(ls.body, (), {})
@@ -121,11 +121,10 @@ def split_webs(ls: LoopSet) -> tuple[LoopSet, dict[str, str]]:
     results = tuple(
         ScalarResult(renamer.expr(r.value, RESULTS)) if isinstance(r, ScalarResult) else r for r in ls.results
     )
-    origins = {new: old for (old, _), new in names.items() if new != old}
-    added = tuple(replace(ls.array(old), name=new) for new, old in origins.items())
+    added = tuple(replace(ls.array(old), name=new) for (old, _), new in names.items() if new != old)
     places = {s.stmt.array: s.path for s in statements(ls.body) if isinstance(s.stmt, Allocate)}
     arrays = tuple(renamer.declaration(a, places[a.name]) if a.name in places else a for a in ls.arrays)
-    return replace(ls, body=renamer.block(ls.body, ()), arrays=(*arrays, *added), results=results), origins
+    return replace(ls, body=renamer.block(ls.body, ()), arrays=(*arrays, *added), results=results)
 
 
 def web_names(ls: LoopSet, webs: Webs) -> dict[tuple[str, Path], str]:
@@ -183,29 +182,3 @@ class Renamer:
         if web is None:
             return expr
         return replace(expr, access=replace(expr.access, array=self.names[cell, self.webs.root(web)]))
-
-
-def rename_cells(ls: LoopSet, names: Mapping[str, str]) -> LoopSet:
-    """`ls` with cells renamed; declarations of the old names are dropped."""
-
-    def expr(e: Expr) -> Expr:
-        return map_expr(lambda x: replace(x, access=access(x.access)) if isinstance(x, Load) else x, e)
-
-    def access(a: Access) -> Access:
-        return replace(a, array=names[a.array]) if a.array in names else a
-
-    def stmt(s: Stmt) -> Stmt:
-        match s:
-            case Loop(body=body):
-                return replace(s, body=tuple(stmt(b) for b in body))
-            case If(then=then, orelse=orelse):
-                return replace(s, then=tuple(stmt(b) for b in then), orelse=tuple(stmt(b) for b in orelse))
-            case Assign() | Accumulate():
-                return replace(s, target=access(s.target))
-            case _:
-                return s
-
-    body = tuple(stmt(map_stmt_exprs(expr, s)) for s in ls.body)
-    results = tuple(ScalarResult(expr(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results)
-    arrays = tuple(a for a in ls.arrays if a.name not in names)
-    return replace(ls, body=body, results=results, arrays=arrays)

@@ -105,11 +105,11 @@ def test_separate_uses_of_a_name_have_their_own_types() -> None:
     assert [cell_type(ls, name) for name in ("s", "s_1", "s_2")] == ["int64", "float32", "float64"]
 
 
-def test_separate_uses_of_one_type_share_the_name() -> None:
+def test_separate_uses_of_one_name_get_cells_of_their_own() -> None:
     ls = bound("s = a[0] * 2; a[1] = s; s = a[2]; a[0] = s; s = 0; a[2] = s; s = a[2]; a[2] = s", **ARGUMENTS)
     assert [d.name for d in ls.arrays if d.role == "local"] == ["s", "s_1", "s_2", "s_3"]
     ls = bound("s = a[0] * 2; a[1] = s; s = a[2]; a[0] = s", **ARGUMENTS)
-    assert [d.name for d in ls.arrays if d.role == "local"] == ["s"]
+    assert [d.name for d in ls.arrays if d.role == "local"] == ["s", "s_1"]
 
 
 def test_weak_locals_do_not_widen_float32() -> None:
