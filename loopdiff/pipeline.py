@@ -1,10 +1,11 @@
 """The whole compilation on one screen: what is derived from a function, in which order, and nothing else.
 
     source -> surface                                            read
-    surface -> bound -> real -> normal -> bounds -> checked      lower
-    checked -> forward + reverse (+ counts)                       derive_sweeps
-    checked -> tangent                                           derive_tangent
+    surface -> bound -> real -> normal -> bounds -> checked -> hoisted    lower
+    hoisted -> forward + reverse (+ counts)                      derive_sweeps
+    hoisted -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient
+    forward + reverse -> the same in blocks                      arrange_rows
     any of these -> loops arranged -> generated source           compile_function
     generated source -> Numba dispatcher                         instantiate
 
@@ -69,13 +70,15 @@ def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -
     """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
     from loopdiff.frontend.complex_parts import split_complex
     from loopdiff.transform.checks import add_checks
+    from loopdiff.transform.hoist import hoist
     from loopdiff.transform.normalize import normalize
     from loopdiff.transform.simplify import simplify
 
     real = stages.run("real", split_complex, bind_types(surface, types, stages))
     normal = stages.run("normal", normalize, real)
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
-    return stages.run("checked", simplify, stages.run("bounds", add_checks, normal, words))
+    checked = stages.run("checked", simplify, stages.run("bounds", add_checks, normal, words))
+    return stages.run("hoisted", hoist, checked)
 
 
 def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
@@ -113,6 +116,23 @@ def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> Loo
     from loopdiff.ad.forward import build_tangent
 
     return stages.run("tangent", build_tangent, normal, wrt)
+
+
+def arrange_primal_rows(normal: LoopSet, stages: Stages) -> LoopSet:
+    """The function itself, for sums that may run in any order, in row blocks."""
+    from loopdiff.transform.blocked import block_primal
+
+    return stages.run("primal rows", block_primal, normal)
+
+
+def arrange_rows(forward: LoopSet, reverse: LoopSet, stages: Stages) -> tuple[LoopSet, LoopSet]:
+    """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
+    from loopdiff.transform.blocked import block_sweeps
+
+    forward, reverse = stages.run("rows", block_sweeps, forward, reverse)
+    stages.check("forward rows", forward)
+    stages.check("reverse rows", reverse)
+    return forward, reverse
 
 
 def derive_gradient(

@@ -15,7 +15,7 @@ from loopdiff.errors import NOWHERE, ArgumentError, Span
 from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
 from loopdiff.guards import mark_of
 from loopdiff.interface import is_complex, pairs
-from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require
+from loopdiff.ir.nodes import Allocate, ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.launch import Checks
@@ -82,7 +82,9 @@ class ReverseRun:
         self.kept = tuple(i for i, p in enumerate(self.ls.params) if p in loaded and self.ls.has_array(p))
         self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
         decls = [reverse.array(n) for n in units.forward.ls.params[self.count_args :]]
-        self.worn = tuple(i for i, d in enumerate(decls) if d.name in touched and d.role != "adjoint")
+        anew = {s.array for s in reverse.body if isinstance(s, Allocate)}
+        worn = (d.name in touched - anew and d.role != "adjoint" for d in decls)
+        self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
         parameters = (*self.ls.params, *units.plan.count_names)

@@ -23,6 +23,8 @@ from loopdiff.ir.walk import written_arrays
 from loopdiff.launch import refusal
 from loopdiff.options import Options, TapePolicy
 from loopdiff.pipeline import (
+    arrange_primal_rows,
+    arrange_rows,
     bind_types,
     choose_wrt,
     compile_function,
@@ -301,7 +303,12 @@ class Specialization:
 
     @property
     def primal(self) -> Unit:
-        return self.once("primal", lambda: self.unit("primal", self.normal))
+        return self.once("primal", self.make_primal)
+
+    def make_primal(self) -> Unit:
+        if not self.options.fastmath:
+            return self.unit("primal", self.normal)
+        return self.unit("primal", self.kept("primal rows", lambda: arrange_primal_rows(self.normal, self.stages)))
 
     @property
     def finish(self) -> Callable[[Any], Any] | None:
@@ -335,12 +342,18 @@ class Specialization:
     def make_sweeps(self, tape: TapePolicy) -> SweepUnits:
         plan = self.plan(tape)
         label = f"{tape}-{digest_of(list(self.wrt))[:12]}"
+        if self.options.fastmath:
+            plan = self.kept(f"rows-{label}", lambda: self.in_rows(plan))
         return SweepUnits(
             plan,
             self.unit(f"forward-{label}", plan.forward),
             self.unit(f"reverse-{label}", plan.reverse),
             None if plan.counts is None else self.unit(f"counts-{label}", plan.counts),
         )
+
+    def in_rows(self, plan: Plan) -> Plan:
+        forward, reverse = arrange_rows(plan.forward, plan.reverse, self.stages)
+        return replace(plan, forward=forward, reverse=reverse)
 
     @property
     def tangent(self) -> Unit:

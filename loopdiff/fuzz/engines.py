@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Protocol
 
@@ -24,9 +24,11 @@ from loopdiff.options import TapePolicy
 from loopdiff.source import source_of
 from loopdiff.specialization import is_floating, result_types
 from loopdiff.stages import Stages
+from loopdiff.transform.blocked import block_sweeps
 
 Values = dict[str, Any]
 Runner = Callable[[Mapping[str, Any]], tuple[Any, ...]]
+ROWS = 2
 
 
 class Engine(Protocol):
@@ -96,6 +98,8 @@ class Interpreted:
     def plan(self, policy: TapePolicy) -> Plan:
         if policy not in self.plans:
             found = pipeline.derive_sweeps(self.normal, self.wrt, policy, self.stages)
+            forward, reverse = block_sweeps(found.forward, found.reverse, ROWS)
+            found = replace(found, forward=forward, reverse=reverse)
             runners = compile_loopset(found.forward), compile_loopset(found.reverse)
             self.plans[policy] = Plan(found, workspace_of(found, runners[0]), *runners)
         return self.plans[policy]

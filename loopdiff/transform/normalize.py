@@ -70,15 +70,17 @@ def cell_types(ls: LoopSet) -> dict[str, ScalarType]:
     return {a.name: a.type.element for a in ls.arrays if a.name not in ls.params and a.type and a.type.rank == 0}
 
 
-def supply(ls: LoopSet) -> NameSupply:
-    """A NameSupply that knows every name of `ls`."""
-    taken = {a.name for a in ls.arrays} | {s.name for s in ls.scalars} | set(ls.params)
-    for site in statements(ls.body):
-        match site.stmt:
-            case Let(name=name) | Loop(index=name):
-                taken.add(name)
-            case _:
-                pass
+def supply(*loopsets: LoopSet) -> NameSupply:
+    """A NameSupply that knows every name of `loopsets`."""
+    taken: set[str] = set()
+    for ls in loopsets:
+        taken |= {a.name for a in ls.arrays} | {s.name for s in ls.scalars} | set(ls.params)
+        for site in statements(ls.body):
+            match site.stmt:
+                case Let(name=name) | Loop(index=name):
+                    taken.add(name)
+                case _:
+                    pass
     return NameSupply(taken)
 
 

@@ -131,6 +131,9 @@ class Planner:
 
     def order(self, stmt: Loop, path: Path) -> str:
         """Why a loop that does not count up by one was not turned into one that does."""
+        is_block = any(isinstance(s, Loop) and s.lower == Index(stmt.index) for s in stmt.body)
+        if isinstance(stmt.step, Const) and is_block:
+            return f"it goes by blocks of {stmt.step.value} rows, each row with buffers of its own"
         if not (isinstance(stmt.step, Const) and stmt.step.value == -1):
             return "its step is not 1"
         private = owned_cells(self.model.ls, path)

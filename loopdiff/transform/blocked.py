@@ -1,0 +1,44 @@
+"""A function and its sweeps with their loops in row blocks, where that isolates contractions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.analysis.exposure import exposed_reads
+from loopdiff.analysis.polyhedra import build_model
+from loopdiff.ir.nodes import ArrayDecl, ArrayResult, LoopSet
+from loopdiff.ir.walk import read_arrays
+from loopdiff.transform.normalize import supply
+from loopdiff.transform.rows import ROWS, block_rows
+
+
+def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[LoopSet, LoopSet]:
+    """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep."""
+    names, place = supply(forward, reverse), len(forward.params)
+    own = scratch(forward)
+    if own & read_arrays(reverse.body):
+        own -= {access.array for _, access in exposed_reads(build_model(reverse))}
+    first = block_rows(forward, own, names, rows)
+    second = block_rows(reverse, scratch(reverse), names, rows)
+    ours, theirs = first.arrays[len(forward.arrays) :], second.arrays[len(reverse.arrays) :]
+    workspace = (*ours, *theirs)
+    return with_workspace(first, workspace, place, theirs), with_workspace(second, workspace, place, ours)
+
+
+def block_primal(ls: LoopSet, rows: int = ROWS) -> LoopSet:
+    """The function itself in blocks of `rows`, whose buffers are its own."""
+    results = {r.array for r in ls.results if isinstance(r, ArrayResult)}
+    return block_rows(ls, scratch(ls) - results - frozenset(ls.params), supply(ls), rows)
+
+
+def scratch(ls: LoopSet) -> frozenset[str]:
+    """Arrays of `ls` that hold nothing for the caller, nor, unless it reads them, for the other sweep."""
+    return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint"))
+
+
+def with_workspace(
+    ls: LoopSet, workspace: tuple[ArrayDecl, ...], place: int, missing: tuple[ArrayDecl, ...]
+) -> LoopSet:
+    """`ls` with `workspace` as parameters at `place`, those it is `missing` declared."""
+    names = (a.name for a in workspace)
+    return replace(ls, params=(*ls.params[:place], *names, *ls.params[place:]), arrays=(*ls.arrays, *missing))
