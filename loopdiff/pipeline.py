@@ -128,8 +128,10 @@ def arrange_primal_rows(normal: LoopSet, stages: Stages) -> LoopSet:
 def arrange_rows(forward: LoopSet, reverse: LoopSet, stages: Stages) -> tuple[LoopSet, LoopSet]:
     """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
     from loopdiff.transform.blocked import block_sweeps
+    from loopdiff.transform.layout import align_tapes
 
     forward, reverse = stages.run("rows", block_sweeps, forward, reverse)
+    forward, reverse = stages.run("layout", align_tapes, forward, reverse)
     stages.check("forward rows", forward)
     stages.check("reverse rows", reverse)
     return forward, reverse

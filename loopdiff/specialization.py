@@ -353,7 +353,9 @@ class Specialization:
 
     def in_rows(self, plan: Plan) -> Plan:
         forward, reverse = arrange_rows(plan.forward, plan.reverse, self.stages)
-        return replace(plan, forward=forward, reverse=reverse)
+        shapes = {a.name: tuple(map(print_expr, a.extents or ())) for a in forward.arrays}
+        temporaries = tuple(replace(t, shape=shapes.get(t.name, t.shape)) for t in plan.temporaries)
+        return replace(plan, forward=forward, reverse=reverse, temporaries=temporaries)
 
     @property
     def tangent(self) -> Unit:

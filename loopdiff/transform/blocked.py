@@ -1,4 +1,4 @@
-"""A function and its sweeps with their loops in row blocks, where that isolates contractions."""
+"""A function and its sweeps with independent iterations of outer loops in blocks, which have buffers of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import ArrayDecl, ArrayResult, LoopSet
 from loopdiff.ir.walk import read_arrays
+from loopdiff.names import NameSupply
+from loopdiff.transform.lanes import sink_lanes
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rows import ROWS, block_rows
 
@@ -18,8 +20,8 @@ def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[
     own = scratch(forward)
     if own & read_arrays(reverse.body):
         own -= {access.array for _, access in exposed_reads(build_model(reverse))}
-    first = block_rows(forward, own, names, rows)
-    second = block_rows(reverse, scratch(reverse), names, rows)
+    first = in_blocks(forward, own, names, rows)
+    second = in_blocks(reverse, scratch(reverse), names, rows)
     ours, theirs = first.arrays[len(forward.arrays) :], second.arrays[len(reverse.arrays) :]
     workspace = (*ours, *theirs)
     return with_workspace(first, workspace, place, theirs), with_workspace(second, workspace, place, ours)
@@ -28,7 +30,12 @@ def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[
 def block_primal(ls: LoopSet, rows: int = ROWS) -> LoopSet:
     """The function itself in blocks of `rows`, whose buffers are its own."""
     results = {r.array for r in ls.results if isinstance(r, ArrayResult)}
-    return block_rows(ls, scratch(ls) - results - frozenset(ls.params), supply(ls), rows)
+    return in_blocks(ls, scratch(ls) - results - frozenset(ls.params), supply(ls), rows)
+
+
+def in_blocks(ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int) -> LoopSet:
+    """As rows of a matrix where that isolates contractions, else as lanes where the loops inside make no vectors."""
+    return sink_lanes(block_rows(ls, dead, names, rows), dead, names, rows)
 
 
 def scratch(ls: LoopSet) -> frozenset[str]:

@@ -139,7 +139,25 @@ def with_own_names(ls: LoopSet, block: Block, position: int, before: Sequence[Gr
     arrays = tuple(a for a in renamed.arrays if a.name in new.values())
     defined = frozenset(n for g in before for n in g.defines)
     starts = tuple(Assign(Access(own), Load(Access(old))) for old, own in new.items() if old in defined)
-    return Inspector(position, unless_certain((*starts, *renamed_block(renamed.body, names))), arrays)
+    body = tuple(once(s) for s in renamed_block(renamed.body, names))
+    return Inspector(position, unless_certain((*starts, *body)), arrays)
+
+
+def once(stmt: Stmt) -> Stmt:
+    """`stmt` with loops that check the same in every iteration entered once, if they run at all."""
+    match stmt:
+        case If(then=then, orelse=orelse):
+            return replace(stmt, then=tuple(map(once, then)), orelse=tuple(map(once, orelse)))
+        case Loop(index=index, lower=lower, upper=upper, step=Const(value=step), body=body):
+            body = tuple(map(once, body))
+            sites = list(statements(body))
+            used = any(e == Index(index) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
+            if used or written_arrays(body) or any(isinstance(s, Exit) for s in body):
+                return replace(stmt, body=body)
+            runs = Apply(Op.LT if step > 0 else Op.GT, (lower, upper))
+            return If(runs, body, loc=stmt.loc)
+        case _:
+            return stmt
 
 
 def unless_certain(block: Block) -> Block:

@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
+from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import carried, commute, may_meet, within
-from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
@@ -61,8 +60,9 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
+from loopdiff.transform.privates import Privates, find_privates, span
 from loopdiff.transform.rename import renamed_block
-from loopdiff.transform.restructure import add_one, ascend
+from loopdiff.transform.restructure import ascend
 from loopdiff.transform.sums import tidy_sums
 
 ROWS = 64
@@ -126,24 +126,17 @@ Piece = tuple[Leaf, ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The body of the loop at `path`, and what each row has for itself.
+    """The body of the loop at `path`, and what each row has for its `own`.
 
-    `homes`: cells, with the loop whose iterations own them; `arrays` that each row fills anew, or, those in `zero`,
-    finds all zero. `repeated` are the Lets that every piece evaluates where it needs them, `lets` the others.
+    `repeated` are the Lets that every piece evaluates where it needs them, `lets` the others.
     """
 
     loop: Loop
     path: Path
-    homes: Mapping[str, Path]
-    arrays: Names
-    zero: Names
+    own: Privates
     leaves: tuple[Leaf, ...]
     lets: Mapping[str, Leaf]
     repeated: Mapping[str, Leaf]
-
-    @property
-    def private(self) -> Names:
-        return frozenset(self.homes) | self.arrays
 
     def mentioned(self, stmt: Stmt) -> Names:
         """Arrays, cells and Lets in a leaf and in the Lets that are repeated with it."""
@@ -191,66 +184,21 @@ class Blocker:
         if not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
             return loop
         row = self.row(loop, path)
-        if not row.private or carried(self.model, path, row.private) is not None:
+        if not row.own.names or carried(self.model, path, row.own.names) is not None:
             return loop
         pieces = self.distributed(row)
         if not any(len(p) == 1 and self.has_reuse(p[0], row) for p in pieces):
             return loop
         return Expansion(self, row, pieces).loop()
 
-    # -- what each row has for itself ------------------------------------------------------------------------
     def row(self, loop: Loop, path: Path) -> Row:
-        homes: dict[str, Path] = {}
-        for site in statements((loop,)):
-            if isinstance(site.stmt, Loop):
-                place = (*path, *site.path[1:])
-                homes |= dict.fromkeys(owned_cells(self.model.ls, place), place)
-        written = {n for n in written_arrays(loop.body) if n in self.dead and self.is_inside(n, path)}
-        exposed = {access.array for _, access in exposed_reads(self.model, path)}
-        zero = frozenset(n for n in written & exposed if self.is_zero_at_entry(n, path))
+        own = find_privates(self.model, self.dead, loop, path)
         found = tuple(leaves(loop.body, path, ()))
         lets = {leaf.stmt.name: leaf for leaf in found if isinstance(leaf.stmt, Let)}
         repeated = repeated_lets(lets, written_arrays(loop.body))
         rest = tuple(leaf for leaf in found if not (isinstance(leaf.stmt, Let) and leaf.stmt.name in repeated))
         kept = {n: leaf for n, leaf in lets.items() if n not in repeated}
-        arrays = frozenset(written - exposed) | zero
-        return Row(loop, path, homes, arrays, zero, rest, kept, {n: lets[n] for n in repeated})
-
-    def is_inside(self, array: str, path: Path) -> bool:
-        """Whether nothing but an Allocate touches `array` outside the loop at `path`."""
-        decl = self.model.ls.array(array)
-        if decl.type is None or decl.type.rank == 0 or decl.extents is None:
-            return False
-        events = (e for e in self.model.events if e.access.array == array and not e.is_final)
-        outside = [e for e in events if e.path[: len(path)] != path]
-        return all(e.path and isinstance(self.model.sites[e.path].stmt, Allocate) for e in outside)
-
-    def is_zero_at_entry(self, array: str, path: Path) -> bool:
-        """Whether each iteration of the loop at `path` finds only zeros: those of the Allocate or of clears."""
-        model, level = self.model, depth_of(self.model, path)
-        for event in model.touching(array, True):
-            stmt = model.sites[event.path].stmt
-            if isinstance(stmt, Allocate):
-                if not is_zero(stmt.fill):
-                    return False
-            elif not (isinstance(stmt, Assign) and is_zero(stmt.value)) and self.is_seen_later(event, array, level):
-                return False
-        return True
-
-    def is_seen_later(self, write: Event, array: str, level: int) -> bool:
-        """Whether a read in another iteration of the `level` outermost loops may see what `write` wrote."""
-        model = self.model
-
-        def search() -> bool:
-            return any(
-                not visible(model, write, read, order).is_empty()
-                for read in model.touching(array, False)
-                if not read.is_final
-                for order in orders(write, read)
-                if order.shared < level
-            )
-
-        return model.bounded(search, True)
+        return Row(loop, path, own, rest, kept, {n: lets[n] for n in repeated})
 
     # -- distribution ----------------------------------------------------------------------------------------
     def distributed(self, row: Row) -> list[Piece]:
@@ -283,7 +231,7 @@ class Blocker:
             for a in early
             for b in late
             if a.access.array == b.access.array and (a.is_write or b.is_write) and not commute(a, b)
-            for order in orders(b, a, max(level, depth_of(self.model, row.homes.get(a.access.array, row.path))))
+            for order in orders(b, a, max(level, depth_of(self.model, row.own.homes.get(a.access.array, row.path))))
         )
 
     def events_at(self, events: list[Event], paths: frozenset[Path]) -> list[Event]:
@@ -305,7 +253,7 @@ class Blocker:
         inner = {self.model.loop(p).index for p in leaf.loops}
 
         def is_same(access: Access) -> bool:
-            if access.array in row.private or not access.subscripts:
+            if access.array in row.own.names or not access.subscripts:
                 return False
             parts = [e for s in access.subscripts for e in subexprs(s)]
             if any(isinstance(e, Load) or (isinstance(e, Var) and e.name in own) for e in parts):
@@ -314,7 +262,7 @@ class Blocker:
             return row.loop.index not in used and len(used & inner) >= 2
 
         used = (*accesses, leaf.stmt.target)
-        is_of_row = any(a.array in row.private for a in used) or bool(row.mentioned(leaf.stmt) & row.lets.keys())
+        is_of_row = any(a.array in row.own.names for a in used) or bool(row.mentioned(leaf.stmt) & row.lets.keys())
         return is_of_row and any(is_same(a) for a in used)
 
 
@@ -353,10 +301,6 @@ def is_rectangular(stmt: Stmt) -> bool:
     return not any(isinstance(e, Index | Var | Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
 
 
-def is_zero(expr: Expr | None) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
-
-
 # -- the new loops -------------------------------------------------------------------------------------------
 class Expansion:
     """One loop in blocks: expanded buffers, then a nest for every piece."""
@@ -374,7 +318,7 @@ class Expansion:
 
     def loop(self) -> Loop:
         self.expand()
-        body: list[Stmt] = [self.cleared(a) for a in sorted(self.row.zero)]
+        body: list[Stmt] = [self.cleared(a) for a in sorted(self.row.own.zero)]
         for number in range(len(self.pieces)):
             body += renamed_block((self.nest(number),), self.blocker.names)
         step = integer(self.blocker.rows)
@@ -388,11 +332,11 @@ class Expansion:
         for number, piece in enumerate(self.pieces):
             for name in frozenset[str]().union(*(row.mentioned(leaf.stmt) for leaf in piece)):
                 users.setdefault(name, set()).add(number)
-        for array in sorted(row.arrays):
+        for array in sorted(row.own.arrays):
             decl = blocker.model.ls.array(array)
             assert decl.type is not None
             self.arrays[array] = self.buffer(array, decl.type.dtype, decl.extents or ())
-        for cell, home in sorted(row.homes.items()):
+        for cell, home in sorted(row.own.homes.items()):
             if len(users.get(cell, ())) > 1:
                 decl = blocker.model.ls.array(cell)
                 assert decl.type is not None
@@ -493,10 +437,3 @@ class Expansion:
         if access.array in self.arrays:
             return replace(access, array=self.arrays[access.array], subscripts=(self.place, *access.subscripts))
         return access
-
-
-def span(loop: Loop) -> tuple[Expr, Expr]:
-    """The least index and the one after the greatest."""
-    if isinstance(loop.step, Const) and loop.step.value == -1:
-        return add_one(loop.upper), add_one(loop.lower)
-    return loop.lower, loop.upper

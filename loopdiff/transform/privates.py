@@ -1,0 +1,94 @@
+"""What every iteration of a loop has for itself, and would not share if each had a buffer of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedra import Model
+from loopdiff.analysis.polyhedra_events import Event
+from loopdiff.analysis.polyhedra_sets import orders
+from loopdiff.ir.nodes import Allocate, Assign, Const, Expr, Loop
+from loopdiff.ir.walk import Path, statements, written_arrays
+from loopdiff.transform.restructure import add_one
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Privates:
+    """`homes`: cells, with the loop whose iterations own them; `arrays` that each iteration fills anew, or, those in
+    `zero`, finds all zero.
+    """
+
+    homes: Mapping[str, Path]
+    arrays: Names
+    zero: Names
+
+    @property
+    def names(self) -> Names:
+        return frozenset(self.homes) | self.arrays
+
+
+def find_privates(model: Model, dead: Names, loop: Loop, path: Path) -> Privates:
+    """Of the iterations of the loop at `path`; nobody looks at the contents of the `dead` arrays after the function."""
+    homes: dict[str, Path] = {}
+    for site in statements((loop,)):
+        if isinstance(site.stmt, Loop):
+            place = (*path, *site.path[1:])
+            homes |= dict.fromkeys(owned_cells(model.ls, place), place)
+    written = {n for n in written_arrays(loop.body) if n in dead and is_inside(model, n, path)}
+    exposed = {access.array for _, access in exposed_reads(model, path)}
+    zero = frozenset(n for n in written & exposed if is_zero_at_entry(model, n, path))
+    return Privates(homes, frozenset(written - exposed) | zero, zero)
+
+
+def is_inside(model: Model, array: str, path: Path) -> bool:
+    """Whether nothing but an Allocate touches the local `array` outside the loop at `path`."""
+    decl = model.ls.array(array)
+    if decl.type is None or decl.type.rank == 0 or decl.extents is None:
+        return False
+    events = (e for e in model.events if e.access.array == array and not e.is_final)
+    outside = [e for e in events if e.path[: len(path)] != path]
+    return all(e.path and isinstance(model.sites[e.path].stmt, Allocate) for e in outside)
+
+
+def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
+    """Whether each iteration of the loop at `path` finds only zeros: those of the Allocate or of clears."""
+    level = depth_of(model, path)
+    for event in model.touching(array, True):
+        stmt = model.sites[event.path].stmt
+        if isinstance(stmt, Allocate):
+            if not is_zero(stmt.fill):
+                return False
+        elif not (isinstance(stmt, Assign) and is_zero(stmt.value)) and is_seen_later(model, event, level):
+            return False
+    return True
+
+
+def is_seen_later(model: Model, write: Event, level: int) -> bool:
+    """Whether a read in another iteration of the `level` outermost loops may see what `write` wrote."""
+
+    def search() -> bool:
+        return any(
+            not visible(model, write, read, order).is_empty()
+            for read in model.touching(write.access.array, False)
+            if not read.is_final
+            for order in orders(write, read)
+            if order.shared < level
+        )
+
+    return model.bounded(search, True)
+
+
+def is_zero(expr: Expr | None) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def span(loop: Loop) -> tuple[Expr, Expr]:
+    """The least index and the one after the greatest."""
+    if isinstance(loop.step, Const) and loop.step.value == -1:
+        return add_one(loop.upper), add_one(loop.lower)
+    return loop.lower, loop.upper
