@@ -1,7 +1,7 @@
 """The whole compilation on one screen: what is derived from a function, in which order, and nothing else.
 
     source -> surface                                            read
-    surface -> bound -> real -> normal -> bounds -> checked -> hoisted    lower
+    surface -> bound -> real -> normal -> bounds -> checked -> hoisted   lower
     hoisted -> forward + reverse (+ counts)                      derive_sweeps
     hoisted -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient

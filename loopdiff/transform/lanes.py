@@ -57,7 +57,7 @@ from loopdiff.names import NameSupply
 from loopdiff.transform.privates import Names, Privates, find_privates, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
-from loopdiff.transform.strides import lane_stride
+from loopdiff.transform.strides import stride_of, varying_names
 from loopdiff.transform.sums import tidy_sums
 
 LANES = 64
@@ -129,11 +129,12 @@ class Sinker:
         """Whether most accesses of the deepest statements stay, or move by one element, from lane to lane."""
         sites = [s for s in statements(loop.body) if isinstance(s.stmt, Assign | Accumulate)]
         depth = max((len(s.loops) for s in sites), default=0)
+        varying = varying_names(loop)
         found: list[str] = []
         for site in (s for s in sites if len(s.loops) == depth):
             assert isinstance(site.stmt, Assign | Accumulate)
             accesses = [e.access for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Load)]
-            strides = [lane_stride(a, loop, self.model.ls) for a in (site.stmt.target, *accesses)]
+            strides = [stride_of(a, loop.index, varying, self.model.ls) for a in (site.stmt.target, *accesses)]
             found += [s for s in strides if s in ("strided", "indexed")]
         return len(found) <= sum(len(s.loops) == depth for s in sites)
 
