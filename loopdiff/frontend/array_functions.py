@@ -92,7 +92,7 @@ def method_call(state: State, node: ast.Call, into: View | None = None) -> Quant
                 return None
             state.need_types()
             value = state.quantity(base)
-            if not is_array(value):
+            if not is_array(value) and attr != "astype":
                 return None
             named = {k.arg: k.value for k in node.keywords}
             return handled(state, METHODS[attr], value, node.args, named, node, into, is_method=True)

@@ -952,3 +952,12 @@ def functions_of_complex_numbers(z, c, s, n):
         z[i] += np.expm1(z[i]) - np.log1p(z[i]) + np.log2(z[i]) - np.log10(z[i]) + np.exp2(c) + np.tanh(1j * s)
         z[i] += cmath.log(s) + np.cosh(1j * s) + np.sin(c.real + 0j) + np.tan(s + 0j) + (0j) ** 0 + (0j * s) ** s
     return np.isnan(c), np.isinf(z[0]), np.isfinite(z[1])
+
+
+@shows("conversions", circle().astype(np.complex64), vector(), vector().astype(np.float32))
+def conversions_of_elements(z, x, y):
+    for i in range(len(x)):
+        x[i] = x[i].astype(np.float32) * y[i].astype(np.float64) + y[i].astype(bool)
+        y[i] = y[i] * x[i].astype(np.float32)
+        z[i] *= x[i].astype(np.complex64)
+    return z[0].astype(np.complex128), y[1].astype(np.int64), x[2].astype(np.float32)
