@@ -26,7 +26,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "for over range",
         "for i in range(1, n):\n    x[i] = 2.0 * y[i - 1]",
         "0.1",
-        "Bounds are evaluated once, when the loop is entered.",
+        "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`.",
     ),
     Construct("negative step", "for i in range(len(x) - 1, -1, -1):\n    x[i] += y[i]", "0.1"),
     Construct(

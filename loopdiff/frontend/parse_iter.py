@@ -80,6 +80,7 @@ def iterable_call(state: State, node: ast.Call, callee: object) -> Iteration | N
     if callee is MISSING and not root_is_local(state, node.func):
         state.reject("LD113", f"`{name}` is not defined", node, "define it before the decorated function")
         return None
+    callee = range if is_prange(callee) else callee
     known = next((f for f in (range, enumerate, zip, reversed) if callee is f), None)
     if known is None:
         hint = f"use `range({ast.unparse(node)})`" if callee is len or callee is int else None
@@ -94,6 +95,11 @@ def iterable_call(state: State, node: ast.Call, callee: object) -> Iteration | N
     if known is enumerate:
         return parse_enumerate(state, node)
     return parse_zip(state, node) if known is zip else parse_reversed(state, node)
+
+
+def is_prange(value: object) -> bool:
+    """Whether `value` is `numba.prange`, which means `range`."""
+    return isinstance(value, type) and value.__name__ == "prange" and value.__module__.startswith("numba.")
 
 
 def parse_range(state: State, node: ast.Call) -> Iteration | None:

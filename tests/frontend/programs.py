@@ -14,6 +14,7 @@ from math import exp, pi
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy
 import numpy as np
 from scipy import special
@@ -88,6 +89,12 @@ def range_stop(x, n):
         x[i] += x[i - 1]
     for i in range(0, len(x), 3):
         x[i] -= 1.0
+
+
+@shows("for over range", vector(), 5)
+def range_of_numba(x, n):
+    for i in numba.prange(1, n):
+        x[i] *= 2.0
 
 
 @shows("negative step", vector())
