@@ -86,8 +86,9 @@ CODES: dict[str, Code] = {
         "write it as `name = np.zeros((M, N), dtype=np.float64)`",
     ),
     "LD116": Code(
-        "name bound to several arrays",
-        "At every place a name must stand for one array.",
+        "name bound to too many arrays",
+        "Names may stand for different arrays from one iteration to the next, or after a branch, if there are at most "
+        "8 combinations of these.",
         "use two names and copy elements in a loop",
     ),
     "LD117": Code(

@@ -61,7 +61,9 @@ def call(state: State, node: ast.Call) -> Value | None:
     inner = State(source, survey(source.node, tuple(given), lambda _: ()), state.whole, stack, callee.around)
     for name, value in given.items():
         bind_parameter(inner, name, value, span)
+    state.whole.active.append(inner)
     parse_block(inner, source.node.body)
+    state.whole.active.pop()
     check_end(inner)
     body, flags = remove_jumps(tuple(inner.out), state.names, span)
     state.arrays.update((flag.name, flag) for flag in flags)

@@ -153,7 +153,14 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(n):\n    t = np.zeros(n)\n    t[i] = x[i]\n    y[i] = t[0] + t[i]",
         "0.1",
     ),
-    Construct("another name for an array", "z = x\nz[0] = 1.0", "0.1", "Fixed: at every place it is one array."),
+    Construct("another name for an array", "z = x\nz[0] = 1.0", "0.1"),
+    Construct(
+        "names for several arrays",
+        "u, v = x, y\nfor t in range(n):\n    v[1:-1] = u[2:] + s * u[:-2]\n    u, v = v, u\nz = u if s > 1.0 else v\n"
+        "z[0] = 1.0",
+        "0.1",
+        "Buffers swapped in a time loop, arrays assigned anew in an iteration or a branch: at most 8 combinations.",
+    ),
     Construct(
         "slices and views",
         "v = x[1:-1]\nv[0] = s\ny[n:] = x[::-2]\nw = v[1:]\nw[-1] += v[n]",

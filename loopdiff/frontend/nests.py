@@ -13,10 +13,11 @@ from loopdiff.errors import Span
 from loopdiff.frontend.accumulations import store
 from loopdiff.frontend.array_values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.broadcasting import aligned, require_fit
+from loopdiff.frontend.buffers import declare
 from loopdiff.frontend.element_types import is_truth_value
 from loopdiff.frontend.integers import at_least_zero, count_of, distance, from_linear, linear, minus, plus
 from loopdiff.frontend.parse_state import State
-from loopdiff.ir.nodes import Allocate, Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
+from loopdiff.ir.nodes import Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr
 
@@ -145,16 +146,12 @@ def copied(state: State, value: Array, stem: str, span: Span) -> View:
     return view
 
 
-def new_array(
-    state: State, stem: str, extents: Sequence[Expr], span: Span, is_truth: bool = False, filled: Expr | None = None
-) -> View:
+def new_array(state: State, stem: str, extents: Sequence[Expr], span: Span, is_truth: bool = False) -> View:
     """A new local array of the `extents`, a part of one where these are not known at entry but a limit is."""
     sizes = [state.known(e) for e in extents]
     limits = [limit(state, s) for s in sizes]
-    array = state.array_name(stem)
     room = tuple(s if m is None else m for s, m in zip(sizes, limits, strict=True))
-    state.arrays[array] = ArrayDecl(array, None, "local", room, loc=span)
-    state.out.append(Allocate(array, filled, loc=span))
+    array, _ = declare(state, ArrayDecl("", None, "local", room, loc=span), stem, None, span)
     if is_truth:
         state.whole.truths.add(array)
     whole = state.all_of(array, span)

@@ -10,10 +10,13 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.array_values import View
+from loopdiff.frontend.buffers import declare
+from loopdiff.frontend.nests import nest
+from loopdiff.frontend.order import frozen
 from loopdiff.frontend.outside import array_of
 from loopdiff.frontend.parse_state import ArrayName, State
 from loopdiff.frontend.shapes import extents_of, shaped
-from loopdiff.ir.nodes import Allocate, ArrayDecl, Const, Dim, Expr, Pair
+from loopdiff.ir.nodes import Access, ArrayDecl, Assign, Const, Dim, Expr, Pair
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.source import MISSING
 
@@ -52,16 +55,16 @@ def is_allocation(state: State, node: ast.expr) -> bool:
 
 def parse_allocation(state: State, name: str, node: ast.Call) -> None:
     """`name = np.zeros(...)`: a new array, and the name for it."""
-    state.bindings[name] = ArrayName(allocated(state, state.array_name(name), node))
+    state.bindings[name] = ArrayName(allocated(state, name, node))
 
 
 def allocate_array(state: State, stem: str, node: ast.Call) -> View:
     """`np.zeros(...)` inside an expression."""
-    return state.all_of(allocated(state, state.array_name(stem), node), state.source.span(node))
+    return state.all_of(allocated(state, stem, node), state.source.span(node))
 
 
-def allocated(state: State, array: str, node: ast.Call) -> str:
-    """Declare `array` and write its Allocate."""
+def allocated(state: State, stem: str, node: ast.Call) -> str:
+    """A new array, filled as the call says."""
     function = allocator(state.outside(node.func)) or ""
     span = state.source.span(node)
     allocation = call_arguments(state, function, node)
@@ -71,9 +74,13 @@ def allocated(state: State, array: str, node: ast.Call) -> str:
         value = FILLS[allocation.kind]
         fill = None if value is None else Const(value, loc=span)
         fill = fill if given is None else state.number(given)
-    decl = None if allocation is None else declaration(state, array, allocation, fill, span)
-    state.arrays[array] = decl or ArrayDecl(array, None, "local", (Const(1),), loc=span)
-    state.out.append(Allocate(array, fill, loc=span))
+    found = None if allocation is None else declaration(state, "", allocation, fill, span)
+    decl = found or ArrayDecl("", None, "local", (Const(1),), loc=span)
+    array, left = declare(state, decl, stem, fill, span)
+    if left is not None:
+        held = frozen(state, left, "fill")
+        extents = state.all_of(array, span).extents
+        state.out += nest(state, extents, lambda at: [Assign(Access(array, at), held, loc=span)], span)
     return array
 
 

@@ -9,7 +9,7 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.array_values import View
 from loopdiff.frontend.parse_iter import Iteration
-from loopdiff.frontend.parse_state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure
+from loopdiff.frontend.parse_state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure, Varying
 from loopdiff.ir.nodes import Apply, Const, Expr, Index, Load
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
@@ -66,6 +66,8 @@ def after_loop(state: State, before: Bindings, iteration: Iteration, written: fr
             result[name] = merged_binding(None, binding, span)
         elif isinstance(earlier := before[name], Unsure) and isinstance(binding, Cell):
             result[name] = either(earlier, ran) if binding.cell in written else earlier
+        elif isinstance(binding, Varying):
+            result[name] = binding
         elif before[name] != binding:
             result[name] = merged_binding(before[name], binding, span)
     return result

@@ -6,19 +6,19 @@ import ast
 
 from loopdiff.errors import Span
 from loopdiff.frontend.array_values import ArrayValue, View
-from loopdiff.frontend.nests import copied
+from loopdiff.frontend.nests import copied, store_array
 from loopdiff.frontend.order import in_order
 from loopdiff.frontend.parse_state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values
 from loopdiff.frontend.parse_value import value_of
 from loopdiff.frontend.views import steady
-from loopdiff.ir.nodes import Access, Assign, Const, Expr, Load
+from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Const, Expr, Load
 
 
 def parse_return(state: State, node: ast.Return) -> None:
     """Results of one `return`. Where there are several, numbers go through cells that all of them assign."""
     found, is_tuple = returned_values(state, node)
     span = state.source.span(node)
-    if state.survey.returns == 1:
+    if state.survey.returns == 1 and not state.whole.versions:
         state.returned = Returned(found, is_tuple, span)
         return
     if state.returned is None:
@@ -31,6 +31,8 @@ def parse_return(state: State, node: ast.Return) -> None:
     for mine, common in zip(found, first.values, strict=True):
         if isinstance(mine, Expr) and isinstance(common, Load):
             state.out.append(Assign(Access(common.access.array, loc=span), mine, loc=span))
+        elif isinstance(mine, ArrayName) and isinstance(common, ArrayName) and common.array in state.whole.results:
+            store_array(state, state.all_of(common.array, span), state.all_of(mine.array, span), node)
         elif mine != common:
             refuse(state, "this `return` gives another array than the first, or an array for a number", node, first)
 
@@ -102,9 +104,21 @@ def whole_array(state: State, value: View | ArrayValue, node: ast.expr) -> Array
 
 def shared_result(state: State, number: int, value: Value, span: Span) -> Value:
     """A value that every `return` can give: a cell for a number, the array itself for an array."""
+    if isinstance(value, ArrayName) and state.whole.versions:
+        return common_array(state, value.array, span)
     if not isinstance(value, Expr):
         return value
     return Load(state.temporary(f"result_{number}", span), loc=span)
+
+
+def common_array(state: State, array: str, span: Span) -> ArrayName:
+    """An array like `array` that takes what `return` gives back where that is one of several arrays."""
+    extents = state.all_of(array, span).extents
+    name = state.names.fresh("result")
+    state.arrays[name] = ArrayDecl(name, None, "local", extents, loc=span)
+    state.whole.entry.append(Allocate(name, None, loc=span))
+    state.whole.results.add(name)
+    return ArrayName(name)
 
 
 def check_end(state: State) -> None:

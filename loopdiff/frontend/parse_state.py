@@ -86,7 +86,22 @@ class Mixed:
     span: Span
 
 
-Binding = Meaning | Unsure | Mixed
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """The name stands for `options[k]` where the cell `which` holds k."""
+
+    which: str
+    options: tuple[Meaning, ...]
+
+
+class VaryingUsed(Exception):
+    """A statement uses a name that stands for one of several arrays: the cell `which` says for which."""
+
+    def __init__(self, which: str) -> None:
+        self.which = which
+
+
+Binding = Meaning | Unsure | Mixed | Varying
 Bindings = dict[str, Binding]
 Value = Quantity | ArrayName | Outside | LocalFunction | tuple["Value", ...]
 Values = tuple[Value, ...]
@@ -102,11 +117,27 @@ class Returned:
 
 
 @dataclass(slots=True)
+class Heads:
+    """For a loop whose iterations start with `names` standing for different arrays: the combinations, `parts`, and the
+    cell `which` that holds the number of the current one.
+
+    `buffers` are arrays by the place where they are made; they are `declared` once and made before the loop.
+    """
+
+    which: Access
+    names: tuple[str, ...]
+    parts: list[tuple[Any, ...]]
+    buffers: dict[int, list[str]] = field(default_factory=dict)
+    declared: dict[str, ArrayDecl] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class LoopState:
     """What is known of a loop while its body is parsed: what names stood for at each `break`, and at each end of an
     iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks."""
 
     broke: Access | None = None
+    heads: Heads | None = None
     breaks: list[Bindings] = field(default_factory=list)
     ends: list[Bindings] = field(default_factory=list)
 
@@ -121,6 +152,11 @@ class Whole:
     `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
     they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
     local arrays of booleans; `undecided` cells that may turn out to be arrays once types are known.
+
+    `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
+    with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
+    many statements around are. `site` numbers the places where arrays are made, `entry` are statements for the start of
+    the function, `results` arrays that several returns fill.
     """
 
     names: NameSupply
@@ -133,6 +169,13 @@ class Whole:
     fixed: dict[str, Expr] = field(default_factory=dict)
     truths: set[str] = field(default_factory=set)
     undecided: set[str] = field(default_factory=set)
+    active: list[State] = field(default_factory=list)
+    heads: list[Heads] = field(default_factory=list)
+    catching: frozenset[str] = frozenset()
+    versions: int = 0
+    site: int = 0
+    entry: list[Stmt] = field(default_factory=list)
+    results: set[str] = field(default_factory=set)
     arrays: dict[str, ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     inlined: int = 0
@@ -313,7 +356,10 @@ class State:
     def binding(self, name: str) -> Binding | None:
         """What the local `name` stands for here; None if it has no value."""
         owner = self.owner(name)
-        return None if owner is None else owner.bindings.get(name)
+        found = None if owner is None else owner.bindings.get(name)
+        if isinstance(found, Varying):
+            raise VaryingUsed(found.which)
+        return found
 
     def settle(self, name: str, node: ast.AST) -> Meaning | None:
         """What the local `name` stands for where `node` reads it; None after a rejection."""
@@ -333,6 +379,8 @@ class State:
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
                     self.bindings[name] = meant
                 return meant
+            case Varying(which=which):
+                raise VaryingUsed(which)
             case Mixed(span=span):
                 related = (("depends on what happened here", span),)
                 self.reject("LD116", f"`{name}` may stand for different arrays here", node, related=related)

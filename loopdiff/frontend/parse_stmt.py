@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.array_functions import array_statement
-from loopdiff.frontend.array_values import View
+from loopdiff.frontend.array_values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.order import frozen
@@ -18,11 +17,37 @@ from loopdiff.frontend.parse_expr import condition
 from loopdiff.frontend.parse_flow import after_loop, check_rebound, constant_trips, meet, merged, with_conditions
 from loopdiff.frontend.parse_iter import Iteration, parse_iterable
 from loopdiff.frontend.parse_return import parse_return
-from loopdiff.frontend.parse_state import Bindings, LoopState, State, Value
+from loopdiff.frontend.parse_state import Bindings, Heads, LoopState, State, Value, Varying
 from loopdiff.frontend.parse_value import local_function
-from loopdiff.ir.nodes import Apply, Assign, Const, Exit, Expr, If, Index, Jump, JumpKind, Load, Loop, Require, Stmt
+from loopdiff.frontend.varying import (
+    MOST_COMBINATIONS,
+    Snapshot,
+    at_end,
+    differing,
+    for_each_choice,
+    join,
+    keep_buffers,
+    with_heads,
+)
+from loopdiff.ir.nodes import (
+    Access,
+    Allocate,
+    Apply,
+    Assign,
+    Const,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Jump,
+    JumpKind,
+    Load,
+    Loop,
+    Require,
+    Stmt,
+)
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, written_arrays
+from loopdiff.ir.walk import loads, read_arrays, written_arrays
 from loopdiff.source import MISSING
 
 ENDLESS = 1 << 62
@@ -37,23 +62,29 @@ def parse_block(state: State, body: list[ast.stmt]) -> None:
 
 
 def parse_stmt(state: State, node: ast.stmt) -> None:
+    """One statement; if it uses names that may stand for several arrays, once for each of these."""
+    if isinstance(node, ast.Return):  # only its values are: it is one way out
+        parse_one(state, node)
+    else:
+        for_each_choice(state, lambda: parse_one(state, node), keyword_span(state, node))
+
+
+def parse_one(state: State, node: ast.stmt) -> None:
     span = state.source.span(node)
     match node:
+        case ast.Assign(targets=[ast.Name() as target], value=ast.IfExp() as value) if chooses(state, value):
+            parse_if(state, as_branches(target, value))
         case ast.Assign(targets=targets, value=value):
             parse_assign(state, targets, value, span)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             parse_assign(state, [target], value, span)
         case ast.AugAssign():
             parse_augmented(state, node)
-        case ast.For():
-            parse_for(state, node)
-        case ast.While():
-            parse_while(state, node)
-        case ast.If():
-            parse_if(state, node)
+        case ast.For() | ast.While() | ast.If():
+            parse_compound(state, node)
         case ast.Assert():
             parse_assert(state, node)
-        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):
+        case ast.Pass() | ast.AnnAssign(value=None):
             pass
         case ast.Break() | ast.Continue() | ast.Return():
             parse_jump(state, node, span)
@@ -63,6 +94,32 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
             parse_bare_expression(state, node, value)
         case _:
             parse_refused(state, node)
+
+
+def chooses(state: State, node: ast.IfExp) -> bool:
+    """Whether `node` is one of two arrays, so that a name for it is a name for either."""
+    if state.types is None:
+        return False
+    before = Snapshot.of(state)
+    found = state.quantity(node)
+    before.restore(state)
+    return isinstance(found, ArrayValue) and found.is_choice
+
+
+def as_branches(target: ast.Name, value: ast.IfExp) -> ast.If:
+    """`target = a if c else b` as an `if` statement."""
+    then, orelse = (ast.copy_location(ast.Assign([target], v), v) for v in (value.body, value.orelse))
+    return ast.copy_location(ast.If(value.test, [then], [orelse]), value)
+
+
+def parse_compound(state: State, node: ast.For | ast.While | ast.If) -> None:
+    match node:
+        case ast.For():
+            parse_for(state, node)
+        case ast.While():
+            parse_while(state, node)
+        case ast.If():
+            parse_if(state, node)
 
 
 def parse_assert(state: State, node: ast.Assert) -> None:
@@ -76,6 +133,8 @@ def parse_assert(state: State, node: ast.Assert) -> None:
 
 
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
+    if isinstance(value, ast.Constant):
+        return
     text = ast.unparse(value)
     if isinstance(value, ast.Call) and (state.whole.call(state, value) is not MISSING or array_statement(state, value)):
         return
@@ -122,8 +181,9 @@ def parse_if(state: State, node: ast.If) -> None:
     then, after_then = parse_branch(state, node.body)
     state.bindings = before
     orelse, after_else = parse_branch(state, node.orelse)
-    state.out.append(If(cond, then, orelse, loc=span))
-    meet(state, [after_then, after_else], span)
+    then_body, else_body = list(then), list(orelse)
+    join(state, [(after_then, then_body), (after_else, else_body)], span)
+    state.out.append(If(cond, tuple(then_body), tuple(else_body), loc=span))
 
 
 def parse_branch(state: State, body: list[ast.stmt]) -> tuple[tuple[Stmt, ...], Bindings | None]:
@@ -143,13 +203,13 @@ def parse_jump(state: State, node: ast.Break | ast.Continue | ast.Return, span: 
             kind, loop = "break", state.loops[-1]
             if loop.broke is not None:
                 state.out.append(Assign(loop.broke, Const(True, loc=span), loc=span))
-            loop.breaks.append(dict(state.bindings))
+            loop.breaks.append(at_end(state, loop.heads, span))
         case ast.Continue():
             kind = "continue"
-            state.loops[-1].ends.append(dict(state.bindings))
+            state.loops[-1].ends.append(at_end(state, state.loops[-1].heads, span))
         case ast.Return():
             kind = "return"
-            parse_return(state, node)
+            for_each_choice(state, lambda: parse_return(state, node), span)
     state.out.append(Jump(kind, loc=span))
     state.is_dead = True
 
@@ -167,10 +227,13 @@ def parse_for(state: State, node: ast.For) -> None:
         is_moving = Apply(Op.NE, (step, Const(0, loc=span)), loc=span)
         state.out.append(Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
     iteration = iteration.placed(span)
-    index = state.index(index_stem(node.target, iteration))
-    with loop_body(state, node, span) as (loop, before, body):
-        bind_targets(state, node.target, iteration.value(Index(index, loc=state.source.span(node.target))))
+    index, value = state.index(index_stem(node.target, iteration)), iteration.value
+
+    def parse() -> None:
+        bind_targets(state, node.target, value(Index(index, loc=state.source.span(node.target))))
         parse_block(state, node.body)
+
+    loop, before, body = parse_body(state, node, span, parse)
     iteration = with_settled_bounds(state, iteration, tuple(body))
     state.out.append(Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
     if loop.ends:
@@ -184,41 +247,111 @@ def parse_while(state: State, node: ast.While) -> None:
     """`while` is a loop without end that is left where its condition fails."""
     span = keyword_span(state, node)
     index = state.index("trip")
-    with loop_body(state, node, span) as (loop, before, body):
-        cond = condition(state, node.test)
-        if not (isinstance(cond, Const) and cond.value):
+    is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+    def parse() -> None:
+        if not is_endless:
+            cond = loop_condition(state, node.test, span)
             state.out.append(Exit(Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
         parse_block(state, node.body)
+
+    loop, before, body = parse_body(state, node, span, parse)
     lower, upper, step = (Const(value, loc=span) for value in (0, ENDLESS, 1))
     state.out.append(Loop(index, lower, upper, step, tuple(body), loc=span))
     done: Bindings | None = None
-    if not (isinstance(cond, Const) and cond.value):
+    if not is_endless:
         done = merged(before, state.bindings, span) if loop.ends else before
+        done = done if loop.heads is None else with_heads(done, loop.heads)
     after_exits(state, node, loop, done, span)
 
 
-@contextmanager
-def loop_body(state: State, node: ast.For | ast.While, span: Span) -> Iterator[tuple[LoopState, Bindings, list[Stmt]]]:
-    """Parse the body of a loop inside; after it, `bindings` are those at the ends of iterations.
+def loop_condition(state: State, test: ast.expr, span: Span) -> Expr:
+    """The condition of `while`; where it depends on names that stand for several arrays, from a cell."""
+    if not any(isinstance(b, Varying) for b in state.bindings.values()):
+        return condition(state, test)
+    cell = state.temporary("goes_on", span)
+    for_each_choice(state, lambda: state.out.append(Assign(cell, condition(state, test), loc=span)), span)
+    return Load(cell, loc=span)
 
-    Gives the loop's state, the bindings before it, and the statements of the body.
+
+def parse_body(
+    state: State, node: ast.For | ast.While, span: Span, parse: Callable[[], None]
+) -> tuple[LoopState, Bindings, list[Stmt]]:
+    """The loop's state, the bindings before it, and the statements of its body, which `parse` parses.
+
+    After it, `bindings` are those at the ends of iterations. Where iterations leave names for other arrays, the body is
+    parsed again until all combinations with which iterations start are known.
     """
     broke = None
     if node.orelse and has_break(node.body):
         broke = state.temporary("broke", span)
         state.out.append(Assign(broke, Const(False, loc=span), loc=span))
-    loop, before, uses = LoopState(broke), dict(state.bindings), len(state.array_uses)
-    state.loops.append(loop)
-    with state.block() as body:
-        yield loop, before, body
-    state.loops.pop()
-    if not state.is_dead:
-        loop.ends.append(dict(state.bindings))
-    state.is_dead = False
+    before, uses, start = dict(state.bindings), len(state.array_uses), Snapshot.of(state)
+    loop, body = parse_iteration(state, LoopState(broke), parse, span)
+    names = differing([before, *loop.ends])
+    while names:
+        start.restore(state)
+        heads = Heads(Access(""), names, [tuple(before[n] for n in names)])
+        found = parse_heads(state, heads, broke, before, start, parse, span)
+        if found is None:
+            start.restore(state)
+            loop, body = parse_iteration(state, LoopState(broke), parse, span)
+            break
+        loop, body = found
+        more = differing([{n: b for n, b in before.items() if n not in names}, *loop.ends])
+        if not more:
+            finish_heads(state, heads, loop, body)
+            return loop, before, body
+        names = (*names, *more)
     state.bindings = dict(before)
     meet(state, loop.ends, span)
     state.is_dead = False
     check_rebound(state, before, state.array_uses[uses:], span)
+    return loop, before, body
+
+
+def parse_iteration(
+    state: State, loop: LoopState, parse: Callable[[], None], span: Span
+) -> tuple[LoopState, list[Stmt]]:
+    state.loops.append(loop)
+    with state.block() as body:
+        parse()
+        if not state.is_dead:
+            loop.ends.append(at_end(state, loop.heads, span))
+    state.loops.pop()
+    state.is_dead = False
+    return loop, body
+
+
+def parse_heads(
+    state: State, heads: Heads, broke: Access | None, before: Bindings, start: Snapshot,
+    parse: Callable[[], None], span: Span,
+) -> tuple[LoopState, list[Stmt]] | None:  # fmt: skip
+    """The loop with all combinations in `heads.parts`; None if there are too many."""
+    while True:
+        heads.which = state.temporary("which", span)
+        state.out.append(Assign(heads.which, Const(0, loc=span), loc=span))
+        known = len(heads.parts)
+        state.bindings = with_heads(before, heads)
+        state.whole.heads.append(heads)
+        loop, body = parse_iteration(state, LoopState(broke, heads), parse, span)
+        state.whole.heads.pop()
+        if len(heads.parts) == known:
+            return loop, body
+        start.restore(state)
+        keep_buffers(state, heads)
+        if len(heads.parts) > MOST_COMBINATIONS:
+            return None
+
+
+def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[Stmt]) -> None:
+    """Make the arrays that iterations hand on before the loop, and number what names stand for after it."""
+    used = read_arrays(tuple(body)) | written_arrays(tuple(body))
+    state.out += [Allocate(n, None, loc=d.loc) for n, d in heads.declared.items() if n in used]
+    meet(state, loop.ends, body[0].loc if body else heads.which.loc)
+    state.is_dead = False
+    state.bindings = with_heads(state.bindings, heads)
+    loop.breaks = [with_heads(b, heads) for b in loop.breaks]
 
 
 def has_break(body: list[ast.stmt]) -> bool:

@@ -105,7 +105,43 @@ def choices(x, y, s):
     return z, c * w, m.sum(), 2.0 * x.astype(np.float64)
 
 
+def swapped_buffers(x, y, k, T):
+    u, v = x, y
+    for _ in range(T):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + k * u[i] * (u[i + 1] - 2.0 * u[i] + u[i - 1])
+        u, v = v, u
+    return u.sum() + 2.0 * v[1]
+
+
+def assigned_anew(x, y, k, T):
+    u = x
+    for t in range(T):
+        w = u
+        u = u * (1.0 + k * u) + 0.1 * y
+        if u[1] > 1.2:
+            continue
+        u[t] = w[-1] * y[0]
+    return u * y
+
+
 ENTRIES = (
+    Entry(
+        name="swapped_buffers",
+        function=swapped_buffers,
+        make=lambda r: dict(x=r.random(6), y=r.random(6), k=0.3, T=3),
+        wrt=("x", "y", "k"),
+        outputs=("x", "y"),
+        is_analytic=True,
+        constructs=("names for several arrays",),
+    ),
+    Entry(
+        name="assigned_anew",
+        function=assigned_anew,
+        make=lambda r: dict(x=r.random(5), y=r.random(5), k=0.5, T=4),
+        wrt=("x", "y", "k"),
+        constructs=("names for several arrays",),
+    ),
     Entry(
         name="heat_slices",
         function=heat_slices,

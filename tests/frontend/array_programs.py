@@ -180,3 +180,45 @@ def scatters(x, i, A):
     np.add.at(A, (0, i[:2]), 2.0)
     np.add.at(A, 1, A[2])
     np.add.at(x, 0, 1.0)
+
+
+@shows("names for several arrays", vector(6), vector(6), 3, 0.5)
+def swaps(x, y, n, s):
+    u, v = x, y
+    for _ in range(n):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + s * (u[i + 1] - 2.0 * u[i] + u[i - 1])
+        if v[1] > u[1]:
+            u, v = v, u
+    z = u if u[0] > v[1] else v
+    z[0] = 9.0
+    return u.sum() + 2.0 * v[1], z.sum()
+
+
+@shows("names for several arrays", vector(6), vector(6), 3, 0.5)
+def arrays_assigned_anew(x, y, n, s):
+    def step(u, s):
+        w = u * s
+        w[0] = 1.0
+        return w
+
+    u, k = x, 0
+    while (u * u).sum() > 1.0:
+        w = u
+        u = step(u, s) + step(u, 0.25)
+        k += 1
+        if k > n:
+            break
+        if k > 2:
+            u = y
+            continue
+        u[1:] = w[:-1] * u[1]
+    total = np.zeros(3)
+    for row in x.reshape(2, 3):
+        total = total + row
+    best = np.zeros(6)
+    for t in range(n):
+        r = x * t
+        if r.sum() > s:
+            best = r
+    return u * 1.0, best.sum(), total
