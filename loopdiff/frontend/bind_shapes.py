@@ -39,7 +39,7 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, subexprs, written_arrays
 
 Known = dict[str, Expr]
-SHAPE_CODES = ("LD320", "LD321", "LD322")
+SHAPE_CODES = ("LD310", "LD320", "LD321", "LD322")
 
 
 @dataclass(slots=True)

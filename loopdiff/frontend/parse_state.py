@@ -156,7 +156,8 @@ class Whole:
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
     many statements around are. `site` numbers the places where arrays are made, `entry` are statements for the start of
-    the function, `results` arrays that several returns fill.
+    the function, `results` arrays that several returns fill. `ranges` are the first value and the end of what cells of
+    loop variables hold where they are known.
     """
 
     names: NameSupply
@@ -176,6 +177,7 @@ class Whole:
     site: int = 0
     entry: list[Stmt] = field(default_factory=list)
     results: set[str] = field(default_factory=set)
+    ranges: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
     arrays: dict[str, ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     inlined: int = 0

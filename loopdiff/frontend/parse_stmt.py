@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
@@ -227,11 +228,12 @@ def parse_for(state: State, node: ast.For) -> None:
         is_moving = Apply(Op.NE, (step, Const(0, loc=span)), loc=span)
         state.out.append(Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
     iteration = iteration.placed(span)
-    index, value = state.index(index_stem(node.target, iteration)), iteration.value
+    index, placed = state.index(index_stem(node.target, iteration)), iteration
 
     def parse() -> None:
-        bind_targets(state, node.target, value(Index(index, loc=state.source.span(node.target))))
-        parse_block(state, node.body)
+        bind_targets(state, node.target, placed.value(Index(index, loc=state.source.span(node.target))))
+        with known_range(state, node, placed):
+            parse_block(state, node.body)
 
     loop, before, body = parse_body(state, node, span, parse)
     iteration = with_settled_bounds(state, iteration, tuple(body))
@@ -241,6 +243,26 @@ def parse_for(state: State, node: ast.For) -> None:
     else:
         done = None if (constant_trips(iteration) or 0) > 0 else before
     after_exits(state, node, loop, done, span)
+
+
+@contextmanager
+def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[None]:
+    """Inside, the range of the loop variable is known, if it stays and the body does not assign it."""
+    name = node.target.id if isinstance(node.target, ast.Name) else ""
+    cell = state.cells.get(name)
+    is_upward = isinstance(iteration.step, Const) and iteration.step.value > 0
+    bounds = state.known(iteration.lower), state.known(iteration.upper)
+    is_kept = not any(is_stored(n, name) for s in node.body for n in ast.walk(s))
+    if cell is None or not (iteration.is_range and is_upward and is_kept and all(map(state.is_fixed, bounds))):
+        yield
+        return
+    state.whole.ranges[cell] = bounds
+    yield
+    state.whole.ranges.pop(cell, None)
+
+
+def is_stored(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
 def parse_while(state: State, node: ast.While) -> None:

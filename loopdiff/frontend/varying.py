@@ -30,6 +30,10 @@ from loopdiff.ir.nodes import Access, Apply, Assign, Const, Expr, If, Load, Stmt
 from loopdiff.ir.ops import Op
 
 MOST_COMBINATIONS = 8
+COPIED = (
+    "arrays", "diagnostics", "fixed", "truths", "undecided", "entry", "results", "ranges", "heads", "active",
+)  # fmt: skip
+COUNTED = ("inlined", "site", "versions")
 Way = tuple[Bindings | None, list[Stmt]]
 Part = tuple[Binding | None, ...]
 
@@ -52,12 +56,9 @@ class Snapshot:
             "bindings": dict(state.bindings), "cells": dict(state.cells), "array_uses": list(state.array_uses),
             "is_dead": state.is_dead, "returned": state.returned,
         }  # fmt: skip
-        shared: dict[str, Any] = {
-            "arrays": dict(whole.arrays), "diagnostics": list(whole.diagnostics), "fixed": dict(whole.fixed),
-            "truths": set(whole.truths), "undecided": set(whole.undecided), "entry": list(whole.entry),
-            "heads": list(whole.heads), "active": list(whole.active), "inlined": whole.inlined, "site": whole.site,
-            "versions": whole.versions, "names": set(whole.names.taken), "indices": set(whole.indices.taken),
-        }  # fmt: skip
+        shared: dict[str, Any] = {name: getattr(whole, name) for name in (*COPIED, *COUNTED)}
+        shared |= {name: shared[name].copy() for name in COPIED}
+        shared |= {"names": set(whole.names.taken), "indices": set(whole.indices.taken)}
         loops = [(len(loop.breaks), len(loop.ends)) for loop in state.loops]
         return Snapshot(state.out, len(state.out), fields, loops, shared)
 
@@ -72,9 +73,10 @@ class Snapshot:
         whole = state.whole
         whole.names.taken = set(self.whole["names"])
         whole.indices.taken = set(self.whole["indices"])
-        for name in ("arrays", "diagnostics", "fixed", "truths", "undecided", "entry", "heads", "active"):
+        for name in COPIED:
             setattr(whole, name, self.whole[name].copy())
-        whole.inlined, whole.site, whole.versions = (self.whole[n] for n in ("inlined", "site", "versions"))
+        for name in COUNTED:
+            setattr(whole, name, self.whole[name])
         for heads in whole.heads:
             keep_buffers(state, heads)
 

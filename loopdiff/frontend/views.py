@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.frontend.array_values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
-from loopdiff.frontend.integers import ONE, ZERO, distance, folded, is_natural, linear, plus, times
+from loopdiff.frontend.integers import ONE, ZERO, distance, folded, is_natural, linear, minus, plus, times
 from loopdiff.frontend.parse_state import State
 from loopdiff.frontend.slicing import Slice, part_of
 from loopdiff.ir.nodes import Apply, Assign, Const, Expr, Index, Load, Require
@@ -69,16 +69,40 @@ def inside(state: State, array: Array, axis: int, subscript: Expr, node: ast.AST
     span = state.source.span(node)
     if isinstance(subscript, Const) and subscript.value < 0:
         subscript = plus(size, subscript)
-    known = state.known(subscript)
+    least, most = limits_of(state, subscript)
     low = Apply(Op.GE, (subscript, ZERO), loc=span)
     high = Apply(Op.LT, (subscript, size), loc=span)
-    room = distance(size, known)
-    tests = ([] if is_natural(known) else [low]) + ([] if room is not None and room > 0 else [high])
+    room = distance(size, most)
+    tests = ([] if is_natural(least) else [low]) + ([] if room is not None and room > 0 else [high])
     if tests:
         message = f"`{ast.unparse(node)}`: the subscript is outside axis {axis} of the view"
         cond = tests[0] if len(tests) == 1 else Apply(Op.AND, tuple(tests), loc=span)
-        state.out.append(Require(cond, "LD310", message, loc=span))
+        if not is_required(state, cond):
+            state.out.append(Require(cond, "LD310", message, loc=span))
     return subscript
+
+
+def limits_of(state: State, subscript: Expr) -> tuple[Expr, Expr]:
+    """The least and the greatest value of `subscript`, as far as loop variables decide it."""
+    known = state.known(subscript)
+    terms, _ = linear(known)
+    ranges = state.whole.ranges
+    for term, count in terms.items():
+        if isinstance(term, Load) and term.access.array in ranges and count == 1:
+            first, stop = ranges[term.access.array]
+            rest = minus(known, term)
+            return state.known(plus(first, rest)), state.known(plus(minus(stop, ONE), rest))
+    return known, known
+
+
+def is_required(state: State, cond: Expr) -> bool:
+    """Whether the statements just before require the same."""
+    for stmt in reversed(state.out):
+        if not isinstance(stmt, Require):
+            return False
+        if stmt.cond == cond:
+            return True
+    return False
 
 
 def is_full_axis(state: State, view: View, axis: int) -> bool:
