@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.bind_types import plural
-from loopdiff.frontend.folding import FOLD
+from loopdiff.frontend.folding import FOLD, binary
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -72,11 +72,8 @@ class Shapes:
                 return self.size(array, expr)
             case Dim(array=array, axis=axis):
                 return self.dim(array, axis, expr)
-            case Apply(op=op, args=(Const(value=a, dtype=None), Const(value=b, dtype=None))) if op in FOLD:
-                try:
-                    return Const(FOLD[op](a, b), loc=expr.loc)
-                except (ArithmeticError, TypeError, ValueError):
-                    return expr
+            case Apply(op=op, args=(Const(dtype=None) as a, Const(dtype=None) as b)) if op in FOLD:
+                return binary(op, a, b, expr.loc)
             case Apply(op=Op.NOT, args=(Const(value=a),)):
                 return Const(not a, loc=expr.loc)
             case Select(cond=Const(value=value), then=then, orelse=orelse):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from loopdiff.errors import Span
-from loopdiff.ir.nodes import Apply, Const, Expr
+from loopdiff.ir.nodes import Apply, Const, Expr, Pair
 from loopdiff.ir.ops import Op
 
 FOLD: dict[Op, Callable[[Any, Any], Any]] = {
@@ -28,6 +28,8 @@ def binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr:
             value = None if too_large else FOLD[op](left.value, right.value)
         except (ArithmeticError, TypeError, ValueError):
             value = None
+        if isinstance(value, complex):  # a root of a negative number
+            return Pair(Const(value.real, loc=span), Const(value.imag, loc=span), loc=span)
         if isinstance(value, float) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63):
             return Const(value, loc=span)
     return Apply(op, (left, right), loc=span)

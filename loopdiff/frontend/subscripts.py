@@ -16,7 +16,7 @@ from loopdiff.frontend.placing import with_place
 from loopdiff.frontend.shapes import extent_at, may_be_array, shaped
 from loopdiff.frontend.slicing import Slice
 from loopdiff.frontend.views import NewAxis, Rest, Subscript, basic
-from loopdiff.ir.nodes import Access, Const, Expr, Load
+from loopdiff.ir.nodes import Access, Const, Expr, Load, PartOf
 from loopdiff.ir.walk import loads
 
 NOT_A_NUMBER = "subscript an array, once for each axis"
@@ -56,10 +56,12 @@ def target_of(state: State, node: ast.Subscript) -> Access | View | ArrayValue |
     match found:
         case Load(access=access):
             return access
-        case View() | ArrayValue() | Masked() | None:
+        case View() | ArrayValue(element=Load()) | Masked() | None:
             return found
         case _:
-            state.reject("LD107", f"cannot assign to `{ast.unparse(node)}`", node)
+            is_part = isinstance(found, PartOf) or (isinstance(found, ArrayValue) and isinstance(found.element, PartOf))
+            hint = "assign both parts: `z[i] = complex(x, z[i].imag)`" if is_part else None
+            state.reject("LD107", f"cannot assign to `{ast.unparse(node)}`", node, hint)
             return None
 
 
