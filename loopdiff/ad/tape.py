@@ -173,10 +173,10 @@ class Tape:
         return add(floordiv(self.hull(path), self.segment_length(path)), integer(1))
 
     def axes(self, name: str) -> float:
-        """Number of axes of a tape array, where one that grows with a square root counts half."""
+        """Number of axes of a tape array: half a one for one that grows with a square root, none for a constant."""
         roots = {f(p) for p in self.segments for f in (self.segment_length, self.segment_number)}
         extents = next(a.extents for a in self.arrays if a.name == name) or ()
-        return sum(0.5 if e in roots else 1.0 for e in extents)
+        return sum(0.5 if e in roots else 1.0 for e in extents if not isinstance(e, Const))
 
     def counter(self, scope: Scope, path: Path) -> Counter:
         key = (scope, path)

@@ -98,4 +98,7 @@ def is_atom(expr: Expr) -> bool:
 def extents_of(decl: ArrayDecl) -> tuple[Expr, ...]:
     """The shape of an array as expressions."""
     assert decl.type is not None
-    return tuple(Dim(decl.name, k) for k in range(decl.type.rank)) if decl.extents is None else decl.extents
+    if decl.extents is not None:
+        return decl.extents
+    own = tuple(Dim(decl.name, k) for k in range(decl.type.rank - decl.type.is_pair))
+    return (*own, integer(2)) if decl.type.is_pair else own

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from loopdiff import vectorize_grad
 from loopdiff.ad import reverse
 from loopdiff.ad.sweeps import Sweeps
 from tests.ad.interpreted import vjp
@@ -139,6 +140,20 @@ def test_segments_give_the_gradients_of_a_full_tape(name: str, trips: int, monke
     for argument, expected in stored.gradients.items():
         assert_allclose(again.gradients[argument], expected, rtol=1e-12, atol=1e-300)
         assert_allclose(again.final[argument], stored.final[argument])
+
+
+def complex_map(u, c, T):
+    for _ in range(T):
+        for i in range(u.shape[0]):
+            u[i] = c * u[i] * (1.0 - u[i])
+
+
+def test_complex_states_run_in_segments() -> None:
+    f, g = (vectorize_grad(wrt=("u",), tape=policy)(complex_map) for policy in ("store", "recompute"))
+    u, seed = np.array([0.1 + 0.2j, 0.3 - 0.1j, 0.2 + 0j]), np.array([1.0, 1j, 1.0 - 2j])
+    assert any("start of each segment" in t.reason for t in g.compile(u, 0.9 + 0.1j, 20).temporaries)
+    stored, again = (h.vjp(u.copy(), 0.9 + 0.1j, 20)[1](u=seed).u for h in (f, g))
+    assert_allclose(again, stored, rtol=1e-12)
 
 
 def branch_on_a_sum(u, T):

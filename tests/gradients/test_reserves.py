@@ -106,6 +106,28 @@ def test_sibling_loops_and_a_name_that_is_used_again() -> None:
     np.testing.assert_allclose(g.A, p * q / A + 2 * p * A, rtol=1e-15)
 
 
+def product_energy(A, B, C):
+    e = 0.0
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            C[i, j] = 0.0
+            for k in range(B.shape[0]):
+                C[i, j] += A[i, k] * B[k, j]
+            e += C[i, j].real ** 2 + 2.0 * C[i, j].imag
+    return e
+
+
+def test_complex_matrix_product() -> None:
+    rng = np.random.default_rng(10)
+    A, B = (rng.standard_normal(s) + 1j * rng.standard_normal(s) for s in ((3, 4), (4, 5)))
+    value, g = vectorize_grad(wrt=("A", "B"))(product_energy).value_and_grad(A, B, np.zeros((3, 5), complex))
+    C = A @ B
+    assert value == pytest.approx((C.real**2 + 2 * C.imag).sum(), rel=1e-13)
+    C_adj = 2 * C.real - 2j  # d e = Re(C_adj d C), so no conjugates
+    np.testing.assert_allclose(g.A, C_adj @ B.T, rtol=1e-12)
+    np.testing.assert_allclose(g.B, A.T @ C_adj, rtol=1e-12)
+
+
 @pytest.mark.parametrize("seed", [0.0, 1.0])
 def test_swapped_and_reversed_views_and_empty_arrays(seed: float) -> None:
     f = decorated("passenger_in_while")
