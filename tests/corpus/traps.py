@@ -258,6 +258,16 @@ def slices_in_time(a, c, steps):
         a[1:-1] = a[1:-1] * a[:-2] + c * a[2:]
 
 
+def swapped_in_time(u, v, steps):
+    for _ in range(steps):
+        for i in range(1, u.shape[0] - 1):
+            v[i] = u[i - 1] * u[i] + u[i + 1]
+        tmp = u
+        u = v
+        v = tmp
+    return u[1] * v[2]
+
+
 ENTRIES = (
     Entry(
         name="nonlinear_after_loop",
@@ -445,6 +455,15 @@ ENTRIES = (
         make=lambda r: dict(a=r.random(4), y=np.zeros(1)),
         wrt=("a",),
         outputs=("a", "y"),
+        is_analytic=True,
+        notes="trap 15",
+    ),
+    Entry(
+        name="swapped_in_time",
+        function=swapped_in_time,
+        make=lambda r: dict(u=r.random(5), v=r.random(5), steps=3),
+        wrt=("u", "v"),
+        outputs=("u", "v"),
         is_analytic=True,
         notes="trap 15",
     ),

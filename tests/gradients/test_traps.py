@@ -209,6 +209,16 @@ def test_write_through_a_view() -> None:
     assert pullback(y=np.ones(1)).a.tolist() == [144.0, 96.0, 36.0]  # a0^2 a1^2 a2
 
 
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_buffers_swapped_in_a_time_loop(steps: int) -> None:
+    args = dict(u=np.array([1.0, 2.0, 3.0, 4.0]), v=np.array([1.0, 5.0, 6.0, 4.0]), steps=steps)
+    found, g = decorated("swapped_in_time").value_and_grad(args["u"].copy(), args["v"].copy(), steps)
+    for name in ("u", "v"):
+        value, slopes = on_duals("swapped_in_time", args, name)
+        assert found == value
+        assert getattr(g, name).tolist() == slopes.tolist()
+
+
 def test_slice_assignment_in_a_time_loop() -> None:
     a = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     _, pullback = decorated("slices_in_time").vjp(a, 0.5, 2)
