@@ -6,6 +6,7 @@
     hoisted -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient
     forward + reverse -> the same in blocks                      arrange_rows
+    forward + reverse -> pullback, likewise                      derive_pullback
     any of these -> loops arranged -> generated source           compile_function
     generated source -> Numba dispatcher                         instantiate
 
@@ -151,6 +152,20 @@ def derive_gradient(
 
     found = stages.run("gradient", build_gradient, normal, forward, reverse, count_names, wrt)
     return found if has_value else without_value(found)
+
+
+def derive_pullback(
+    normal: LoopSet,
+    forward: LoopSet,
+    reverse: LoopSet,
+    count_names: tuple[str, ...],
+    wrt: tuple[str, ...],
+    stages: Stages,
+) -> LoopSet:
+    """The gradients of a function for any seeds and cotangents as a program of its own."""
+    from loopdiff.ad.gradient import build_pullback
+
+    return stages.run("pullback", build_pullback, normal, forward, reverse, count_names, wrt)
 
 
 def compile_function(ls: LoopSet, options: Options, stages: Stages) -> CompiledFunction:

@@ -29,6 +29,7 @@ from loopdiff.pipeline import (
     choose_wrt,
     compile_function,
     derive_gradient,
+    derive_pullback,
     derive_sweeps,
     derive_tangent,
     instantiate,
@@ -184,7 +185,22 @@ class GradientProgram:
         return inner.interface.of_gradient(inner.wrt_of_caller, self.has_value)
 
 
-AnyProgram = Program | GradientProgram
+class PullbackProgram:
+    """The gradients of `inner` for any seeds and cotangents, as a program of the arguments and of these."""
+
+    def __init__(self, inner: Specialization) -> None:
+        program = inner.program
+        self.inner, self.source, self.surface = inner, program.source, program.surface
+        self.stages, self.lock, self.read, self.options = program.stages, program.lock, program.read, program.options
+        self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
+
+    def lower(self, spec: Specialization) -> LoopSet:
+        """The pullback's LoopSet, for the types of `inner`."""
+        inner, plan = self.inner, self.inner.plan()
+        return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
+
+
+AnyProgram = Program | GradientProgram | PullbackProgram
 
 
 class Specialization:
@@ -377,6 +393,18 @@ class Specialization:
             self.store.save(f"{label}-emitted", fields)
         instantiate(ls, function, self.stages)
         return Unit(ls, function)
+
+
+def pullback_of(inner: Specialization) -> Specialization:
+    """The pullback of `inner`, differentiable by what `inner` is, and by seeds and cotangents."""
+
+    def make() -> Specialization:
+        made = Specialization(PullbackProgram(inner), inner.types, None)
+        given = made.normal.params[len(inner.normal.params) :]
+        made.requested = (*inner.wrt, *(n for n in given if n not in inner.plan().count_names))
+        return made
+
+    return inner.once("pullback", make)
 
 
 def plan_of(sweeps: Sweeps) -> Plan:

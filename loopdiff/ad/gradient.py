@@ -1,4 +1,4 @@
-"""The gradient as one program: forward and reverse sweep joined, so that it can be differentiated like any other."""
+"""Both sweeps as one program, the gradient or the pullback, which can be differentiated like any other."""
 
 from __future__ import annotations
 
@@ -46,34 +46,12 @@ def build_gradient(
     `forward` and `reverse` are its sweeps. Parameters: the arguments, which end as `ls` leaves them, then the integers
     `count_names` that size tapes. Results: that of `ls`, then the gradients in the order of `wrt`.
     """
-    reverse = apart(forward, reverse)
-    seed, *tail = reverse.params[len(forward.params) :]
-    buffers = tail_names(tail, [p for p in ls.params if ls.has_array(p)], "_adj")
-    assert not written_arrays(reverse.body) & set(ls.params), "the reverse sweep works in the caller's arrays"
-    arrays = own_arrays(ls, (forward, reverse), {b: p for p, b in buffers.items()})
-    names = NameSupply(supply(forward).taken | supply(reverse).taken | set(count_names))
-    value = Var(names.fresh("value"))
-    body = (
-        *allocations(arrays, (*forward.body, *reverse.body), buffers.values()),
-        *forward.body,
-        Let(value.name, result_of(forward)),
-        *reverse.body,
-    )
-    known: Known = {Param(seed): Const(1.0, type_of(result_of(ls), type_env(ls))), **extents_of(arrays)}
-    slopes = [ScalarResult(substitute(r.value, known)) for r in reverse.results if isinstance(r, ScalarResult)]
-    results: dict[str, Result] = {p: gradient_result(b, arrays[b]) for p, b in buffers.items()}
-    results |= zip((s.name for s in ls.scalars if s.name in wrt), slopes, strict=True)
-    joined = LoopSet(
-        name=f"{ls.name}_gradient",
-        params=(*ls.params, *count_names),
-        arrays=(*(a for a in ls.arrays if a.name in ls.params), *arrays.values()),
-        scalars=(*ls.scalars, *(ScalarDecl(name, INT) for name in count_names)),
-        body=tuple(map_stmt_exprs(lambda e: substitute(e, known), s) for s in body),
-        results=(ScalarResult(value), *(results[n] for n in wrt)),
-        returns_tuple=True,
-        loc=ls.loc,
-    )
-    return simplify(normalize(joined))
+    (result,) = ls.results
+    assert isinstance(result, ScalarResult)
+    seed = reverse.params[len(forward.params)]
+    one: Known = {Param(seed): Const(1.0, type_of(result.value, type_env(ls)))}
+    joined, gradients = join(ls, forward, reverse, count_names, wrt, (), one)
+    return simplify(normalize(replace(joined, results=(*joined.results, *(gradients[n] for n in wrt)))))
 
 
 def without_value(gradient: LoopSet) -> LoopSet:
@@ -81,24 +59,94 @@ def without_value(gradient: LoopSet) -> LoopSet:
     return eliminate_dead(replace(gradient, results=gradient.results[1:]), frozenset(gradient.params))
 
 
-def result_of(ls: LoopSet) -> Expr:
-    (result,) = ls.results
-    assert isinstance(result, ScalarResult)
-    return result.value
+def build_pullback(
+    ls: LoopSet, forward: LoopSet, reverse: LoopSet, count_names: Sequence[str], wrt: tuple[str, ...]
+) -> LoopSet:
+    """The gradients of `ls` for any seeds and cotangents, from the sweeps `forward` and `reverse`.
+
+    Parameters: the arguments, the seeds, the adjoints of written arrays (in for the final values, out for the initial
+    ones), `count_names`. Results: the gradients by the other arguments, in the order of `wrt`.
+    """
+    tail = reverse.params[len(forward.params) :]
+    buffers = buffers_of(ls, forward, reverse)
+    zeroed = {b for p, b in buffers.items() if p not in written_arrays(ls.body)}
+    given = tuple(n for n in tail if n not in zeroed)
+    joined, gradients = join(ls, forward, reverse, count_names, wrt, given, {})
+    kept = tuple(gradients[n] for n in wrt if n in gradients)
+    pullback = replace(joined, name=f"{ls.name}_pullback", results=kept)
+    return simplify(normalize(eliminate_dead(pullback, frozenset(joined.params))))
 
 
-def apart(forward: LoopSet, reverse: LoopSet) -> LoopSet:
-    """`reverse` with none of its own variables, arrays and loop indices named like something in `forward`."""
-    mine, other = supply(reverse), supply(forward)
-    names = NameSupply(mine.taken | other.taken)
-    clashing = (mine.taken & other.taken) - set(forward.params)
-    return rename_everywhere(reverse, {n: names.fresh(n) for n in sorted(clashing)})
+def buffers_of(ls: LoopSet, forward: LoopSet, reverse: LoopSet) -> dict[str, str]:
+    """The adjoint buffer of each argument that has one: in `reverse`, after the seeds of floating results."""
+    types = type_env(ls)
+    kinds = [
+        types.arrays[r.array].element if isinstance(r, ArrayResult) else type_of(r.value, types) for r in ls.results
+    ]
+    tail = reverse.params[len(forward.params) + sum(k.is_float for k in kinds) :]
+    return tail_names(tail, [p for p in ls.params if ls.has_array(p)], "_adj")
 
 
-def own_arrays(ls: LoopSet, sweeps: Iterable[LoopSet], shaped_like: Mapping[str, str]) -> dict[str, ArrayDecl]:
-    """The sweeps' arrays that are no arguments, as local ones; `shaped_like` names arguments of the same shape."""
+def join(
+    ls: LoopSet,
+    forward: LoopSet,
+    reverse: LoopSet,
+    count_names: Sequence[str],
+    wrt: tuple[str, ...],
+    given: tuple[str, ...],
+    known: Known,
+) -> tuple[LoopSet, Mapping[str, Result]]:
+    """One sweep after the other, with the scalar results of `ls`, and the gradients that it could return.
+
+    `given` seeds and buffers stay parameters; of other seeds `known` has the value, other buffers start at zero.
+    """
+    assert not written_arrays(reverse.body) & set(ls.params), "the reverse sweep works in the caller's arrays"
+    buffers = {p: b for p, b in buffers_of(ls, forward, reverse).items() if b not in given}
+    forward, reverse = apart(forward, reverse)
+    outer = (*ls.params, *given)
+    arrays = own_arrays(outer, (forward, reverse), {b: p for p, b in buffers.items()})
+    names = NameSupply(supply(forward).taken | supply(reverse).taken | set(count_names))
+    values = [Let(names.fresh("value"), r.value) for r in forward.results if isinstance(r, ScalarResult)]
+    slopes = [Let(names.fresh("slope"), r.value) for r in reverse.results if isinstance(r, ScalarResult)]
+    body = (
+        *allocations(arrays, (*forward.body, *reverse.body), buffers.values()),
+        *forward.body,
+        *values,
+        *reverse.body,
+        *slopes,
+    )
+    known = {**known, **extents_of(arrays)}
+    seeds = [s for s in reverse.scalars if s.name in given]
+    passed = [replace(a, role="argument", extents=None) for a in reverse.arrays if a.name in given]
+    joined = LoopSet(
+        name=f"{ls.name}_gradient",
+        params=(*outer, *count_names),
+        arrays=(*(a for a in ls.arrays if a.name in ls.params), *passed, *arrays.values()),
+        scalars=(*ls.scalars, *seeds, *(ScalarDecl(name, INT) for name in count_names)),
+        body=tuple(map_stmt_exprs(lambda e: substitute(e, known), s) for s in body),
+        results=tuple(ScalarResult(Var(v.name)) for v in values),
+        returns_tuple=True,
+        loc=ls.loc,
+    )
+    found: dict[str, Result] = {p: gradient_result(b, arrays[b]) for p, b in buffers.items()}
+    numbers = [s.name for s in ls.scalars if s.name in wrt]
+    found |= zip(numbers, (ScalarResult(Var(s.name)) for s in slopes), strict=True)
+    return joined, found
+
+
+def apart(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
+    """The sweeps with nothing named alike but the parameters they share; those of `reverse` keep their names."""
+    names = NameSupply(supply(forward).taken | supply(reverse).taken)
+    tail = frozenset(reverse.params[len(forward.params) :])
+    forward = rename_everywhere(forward, {n: names.fresh(n) for n in sorted(supply(forward).taken & tail)})
+    clashing = (supply(reverse).taken & supply(forward).taken) - set(forward.params)
+    return forward, rename_everywhere(reverse, {n: names.fresh(n) for n in sorted(clashing)})
+
+
+def own_arrays(outer: Sequence[str], sweeps: Iterable[LoopSet], shaped_like: Mapping[str, str]) -> dict[str, ArrayDecl]:
+    """The sweeps' arrays that are not `outer`, as local ones; `shaped_like` names arguments of the same shape."""
     arrays: dict[str, ArrayDecl] = {}
-    for decl in (a for sweep in sweeps for a in sweep.arrays if a.name not in ls.params):
+    for decl in (a for sweep in sweeps for a in sweep.arrays if a.name not in outer):
         assert decl.type is not None
         extents = decl.extents
         if decl.name in shaped_like:

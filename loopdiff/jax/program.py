@@ -19,8 +19,9 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import expressions, read_arrays, subexprs, written_arrays
 from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
+from loopdiff.jax.second import differentiable_forward, differentiable_reverse, materialised
 from loopdiff.runs import ReverseRun, sweeps_of
-from loopdiff.specialization import Specialization, Unit
+from loopdiff.specialization import Specialization, Unit, pullback_of
 
 Shape = tuple[int, ...]
 
@@ -40,7 +41,9 @@ class JaxProgram:
         self.primal_call: ForeignCall | None = None
         self.forward_call: ForeignCall | None = None
         self.reverse_call: tuple[ForeignCall, ReversePlan] | None = None
+        self.again: JaxProgram | None = None
         self.shapes: dict[str, Shape] | None = None
+        self.forward_rule, self.reverse_rule = differentiable_forward(self), differentiable_reverse(self)
         self.function = self.differentiable()
 
     def __call__(self, given: Mapping[str, Any]) -> Any:
@@ -87,18 +90,37 @@ class JaxProgram:
             return self.evaluate(traced)
 
         def run_forward(*primals: Any) -> tuple[tuple[Any, ...], Any]:
-            for name, primal in zip(self.traced, primals, strict=True):
-                self.refuse_derivative(name, primal.perturbed)
-            traced = [p.value for p in primals]
-            outputs, kept = self.forward(traced)
-            return outputs, (tuple(traced), kept)
+            traced = self.unwrapped(primals)
+            outputs, kept = self.forward_rule(*traced)
+            return outputs, (traced, kept)
 
         def run_reverse(residuals: tuple[Any, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
             traced, kept = residuals
-            return self.reverse(traced, kept, cotangents)
+            return self.pulled(traced, kept, cotangents)
 
         run.defvjp(run_forward, run_reverse, symbolic_zeros=True)
         return run
+
+    def unwrapped(self, primals: Sequence[Any]) -> tuple[Any, ...]:
+        """The traced inputs, none of which JAX differentiates in vain."""
+        for name, primal in zip(self.traced, primals, strict=True):
+            self.refuse_derivative(name, primal.perturbed)
+        return tuple(p.value for p in primals)
+
+    def pulled(self, traced: Sequence[Any], kept: Mapping[str, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        """Gradients of the traced inputs by the reverse sweep, which JAX may differentiate again."""
+        return self.reverse_rule(tuple(traced), kept, self.reverse_plan().arriving(cotangents))
+
+    def pullback(self) -> JaxProgram:
+        """Both sweeps as one function of the inputs, the seeds and the cotangents."""
+        if self.again is None:
+            spec = pullback_of(self.spec)
+            run, plan = self.sweeps, self.reverse_plan()
+            counts = dict(zip(run.units.plan.count_names, map(int, self.counts(run)), strict=True))
+            given = spec.normal.params[len(self.ls.params) :]
+            shapes = {n: plan.shape_of(n) for n in given if spec.normal.has_array(n)}
+            self.again = JaxProgram(spec, {**self.statics, **counts}, {**self.dims, **shapes}, self.pure)
+        return self.again
 
     def refuse_derivative(self, name: str, is_perturbed: bool) -> None:
         """A derivative that was asked for but is not computed is an error, not a zero."""
@@ -219,15 +241,19 @@ class JaxProgram:
         return self.statics.get(name, 0 if element(self.ls.scalar(name)) in (BOOL, INT) else 0.0)
 
     # -- reverse ---------------------------------------------------------------------------------------------
-    def reverse(self, traced: Sequence[Any], kept: Mapping[str, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
-        """Gradients of the traced inputs; None for those without a derivative."""
-        run = self.sweeps
+    def reverse_plan(self) -> ReversePlan:
+        """The reverse sweep, wired at its first use."""
         if self.reverse_call is None:
-            plan = ReversePlan(self, run)
+            plan = ReversePlan(self, self.sweeps)
             self.reverse_call = (plan.connect(), plan)
-        call, plan = self.reverse_call
+        return self.reverse_call[1]
+
+    def reverse(self, traced: Sequence[Any], kept: Mapping[str, Any], arriving: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Gradients of the traced inputs for seeds and cotangents by parameter; None for those without a derivative."""
+        plan = self.reverse_plan()
+        assert self.reverse_call is not None
+        call = self.reverse_call[0]
         values = {**self.values(traced), **kept}
-        arriving = plan.arriving(cotangents)
         operands = [arriving[p.name] if p.name in arriving else values[p.name] for p in plan.wiring.operands]
         shapes = [plan.shape_of(port.name) for port in call.results]
         found = call(operands, shapes)
@@ -325,13 +351,6 @@ class Traced:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = refuse
     __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = refuse
-
-
-def materialised(cotangent: Any) -> Any:
-    """A cotangent as an array, zeros where JAX knows it to be zero."""
-    if isinstance(cotangent, jax.custom_derivatives.SymbolicZero):
-        return jnp.zeros(cotangent.shape, np.dtype(str(cotangent.dtype)))
-    return cotangent
 
 
 def declaration(ls: LoopSet, name: str) -> ArrayDecl | ScalarDecl:

@@ -1,0 +1,117 @@
+"""Reverse mode over reverse mode through `wrap`, against JAX's own derivatives of twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import DifferentiationError, vectorize_grad
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+from loopdiff.jax import wrap  # noqa: E402
+
+
+@vectorize_grad
+def chain(x, w, c, y, total):
+    """A pure output, an array that is only added to, a recurrence and a scalar."""
+    v = 0.0
+    for i in range(x.shape[0]):
+        v = np.sin(v * c + x[i]) * w[i]
+        y[i] = v * x[i]
+        total[i] += y[i] * y[i]
+    return v
+
+
+def twin(x, w, c, total):
+    v, ys = 0.0, []
+    for i in range(x.shape[0]):
+        v = jnp.sin(v * c + x[i]) * w[i]
+        ys.append(v * x[i])
+    y = jnp.stack(ys)
+    return v, y, total + y * y
+
+
+wrapped = wrap(chain, outputs={"y": lambda x, w, c, total: x.shape})
+POINT = (jnp.array([0.3, 0.8, -0.5]), jnp.array([1.1, 0.7, 0.9]), 0.6, jnp.array([0.2, 0.1, 0.4]))
+
+
+def weighted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A number that all outputs decide, nonlinearly."""
+
+    def loss(*args: Any) -> Any:
+        v, y, total = function(*args)
+        return v * jnp.sum(y * jnp.arange(1.0, 4.0)) + jnp.sum(total**2)
+
+    return loss
+
+
+def test_hessians_by_reverse_mode_alone() -> None:
+    every = (0, 1, 2, 3)
+    found = jax.jit(jax.jacrev(jax.grad(weighted(wrapped), every), every))(*POINT)
+    expected = jax.hessian(weighted(twin), every)(*POINT)
+    for row, right in zip(found, expected, strict=True):
+        for block, value in zip(row, right, strict=True):
+            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+
+
+def test_under_vmap() -> None:
+    batch = jnp.stack([POINT[0], 2.0 * POINT[0]])
+
+    def squared_slope(function: Callable[..., Any]) -> Callable[..., Any]:
+        slope = jax.grad(weighted(function))
+        return jax.vmap(jax.grad(lambda x: jnp.sum(slope(x, *POINT[1:]) ** 2)))
+
+    np.testing.assert_allclose(squared_slope(wrapped)(batch), squared_slope(twin)(batch), rtol=1e-10)
+
+
+def test_third_order_and_array_results() -> None:
+    @vectorize_grad
+    def cubes(x):
+        out = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            out[i] = x[i] ** 3 * x[0]
+        return out
+
+    def energy(function: Callable[..., Any]) -> Callable[..., Any]:
+        def value(t: Any) -> Any:
+            return jnp.sum(function(jnp.array([1.0, 2.0]) * t))
+
+        return jax.grad(jax.grad(jax.grad(value)))
+
+    assert float(energy(wrap(cubes))(1.5)) == pytest.approx(float(energy(lambda x: x**3 * x[0])(1.5)), rel=1e-12)
+
+
+def test_gradients_as_functions() -> None:
+    @vectorize_grad
+    def coupled(x, c):
+        s = 0.0
+        for i in range(x.shape[0] - 1):
+            s += c * np.sin(x[i] * x[i + 1])
+        return s
+
+    slope = wrap(vectorize_grad(coupled.grad))
+    hessian = jax.jacrev(lambda x: slope(x, 2.0)[0])(POINT[0])
+    expected = jax.hessian(lambda x: jnp.sum(2.0 * jnp.sin(x[:-1] * x[1:])))(POINT[0])
+    np.testing.assert_allclose(hessian, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_a_second_derivative_outside_wrt_is_refused() -> None:
+    @vectorize_grad(wrt="x")
+    def scaled(x, c):
+        return c * x[0] * x[0]
+
+    f = wrap(scaled)
+    assert jax.grad(lambda x: jax.grad(f)(x, 2.0)[0])(POINT[0])[0] == 4.0
+    with pytest.raises(DifferentiationError) as caught:
+        jax.grad(lambda c: jax.grad(f)(POINT[0], c)[0])(2.0)
+    assert caught.value.codes == ("LD405",)
+
+
+def test_forward_mode_is_refused_by_jax() -> None:
+    with pytest.raises(TypeError, match="custom_vjp"):
+        jax.hessian(weighted(wrapped))(*POINT)
