@@ -199,6 +199,10 @@ class PullbackProgram:
         inner, plan = self.inner, self.inner.plan()
         return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
 
+    def interface(self, spec: Specialization) -> Interface:
+        """Real throughout: complex values are taken apart before, and put together after."""
+        return interface_of(spec.normal, spec.normal)
+
 
 AnyProgram = Program | GradientProgram | PullbackProgram
 
