@@ -5,8 +5,8 @@
     hoisted -> forward + reverse (+ counts)                      derive_sweeps
     hoisted -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient
-    forward + reverse -> the same in blocks                      arrange_rows
     forward + reverse -> pullback, likewise                      derive_pullback
+    forward + reverse -> the same in blocks                      arrange_rows
     any of these -> loops arranged -> generated source           compile_function
     generated source -> Numba dispatcher                         instantiate
 
