@@ -72,13 +72,14 @@ def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -
     from loopdiff.frontend.complex_parts import split_complex
     from loopdiff.transform.checks import add_checks
     from loopdiff.transform.hoist import hoist
-    from loopdiff.transform.normalize import normalize
+    from loopdiff.transform.normalize import drop_unused, normalize
     from loopdiff.transform.simplify import simplify
 
     real = stages.run("real", split_complex, bind_types(surface, types, stages))
-    normal = stages.run("normal", normalize, real)
+    normal = stages.run("normal", normalize, real, True)
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
-    checked = stages.run("checked", simplify, stages.run("bounds", add_checks, normal, words))
+    # What nothing uses goes only now: that it is read may be what a check is for.
+    checked = stages.run("checked", simplify, drop_unused(stages.run("bounds", add_checks, normal, words)))
     return stages.run("hoisted", hoist, checked)
 
 

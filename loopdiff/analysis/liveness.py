@@ -25,12 +25,15 @@ def exposed_cells(body: tuple[Stmt, ...], asked: Names, cells: Names) -> Names:
     return frozenset(c for c in asked if c in live_at_entry(body, cells - {c}, cells))
 
 
-def drop_dead_cell_stores(ls: LoopSet, cells: Names) -> LoopSet:
-    """`ls` without stores to cells that nothing reads, and without Lets nothing uses."""
+def drop_dead_cell_stores(ls: LoopSet, cells: Names, keeps_reads: bool = False) -> LoopSet:
+    """`ls` without stores to cells that nothing reads, and without Lets nothing uses.
+
+    `keeps_reads`: Lets that read elements stay, for these may not be there.
+    """
     results = cells_read((r.value for r in ls.results if isinstance(r, ScalarResult)), cells)
     while True:
         body, _ = sweep(ls.body, results, cells)
-        out = drop_dead_lets(replace(ls, body=body))
+        out = drop_dead_lets(replace(ls, body=body), keeps_reads)
         if out == ls:
             return out
         ls = out
@@ -77,8 +80,8 @@ def sweep(
     return tuple(reversed(kept)), live
 
 
-def drop_dead_lets(ls: LoopSet) -> LoopSet:
-    """`ls` without Lets whose name no expression mentions."""
+def drop_dead_lets(ls: LoopSet, keeps_reads: bool) -> LoopSet:
+    """`ls` without Lets whose name no expression mentions, but perhaps those that read elements."""
     used = {
         e.name
         for site in statements(ls.body)
@@ -87,6 +90,9 @@ def drop_dead_lets(ls: LoopSet) -> LoopSet:
         if isinstance(e, Var)
     }
     used |= {e.name for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value) if isinstance(e, Var)}
+    if keeps_reads:
+        lets = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Let))
+        used |= {s.name for s in lets if any(load.access.subscripts for load in loads(s.value))}
     return replace(ls, body=without_lets(ls.body, frozenset(used)))
 
 

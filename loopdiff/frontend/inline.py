@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,8 +28,9 @@ from loopdiff.frontend.parse_stmt import parse_block
 from loopdiff.frontend.parse_value import NUMBERS, argument_of, local_function
 from loopdiff.frontend.survey import survey
 from loopdiff.frontend.views import steady
-from loopdiff.ir.nodes import Assign, Const, Dim, Expr, Load, Param, Stmt
-from loopdiff.ir.walk import loads, substitute
+from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, Load, Param, Select, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, operands, substitute
 from loopdiff.source import MISSING, SourceFunction, as_definition, python_function
 
 MOST_STATEMENTS = 2000
@@ -80,7 +82,7 @@ def call(state: State, node: ast.Call) -> Value | None:
 def as_expression(inner: State, returned: Returned, body: tuple[Stmt, ...]) -> Expr | None:
     """The result of a helper that is one expression of its parameters, with their values put in.
 
-    None if there is more to it, or if a value would be computed several times.
+    None if there is more to it, or if a value would be computed several times, or perhaps not at all.
     """
     if len(returned.values) != 1 or returned.is_tuple or not isinstance(value := returned.values[0], Expr):
         return None
@@ -92,10 +94,30 @@ def as_expression(inner: State, returned: Returned, body: tuple[Stmt, ...]) -> E
             return None
         if uses[stmt.target.array] > 1 and not isinstance(stmt.value, Load):
             return None
+        is_cell = isinstance(stmt.value, Load) and not stmt.value.access.subscripts
+        if not is_cell and stmt.target not in (load.access for load in loads_for_certain(value)):
+            return None
         given[Load(stmt.target)] = stmt.value
     for cell in cells:
         del inner.arrays[cell]
     return substitute(value, given)
+
+
+def loads_for_certain(expr: Expr) -> Iterator[Load]:
+    """Loads that evaluating `expr` must make."""
+    match expr:
+        case Load():
+            yield expr
+        case Select(cond=cond):
+            yield from loads_for_certain(cond)
+            return
+        case Apply(op=Op.AND | Op.OR, args=(first, *_)):
+            yield from loads_for_certain(first)
+            return
+        case _:
+            pass
+    for part in operands(expr):
+        yield from loads_for_certain(part)
 
 
 # -- which function ------------------------------------------------------------------------------------------

@@ -137,13 +137,28 @@ def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None
     if isinstance(value, ast.Constant):
         return
     text = ast.unparse(value)
-    if isinstance(value, ast.Call) and (state.whole.call(state, value) is not MISSING or array_statement(state, value)):
+    if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
+        drop(state, found)
+        return
+    if isinstance(value, ast.Call) and array_statement(state, value):
         return
     if isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
         name = ast.unparse(value.func).split(".")[-1]
         state.reject("LD109", f"`{text}` is called for its effect", node, REFUSED_METHODS.get(name))
     else:
         state.reject("LD103", f"the value of `{text}` is not used", node, "assign it, or leave it out")
+
+
+def drop(state: State, value: Value | None) -> None:
+    """A result that nothing uses: Python evaluates it, and raises where it touches what is not there."""
+    match value:
+        case tuple():
+            for one in value:
+                drop(state, one)
+        case _ if isinstance(value, Expr):
+            frozen(state, value, "unused")
+        case _:
+            pass
 
 
 def parse_refused(state: State, node: ast.stmt) -> None:

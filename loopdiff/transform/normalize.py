@@ -50,14 +50,23 @@ Known = Mapping[str, Expr]
 AFFINE_OPS = (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.FLOORDIV, Op.MOD)
 
 
-def normalize(ls: LoopSet) -> LoopSet:
-    """`ls` (bound or derived) with scalars in single assignment; its results and array writes are unchanged."""
+def normalize(ls: LoopSet, keeps_reads: bool = False) -> LoopSet:
+    """`ls` (bound or derived) with scalars in single assignment; its results and array writes are unchanged.
+
+    `keeps_reads`: elements that are read for nothing still are, until `drop_unused`.
+    """
     ls = expand_fills(ls)
     forward = Forwarding(cell_types(ls), supply(ls))
     ls, cells = forward.loopset(ls), frozenset(forward.cells)
-    ls = drop_dead_cell_stores(ls, cells)
+    ls = drop_dead_cell_stores(ls, cells, keeps_reads)
     ls = replace(ls, body=forward_cell_reads(ls.body, cells, used_by_results(ls)))
     return name_lets_after_cells(drop_unused_cells(ls, cells), forward.cell_of)
+
+
+def drop_unused(ls: LoopSet) -> LoopSet:
+    """Normal `ls` without what computes nothing that is used."""
+    cells = frozenset(cell_types(ls))
+    return drop_unused_cells(drop_dead_cell_stores(ls, cells), cells)
 
 
 def forward_cells(ls: LoopSet) -> LoopSet:

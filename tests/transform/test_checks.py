@@ -13,6 +13,7 @@ from loopdiff.ir.walk import statements
 from loopdiff.transform.checks import add_checks
 from tests.ad.interpreted import lower
 from tests.api import programs
+from tests.gradients.interpreted import normal_form
 
 
 def checked(function, args) -> LoopSet:
@@ -131,6 +132,30 @@ def test_checks_of_a_convolution_with_runtime_stride():
     run(ls, args)
     assert args["y"].tolist() == [3.0, 9.0, 9.0]
     refused(ls, {**args, "y": np.zeros(2)}, "LD310")
+
+
+def read_for_nothing(x, k):
+    def first(a, b):
+        return a
+
+    def element(v, i):
+        return v[i]
+
+    for i in range(x.shape[0]):
+        t = x[k + i]
+        t = t - t
+        element(x, i - k)
+    return first(x[0], x[2 * k + 1])
+
+
+def test_elements_read_for_nothing_are_checked_and_then_forgotten():
+    args = {"x": np.ones(3), "k": 0}
+    ls = normal_form(read_for_nothing, args)
+    assert run(ls, args) == (1.0,)
+    assert not any(isinstance(s.stmt, Loop) for s in statements(ls.body))
+    for k in (1, -1):
+        refused(ls, {"x": np.ones(3), "k": k}, "LD310")
+    refused(ls, {"x": np.ones(1), "k": 0}, "LD310")
 
 
 def test_subscripts_from_the_end():
