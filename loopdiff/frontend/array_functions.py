@@ -41,7 +41,6 @@ class Call:
     given: Nodes
     more: list[ast.expr]
     node: ast.Call
-    into: View | None = None
 
 
 Handler = Callable[[State, Call], Quantity]
@@ -62,7 +61,7 @@ class ArrayFunction:
     takes_more: bool = False
 
 
-def array_call(state: State, node: ast.Call, callee: Any, into: View | None = None) -> Quantity | None:
+def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
     """The value of a call of a function of whole arrays; None if `callee` is none."""
     if is_allocation(state, node):
         state.need_types()
@@ -72,7 +71,7 @@ def array_call(state: State, node: ast.Call, callee: Any, into: View | None = No
     except TypeError:  # unhashable: not a function
         return None
     if callee is np.einsum:
-        return einsum_call(state, node, into)
+        return einsum_call(state, node)
     if function is None:
         return None
     state.need_types()
@@ -81,10 +80,10 @@ def array_call(state: State, node: ast.Call, callee: Any, into: View | None = No
     first = rest.pop(0) if rest else named.pop("a", None)
     if first is None or any(isinstance(a, ast.Starred) for a in node.args):
         return state.reject("LD110", f"`np.{function.name}` is called without an array", node)
-    return handled(state, function, state.quantity(first), rest, named, node, into)
+    return handled(state, function, state.quantity(first), rest, named, node)
 
 
-def method_call(state: State, node: ast.Call, into: View | None = None) -> Quantity | None:
+def method_call(state: State, node: ast.Call) -> Quantity | None:
     """The value of `x.sum()` and the like; None if it is no method of an array."""
     match node.func:
         case ast.Attribute(value=base, attr=attr) if attr in METHODS and root_is_local(state, base):
@@ -95,14 +94,14 @@ def method_call(state: State, node: ast.Call, into: View | None = None) -> Quant
             if not is_array(value) and attr != "astype":
                 return None
             named = {k.arg: k.value for k in node.keywords}
-            return handled(state, METHODS[attr], value, node.args, named, node, into, is_method=True)
+            return handled(state, METHODS[attr], value, node.args, named, node, is_method=True)
         case _:
             return None
 
 
 def handled(
     state: State, function: ArrayFunction, array: Quantity, rest: Sequence[ast.expr], named: dict[str | None, ast.expr],
-    node: ast.Call, into: View | None, is_method: bool = False,
+    node: ast.Call, is_method: bool = False,
 ) -> Quantity:  # fmt: skip
     text = ast.unparse(node.func)
     if function.takes_more and is_method:
@@ -118,7 +117,7 @@ def handled(
         p not in given and not more for p in function.places[: function.needed]
     ):
         return state.reject("LD110", f"`{text}` is called with arguments it does not take here", node)
-    return function.handle(state, Call(array, given, more, node, into))
+    return function.handle(state, Call(array, given, more, node))
 
 
 # -- reductions and products ---------------------------------------------------------------------------------
@@ -130,7 +129,7 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
         return Const(0, loc=state.source.span(call.node))
     if kind.startswith("arg") and len(axes) not in (1, array.rank):
         return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
-    return reduced(state, kind, array, axes, bool(keeps and keeps.value), call.node, call.into)
+    return reduced(state, kind, array, axes, bool(keeps and keeps.value), call.node)
 
 
 def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> tuple[int, ...] | None:
@@ -158,7 +157,7 @@ def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> t
 
 def product_of(function: Callable[..., Quantity], state: State, call: Call) -> Quantity:
     other = state.quantity(call.given["b"])
-    return function(state, call.array, other, call.node, call.into)
+    return function(state, call.array, other, call.node)
 
 
 def outer_product(state: State, call: Call) -> Quantity:
@@ -178,11 +177,11 @@ def trace(state: State, call: Call) -> Quantity:
     return contraction(state, [(array, "aa")], "", call.node)
 
 
-def einsum_call(state: State, node: ast.Call, into: View | None) -> Quantity:
+def einsum_call(state: State, node: ast.Call) -> Quantity:
     state.need_types()
     match node.args:
         case [ast.Constant(value=str() as formula), *operands] if operands and not node.keywords:
-            return einsum(state, formula, in_order(state, operands, State.quantity), node, into)
+            return einsum(state, formula, in_order(state, operands, State.quantity), node)
         case _:
             return state.reject("LD110", "`np.einsum` needs its formula written out as a string, and operands", node)
 

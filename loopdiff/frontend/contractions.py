@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from loopdiff.frontend.array_values import Array, ArrayValue, Quantity, View, as_array, fill, hole, is_array
+from loopdiff.frontend.array_values import Array, ArrayValue, Quantity, as_array, fill, hole, is_array
 from loopdiff.frontend.broadcasting import require_equal, shape_text
 from loopdiff.frontend.elementwise import is_costly
 from loopdiff.frontend.folding import binary
@@ -18,7 +18,7 @@ from loopdiff.ir.ops import Op
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def matmul(state: State, left: Quantity, right: Quantity, node: ast.AST, into: View | None = None) -> Quantity:
+def matmul(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
     """`left @ right`."""
     if not is_array(left) or not is_array(right):
         return state.reject("LD108", "`@` multiplies arrays, here a number", node, "multiply by it with `*`")
@@ -29,10 +29,10 @@ def matmul(state: State, left: Quantity, right: Quantity, node: ast.AST, into: V
     first = inner if a.rank == 1 else common[batch - a.rank + 2 :] + rows + inner
     second = inner if b.rank == 1 else common[batch - b.rank + 2 :] + inner + columns
     out = common + (rows if a.rank > 1 else "") + (columns if b.rank > 1 else "")
-    return contraction(state, [(a, first), (b, second)], out, node, into)
+    return contraction(state, [(a, first), (b, second)], out, node)
 
 
-def dot(state: State, left: Quantity, right: Quantity, node: ast.AST, into: View | None = None) -> Quantity:
+def dot(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
     """`np.dot`: over the last axis of the first and the last but one of the second."""
     if not is_array(left) and not is_array(right):
         return binary(Op.MUL, left, right, state.source.span(node))  # type: ignore[arg-type]
@@ -43,21 +43,19 @@ def dot(state: State, left: Quantity, right: Quantity, node: ast.AST, into: View
         place = max(b.rank - 2, 0)
         second = second[:place] + first[-1] + second[place + 1 :]
     out = (first[:-1] if b.rank else first) + "".join(c for c in second if c not in first)
-    return contraction(state, [(a, first), (b, second)], out, node, into)
+    return contraction(state, [(a, first), (b, second)], out, node)
 
 
-def inner(state: State, left: Quantity, right: Quantity, node: ast.AST, into: View | None = None) -> Quantity:
+def inner(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
     a, b = as_array(left), as_array(right)
     if not a.rank or not b.rank:
-        return dot(state, left, right, node, into)
+        return dot(state, left, right, node)
     first = LETTERS[: a.rank]
     second = LETTERS[a.rank : a.rank + b.rank - 1] + first[-1]
-    return contraction(state, [(a, first), (b, second)], first[:-1] + second[:-1], node, into)
+    return contraction(state, [(a, first), (b, second)], first[:-1] + second[:-1], node)
 
 
-def einsum(
-    state: State, formula: str, operands: Sequence[Quantity], node: ast.AST, into: View | None = None
-) -> Quantity:
+def einsum(state: State, formula: str, operands: Sequence[Quantity], node: ast.AST) -> Quantity:
     """`np.einsum(formula, *operands)`: letters only."""
     text = formula.replace(" ", "")
     inputs, arrow, out = text.partition("->")
@@ -69,15 +67,13 @@ def einsum(
     is_proper = all(c.isalpha() for c in letters | set(out)) and len(set(out)) == len(out) and set(out) <= letters
     if not is_proper or [len(t) for t in labels] != [a.rank for a in arrays]:
         return state.reject("LD110", f"`{formula}` does not fit the operands of `np.einsum`", node, EINSUM_HINT)
-    return contraction(state, list(zip(arrays, labels, strict=True)), out, node, into)
+    return contraction(state, list(zip(arrays, labels, strict=True)), out, node)
 
 
 EINSUM_HINT = "write one letter for each axis of each operand, and `->` with the letters of the result"
 
 
-def contraction(
-    state: State, factors: Sequence[tuple[Array, str]], out: str, node: ast.AST, into: View | None = None
-) -> Quantity:
+def contraction(state: State, factors: Sequence[tuple[Array, str]], out: str, node: ast.AST) -> Quantity:
     """The product of arrays whose axes are called by letters, summed over those that are not in `out`."""
     span = state.source.span(node)
     sizes: dict[str, Expr] = {}
@@ -97,7 +93,7 @@ def contraction(
     value = ArrayValue(tuple(sizes[c] for c in letters), element)
     if len(letters) == len(out):
         return value if letters else element
-    return reduced(state, "sum", value, range(len(out), len(letters)), False, node, into)
+    return reduced(state, "sum", value, range(len(out), len(letters)), False, node)
 
 
 def outer(state: State, left: Array, right: Array, node: ast.AST) -> Quantity:

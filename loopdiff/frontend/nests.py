@@ -17,6 +17,7 @@ from loopdiff.frontend.buffers import declare
 from loopdiff.frontend.element_types import is_truth_value
 from loopdiff.frontend.integers import at_least_zero, count_of, distance, from_linear, linear, minus, plus
 from loopdiff.frontend.parse_state import State
+from loopdiff.frontend.redirect import redirected
 from loopdiff.ir.nodes import Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr
@@ -45,6 +46,8 @@ def nest(
 def store_array(state: State, target: View, value: Array | Expr, node: ast.AST) -> None:
     """`target[...] = value`, repeated to its shape."""
     span = state.source.span(node)
+    if isinstance(value, View) and redirected(state, target, value, span):
+        return
     source = without_leading_units(as_array(value), target.rank)
     if source is None:
         refuse_axes(state, value, target.rank, node)

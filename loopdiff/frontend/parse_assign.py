@@ -138,6 +138,7 @@ def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> 
 
 
 def bind_view(state: State, name: str, view: View, span: Span) -> None:
+    state.whole.fresh.discard(view.array)
     is_whole = view == state.all_of(view.array, span)
     state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)
 

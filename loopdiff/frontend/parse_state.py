@@ -151,7 +151,8 @@ class Whole:
 
     `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
     they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
-    local arrays of booleans; `undecided` cells that may turn out to be arrays once types are known.
+    local arrays of booleans, `fresh` those that have no name yet; `undecided` cells that may turn out to be arrays
+    once types are known.
 
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
@@ -169,6 +170,7 @@ class Whole:
     asked: set[tuple[str, int]] = field(default_factory=set)
     fixed: dict[str, Expr] = field(default_factory=dict)
     truths: set[str] = field(default_factory=set)
+    fresh: set[str] = field(default_factory=set)
     undecided: set[str] = field(default_factory=set)
     active: list[State] = field(default_factory=list)
     heads: list[Heads] = field(default_factory=list)

@@ -26,10 +26,8 @@ STARTS: dict[str, int | bool] = {"sum": 0, "prod": 1, "any": False, "all": True}
 REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero")
 
 
-def reduced(
-    state: State, kind: str, array: Array, axes: Sequence[int], keepdims: bool, node: ast.AST, into: View | None = None
-) -> Quantity:
-    """The reduction `kind` of `array` over `axes`; `into`: the array that takes the result, if one is there."""
+def reduced(state: State, kind: str, array: Array, axes: Sequence[int], keepdims: bool, node: ast.AST) -> Quantity:
+    """The reduction `kind` of `array` over `axes`."""
     span = state.source.span(node)
     if kind == "mean":
         total = reduced(state, "sum", array, axes, keepdims, node)
@@ -38,7 +36,7 @@ def reduced(
         array = ArrayValue(array.extents, Cast(BOOL, array.element))
     work = Reduction(state, array, tuple(axes), span)
     name = "sum" if kind == "count_nonzero" else kind
-    found = work.into(name, into) if name in STARTS else work.selected(name, into)
+    found = work.summed(name) if name in STARTS else work.selected(name)
     if keepdims and isinstance(found, View):
         return with_new_axes(found, axes)
     if keepdims:
@@ -65,7 +63,7 @@ class Reduction:
         places = dict(zip((*self.kept, *self.axes), (*kept, *positions), strict=True))
         return fill(self.array.element, [places[k] for k in range(self.array.rank)])
 
-    def into(self, kind: str, into: View | None) -> Quantity:
+    def summed(self, kind: str) -> Quantity:
         """A reduction that starts from a constant."""
         start = Const(STARTS[kind], loc=self.span)
 
@@ -75,9 +73,9 @@ class Reduction:
 
             return [Assign(target, start, loc=self.span), *nest(self.state, self.inner, step, self.span)]
 
-        return self.loops(kind, make, into, is_truth=kind in ("any", "all"))
+        return self.loops(kind, make, is_truth=kind in ("any", "all"))
 
-    def selected(self, kind: str, into: View | None) -> Quantity:
+    def selected(self, kind: str) -> Quantity:
         """A reduction that starts from the first element: `max`, `min` and where they are."""
         for extent in self.inner:
             if not (is_natural(minus(extent, Const(1)))):
@@ -97,7 +95,7 @@ class Reduction:
             start = [Assign(best, first, loc=self.span), Assign(target, Const(0), loc=self.span)]
             return [*start, *self.others(lambda p: self.better(kind, best, here, target, kept, p))]
 
-        return self.loops(kind, make, into, is_truth=False)
+        return self.loops(kind, make, is_truth=False)
 
     def better(
         self, kind: str, best: Access, here: Access, target: Access, kept: Positions, positions: Positions
@@ -127,14 +125,13 @@ class Reduction:
             out += nest(self.state, extents, step, self.span, starts)
         return out
 
-    def loops(
-        self, stem: str, make: Callable[[Access, Positions], list[Stmt]], into: View | None, is_truth: bool
-    ) -> Quantity:
+    def loops(self, stem: str, make: Callable[[Access, Positions], list[Stmt]], is_truth: bool) -> Quantity:
         if not self.kept:
             cell = self.state.temporary(stem, self.span)
             self.state.out += make(cell, ())
             return Load(cell, loc=self.span)
-        view = new_array(self.state, stem, self.extents, self.span, is_truth) if into is None else into
+        view = new_array(self.state, stem, self.extents, self.span, is_truth)
+        self.state.whole.fresh.add(view.array)
         self.state.out += nest(self.state, self.extents, lambda kept: make(view.access(kept), kept), self.span)
         return view
 

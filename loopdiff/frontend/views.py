@@ -216,6 +216,7 @@ def is_contiguous(state: State, view: View) -> bool:
 def steady(state: State, view: View) -> View:
     """`view` with what later statements could change held in cells, as a name for it needs."""
     cells: dict[Expr, Expr] = {}
+    state.whole.fresh.discard(view.array)
 
     def hold(expr: Expr) -> Expr:
         if not isinstance(expr, Load | Index) or has_holes(expr):

@@ -127,12 +127,113 @@ def search_written(A, x, y):
     y[0] = t
 
 
+# -- whole arrays --------------------------------------------------------------------------------------------
+def stencil_sliced(A, x, y):
+    y[1:-1] = 0.5 * (x[2:] + x[:-2])
+
+
+def stencil_written(A, x, y):
+    assert max(x.shape[0] - 2, 0) == max(y.shape[0] - 2, 0)
+    for i in range(1, y.shape[0] - 1):
+        y[i] = 0.5 * (x[i + 1] + x[i - 1])
+
+
+def views_sliced(A, x, y):
+    row = A[1]
+    part = x[1:]
+    for j in range(len(part)):
+        row[j] += part[j]
+
+
+def views_written(A, x, y):
+    for j in range(max(x.shape[0] - 1, 0)):
+        A[1, j] += x[j + 1]
+
+
+def broadcast_sliced(A, x, y):
+    A *= x
+    A += np.exp(y)[None, :]
+
+
+def broadcast_written(A, x, y):
+    assert x.shape[0] == A.shape[1]
+    assert y.shape[0] == A.shape[1]
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] *= x[j]
+    t = np.empty((1, y.shape[0]))
+    for i in range(1):
+        for j in range(y.shape[0]):
+            t[i, j] = np.exp(y[j])
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] += t[0, j]
+
+
+def product_sliced(A, x, y):
+    y[:3] = A @ x
+
+
+def product_written(A, x, y):
+    assert x.shape[0] == A.shape[1]
+    assert A.shape[0] == min(3, y.shape[0])
+    for i in range(A.shape[0]):
+        y[i] = 0.0
+        for j in range(A.shape[1]):
+            y[i] += A[i, j] * x[j]
+
+
+def reduction_sliced(A, x, y):
+    y[0] = (x * y).sum() + np.max(x)
+
+
+def reduction_written(A, x, y):
+    assert y.shape[0] == x.shape[0]
+    assert x.shape[0] > 0
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * y[i]
+    m = x[0]
+    for i in range(1, x.shape[0]):
+        m = max(m, x[i])
+    y[0] = s + m
+
+
+def swap_sliced(A, x, y):
+    u, v = x, y
+    for _ in range(5):
+        v[1:-1] = u[2:] - u[:-2]
+        u, v = v, u
+
+
+def swap_written(A, x, y):
+    assert max(x.shape[0] - 2, 0) == max(y.shape[0] - 2, 0)
+    which = 0
+    for _ in range(5):
+        if which == 0:
+            for i in range(1, y.shape[0] - 1):
+                y[i] = x[i + 1] - x[i - 1]
+        else:
+            for i in range(1, x.shape[0] - 1):
+                x[i] = y[i + 1] - y[i - 1]
+        if which == 0:
+            which = 1
+        else:
+            which = 0
+
+
 PAIRS = [
     (expressions_called, expressions_written),
     (branches_called, branches_written),
     (loops_called, loops_written),
     (closures_called, closures_written),
     (search_called, search_written),
+    (stencil_sliced, stencil_written),
+    (views_sliced, views_written),
+    (broadcast_sliced, broadcast_written),
+    (product_sliced, product_written),
+    (reduction_sliced, reduction_written),
+    (swap_sliced, swap_written),
 ]
 
 
@@ -140,7 +241,8 @@ def loops_of(function: Callable[..., Any]) -> str:
     """The normal form of `function`, with names in the order in which they stand there."""
     args = {"A": np.ones((3, 4)), "x": np.ones(4), "y": np.ones(4)}
     body = print_loopset(normal_form(function, args)).split("\n", 1)[1]
-    code = "\n".join(line for line in body.splitlines() if not line.startswith(("    local", "require")))
+    lines = (line for line in body.splitlines() if not line.lstrip().startswith(("local", "require")))
+    code = re.sub(r"\b(max|min)=", r"\1()=", "\n".join(lines))
     names: dict[str, str] = {}
     words = {"for", "in", "range", "let", "if", "else", "return", "exit", "not", "shape", *args}
 
