@@ -69,12 +69,15 @@ def allocated(state: State, stem: str, node: ast.Call) -> str:
     span = state.source.span(node)
     allocation = call_arguments(state, function, node)
     fill: Expr | None = None
+    start = len(state.out)
     if allocation is not None:
         given = allocation.fill
         value = FILLS[allocation.kind]
         fill = None if value is None else Const(value, loc=span)
         fill = fill if given is None else state.number(given)
+    place = len(state.out)
     found = None if allocation is None else declaration(state, "", allocation, fill, span)
+    state.out[start:] = [*state.out[place:], *state.out[start:place]]  # Python evaluates the shape first
     decl = found or ArrayDecl("", None, "local", (Const(1),), loc=span)
     array, left = declare(state, decl, stem, fill, span)
     if left is not None:

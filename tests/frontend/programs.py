@@ -800,6 +800,12 @@ def calls_in_order(x, s):
     c = bump(x, 0) < 0.0 or x[1] > 100.0 or bump(x, 1) > -100.0 or bump(x, 2) > 0
     d = -100.0 < bump(x, 0) < 1.0 + bump(x, 1) < 3.0 < bump(x, 2)
     e = x[0] or bump(x, 0)
+
+    def length(v):
+        v[0] = -v[0]
+        return 3
+
+    x[1] += np.full(length(x), bump(x, 0) * x[0])[1]
     k = 0
     while k < 3 and bump(x, 0, s) < 9.0:
         k += 1
