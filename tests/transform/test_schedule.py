@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.ad.reverse import build_sweeps
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.transform.mapping import ScalarLoop, TiledNest, VectorLoop
 from loopdiff.transform.restructure import restructure
 from loopdiff.transform.schedule import Schedule, explain_schedule, plan
 from tests.ad.interpreted import lower
 from tests.backends.programs import PROGRAMS
+from tests.gradients.interpreted import normal_form
 
 
 def schedule(name: str, **options: Any) -> tuple[Schedule, str]:
@@ -29,6 +31,20 @@ def test_independent_iterations_become_lanes(name: str) -> None:
     found, text = schedule(name)
     assert found.of((0,)) == VectorLoop(())
     assert "vectorised" in text
+
+
+def roots(z, y):
+    for i in range(z.shape[0]):
+        y[i] = np.sqrt(z[i]) / (z[i] - y[i])
+
+
+def test_reverse_sweeps_with_branches_become_lanes() -> None:
+    """Their adjoints are cells that each iteration clears for itself."""
+    ls = normal_form(roots, {"z": np.ones(3, complex), "y": np.zeros(3, complex)})
+    reverse = build_sweeps(ls, ("z", "y"), "auto").reverse
+    assert any(a.role == "adjoint" and a.extents == () for a in reverse.arrays)
+    model = build_model(restructure(reverse))
+    assert plan(model).of((0,)) == VectorLoop(())
 
 
 def test_reductions_are_named() -> None:
