@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from loopdiff.ir.build import zero
+from loopdiff.ir.build import integer, zero
 from loopdiff.ir.nodes import (
     Access,
     Allocate,
@@ -15,8 +15,10 @@ from loopdiff.ir.nodes import (
     Const,
     Dim,
     Expr,
+    Index,
     Let,
     Load,
+    Loop,
     LoopSet,
     Param,
     Result,
@@ -100,11 +102,12 @@ def join(
 
     `given` seeds and buffers stay parameters; of other seeds `known` has the value, other buffers start at zero.
     """
-    assert not written_arrays(reverse.body) & set(ls.params), "the reverse sweep works in the caller's arrays"
     buffers = {p: b for p, b in buffers_of(ls, forward, reverse).items() if b not in given}
     forward, reverse = apart(forward, reverse)
+    reverse, copies = undisturbed(ls, forward, reverse)
     outer = (*ls.params, *given)
-    arrays = own_arrays(outer, (forward, reverse), {b: p for p, b in buffers.items()})
+    shaped_like = {own: argument for argument, own in (*buffers.items(), *copies.items())}
+    arrays = own_arrays(outer, (forward, reverse), shaped_like)
     names = NameSupply(supply(forward).taken | supply(reverse).taken | set(count_names))
     values = [Let(names.fresh("value"), r.value) for r in forward.results if isinstance(r, ScalarResult)]
     slopes = [Let(names.fresh("slope"), r.value) for r in reverse.results if isinstance(r, ScalarResult)]
@@ -112,6 +115,7 @@ def join(
         *allocations(arrays, (*forward.body, *reverse.body), buffers.values()),
         *forward.body,
         *values,
+        *(copy_array(copy, argument, arrays[copy], names) for argument, copy in copies.items()),
         *reverse.body,
         *slopes,
     )
@@ -143,6 +147,24 @@ def apart(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
     return forward, rename_everywhere(reverse, {n: names.fresh(n) for n in sorted(clashing)})
 
 
+def undisturbed(ls: LoopSet, forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, dict[str, str]]:
+    """`reverse` on copies of the arguments that it works in, and the names of these copies by argument."""
+    names = NameSupply(supply(forward).taken | supply(reverse).taken)
+    copies = {n: names.fresh(f"{n}_copy") for n in sorted(written_arrays(reverse.body) & set(ls.params))}
+    return rename_everywhere(reverse, copies), copies
+
+
+def copy_array(target: str, source: str, decl: ArrayDecl, names: NameSupply) -> Stmt:
+    """`target[...] = source[...]` of arrays like `decl`."""
+    extents = decl.extents or ()
+    indices = [names.fresh("i") for _ in extents]
+    subscripts = tuple(Index(i) for i in indices)
+    nest: Stmt = Assign(Access(target, subscripts), Load(Access(source, subscripts)))
+    for index, extent in reversed(list(zip(indices, extents, strict=True))):
+        nest = Loop(index, integer(0), extent, integer(1), (nest,))
+    return nest
+
+
 def own_arrays(outer: Sequence[str], sweeps: Iterable[LoopSet], shaped_like: Mapping[str, str]) -> dict[str, ArrayDecl]:
     """The sweeps' arrays that are not `outer`, as local ones; `shaped_like` names arguments of the same shape."""
     arrays: dict[str, ArrayDecl] = {}
@@ -152,7 +174,8 @@ def own_arrays(outer: Sequence[str], sweeps: Iterable[LoopSet], shaped_like: Map
         if decl.name in shaped_like:
             extents = tuple(Dim(shaped_like[decl.name], axis) for axis in range(decl.type.rank))
         arrays[decl.name] = replace(decl, type=replace(decl.type, layout="C"), role="local", extents=extents)
-    return arrays
+    known = extents_of(arrays)
+    return {n: replace(a, extents=tuple(substitute(e, known) for e in a.extents or ())) for n, a in arrays.items()}
 
 
 def gradient_result(buffer: str, decl: ArrayDecl) -> Result:

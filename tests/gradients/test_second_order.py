@@ -17,10 +17,11 @@ from loopdiff.ad.gradient import build_gradient, without_value
 from loopdiff.ad.partials import TABLE, Rule
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ad.sweeps import Sweeps
-from loopdiff.ir.build import mul
+from loopdiff.ir.build import integer, mul, zero
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet, ScalarResult
+from loopdiff.ir.nodes import Access, Assign, Dim, Index, Loop, LoopSet, ScalarResult
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F64
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.verify import verify
 from loopdiff.names import tail_names
@@ -147,6 +148,20 @@ def test_reverse_over_reverse(entry: Entry, tape: str) -> None:
     for name, expected in forward.items():
         scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
         np.testing.assert_allclose(found[name], expected, rtol=1e-10, atol=1e-10 * scale, err_msg=name)
+
+
+def test_arguments_that_the_reverse_sweep_works_in_stay() -> None:
+    entry = BY_NAME["sine_recurrence"]
+    ls, sweeps = lowered(entry), build_sweeps(lowered(entry), entry.wrt)
+    (name,) = entry.wrt
+    wiping = Loop("w", integer(0), Dim(name, 0), integer(1), (Assign(Access(name, (Index("w"),)), zero(F64)),))
+    reverse = replace(sweeps.reverse, body=(*sweeps.reverse.body, wiping))
+    disturbing = build_gradient(ls, sweeps.forward, reverse, (), entry.wrt)
+    verify(disturbing, "gradient")
+    given, expected = copied(entry.args(0)), copied(entry.args(0))
+    found, right = run(disturbing, given)[1], run(joined(entry.name)[0], expected)[1]
+    np.testing.assert_array_equal(given[name], expected[name])
+    np.testing.assert_array_equal(found, right)
 
 
 # -- compiled ----------------------------------------------------------------------------------------------
