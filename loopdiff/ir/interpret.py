@@ -36,7 +36,9 @@ from loopdiff.ir.nodes import (
     Load,
     Loop,
     LoopSet,
+    Pair,
     Param,
+    PartOf,
     RankOf,
     Require,
     ScalarResult,
@@ -338,10 +340,8 @@ class Writer:
                 return f"v_{name}"
             case Dim(array=array, axis=axis):
                 return f"a_{array}.shape[{axis}]"
-            case SizeOf(array=array):
-                return f"a_{array}.size"
-            case RankOf(array=array):
-                return f"a_{array}.ndim"
+            case SizeOf(array=array) | RankOf(array=array):
+                return f"a_{array}.{'size' if isinstance(expr, SizeOf) else 'ndim'}"
             case Load(access=access):
                 text = self.access(access)
                 is_float = kind.is_float or self.is_cell(access.array)
@@ -352,6 +352,8 @@ class Writer:
                 return f"({self.expr(then, kind)} if {self.expr(cond)} else {self.expr(orelse, kind)})"
             case Apply():
                 return self.apply(expr, kind)
+            case PartOf() | Pair():
+                raise InternalError("LD906: complex numbers are pairs of real ones before they are run")
 
     def const(self, const: Const) -> str:
         match const.dtype:

@@ -17,20 +17,20 @@ from loopdiff.transform.rows import ROWS, block_rows
 def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[LoopSet, LoopSet]:
     """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep."""
     names, place = supply(forward, reverse), len(forward.params)
-    own = scratch(forward)
-    if own & read_arrays(reverse.body):
-        own -= {access.array for _, access in exposed_reads(build_model(reverse))}
-    first = in_blocks(forward, own, names, rows)
-    second = in_blocks(reverse, scratch(reverse), names, rows)
-    ours, theirs = first.arrays[len(forward.arrays) :], second.arrays[len(reverse.arrays) :]
+    own = scratch(forward) & frozenset(forward.params)
+    first, second = own - results(forward), own
+    if first & read_arrays(reverse.body):
+        first -= {access.array for _, access in exposed_reads(build_model(reverse))}
+    new_forward = in_blocks(forward, first, names, rows)
+    new_reverse = in_blocks(reverse, second, names, rows)
+    ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
     workspace = (*ours, *theirs)
-    return with_workspace(first, workspace, place, theirs), with_workspace(second, workspace, place, ours)
+    return with_workspace(new_forward, workspace, place, theirs), with_workspace(new_reverse, workspace, place, ours)
 
 
 def block_primal(ls: LoopSet, rows: int = ROWS) -> LoopSet:
     """The function itself in blocks of `rows`, whose buffers are its own."""
-    results = {r.array for r in ls.results if isinstance(r, ArrayResult)}
-    return in_blocks(ls, scratch(ls) - results - frozenset(ls.params), supply(ls), rows)
+    return in_blocks(ls, scratch(ls) - results(ls) - frozenset(ls.params), supply(ls), rows)
 
 
 def in_blocks(ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int) -> LoopSet:
@@ -39,8 +39,12 @@ def in_blocks(ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int) -
 
 
 def scratch(ls: LoopSet) -> frozenset[str]:
-    """Arrays of `ls` that hold nothing for the caller, nor, unless it reads them, for the other sweep."""
+    """Arrays that a function makes for itself."""
     return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint"))
+
+
+def results(ls: LoopSet) -> frozenset[str]:
+    return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))
 
 
 def with_workspace(

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.legality import carried
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.build import add, integer, sub
 from loopdiff.ir.nodes import (
@@ -121,7 +120,7 @@ class Sinker:
             return stmt
         if is_candidate(stmt) and self.is_worth_it(stmt):
             own = find_privates(self.model, self.dead, stmt, path)
-            if own.arrays and carried(self.model, path, own.names) is None:
+            if own is not None and own.arrays:
                 return Sinking(self, stmt, path, own).loop()
         return replace(stmt, body=tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body)))
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
+from loopdiff.analysis.legality import carried
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
 from loopdiff.ir.nodes import Allocate, Assign, Const, Expr, Loop
-from loopdiff.ir.walk import Path, statements, written_arrays
+from loopdiff.ir.walk import Path, statements
 from loopdiff.transform.restructure import add_one
 
 Names = frozenset[str]
@@ -32,17 +33,25 @@ class Privates:
         return frozenset(self.homes) | self.arrays
 
 
-def find_privates(model: Model, dead: Names, loop: Loop, path: Path) -> Privates:
-    """Of the iterations of the loop at `path`; nobody looks at the contents of the `dead` arrays after the function."""
+def find_privates(model: Model, dead: Names, loop: Loop, path: Path) -> Privates | None:
+    """Of the iterations of the loop at `path`, as far as they conflict; None if other arrays make them conflict.
+
+    Nobody looks at the contents of the `dead` arrays before or after the function.
+    """
     homes: dict[str, Path] = {}
     for site in statements((loop,)):
         if isinstance(site.stmt, Loop):
             place = (*path, *site.path[1:])
             homes |= dict.fromkeys(owned_cells(model.ls, place), place)
-    written = {n for n in written_arrays(loop.body) if n in dead and is_inside(model, n, path)}
-    exposed = {access.array for _, access in exposed_reads(model, path)}
-    zero = frozenset(n for n in written & exposed if is_zero_at_entry(model, n, path))
-    return Privates(homes, frozenset(written - exposed) | zero, zero)
+    arrays: set[str] = set()
+    while (conflict := carried(model, path, frozenset((*homes, *arrays)))) is not None:
+        if conflict.array in arrays or conflict.array not in dead or not is_inside(model, conflict.array, path):
+            return None
+        arrays.add(conflict.array)
+    exposed = {access.array for _, access in exposed_reads(model, path)} & arrays
+    if not all(is_zero_at_entry(model, n, path) for n in exposed):
+        return None
+    return Privates(homes, frozenset(arrays), frozenset(exposed))
 
 
 def is_inside(model: Model, array: str, path: Path) -> bool:
@@ -57,15 +66,16 @@ def is_inside(model: Model, array: str, path: Path) -> bool:
 
 def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
     """Whether each iteration of the loop at `path` finds only zeros: those of the Allocate or of clears."""
-    level = depth_of(model, path)
+    level, is_filled = depth_of(model, path), False
     for event in model.touching(array, True):
         stmt = model.sites[event.path].stmt
         if isinstance(stmt, Allocate):
-            if not is_zero(stmt.fill):
+            is_filled = is_zero(stmt.fill)
+            if not is_filled:
                 return False
         elif not (isinstance(stmt, Assign) and is_zero(stmt.value)) and is_seen_later(model, event, level):
             return False
-    return True
+    return is_filled
 
 
 def is_seen_later(model: Model, write: Event, level: int) -> bool:

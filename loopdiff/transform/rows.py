@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import carried, commute, may_meet, within
+from loopdiff.analysis.legality import commute, may_meet, within
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
@@ -183,22 +183,14 @@ class Blocker:
         """`loop` in blocks of rows, distributed, if it may be and something is gained."""
         if not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
             return loop
-        row = self.row(loop, path)
-        if not row.own.names or carried(self.model, path, row.own.names) is not None:
+        own = find_privates(self.model, self.dead, loop, path)
+        if own is None or not own.names:
             return loop
+        row = row_of(loop, path, own)
         pieces = self.distributed(row)
         if not any(len(p) == 1 and self.has_reuse(p[0], row) for p in pieces):
             return loop
         return Expansion(self, row, pieces).loop()
-
-    def row(self, loop: Loop, path: Path) -> Row:
-        own = find_privates(self.model, self.dead, loop, path)
-        found = tuple(leaves(loop.body, path, ()))
-        lets = {leaf.stmt.name: leaf for leaf in found if isinstance(leaf.stmt, Let)}
-        repeated = repeated_lets(lets, written_arrays(loop.body))
-        rest = tuple(leaf for leaf in found if not (isinstance(leaf.stmt, Let) and leaf.stmt.name in repeated))
-        kept = {n: leaf for n, leaf in lets.items() if n not in repeated}
-        return Row(loop, path, own, rest, kept, {n: lets[n] for n in repeated})
 
     # -- distribution ----------------------------------------------------------------------------------------
     def distributed(self, row: Row) -> list[Piece]:
@@ -264,6 +256,15 @@ class Blocker:
         used = (*accesses, leaf.stmt.target)
         is_of_row = any(a.array in row.own.names for a in used) or bool(row.mentioned(leaf.stmt) & row.lets.keys())
         return is_of_row and any(is_same(a) for a in used)
+
+
+def row_of(loop: Loop, path: Path, own: Privates) -> Row:
+    found = tuple(leaves(loop.body, path, ()))
+    lets = {leaf.stmt.name: leaf for leaf in found if isinstance(leaf.stmt, Let)}
+    repeated = repeated_lets(lets, written_arrays(loop.body))
+    rest = tuple(leaf for leaf in found if not (isinstance(leaf.stmt, Let) and leaf.stmt.name in repeated))
+    kept = {n: leaf for n, leaf in lets.items() if n not in repeated}
+    return Row(loop, path, own, rest, kept, {n: lets[n] for n in repeated})
 
 
 def leaves(body: tuple[Stmt, ...], prefix: Path, loops: tuple[Path, ...]) -> Iterator[Leaf]:

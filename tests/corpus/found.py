@@ -98,7 +98,28 @@ def rows_of_a_counter(x, z):
     return b[0] + z[0]
 
 
+def returned_product_of_overwritten(A, B):
+    C = np.empty((3, 4))
+    for i in range(3):
+        for j in range(4):
+            C[i, j] = 0.0
+            for k in range(3):
+                C[i, j] += A[i, k] * B[k, j]
+    for i in range(3):
+        A[i, 0] = A[i, 0] * 2.0
+    return C
+
+
 ENTRIES = (
+    Entry(
+        name="returned_product_of_overwritten",
+        function=returned_product_of_overwritten,
+        make=lambda r: dict(A=r.random((3, 3)), B=r.random((3, 4))),
+        wrt=("A", "B"),
+        outputs=("A",),
+        is_analytic=True,
+        notes="arrays that the caller sees were taken for buffers of rows",
+    ),
     Entry(
         name="rows_of_a_counter",
         function=rows_of_a_counter,

@@ -14,7 +14,6 @@ from tests.corpus import helpers
 from tests.gradients.interpreted import normal_form
 
 # Loop nests are the subject of this file: they are written the way users write loops.
-# ruff: noqa: SIM
 
 
 # -- helpers ---------------------------------------------------------------------------------------------------
