@@ -117,7 +117,6 @@ ENTRIES = (
         make=lambda r: dict(A=r.random((3, 3)), B=r.random((3, 4))),
         wrt=("A", "B"),
         outputs=("A",),
-        is_analytic=True,
         notes="arrays that the caller sees were taken for buffers of rows",
     ),
     Entry(
