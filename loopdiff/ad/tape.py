@@ -20,7 +20,7 @@ from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
 
-Decision = Literal["store", "recompute", "invert", "reuse"]
+Decision = Literal["store", "recompute"]
 Scope = Path | None
 When = Literal["before", "after", "start", "end"]
 Guards = tuple[tuple[Expr, bool], ...]

@@ -196,6 +196,19 @@ def map_body(body: tuple[Stmt, ...], rewrite: Callable[[Stmt], tuple[Stmt, ...]]
     return tuple(out)
 
 
+def map_accesses(rewrite: Callable[[Access], Access], stmt: Stmt) -> Stmt:
+    """`stmt`, its children included, with `rewrite` applied to every access, those in its subscripts first."""
+
+    def load(expr: Expr) -> Expr:
+        return replace(expr, access=rewrite(expr.access)) if isinstance(expr, Load) else expr
+
+    def target(stmt: Stmt) -> tuple[Stmt, ...]:
+        return (replace(stmt, target=rewrite(stmt.target)),) if isinstance(stmt, Assign | Accumulate) else (stmt,)
+
+    (found,) = map_body((map_stmt_exprs(lambda e: map_expr(load, e), stmt),), target)
+    return found
+
+
 def substitute(expr: Expr, replacements: Mapping[Expr, Expr]) -> Expr:
     """`expr` with every node equal to a key replaced, the largest nodes first."""
     if expr in replacements:

@@ -44,16 +44,12 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
-    map_expr,
-    map_stmt_exprs,
-    read_arrays,
     statements,
     stmt_exprs,
     subexprs,
-    written_arrays,
 )
 from loopdiff.names import NameSupply
-from loopdiff.transform.privates import Names, Privates, find_privates, span
+from loopdiff.transform.privates import Names, Privates, find_privates, mentioned, moved, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
 from loopdiff.transform.strides import stride_of, varying_names
@@ -232,30 +228,8 @@ class Sinking:
     def in_lanes(self, run: list[Stmt]) -> Iterator[Stmt]:
         """Statements of one lane on the buffers; a Let that other groups use is kept for them."""
         here = {s.name for s in run if isinstance(s, Let)}
-
-        def expr(e: Expr) -> Expr:
-            match e:
-                case Load(access=access):
-                    return replace(e, access=self.placed(access))
-                case Var(name=name) if name in self.lets and name not in here:
-                    return Load(self.lets[name], loc=e.loc)
-                case _:
-                    return e
-
         for stmt in run:
-            new = self.retargeted(map_stmt_exprs(lambda e: map_expr(expr, e), stmt))
-            yield new
-            if isinstance(new, Let) and new.name in self.lets:
-                yield Assign(self.lets[new.name], Var(new.name), loc=new.loc)
-
-    def retargeted(self, stmt: Stmt) -> Stmt:
-        match stmt:
-            case Assign(target=target) | Accumulate(target=target):
-                return replace(stmt, target=self.placed(target))
-            case If(then=then, orelse=orelse):
-                return replace(stmt, then=tuple(map(self.retargeted, then)), orelse=tuple(map(self.retargeted, orelse)))
-            case _:
-                return stmt
+            yield from moved(stmt, self.placed, self.lets, here)
 
     def placed(self, access: Access) -> Access:
         """Where `access` goes in the buffers of the block; its subscripts are placed already."""
@@ -264,14 +238,3 @@ class Sinking:
         if access.array in self.arrays:
             return replace(access, array=self.arrays[access.array], subscripts=(*access.subscripts, self.place))
         return access
-
-
-def mentioned(group: tuple[Stmt, ...]) -> Names:
-    """Arrays, cells and Lets that occur in statements."""
-    names = set(read_arrays(group) | written_arrays(group))
-    for site in statements(group):
-        if isinstance(site.stmt, Let):
-            names.add(site.stmt.name)
-        for expr in stmt_exprs(site.stmt):
-            names |= {e.name for e in subexprs(expr) if isinstance(e, Var)}
-    return frozenset(names)

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Dim, Expr, Load, LoopSet, Stmt
-from loopdiff.ir.walk import map_body, map_expr, map_stmt_exprs, statements, stmt_exprs, subexprs
+from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Dim, Expr, Load, LoopSet
+from loopdiff.ir.walk import map_accesses, map_expr, map_stmt_exprs, statements, stmt_exprs, subexprs
 from loopdiff.transform.strides import coefficient
 
 Order = tuple[int, ...]
@@ -60,29 +60,20 @@ def accesses(ls: LoopSet, array: str) -> Iterator[tuple[Access, str, int]]:
 
 
 def reordered(ls: LoopSet, orders: Mapping[str, Order]) -> LoopSet:
-    def expr(e: Expr) -> Expr:
-        match e:
-            case Load(access=a):
-                return replace(e, access=access(a))
-            case Dim(array=array, axis=axis) if array in orders:
-                return replace(e, axis=orders[array].index(axis))
-            case _:
-                return e
+    def extent(e: Expr) -> Expr:
+        if isinstance(e, Dim) and e.array in orders:
+            return replace(e, axis=orders[e.array].index(e.axis))
+        return e
 
     def access(a: Access) -> Access:
         if a.array not in orders:
             return a
         return replace(a, subscripts=tuple(a.subscripts[k] for k in orders[a.array]))
 
-    def targets(stmt: Stmt) -> tuple[Stmt, ...]:
-        if isinstance(stmt, Assign | Accumulate):
-            return (replace(stmt, target=access(stmt.target)),)
-        return (stmt,)
-
     def declaration(decl: ArrayDecl) -> ArrayDecl:
         if decl.name not in orders or decl.extents is None:
             return decl
         return replace(decl, extents=tuple(decl.extents[k] for k in orders[decl.name]))
 
-    moved = tuple(map_stmt_exprs(lambda e: map_expr(expr, e), s) for s in ls.body)
-    return replace(ls, body=map_body(moved, targets), arrays=tuple(map(declaration, ls.arrays)))
+    body = tuple(map_stmt_exprs(lambda e: map_expr(extent, e), map_accesses(access, s)) for s in ls.body)
+    return replace(ls, body=body, arrays=tuple(map(declaration, ls.arrays)))

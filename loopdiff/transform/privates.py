@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
@@ -11,8 +11,18 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.nodes import Allocate, Assign, Const, Expr, Loop
-from loopdiff.ir.walk import Path, statements
+from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Let, Load, Loop, Stmt, Var
+from loopdiff.ir.walk import (
+    Path,
+    map_accesses,
+    map_expr,
+    map_stmt_exprs,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
 from loopdiff.transform.restructure import add_one
 
 Names = frozenset[str]
@@ -102,3 +112,35 @@ def span(loop: Loop) -> tuple[Expr, Expr]:
     if isinstance(loop.step, Const) and loop.step.value == -1:
         return add_one(loop.upper), add_one(loop.lower)
     return loop.lower, loop.upper
+
+
+# -- statements on the buffers of a block --------------------------------------------------------------------
+def mentioned(stmts: tuple[Stmt, ...]) -> Names:
+    """Arrays, cells and Lets that occur in statements."""
+    names = set(read_arrays(stmts) | written_arrays(stmts))
+    for site in statements(stmts):
+        if isinstance(site.stmt, Let):
+            names.add(site.stmt.name)
+        for expr in stmt_exprs(site.stmt):
+            names |= {e.name for e in subexprs(expr) if isinstance(e, Var)}
+    return frozenset(names)
+
+
+def moved(
+    stmt: Stmt, placed: Callable[[Access], Access], kept: Mapping[str, Access], defined: Collection[str]
+) -> Iterator[Stmt]:
+    """`stmt` with every access where it is `placed`. Lets that are `kept` in a buffer are read there, unless they are
+    `defined` beside the statement, and stored there where they are.
+    """
+
+    def read(expr: Expr) -> Expr:
+        match expr:
+            case Var(name=name) if name in kept and name not in defined:
+                return Load(kept[name], loc=expr.loc)
+            case _:
+                return expr
+
+    new = map_stmt_exprs(lambda e: map_expr(read, e), map_accesses(placed, stmt))
+    yield new
+    if isinstance(new, Let) and new.name in kept:
+        yield Assign(kept[new.name], Var(new.name), loc=new.loc)

@@ -51,16 +51,13 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
-    map_expr,
-    map_stmt_exprs,
-    read_arrays,
     statements,
     stmt_exprs,
     subexprs,
     written_arrays,
 )
 from loopdiff.names import NameSupply
-from loopdiff.transform.privates import Privates, find_privates, span
+from loopdiff.transform.privates import Privates, find_privates, mentioned, moved, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
 from loopdiff.transform.sums import tidy_sums
@@ -140,16 +137,11 @@ class Row:
 
     def mentioned(self, stmt: Stmt) -> Names:
         """Arrays, cells and Lets in a leaf and in the Lets that are repeated with it."""
-        names = set(read_arrays((stmt,)) | written_arrays((stmt,)))
-        for site in statements((stmt,)):
-            if isinstance(site.stmt, Let):
-                names.add(site.stmt.name)
-            for expr in stmt_exprs(site.stmt):
-                names |= {e.name for e in subexprs(expr) if isinstance(e, Var)}
+        names = mentioned((stmt,))
         for name in names & self.repeated.keys():
             if self.repeated[name].stmt is not stmt:
                 names |= self.mentioned(self.repeated[name].stmt)
-        return frozenset(names)
+        return names
 
     def paths(self, piece: Piece) -> frozenset[Path]:
         """Of the leaves of `piece` and of the Lets repeated with them."""
@@ -398,38 +390,9 @@ class Expansion:
                 if inner:
                     out.append(replace(stmt, body=inner))
             elif path in paths:
-                out += self.moved(stmt, number)
+                here = {n for n in self.kept if self.piece_of[self.row.lets[n].path] == number}
+                out += moved(stmt, self.placed, self.kept, here)
         return tuple(out)
-
-    def moved(self, stmt: Stmt, number: int) -> Iterator[Stmt]:
-        """A leaf on the rows of the block; a Let that other pieces use is kept for them."""
-        here = {n for n in self.kept if self.piece_of[self.row.lets[n].path] == number}
-
-        def expr(e: Expr) -> Expr:
-            match e:
-                case Load(access=access):
-                    return replace(e, access=self.placed(access))
-                case Var(name=name) if name in self.kept and name not in here:
-                    return Load(self.kept[name], loc=e.loc)
-                case _:
-                    return e
-
-        new = self.retargeted(map_stmt_exprs(lambda e: map_expr(expr, e), stmt))
-        yield new
-        if isinstance(new, Let) and new.name in here:
-            yield Assign(self.kept[new.name], Var(new.name), loc=new.loc)
-
-    def retargeted(self, stmt: Stmt) -> Stmt:
-        match stmt:
-            case Assign(target=target) | Accumulate(target=target):
-                return replace(stmt, target=self.placed(target))
-            case If(then=then, orelse=orelse):
-                new_then, new_else = tuple(map(self.retargeted, then)), tuple(map(self.retargeted, orelse))
-                return replace(stmt, then=new_then, orelse=new_else)
-            case Loop(body=body):
-                return replace(stmt, body=tuple(map(self.retargeted, body)))
-            case _:
-                return stmt
 
     def placed(self, access: Access) -> Access:
         """Where `access` goes in the buffers of the block; its subscripts are placed already."""
