@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# Numba makes objects by the million: looking for cycles every 700 of them is a tenth of the time of the suite.
+gc.set_threshold(100_000, 20, 100)
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("fixed", derandomize=True, database=None, **COMMON)

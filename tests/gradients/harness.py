@@ -16,10 +16,12 @@ import numpy as np
 import scipy.special
 
 from loopdiff import vectorize_grad
-from tests.corpus import BY_NAME, Arguments, Entry
+from tests.corpus import BY_NAME, ENTRIES, SUITE, Arguments, Entry
+from tests.gradients.interpreted import interpreting
 
 Values = dict[str, Any]
-RTOL = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 2e-4}
+# Sweeps are compiled for all entries. Primal and tangent go through the same code generation: these stand for all.
+COMPILED = frozenset(e.name for e in (*SUITE, *ENTRIES[::5]))
 
 
 @cache
@@ -27,6 +29,13 @@ def decorated(name: str, **settings: Any) -> Any:
     """The entry's function, decorated once for all tests of a process."""
     entry = BY_NAME[name]
     return vectorize_grad(wrt=entry.wrt, **settings)(entry.function)
+
+
+@cache
+def interpreted(name: str) -> Any:
+    """The entry's function, decorated to be called in `interpreting()` only."""
+    entry = BY_NAME[name]
+    return vectorize_grad(wrt=entry.wrt)(entry.function)
 
 
 def is_floating(value: Any) -> bool:
@@ -58,9 +67,24 @@ def run_python(entry: Entry, args: Arguments) -> Values:
     return {**named_results(result), **{name: args[name] for name in entry.outputs}}
 
 
-def run_compiled(entry: Entry, args: Arguments) -> Values:
-    result = decorated(entry.name)(*args.values())
+def run_decorated(entry: Entry, args: Arguments) -> Values:
+    """All outputs of the decorated function."""
+    result = in_one_language(entry, lambda f: f(*args.values()))
     return {**named_results(result), **{name: args[name] for name in entry.outputs}}
+
+
+def run_forward_sweep(entry: Entry, args: Arguments) -> Values:
+    """All outputs of the forward sweep."""
+    result, _ = decorated(entry.name).vjp(*args.values())
+    return {**named_results(result), **{name: args[name] for name in entry.outputs}}
+
+
+def in_one_language(entry: Entry, call: Callable[[Any], Any]) -> Any:
+    """`call` of the decorated entry: compiled if it is one of `COMPILED`, else interpreted."""
+    if entry.name in COMPILED:
+        return call(decorated(entry.name))
+    with interpreting():
+        return call(interpreted(entry.name))
 
 
 def weights(outputs: Values, seed: int) -> Values:
@@ -126,9 +150,9 @@ def seeds_of(result: Any, weight: Values) -> tuple[Any, ...]:
     return (weight.get("result", 0.0),)
 
 
-def push_forward(entry: Entry, args: Arguments, along: Values, **settings: Any) -> Values:
+def push_forward(entry: Entry, args: Arguments, along: Values) -> Values:
     """Tangents of all floating outputs by forward mode."""
-    result, tangents = decorated(entry.name, **settings).jvp(tuple(args.values()), along)
+    result, tangents = in_one_language(entry, lambda f: f.jvp(tuple(args.values()), along))
     names = [k for k, v in named_results(result).items() if is_floating(v)]
     names += [k for k in entry.outputs if is_floating(args[k])]
     found = tangents._asdict()

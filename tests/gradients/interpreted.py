@@ -1,23 +1,29 @@
-"""Stages of the compiler up to the sweeps, and workspaces for running them in the interpreter."""
+"""Stages of the compiler up to the sweeps, workspaces for running them in the interpreter, and the public interface
+without code generation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from loopdiff import pipeline
 from loopdiff.ad.reverse import Sweeps
+from loopdiff.backends.load import CompiledFunction
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.interface import pairs
-from loopdiff.ir.interpret import run
+from loopdiff.ir.interpret import compile_loopset, run
 from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.source import source_of
+from loopdiff.specialization import Specialization, Unit
 from loopdiff.stages import Stages
 from tests.corpus import BY_NAME, Arguments, Entry
 
@@ -94,3 +100,25 @@ def evaluate(extent: Expr, ls: LoopSet, env: dict[str, Any], counted: dict[str, 
     names = [*(a.name for a in arrays), *(s.name for s in scalars)]
     probe = LoopSet("extent", tuple(names), arrays, scalars, (), (ScalarResult(extent),))
     return int(run(probe, {n: counted.get(n, env.get(n)) for n in names})[0])
+
+
+@contextmanager
+def interpreting() -> Iterator[None]:
+    """What a decorated function would compile in this context is interpreted instead, then and later."""
+    with patch.object(Specialization, "unit", interpreted_unit):
+        yield
+
+
+def interpreted_unit(spec: Specialization, label: str, ls: LoopSet) -> Unit:
+    return Unit(ls, CompiledFunction(ls.name, interpreted_function(ls), "", Path(), ""))
+
+
+def interpreted_function(ls: LoopSet) -> Callable[..., Any]:
+    """What Numba would make of `ls`: positional arguments, and results as Python returns them."""
+    program = compile_loopset(ls)
+
+    def call(*args: Any) -> Any:
+        found = program(dict(zip(ls.params, args, strict=True)))
+        return found if ls.returns_tuple else found[0] if found else None
+
+    return call

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from tests.corpus import ENTRIES, SUITE, Entry, as_float32
+from tests.corpus import ENTRIES, SUITE, Arguments, Entry, as_float32
 from tests.gradients import harness
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -27,10 +28,11 @@ def assert_close(got: dict, expected: dict, rtol: float, scale: float = 1.0) -> 
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("entry", each(ENTRIES))
-def test_primal_equals_plain_python(entry: Entry, seed: int) -> None:
+@pytest.mark.parametrize("run", [harness.run_decorated, harness.run_forward_sweep], ids=["primal", "forward"])
+def test_values_equal_plain_python(run: Callable[[Entry, Arguments], harness.Values], entry: Entry, seed: int) -> None:
     args, reference = entry.args(seed), entry.args(seed)
     expected = harness.run_python(entry, reference)
-    found = harness.run_compiled(entry, args)
+    found = run(entry, args)
     assert list(found) == list(expected)
     assert_close(found, expected, 1e-5 if harness.is_narrow(entry) else 1e-11)
     untouched = [k for k in args if k not in entry.outputs]
@@ -82,5 +84,5 @@ def test_gradient_agrees_with_jax(entry: Entry, seed: int) -> None:
 def test_suite_in_float32(entry: Entry) -> None:
     args, wide = as_float32(entry.args(0)), entry.args(0)
     expected = harness.run_python(entry, wide)
-    found = harness.run_compiled(entry, args)
+    found = harness.run_decorated(entry, args)
     assert_close(found, expected, 1e-4)
