@@ -47,7 +47,7 @@ def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> Lo
     rejection of a function that can be rejected whatever its arguments are.
     """
     from loopdiff.frontend.parse import parse_surface
-    from loopdiff.frontend.parse_state import TypesNeeded
+    from loopdiff.frontend.parsing.state import TypesNeeded
 
     try:
         return stages.run("look", parse_surface, source, sources).ls
@@ -69,7 +69,7 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 
 def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
     """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
-    from loopdiff.frontend.complex_parts import split_complex
+    from loopdiff.frontend.binding.complex_parts import split_complex
     from loopdiff.transform.checks import add_checks
     from loopdiff.transform.hoist import hoist
     from loopdiff.transform.normalize import drop_unused, normalize
@@ -85,7 +85,7 @@ def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -
 
 def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
     """The LoopSet with the caller's types, complex ones included. Raises UnsupportedLoopError (LD2xx)."""
-    from loopdiff.frontend.bind import bind
+    from loopdiff.frontend.binding.bind import bind
 
     return stages.run("bound", bind, surface, types)
 

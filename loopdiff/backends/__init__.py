@@ -1,0 +1,1 @@
+"""From LoopSets to compiled functions."""

@@ -15,13 +15,13 @@ from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
-from loopdiff.frontend.inline import call
-from loopdiff.frontend.jumps import remove_jumps
-from loopdiff.frontend.parse_expr import parse_quantity
-from loopdiff.frontend.parse_return import check_end
-from loopdiff.frontend.parse_state import ArrayName, Frame, Returned, State, Whole
-from loopdiff.frontend.parse_stmt import parse_block
-from loopdiff.frontend.placing import placed_block, placed_declaration, with_place
+from loopdiff.frontend.parsing.expressions import parse_quantity
+from loopdiff.frontend.parsing.inline import call
+from loopdiff.frontend.parsing.jumps import remove_jumps
+from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
+from loopdiff.frontend.parsing.returns import check_end
+from loopdiff.frontend.parsing.state import ArrayName, Frame, Returned, State, Whole
+from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Assign, LoopSet, Param, Result, ScalarDecl, ScalarResult
 from loopdiff.ir.types import ArrayType
 from loopdiff.names import NameSupply

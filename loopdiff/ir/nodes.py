@@ -5,7 +5,7 @@ equality or hashing. Two levels share these classes:
 
 * surface (from `frontend.parse`): Python locals are rank-0 arrays, types are unknown (`dtype` None), and the
   surface-only expressions `SizeOf`, `RankOf`, `PartOf` and `Pair` and statement `Jump` may occur;
-* bound (from `frontend.bind`, and everything after it): every array and parameter has a type, `Cast` is explicit.
+* bound (from `frontend.binding.bind`, and all after it): every array and parameter has a type, `Cast` is explicit.
 `transform.normalize` then brings scalars into single-assignment `Let`s.
 """
 

@@ -10,7 +10,7 @@ from typing import Literal
 class ScalarType(Enum):
     """The types an expression can have. Narrow integer elements widen to INT when loaded.
 
-    The complex ones end with the front end: `frontend.complex_parts` makes two real values of each complex one.
+    The complex ones end with the front end: `frontend.binding.complex_parts` makes two real values of each complex one.
     """
 
     BOOL = "bool"

@@ -11,7 +11,7 @@ import numpy as np
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import Sweeps, build_sweeps
 from loopdiff.analysis.activity import differentiable_arguments
-from loopdiff.frontend.bind import bind
+from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run

@@ -19,7 +19,7 @@ import pytest
 
 from loopdiff.codes import CODES
 from loopdiff.errors import LoopdiffError
-from loopdiff.frontend.bind import bind
+from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import loopdiff
-from loopdiff.frontend.bind import bind
+from loopdiff.frontend.binding.bind import bind
+from loopdiff.frontend.binding.complex_parts import split_complex
 from loopdiff.frontend.capture import argument_types
-from loopdiff.frontend.complex_parts import split_complex
 from loopdiff.frontend.language import ACCEPTED, Construct, language_table
 from loopdiff.frontend.parse import parse_function
 from loopdiff.interface import in_parts, interface_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.bind import bind
+from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import Loop

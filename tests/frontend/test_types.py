@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from loopdiff.errors import UnsupportedLoopError
-from loopdiff.frontend.bind import bind
+from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import ScalarArgument, argument_type, argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run

@@ -12,7 +12,7 @@ import pytest
 
 from loopdiff.__main__ import main
 from loopdiff.ad import partials
-from loopdiff.frontend.bind import bind
+from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.fuzz.campaign import Campaign, run_campaign

@@ -1,0 +1,1 @@
+"""The CPU: Python source over SIMD operations, compiled by Numba."""

@@ -1,0 +1,1 @@
+"""Arrays as programs use them: subscripts, views, whole-array expressions, reductions, all written out as loops."""

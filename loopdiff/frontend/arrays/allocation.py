@@ -1,0 +1,235 @@
+"""Local arrays: np.empty, zeros, ones, full and their `_like` forms."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.buffers import declare
+from loopdiff.frontend.arrays.nests import nest
+from loopdiff.frontend.arrays.shapes import extents_of, shaped
+from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.parsing.order import frozen
+from loopdiff.frontend.parsing.outside import array_of
+from loopdiff.frontend.parsing.state import ArrayName, State
+from loopdiff.ir.nodes import Access, ArrayDecl, Assign, Const, Dim, Expr, Pair
+from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
+from loopdiff.source import MISSING
+
+FILLS = {"empty": None, "zeros": 0, "ones": 1, "full": None}
+DEFAULT_DTYPE = "float64"
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """One call: `like` is set for the `_like` forms; `shape`, `fill` and `dtype` as written."""
+
+    kind: str
+    shape: ast.expr | None
+    like: ast.expr | None
+    fill: ast.expr | None
+    dtype: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """A dtype by NumPy name, or that of an array."""
+
+    name: str | None = None
+    of_array: str | None = None
+
+
+def allocator(value: Any) -> str | None:
+    """The name of the allocation function that `value` is."""
+    names = [f"{kind}{suffix}" for kind in FILLS for suffix in ("", "_like")]
+    return next((n for n in names if value is getattr(np, n)), None)
+
+
+def is_allocation(state: State, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and allocator(state.outside(node.func)) is not None
+
+
+def parse_allocation(state: State, name: str, node: ast.Call) -> None:
+    """`name = np.zeros(...)`: a new array, and the name for it."""
+    state.bindings[name] = ArrayName(allocated(state, name, node))
+
+
+def allocate_array(state: State, stem: str, node: ast.Call) -> View:
+    """`np.zeros(...)` inside an expression."""
+    return state.all_of(allocated(state, stem, node), state.source.span(node))
+
+
+def allocated(state: State, stem: str, node: ast.Call) -> str:
+    """A new array, filled as the call says."""
+    function = allocator(state.outside(node.func)) or ""
+    span = state.source.span(node)
+    allocation = call_arguments(state, function, node)
+    fill: Expr | None = None
+    start = len(state.out)
+    if allocation is not None:
+        given = allocation.fill
+        value = FILLS[allocation.kind]
+        fill = None if value is None else Const(value, loc=span)
+        fill = fill if given is None else state.number(given)
+    place = len(state.out)
+    found = None if allocation is None else declaration(state, "", allocation, fill, span)
+    state.out[start:] = [*state.out[place:], *state.out[start:place]]  # Python evaluates the shape first
+    decl = found or ArrayDecl("", None, "local", (Const(1),), loc=span)
+    array, left = declare(state, decl, stem, fill, span)
+    if left is not None:
+        held = frozen(state, left, "fill")
+        extents = state.all_of(array, span).extents
+        state.out += nest(state, extents, lambda at: [Assign(Access(array, at), held, loc=span)], span)
+    return array
+
+
+def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | None:
+    kind, _, is_like = function.partition("_")
+    order = ["prototype" if is_like else "shape", *(["fill_value"] if kind == "full" else []), "dtype"]
+    given: dict[str, ast.expr] = dict(zip(order, node.args, strict=False))
+    for keyword in node.keywords:
+        name = "prototype" if keyword.arg == "a" and is_like else keyword.arg
+        is_c_order = name == "order" and isinstance(keyword.value, ast.Constant) and keyword.value.value in ("C", "K")
+        if name not in order or name in given:
+            if is_c_order:
+                continue
+            state.reject("LD115", f"`np.{function}` is called with `{keyword.arg}=`", node, "leave it out")
+            return None
+        given[name] = keyword.value
+    missing = [n for n in order if n not in given and n != "dtype"]
+    if missing or len(node.args) > len(order) or any(isinstance(a, ast.Starred) for a in node.args):
+        state.reject("LD115", f"`np.{function}` needs {' and '.join(order[:-1])}, and dtype if any", node)
+        return None
+    return Allocation(
+        kind, given.get("shape"), given.get("prototype"), given.get("fill_value"), given.get("dtype")
+    )  # fmt: skip
+
+
+def declaration(state: State, array: str, allocation: Allocation, fill: Expr | None, span: Span) -> ArrayDecl | None:
+    """The declaration, or None after a rejection. dtype: as written, of `like`, of the fill, or float64."""
+    element = ElementType() if allocation.dtype is None else element_type(state, allocation.dtype)
+    if element is None:
+        return None
+    if allocation.like is not None:
+        return declaration_like(state, array, allocation.like, element, span)
+    if element == ElementType():
+        element = default_element(allocation.kind, fill)
+    shape = allocation.shape
+    if isinstance(shape, ast.Attribute) and shape.attr == "shape" and shaped_by_name(state, shape.value):
+        if element == ElementType():
+            state.reject("LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`")
+            return None
+        return declaration_like(state, array, shape.value, element, span)
+    extents = None if shape is None else shape_extents(state, shape)
+    if extents is None:
+        return None
+    if not extents:
+        state.reject("LD115", "an array without axes", shape or span, "use a scalar variable")
+        return None
+    kind = None if element.name is None else ArrayType(element.name, len(extents))
+    return ArrayDecl(array, kind, "local", extents, None, element.of_array, loc=span)
+
+
+def shaped_by_name(state: State, node: ast.expr) -> bool:
+    return shaped(state, node) is not None
+
+
+def declaration_like(state: State, array: str, node: ast.expr, element: ElementType, span: Span) -> ArrayDecl | None:
+    """An array of the shape of what `node` is, and of its dtype unless `element` says another."""
+    like = shaped(state, node)
+    kind = None if element.name is None else ArrayType(element.name, 0)
+    match like:
+        case None:
+            state.reject("LD115", f"`{ast.unparse(node)}` is not an array", node)
+            return None
+        case str():
+            return ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
+        case View(array=base):
+            of_array = element.of_array or (base if element.name is None else None)
+            return ArrayDecl(array, kind, "local", extents_of(state, like, span), None, of_array, loc=span)
+        case _:
+            if element == ElementType():
+                state.reject("LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`")
+                return None
+            return ArrayDecl(array, kind, "local", extents_of(state, like, span), None, element.of_array, loc=span)
+
+
+def default_element(kind: str, fill: Expr | None) -> ElementType:
+    """dtype of an allocation that names none: float64, but np.full takes that of its value, known to bind."""
+    if kind != "full":
+        return ElementType(DEFAULT_DTYPE)
+    match fill:
+        case Const(value=bool()):
+            return ElementType("bool")
+        case Const(value=int()):
+            return ElementType("int64")
+        case Pair():
+            return ElementType("complex128")
+        case Const(dtype=None):
+            return ElementType(DEFAULT_DTYPE)
+        case _:
+            return ElementType()
+
+
+def shape_extents(state: State, node: ast.expr) -> tuple[Expr, ...] | None:
+    """Extents written as a number, a tuple of numbers, or `A.shape[:k]`; None after a rejection."""
+    match node:
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            if any(isinstance(e, ast.Starred) for e in elts):
+                state.reject("LD115", "`*` in a shape", node, "write the extents one by one")
+                return None
+            return tuple(state.number(e) for e in elts)
+        case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part):
+            array, bounds = array_of(state, base), constant_slice(part)
+            if array is not None and bounds is not None:
+                return tuple(Dim(array, k, loc=state.source.span(node)) for k in range(*bounds))
+            state.reject("LD115", "a part of a shape must have constant bounds", node, "write the extents one by one")
+            return None
+        case _:
+            return (state.number(node),)
+
+
+def constant_slice(node: ast.Slice) -> tuple[int, int] | None:
+    """`[a:b]` with constants a and b that are not negative."""
+    start, stop = constant_bound(node.lower), constant_bound(node.upper)
+    is_fixed = node.upper is not None and node.step is None
+    if start is None or stop is None or start < 0 or stop < 0 or not is_fixed:
+        return None
+    return start, stop
+
+
+def constant_bound(node: ast.expr | None) -> int | None:
+    """The integer written as `node`, 0 if there is none; None for anything else."""
+    match node:
+        case None:
+            return 0
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+        case _:
+            return None
+
+
+def element_type(state: State, node: ast.expr) -> ElementType | None:
+    """`np.float32`, `"float32"`, `float`, `x.dtype`; None after a rejection."""
+    match node:
+        case ast.Attribute(value=base, attr="dtype") if (array := array_of(state, base)) is not None:
+            return ElementType(of_array=array)
+        case ast.Constant(value=str() as text):
+            value: Any = text
+        case _:
+            value = state.outside(node)
+    try:
+        name = "" if value is MISSING or value is None else np.dtype(value).name
+    except TypeError:
+        name = ""
+    if name not in ELEMENT_TYPES:
+        message = f"`{ast.unparse(node)}` is not a dtype loopdiff knows"
+        state.reject("LD115", message, node, "use np.float64, np.float32, np.int64, np.bool_ or `x.dtype`")
+        return None
+    return ElementType(name)

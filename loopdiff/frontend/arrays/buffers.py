@@ -1,0 +1,59 @@
+"""Memory of local arrays: made where the program makes them, but in loops whose iterations hand arrays on, made before
+the loop, one for each place and each array that is still in use there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.parsing.state import ArrayName, Binding, State, Unsure, Varying, VaryingUsed
+from loopdiff.ir.nodes import Allocate, ArrayDecl, Expr
+
+
+def declare(state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span: Span) -> tuple[str, Expr | None]:
+    """An array like `decl`: its name, and what it has yet to be filled with."""
+    outermost = state.whole.heads[0] if state.whole.heads else None
+    if outermost is not None and decl.like is not None:
+        dtype_like = decl.dtype_like or (decl.like if decl.type is None else None)
+        decl = replace(decl, extents=state.all_of(decl.like, span).extents, like=None, dtype_like=dtype_like)
+    extents = None if decl.extents is None else tuple(map(state.known, decl.extents))
+    if outermost is None or extents is None or not all(map(state.is_fixed, extents)):
+        name = state.array_name(stem)
+        state.arrays[name] = replace(decl, name=name)
+        state.out.append(Allocate(name, filled, loc=span))
+        return name, None
+    decl = replace(decl, extents=extents)
+    site = state.whole.site
+    state.whole.site += 1
+    known = outermost.buffers.setdefault(site, [])
+    for name in known:
+        if outermost.declared[name] == replace(decl, name=name) and is_free(state, name):
+            return name, filled
+    name = state.array_name(stem)
+    known.append(name)
+    state.arrays[name] = outermost.declared[name] = replace(decl, name=name)
+    return name, filled
+
+
+def is_free(state: State, array: str) -> bool:
+    """Whether no name stands for `array`. Raises VaryingUsed if that depends on a cell."""
+    bindings = [b for s in state.whole.active for b in s.bindings.values()]
+    if any(array in arrays_of(b) for b in bindings):
+        return False
+    for binding in bindings:
+        if isinstance(binding, Varying) and any(array in arrays_of(o) for o in binding.options):
+            raise VaryingUsed(binding.which)
+    return True
+
+
+def arrays_of(binding: Binding) -> tuple[str, ...]:
+    """The array that a name certainly stands for, if any."""
+    match binding:
+        case ArrayName(array=array) | View(array=array):
+            return (array,)
+        case Unsure(meant=meant):
+            return arrays_of(meant)
+        case _:
+            return ()

@@ -1,0 +1,101 @@
+"""Products summed over axes: `@`, np.dot, np.inner, np.outer and np.einsum with a literal string."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
+from loopdiff.frontend.arrays.elementwise import is_costly
+from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.reductions import reduced
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, as_array, fill, hole, is_array
+from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.nodes import Expr
+from loopdiff.ir.ops import Op
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def matmul(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
+    """`left @ right`."""
+    state.need_types()
+    if not is_array(left) or not is_array(right):
+        return state.reject("LD108", "`@` multiplies arrays, here a number", node, "multiply by it with `*`")
+    a, b = as_array(left), as_array(right)
+    batch = max(a.rank, b.rank, 2) - 2
+    common = LETTERS[:batch]
+    rows, inner, columns = "xyz"
+    first = inner if a.rank == 1 else common[batch - a.rank + 2 :] + rows + inner
+    second = inner if b.rank == 1 else common[batch - b.rank + 2 :] + inner + columns
+    out = common + (rows if a.rank > 1 else "") + (columns if b.rank > 1 else "")
+    return contraction(state, [(a, first), (b, second)], out, node)
+
+
+def dot(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
+    """`np.dot`: over the last axis of the first and the last but one of the second."""
+    if not is_array(left) and not is_array(right):
+        return binary(Op.MUL, left, right, state.source.span(node))  # type: ignore[arg-type]
+    a, b = as_array(left), as_array(right)
+    first = LETTERS[: a.rank]
+    second = LETTERS[a.rank : a.rank + b.rank]
+    if a.rank and b.rank:
+        place = max(b.rank - 2, 0)
+        second = second[:place] + first[-1] + second[place + 1 :]
+    out = (first[:-1] if b.rank else first) + "".join(c for c in second if c not in first)
+    return contraction(state, [(a, first), (b, second)], out, node)
+
+
+def inner(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
+    a, b = as_array(left), as_array(right)
+    if not a.rank or not b.rank:
+        return dot(state, left, right, node)
+    first = LETTERS[: a.rank]
+    second = LETTERS[a.rank : a.rank + b.rank - 1] + first[-1]
+    return contraction(state, [(a, first), (b, second)], first[:-1] + second[:-1], node)
+
+
+def einsum(state: State, formula: str, operands: Sequence[Quantity], node: ast.AST) -> Quantity:
+    """`np.einsum(formula, *operands)`: letters only."""
+    text = formula.replace(" ", "")
+    inputs, arrow, out = text.partition("->")
+    labels = inputs.split(",")
+    if not arrow:
+        out = "".join(sorted(c for c in set(inputs) - {","} if inputs.count(c) == 1))
+    arrays = [as_array(o) for o in operands]
+    letters = set(inputs) - {","}
+    is_proper = all(c.isalpha() for c in letters | set(out)) and len(set(out)) == len(out) and set(out) <= letters
+    if not is_proper or [len(t) for t in labels] != [a.rank for a in arrays]:
+        return state.reject("LD110", f"`{formula}` does not fit the operands of `np.einsum`", node, EINSUM_HINT)
+    return contraction(state, list(zip(arrays, labels, strict=True)), out, node)
+
+
+EINSUM_HINT = "write one letter for each axis of each operand, and `->` with the letters of the result"
+
+
+def contraction(state: State, factors: Sequence[tuple[Array, str]], out: str, node: ast.AST) -> Quantity:
+    """The product of arrays whose axes are called by letters, summed over those that are not in `out`."""
+    span = state.source.span(node)
+    sizes: dict[str, Expr] = {}
+    for array, labels in factors:
+        for letter, size in zip(labels, array.extents, strict=True):
+            known = sizes.setdefault(letter, size)
+            shapes = " and ".join(shape_text(a.extents) for a, _ in factors)
+            require_equal(state, size, known, f"the shapes {shapes} do not fit together", span)
+    letters = out + "".join(c for c in sizes if c not in out)
+    element: Expr | None = None
+    for array, labels in factors:
+        if isinstance(array, ArrayValue) and array.rank and is_costly(array.element) and set(labels) != set(letters):
+            array = copied(state, array, "factor", span)
+        factor = fill(array.element, [hole(letters.index(c)) for c in labels])
+        element = factor if element is None else binary(Op.MUL, element, factor, span)
+    assert element is not None
+    value = ArrayValue(tuple(sizes[c] for c in letters), element)
+    if len(letters) == len(out):
+        return value if letters else element
+    return reduced(state, "sum", value, range(len(out), len(letters)), False, node)
+
+
+def outer(state: State, left: Array, right: Array, node: ast.AST) -> Quantity:
+    return contraction(state, [(left, "a"), (right, "b")], "ab", node)

@@ -1,0 +1,52 @@
+"""Operators and scalar functions on whole arrays: one element's formula, computed where it is used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.broadcasting import aligned, broadcast
+from loopdiff.frontend.arrays.integers import distance
+from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.nodes import Apply, Assign, Expr, Load
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import subexprs
+
+CHEAP = (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.MIN, Op.MAX)
+
+
+def combined(state: State, build: Callable[..., Expr], values: Sequence[Quantity], node: ast.AST) -> Quantity:
+    """`build` of numbers, or of arrays element by element."""
+    if not any(map(is_array, values)):
+        return build(*values)
+    span = state.source.span(node)
+    held = [v if is_array(v) else held_once(state, v, span) for v in values]  # type: ignore[arg-type]
+    extents, elements = broadcast(state, [as_array(v) for v in held], span)
+    for place, value in enumerate(held):
+        if isinstance(value, ArrayValue) and is_costly(value.element) and is_repeated(value, extents):
+            elements[place] = aligned(state, copied(state, value, "repeated", span), extents)
+    return ArrayValue(extents, build(*elements))
+
+
+def held_once(state: State, number: Expr, span: Span) -> Expr:
+    """`number`, in a cell if every element would compute it again."""
+    if not is_costly(number):
+        return number
+    cell = state.temporary("factor", span)
+    state.out.append(Assign(cell, number, loc=span))
+    return Load(cell, loc=span)
+
+
+def is_costly(formula: Expr) -> bool:
+    """Whether `formula` is better computed once than at every use."""
+    return any(isinstance(e, Apply) and e.op not in CHEAP for e in subexprs(formula))
+
+
+def is_repeated(value: ArrayValue, extents: Sequence[Expr]) -> bool:
+    """Whether an element of `value` is used more than once in an array of the `extents`."""
+    if value.rank < len(extents):
+        return True
+    return any(distance(a, b) != 0 for a, b in zip(value.extents, extents, strict=True))

@@ -1,0 +1,369 @@
+"""Functions and methods of whole arrays: `np.sum(x, axis=0)` is `x.sum(axis=0)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from loopdiff.frontend.arrays.accumulations import negated
+from loopdiff.frontend.arrays.allocation import allocate_array, element_type, is_allocation
+from loopdiff.frontend.arrays.contractions import contraction, dot, einsum, inner, matmul, outer
+from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.indexing import scatter
+from loopdiff.frontend.arrays.nests import copied, store_array
+from loopdiff.frontend.arrays.reductions import reduced
+from loopdiff.frontend.arrays.shapes import extents_of, may_be_array, shaped
+from loopdiff.frontend.arrays.subscripts import subscripted
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.arrays.views import is_contiguous, reshaped, transposed, with_new_axes
+from loopdiff.frontend.functions import clip, scalar_function
+from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.outside import root_is_local
+from loopdiff.frontend.parsing.placing import with_place
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.nodes import Accumulate, Apply, Const, Expr, Load
+from loopdiff.ir.ops import Op
+from loopdiff.source import MISSING
+
+Nodes = dict[str, ast.expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: of `array` with the arguments `given` by name; `more` are those of a parameter such as `*axes`."""
+
+    array: Quantity
+    given: Nodes
+    more: list[ast.expr]
+    node: ast.Call
+
+
+Handler = Callable[[State, Call], Quantity]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFunction:
+    """`places` and `names`: parameters after the array, by position or name, and by name only.
+
+    `needed`: how many of `places` must be given. `takes_more`: as a method, any number of positional arguments.
+    """
+
+    name: str
+    handle: Handler
+    places: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    needed: int = 0
+    takes_more: bool = False
+
+
+def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
+    """The value of a call of a function of whole arrays; None if `callee` is none."""
+    if is_allocation(state, node):
+        state.need_types()
+        return allocate_array(state, "array", node)
+    try:
+        function = FUNCTIONS.get(callee)
+    except TypeError:  # unhashable: not a function
+        return None
+    if callee is np.einsum:
+        return einsum_call(state, node)
+    if function is None:
+        return None
+    state.need_types()
+    rest: list[ast.expr] = list(node.args)
+    named = {k.arg: k.value for k in node.keywords}
+    first = rest.pop(0) if rest else named.pop("a", None)
+    if first is None or any(isinstance(a, ast.Starred) for a in node.args):
+        return state.reject("LD110", f"`np.{function.name}` is called without an array", node)
+    return handled(state, function, state.quantity(first), rest, named, node)
+
+
+def method_call(state: State, node: ast.Call) -> Quantity | None:
+    """The value of `x.sum()` and the like; None if it is no method of an array."""
+    match node.func:
+        case ast.Attribute(value=base, attr=attr) if attr in METHODS and root_is_local(state, base):
+            if not may_be_array(state, base):
+                return None
+            state.need_types()
+            value = state.quantity(base)
+            if not is_array(value) and attr != "astype":
+                return None
+            named = {k.arg: k.value for k in node.keywords}
+            return handled(state, METHODS[attr], value, node.args, named, node, is_method=True)
+        case _:
+            return None
+
+
+def handled(
+    state: State, function: ArrayFunction, array: Quantity, rest: Sequence[ast.expr], named: dict[str | None, ast.expr],
+    node: ast.Call, is_method: bool = False,
+) -> Quantity:  # fmt: skip
+    text = ast.unparse(node.func)
+    if function.takes_more and is_method:
+        more, places = list(rest), []
+    else:
+        more, places = [], list(rest)
+    given: Nodes = dict(zip(function.places, places, strict=False))
+    unknown = [k for k in named if k not in (*function.places, *function.names) or k in given]
+    if unknown:
+        return state.reject("LD110", f"`{text}` is called with `{unknown[0]}=`", node, "leave it out")
+    given |= {k: v for k, v in named.items() if k is not None}
+    if len(places) > len(function.places) or any(
+        p not in given and not more for p in function.places[: function.needed]
+    ):
+        return state.reject("LD110", f"`{text}` is called with arguments it does not take here", node)
+    return function.handle(state, Call(array, given, more, node))
+
+
+# -- reductions and products ---------------------------------------------------------------------------------
+def reduction(kind: str, state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    axes = axes_of(state, call.given.get("axis"), array, call.node)
+    keeps = call.given.get("keepdims")
+    if axes is None or not isinstance(keeps, ast.Constant | None):
+        return Const(0, loc=state.source.span(call.node))
+    if kind.startswith("arg") and len(axes) not in (1, array.rank):
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
+    return reduced(state, kind, array, axes, bool(keeps and keeps.value), call.node)
+
+
+def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> tuple[int, ...] | None:
+    """The axes that an `axis` argument names, from zero; None after a rejection."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return tuple(range(array.rank))
+    found: list[int] = []
+    for part in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
+        value = state.number(part)
+        if not isinstance(value, Const) or not isinstance(value.value, int):
+            state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", part)
+            return None
+        if not -array.rank <= value.value < array.rank:
+            axes = "1 axis" if array.rank == 1 else f"{array.rank} axes"
+            state.reject(
+                "LD207", f"there is no axis {value.value} in an array with {axes}", part, "name one of its axes"
+            )
+            return None
+        found.append(value.value % array.rank)
+    if len(set(found)) < len(found):
+        state.reject("LD110", f"`{ast.unparse(at)}` names an axis twice", at)
+        return None
+    return tuple(found)
+
+
+def product_of(function: Callable[..., Quantity], state: State, call: Call) -> Quantity:
+    other = state.quantity(call.given["b"])
+    return function(state, call.array, other, call.node)
+
+
+def outer_product(state: State, call: Call) -> Quantity:
+    other = state.quantity(call.given["b"])
+    left, right = (flat(state, as_array(v), call.node) for v in (call.array, other))
+    return outer(state, left, right, call.node)
+
+
+def flat(state: State, array: Array, node: ast.AST) -> Array:
+    return array if array.rank == 1 else reshaped(state, array, [None], node)
+
+
+def trace(state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    if array.rank != 2:
+        return state.reject("LD110", "`trace` takes a matrix", call.node)
+    return contraction(state, [(array, "aa")], "", call.node)
+
+
+def einsum_call(state: State, node: ast.Call) -> Quantity:
+    state.need_types()
+    match node.args:
+        case [ast.Constant(value=str() as formula), *operands] if operands and not node.keywords:
+            return einsum(state, formula, in_order(state, operands, State.quantity), node)
+        case _:
+            return state.reject("LD110", "`np.einsum` needs its formula written out as a string, and operands", node)
+
+
+# -- other shapes --------------------------------------------------------------------------------------------
+def transpose(state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    given = call.given.get("axes")
+    nodes = call.more or ([] if given is None else [given])
+    if not nodes:
+        return transposed(array, range(array.rank)[::-1])
+    inner = nodes[0] if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple) else ast.Tuple(list(nodes), ast.Load())
+    axes = axes_of(state, inner, array, call.node)
+    if axes is None or len(axes) != array.rank:
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` does not name every axis", call.node)
+    return transposed(array, axes)
+
+
+def swapaxes(state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    pair = ast.Tuple([call.given["axis1"], call.given["axis2"]], ast.Load())
+    axes = axes_of(state, pair, array, call.node)
+    if axes is None:
+        return Const(0, loc=state.source.span(call.node))
+    order = list(range(array.rank))
+    order[axes[0]], order[axes[1]] = axes[1], axes[0]
+    return transposed(array, order)
+
+
+def expand_dims(state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    axis = state.number(call.given["axis"])
+    if not isinstance(axis, Const) or not -array.rank - 1 <= axis.value <= array.rank:
+        return state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", call.node)
+    return with_new_axes(array, [int(axis.value) % (array.rank + 1)])
+
+
+def reshape(state: State, call: Call) -> Quantity:
+    """A view of contiguous arrays, a new array of computed ones."""
+    array = as_array(call.array)
+    given = call.given.get("shape")
+    nodes = call.more or ([] if given is None else [given])
+    extents = shape_of(state, nodes, call.node)
+    if extents is None:
+        return Const(0, loc=state.source.span(call.node))
+    if isinstance(array, View) and not is_contiguous(state, array):
+        hint = "copy it first: `x.copy().reshape(...)`"
+        return state.reject("LD122", f"`{ast.unparse(call.node)}` is not contiguous in memory", call.node, hint)
+    return reshaped(state, array, extents, call.node)
+
+
+def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[Expr | None] | None:
+    """A shape written as numbers, a tuple of them or `A.shape`; None in it for -1. None after a rejection."""
+    match nodes:
+        case [ast.Tuple(elts=elts) | ast.List(elts=elts)]:
+            return shape_of(state, elts, at)
+        case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
+            return list(extents_of(state, array, state.source.span(at)))
+        case _:
+            pass
+    found: list[Expr | None] = []
+    for node in nodes:
+        value = state.known(state.number(node))
+        found.append(None if isinstance(value, Const) and value.value == -1 else value)
+    if found.count(None) > 1 or not found:
+        state.reject("LD110", "a shape has one extent for each axis, and -1 at most once", at)
+        return None
+    return found
+
+
+def ravel(state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    if isinstance(array, View) and not is_contiguous(state, array):
+        return copied(state, flat(state, array, call.node), "flat", state.source.span(call.node))
+    return flat(state, array, call.node)
+
+
+def flatten(state: State, call: Call) -> Quantity:
+    return copied(state, flat(state, as_array(call.array), call.node), "flat", state.source.span(call.node))
+
+
+# -- elements ------------------------------------------------------------------------------------------------
+def copy(state: State, call: Call) -> Quantity:
+    """A computed value: what takes it gives it memory of its own."""
+    array = as_array(call.array)
+    return ArrayValue(array.extents, array.element)
+
+
+def astype(state: State, call: Call) -> Quantity:
+    kind = element_type(state, call.given["dtype"])
+    name = None if kind is None else kind.name
+    function = scalar_function(getattr(np, {"bool": "bool_"}.get(name or "", name or ""), None))
+    if function is None:
+        message = f"`{ast.unparse(call.node)}` converts to a dtype that is not known here"
+        return state.reject("LD110", message, call.node, "convert to np.float64, np.float32, np.int64 or np.bool_")
+    span = state.source.span(call.node)
+    return combined(state, lambda e: with_place(function.build(e), span), [call.array], call.node)
+
+
+def clipped(state: State, call: Call) -> Quantity:
+    span = state.source.span(call.node)
+    bounds = [state.quantity(call.given[k]) for k in ("min", "max")]
+    return combined(state, lambda *v: with_place(clip(*v), span), [call.array, *bounds], call.node)
+
+
+REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")
+BY_NAME = {
+    **{k: ArrayFunction(k, partial(reduction, k), ("axis",), ("keepdims",)) for k in REDUCTIONS},
+    "dot": ArrayFunction("dot", partial(product_of, dot), ("b",), needed=1),
+    "copy": ArrayFunction("copy", copy),
+    "trace": ArrayFunction("trace", trace),
+    "ravel": ArrayFunction("ravel", ravel),
+    "transpose": ArrayFunction("transpose", transpose, ("axes",), takes_more=True),
+    "reshape": ArrayFunction("reshape", reshape, ("shape",), needed=1, takes_more=True),
+    "swapaxes": ArrayFunction("swapaxes", swapaxes, ("axis1", "axis2"), needed=2),
+}
+METHODS = {
+    **BY_NAME,
+    "flatten": ArrayFunction("flatten", flatten),
+    "astype": ArrayFunction("astype", astype, ("dtype",), needed=1),
+    "clip": ArrayFunction("clip", clipped, ("min", "max"), needed=2),
+}
+FUNCTIONS: dict[Any, ArrayFunction] = {
+    **{getattr(np, k): f for k, f in BY_NAME.items()},
+    np.amax: BY_NAME["max"], np.amin: BY_NAME["min"],
+    np.count_nonzero: ArrayFunction("count_nonzero", partial(reduction, "count_nonzero"), ("axis",), ("keepdims",)),
+    np.matmul: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
+    np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
+    np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
+    np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
+}  # fmt: skip
+
+
+# -- statements ----------------------------------------------------------------------------------------------
+def is_array_call(state: State, node: ast.Call) -> bool:
+    """Whether `node` calls a function or a method of whole arrays."""
+    callee = state.outside(node.func)
+    if callee is MISSING:
+        return isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and root_is_local(state, node.func)
+    try:
+        return callee in FUNCTIONS or callee is np.einsum or is_allocation(state, node)
+    except TypeError:  # unhashable: not a function
+        return False
+
+
+def array_statement(state: State, node: ast.Call) -> bool:
+    """Calls for their effect: `np.add.at(x, idx, v)`, `x.fill(v)`. False if `node` is none."""
+    match node.func:
+        case ast.Attribute(value=owner, attr="at") if any(state.outside(owner) is f for f in (np.add, np.subtract)):
+            add_at(state, node, state.outside(owner) is np.subtract)
+            return True
+        case ast.Attribute(value=base, attr="fill") if root_is_local(state, base) and may_be_array(state, base):
+            state.need_types()
+            view = state.quantity(base)
+            if not isinstance(view, View) or len(node.args) != 1 or node.keywords:
+                return False
+            store_array(state, view, state.number(node.args[0]), node)
+            return True
+        case _:
+            return False
+
+
+def add_at(state: State, node: ast.Call, is_negative: bool) -> None:
+    """`np.add.at(x, idx, v)`: duplicates all count."""
+    if len(node.args) != 3 or node.keywords:
+        state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, subscripts and values", node)
+        return
+    state.need_types()
+    array, subscripts, values = node.args
+    place = ast.copy_location(ast.Subscript(array, subscripts, ast.Store()), node)
+    span = state.source.span(node)
+    target = subscripted(state, place)
+    value = state.quantity(values)
+    if is_negative:
+        value = combined(state, negated, [value], node)
+    match target:
+        case ArrayValue(element=Load()):
+            scatter(state, target, value, node, accumulate=True)
+        case Load(access=access) if not is_array(value):
+            state.out.append(Accumulate("add", access, value, loc=span))  # type: ignore[arg-type]
+        case View():
+            total = combined(state, lambda a, b: Apply(Op.ADD, (a, b), loc=span), [target, value], node)
+            store_array(state, target, total, node)
+        case _:
+            state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, subscripts and values", node)

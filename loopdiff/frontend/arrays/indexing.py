@@ -1,0 +1,200 @@
+"""Elements at index arrays and under boolean masks: gathers and scatters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.accumulations import store
+from loopdiff.frontend.arrays.broadcasting import aligned, broadcast, is_unit, require_equal, require_fit, shape_text
+from loopdiff.frontend.arrays.integers import minimum
+from loopdiff.frontend.arrays.nests import (
+    copied,
+    nest,
+    new_array,
+    reads_written,
+    refuse_axes,
+    with_held_elements,
+    without_leading_units,
+)
+from loopdiff.frontend.arrays.slicing import Slice, part_of
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole
+from loopdiff.frontend.arrays.views import NewAxis, Subscript, inside, is_full_axis, product, taken
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Cast, Const, Expr, If, Load, Stmt
+from loopdiff.ir.types import BOOL
+from loopdiff.ir.walk import loads
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """What is assigned to by `view[mask] = ...`: the elements where `mask`, over the leading axes, is true."""
+
+    view: View
+    mask: Array
+
+
+# -- index arrays --------------------------------------------------------------------------------------------
+def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> ArrayValue:
+    """`array` at index arrays, which are broadcast against each other, integers and slices."""
+    span = state.source.span(node)
+    source = gather_source(state, array, subscripts, span)
+    places = [k for k, s in enumerate(subscripts) if not isinstance(s, Slice | NewAxis)]
+    indices = [as_array(subscripts[k]) for k in places]  # type: ignore[arg-type]
+    common, elements = broadcast(state, indices, span)
+    together = places == list(range(places[0], places[-1] + 1))
+    first = sum(isinstance(s, Slice | NewAxis) for s in subscripts[: places[0]]) if together else 0
+    extents: list[Expr] = []
+    positions: list[Expr] = []
+    for place, subscript in enumerate(subscripts):
+        if len(extents) == first:
+            extents += common
+        axis = len(positions)
+        match subscript:
+            case NewAxis():
+                extents.append(Const(1))
+            case Slice():
+                part = part_of(source.extents[axis], subscript)
+                positions.append(part.subscript(hole(len(extents))))
+                extents.append(part.count)
+            case _:
+                element = elements[places.index(place)]
+                is_formula = has_holes(element)
+                shifted = fill(element, [hole(first + k) for k in range(len(common))])
+                positions.append(shifted if is_formula else inside(state, source, axis, element, node))
+    if len(extents) == first:
+        extents += common
+    found = taken(source, positions, extents)
+    return ArrayValue(found.extents, found.element)
+
+
+def gather_source(state: State, array: Array, subscripts: Sequence[Subscript], span: Span) -> Array:
+    """`array` as memory all of whose axes under index arrays are checked as such: else a copy of it."""
+    axis = 0
+    for subscript in subscripts:
+        is_index = isinstance(subscript, View | ArrayValue)
+        if is_index and not (isinstance(array, View) and is_full_axis(state, array, axis)):
+            return copied(state, array, "source", span)
+        axis += not isinstance(subscript, NewAxis)
+    return array
+
+
+def scatter(state: State, target: ArrayValue, value: Quantity, node: ast.AST, accumulate: bool = False) -> None:
+    """`x[idx] = value`, the last of equal subscripts wins; `accumulate`: `np.add.at`, all of them count."""
+    span = state.source.span(node)
+    assert isinstance(target.element, Load)
+    access = target.element.access
+    source = without_leading_units(as_array(value), target.rank)
+    if source is None:
+        refuse_axes(state, value, target.rank, node)
+        return
+    source = with_held_elements(state, source, access.array, span)
+    require_fit(state, source, target.extents, span)
+    if any(e.access.array == access.array for e in loads(source.element)):
+        source = copied(state, source, access.array, span)
+    element = aligned(state, source, target.extents)
+
+    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
+        place = fill(target.element, subscripts)
+        assert isinstance(place, Load)
+        number = fill(element, subscripts)
+        if accumulate:
+            return [Accumulate("add", place.access, number, loc=span)]
+        return [Assign(place.access, number, loc=span)]
+
+    state.out += nest(state, target.extents, make, span)
+
+
+# -- masks ---------------------------------------------------------------------------------------------------
+def mask_target(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> Masked | None:
+    """`array[mask]` with the mask on the leading axes; None after a rejection."""
+    span = state.source.span(node)
+    first, *rest = subscripts
+    if not isinstance(first, View | ArrayValue) or any(s != Slice() for s in rest):
+        state.reject("LD120", "a boolean mask stands alone in its subscript", node)
+        return None
+    for size, extent in zip(first.extents, array.extents, strict=False):
+        shapes = f"{shape_text(first.extents)} and {shape_text(array.extents)}"
+        require_equal(state, size, extent, f"the shapes {shapes} of mask and array do not fit together", span)
+    view = array if isinstance(array, View) else copied(state, array, "source", span)
+    return Masked(view, first)
+
+
+def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> Quantity | None:
+    """`array[mask]`: the elements where the mask is true, one after the other in a new array."""
+    span = state.source.span(node)
+    found = mask_target(state, array, subscripts, node)
+    if found is None:
+        return None
+    view, mask = found.view, found.mask
+    rest = view.extents[mask.rank :]
+    most = product(view.extents[: mask.rank])
+    room = new_array(state, "chosen", (most, *rest), span)
+    count = state.temporary("count", span)
+    number = Load(count, loc=span)
+    state.out.append(Assign(count, Const(0, loc=span), loc=span))
+
+    def make(positions: tuple[Expr, ...]) -> list[Stmt]:
+        def move(others: tuple[Expr, ...]) -> list[Stmt]:
+            taken = Load(view.access((*positions, *others)))
+            return [Assign(room.access((number, *others)), taken, loc=span)]
+
+        follow = (*nest(state, rest, move, span), Accumulate("add", count, Const(1, loc=span), loc=span))
+        return [If(fill(mask.element, positions), follow, loc=span)]
+
+    state.out += nest(state, mask.extents, make, span)
+    return View(room.array, room.subscripts, (minimum(number, most), *rest))
+
+
+def store_masked(
+    state: State, target: Masked, value: Quantity, node: ast.AST, build: Callable[[Expr, Expr], Expr] | None = None
+) -> None:
+    """`view[mask] = value`: a number, or one element of `value` for each that is written.
+
+    `build`: what an augmented assignment makes of the old element and that of `value`.
+    """
+    span = state.source.span(node)
+    view, mask = target.view, target.mask
+    rest = view.extents[mask.rank :]
+    source = without_leading_units(as_array(value), 1 + len(rest))
+    if source is None:
+        refuse_axes(state, value, 1 + len(rest), node)
+        return
+    source = with_held_elements(state, source, view.array, span)
+    if any(e.access.array == view.array for e in loads(source.element)):
+        source = copied(state, source, view.array, span)
+    if reads_written(mask, mask.element, view):
+        mask = copied(state, mask, "mask", span)
+    has_own = source.rank == 1 + len(rest) and not is_unit(state, source.extents[0])
+    counter = state.temporary("count", span)
+    if has_own:
+        count_true(state, mask, counter, span)
+    number = Load(counter, loc=span)
+    lead: Expr = number if has_own else Const(0)
+    extents = (number, *rest) if has_own else (Const(1), *rest)
+    require_fit(state, source, extents, span)
+    element = aligned(state, source, extents)
+    if has_own:
+        state.out.append(Assign(counter, Const(0, loc=span), loc=span))
+
+    def make(positions: tuple[Expr, ...]) -> list[Stmt]:
+        def move(others: tuple[Expr, ...]) -> list[Stmt]:
+            place = view.access((*positions, *others))
+            new = fill(element, (lead, *others))
+            new = new if build is None else build(Load(place, loc=span), new)
+            return [store(place, new, span, is_elementwise=True)]
+
+        more = (Accumulate("add", counter, Const(1, loc=span), loc=span),) if has_own else ()
+        return [If(fill(mask.element, positions), (*nest(state, rest, move, span), *more), loc=span)]
+
+    state.out += nest(state, mask.extents, make, span)
+
+
+def count_true(state: State, mask: Array, counter: Access, span: Span) -> None:
+    def make(positions: tuple[Expr, ...]) -> list[Stmt]:
+        return [Accumulate("add", counter, Cast(BOOL, fill(mask.element, positions)), loc=span)]
+
+    state.out.append(Assign(counter, Const(0, loc=span), loc=span))
+    state.out += nest(state, mask.extents, make, span)

@@ -1,0 +1,181 @@
+"""Loop nests for whole arrays: storing into one, and giving a computed one memory.
+
+The right side of an assignment is read before the left side is written. So where the nest would read elements
+that it has already written, the right side goes through an array of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.accumulations import store
+from loopdiff.frontend.arrays.broadcasting import aligned, require_fit
+from loopdiff.frontend.arrays.buffers import declare
+from loopdiff.frontend.arrays.element_types import is_truth_value
+from loopdiff.frontend.arrays.integers import at_least_zero, count_of, distance, from_linear, linear, minus, plus
+from loopdiff.frontend.arrays.redirect import redirected
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.nodes import Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, map_expr
+
+STEMS = "ijklmn"
+Make = Callable[[tuple[Expr, ...]], Sequence[Stmt]]
+
+
+def nest(
+    state: State, extents: Sequence[Expr], make: Make, span: Span, starts: Sequence[Expr] | None = None
+) -> tuple[Stmt, ...]:
+    """Loops over all subscripts of an array of the `extents`, around the statements that `make` gives for them.
+
+    `starts`: where the index of each loop starts, so that it is the subscript of what is written.
+    """
+    firsts = [Const(0)] * len(extents) if starts is None else list(starts)
+    names = [state.index(STEMS[k % len(STEMS)]) for k in range(len(extents))]
+    subscripts = tuple(minus(Index(n), f) for n, f in zip(names, firsts, strict=True))
+    body = tuple(make(subscripts))
+    for name, first, extent in reversed(list(zip(names, firsts, extents, strict=True))):
+        body = (Loop(name, first, plus(first, count_of(extent)), Const(1), body, loc=span),)
+    return body
+
+
+# -- storing -------------------------------------------------------------------------------------------------
+def store_array(state: State, target: View, value: Array | Expr, node: ast.AST) -> None:
+    """`target[...] = value`, repeated to its shape."""
+    span = state.source.span(node)
+    if isinstance(value, View) and redirected(state, target, value, span):
+        return
+    source = without_leading_units(as_array(value), target.rank)
+    if source is None:
+        refuse_axes(state, value, target.rank, node)
+        return
+    source = with_held_elements(state, source, target.array, span)
+    require_fit(state, source, target.extents, span)
+    if reads_written(source, aligned(state, source, target.extents), target):
+        source = copied(state, source, target.array, span)
+    element = aligned(state, source, target.extents)
+
+    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
+        return [store(target.access(subscripts), fill(element, subscripts), span, is_elementwise=True)]
+
+    state.out += nest(state, target.extents, make, span, starts_of(target))
+
+
+def refuse_axes(state: State, value: Quantity, rank: int, node: ast.AST) -> None:
+    given, taken = (f"{n} {'axis' if n == 1 else 'axes'}" for n in (as_array(value).rank, rank))
+    state.reject("LD121", f"an array with {given} is assigned to one with {taken}", node)
+
+
+def without_leading_units(value: Array, rank: int) -> Array | None:
+    """`value` with at most `rank` axes: those before, of one element, left out; None if one has more."""
+    extra = value.rank - rank
+    if extra <= 0:
+        return value
+    if any(not (isinstance(e, Const) and e.value == 1) for e in value.extents[:extra]):
+        return None
+    positions = [Const(0)] * extra + [hole(k) for k in range(rank)]
+    return ArrayValue(value.extents[extra:], fill(value.element, positions))
+
+
+def with_held_elements(state: State, value: Array, array: str, span: Span) -> Array:
+    """`value` with single elements of `array`, which is about to change, held in cells."""
+    fixed = dict.fromkeys(e for e in loads(value.element) if e.access.array == array and not has_holes(e))
+    cells: dict[Expr, Expr] = {}
+    for load in fixed:
+        cell = state.temporary("held", span)
+        state.out.append(Assign(cell, load, loc=span))
+        cells[load] = Load(cell, loc=span)
+    if not cells:
+        return value
+    return ArrayValue(value.extents, map_expr(lambda e: cells.get(e, e) if isinstance(e, Load) else e, value.element))
+
+
+def starts_of(target: View) -> list[Expr]:
+    """For each axis of the view where its first element is in the array, if its elements follow one another."""
+    starts: list[Expr] = [Const(0)] * target.rank
+    for subscript in target.subscripts:
+        terms, constant = linear(subscript)
+        found = [t for t in terms if is_hole(t)]
+        rest = {t: n for t, n in terms.items() if not is_hole(t)}
+        if len(found) == 1 and terms[found[0]] == 1 and not any(map(has_holes, rest)):
+            axis = int(found[0].name[1:])  # type: ignore[union-attr]
+            starts[axis] = from_linear(rest, constant, subscript.loc)
+    return starts
+
+
+def reads_written(value: Array, element: Expr, target: View) -> bool:
+    """Whether the nest that stores `element` would read what it wrote in an earlier iteration."""
+    reads = [e.access for e in loads(element) if e.access.array == target.array]
+    return not all(is_unwritten(read.subscripts, target) for read in reads)
+
+
+def is_unwritten(read: Sequence[Expr], target: View) -> bool:
+    """Whether the element at `read` is not written in an earlier iteration: it is the one written, another in every
+    iteration, or one that is written later.
+    """
+    ahead: dict[int, int] = {}
+    for subscript, written in zip(read, target.subscripts, strict=True):
+        gap = distance(subscript, written)
+        if gap is None:
+            return False
+        terms, _ = linear(written)
+        found = [(int(t.name[1:]), n) for t, n in terms.items() if is_hole(t)]  # type: ignore[union-attr]
+        if len(found) > 1 or any(has_holes(t) and not is_hole(t) for t in terms):
+            return False
+        if not found:
+            if gap:
+                return True
+            continue
+        ((axis, stride),) = found
+        if gap % stride:
+            return True
+        ahead[axis] = gap // stride
+    order = [ahead[axis] for axis in sorted(ahead)]
+    return len(ahead) == target.rank and next((d for d in order if d), 0) >= 0
+
+
+# -- memory --------------------------------------------------------------------------------------------------
+def copied(state: State, value: Array, stem: str, span: Span) -> View:
+    """`value` in a new local array."""
+    view = new_array(state, stem, value.extents, span, is_truth_value(state, value.element))
+
+    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
+        return [Assign(view.access(subscripts), fill(value.element, subscripts), loc=span)]
+
+    state.out += nest(state, view.extents, make, span)
+    return view
+
+
+def new_array(state: State, stem: str, extents: Sequence[Expr], span: Span, is_truth: bool = False) -> View:
+    """A new local array of the `extents`, a part of one where these are not known at entry but a limit is."""
+    sizes = [state.known(e) for e in extents]
+    limits = [limit(state, s) for s in sizes]
+    room = tuple(s if m is None else m for s, m in zip(sizes, limits, strict=True))
+    array, _ = declare(state, ArrayDecl("", None, "local", room, loc=span), stem, None, span)
+    if is_truth:
+        state.whole.truths.add(array)
+    whole = state.all_of(array, span)
+    if all(m is None or distance(s, m) == 0 for s, m in zip(sizes, limits, strict=True)):
+        return whole
+    return View(array, whole.subscripts, tuple(sizes))
+
+
+def limit(state: State, size: Expr) -> Expr | None:
+    """Something that `size` never exceeds and that is known at entry; None if nothing is."""
+    if state.is_fixed(size):
+        return size
+    match size:
+        case Apply(op=Op.MIN, args=args):
+            return next((m for a in args if (m := limit(state, a)) is not None), None)
+        case Apply(op=Op.MAX, args=(a, Const(value=0))):
+            inner = limit(state, a)
+            return None if inner is None else at_least_zero(inner)
+        case Select(then=then, orelse=orelse):
+            parts = [limit(state, then), limit(state, orelse)]
+            known = [p for p in parts if p is not None]
+            return Apply(Op.MAX, tuple(known), loc=size.loc) if len(known) == len(parts) else None
+        case _:
+            return None

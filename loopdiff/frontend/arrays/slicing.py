@@ -1,0 +1,88 @@
+"""Slices by Python's rules: where they start and how many elements they have, for any bounds.
+
+Negative bounds count from the end and all are clamped to the axis. What shapes and constants decide is decided here,
+so that `x[1:-1]` starts at 1 and has `max(N - 2, 0)` elements. A start is exact only where there are elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.frontend.arrays.integers import (
+    ONE,
+    ZERO,
+    at_least_zero,
+    distance,
+    divided,
+    is_natural,
+    maximum,
+    minimum,
+    minus,
+    plus,
+    times,
+)
+from loopdiff.ir.nodes import Apply, Const, Expr, Select
+from loopdiff.ir.ops import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`lower:upper:step`; None: not given."""
+
+    lower: Expr | None = None
+    upper: Expr | None = None
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Elements `start`, `start + step`, ..., `count` of them."""
+
+    start: Expr
+    step: int
+    count: Expr
+
+    def subscript(self, position: Expr) -> Expr:
+        return plus(self.start, times(Const(self.step), position))
+
+
+def part_of(size: Expr, bounds: Slice) -> Part:
+    """What `bounds` take from an axis of `size` elements."""
+    step = bounds.step
+    if step > 0:
+        start = ZERO if bounds.lower is None else counted(bounds.lower, size)
+        stop = size if bounds.upper is None else minimum(from_end(bounds.upper, size), size)
+        length = length_from(start, stop)
+    else:
+        last = minus(size, ONE)
+        start = last if bounds.lower is None else minimum(from_end(bounds.lower, size, -1), last)
+        stop = Const(-1) if bounds.upper is None else maximum(from_end(bounds.upper, size, -1), Const(-1))
+        length = minus(start, stop)
+    return Part(start, step, at_least_zero(divided(plus(length, Const(abs(step) - 1)), abs(step))))
+
+
+def length_from(start: Expr, stop: Expr) -> Expr:
+    """`stop - start`; after `max(a, 0)` it is the smaller of two, so that `x[-1:]` has `min(1, N)` elements."""
+    match start:
+        case Apply(op=Op.MAX, args=(a, Const(value=0))):
+            return minimum(minus(stop, a), stop)
+        case _:
+            return minus(stop, start)
+
+
+def from_end(bound: Expr, size: Expr, safe: int = -2) -> Expr:
+    """`bound`, from the end if it is negative; below zero for one before the start.
+
+    `size - 1` is negative only where it is as good counted from the end; forwards, `size - 2` as well: `safe`.
+    """
+    if isinstance(bound, Const):
+        return bound if bound.value >= 0 else plus(size, bound)
+    gap = distance(bound, size)
+    if is_natural(bound) or (gap is not None and gap >= safe):
+        return bound
+    return Select(Apply(Op.LT, (bound, ZERO)), plus(bound, size), bound)
+
+
+def counted(bound: Expr, size: Expr) -> Expr:
+    """`from_end`, and not before the start."""
+    return at_least_zero(from_end(bound, size))

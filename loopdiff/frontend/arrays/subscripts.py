@@ -1,0 +1,234 @@
+"""Subscripts: elements, views, elements at index arrays, extents of shapes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loopdiff.frontend.arrays.element_types import is_truth_value
+from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
+from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
+from loopdiff.frontend.arrays.slicing import Slice
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
+from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
+from loopdiff.frontend.parsing.order import frozen, in_order
+from loopdiff.frontend.parsing.outside import constant_element, root_is_local
+from loopdiff.frontend.parsing.placing import with_place
+from loopdiff.frontend.parsing.state import ArrayName, Cell, Given, State
+from loopdiff.ir.nodes import Access, Const, Expr, Load, PartOf
+from loopdiff.ir.walk import loads
+
+NOT_A_NUMBER = "subscript an array, once for each axis"
+
+
+def subscript(state: State, node: ast.Subscript) -> Quantity:
+    """An array element, a view, elements at index arrays, one extent of a shape, an element of a constant tuple."""
+    match node.value:
+        case ast.Attribute(value=base, attr="shape") if root_is_local(state, base):
+            return shape_element(state, base, node)
+        case _:
+            pass
+    if not root_is_local(state, node):
+        return constant_element(state, node)
+    found = subscripted(state, node)
+    return Const(0, loc=state.source.span(node)) if found is None else found
+
+
+def shape_element(state: State, base: ast.expr, node: ast.Subscript) -> Expr:
+    array = shaped(state, base)
+    if array is None:
+        hint = f"pass `{ast.unparse(node.value)}` as an argument" if isinstance(base, ast.Name) else None
+        return state.reject("LD119", f"`{ast.unparse(node.value)}` reads an attribute of a local value", node, hint)
+    axis = None if isinstance(node.slice, ast.Slice) else state.quantity(node.slice)
+    if not isinstance(axis, Const) or not isinstance(axis.value, int):
+        return state.reject("LD119", "the axis of `.shape[...]` must be a constant integer", node, "write `.shape[0]`")
+    span = state.source.span(node)
+    found = extent_at(state, array, axis.value, span)
+    if found is None:
+        return state.reject("LD207", f"there is no `{ast.unparse(node)}`", node)
+    return with_place(found, span)
+
+
+def target_of(state: State, node: ast.Subscript) -> Access | View | ArrayValue | Masked | None:
+    """What an assignment to `node` writes: an element, a view, elements at index arrays or under a mask."""
+    found = subscripted(state, node, target_part)
+    match found:
+        case Load(access=access):
+            return access
+        case View() | ArrayValue(element=Load()) | Masked() | None:
+            return found
+        case _:
+            is_part = isinstance(found, PartOf) or (isinstance(found, ArrayValue) and isinstance(found.element, PartOf))
+            hint = "assign both parts: `z[i] = complex(x, z[i].imag)`" if is_part else None
+            state.reject("LD107", f"cannot assign to `{ast.unparse(node)}`", node, hint)
+            return None
+
+
+Take = Callable[[State, Array, Sequence[Subscript], ast.Subscript], Any]
+
+
+def subscripted(state: State, node: ast.Subscript, take: Take | None = None) -> Any:
+    """The part of an array that `node` takes, at the last brackets by `take`; None after a rejection."""
+    base, levels = subscript_levels(node)
+    found = base_of(state, base, node)
+    flat = iter(in_order(state, [n for level in levels for n in level], parse_subscript))
+    parsed = [[next(flat) for _ in level] for level in levels]
+    if found is None or any(s is None for level in parsed for s in level):
+        return None
+    return taken_from(state, found, parsed, node, take or part)
+
+
+def subscript_levels(node: ast.Subscript) -> tuple[ast.expr, list[list[ast.expr]]]:
+    """What is subscripted, and the subscripts of each pair of brackets."""
+    levels: list[list[ast.expr]] = []
+    base: ast.expr = node
+    while isinstance(base, ast.Subscript):
+        levels.insert(0, base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice])
+        base = base.value
+    return base, levels
+
+
+def base_of(state: State, base: ast.expr, node: ast.Subscript) -> str | Array | None:
+    """The array that is subscripted; None after a rejection."""
+    if isinstance(base, ast.Name):
+        match state.settle(base.id, base):
+            case ArrayName(array=array):
+                return array
+            case View() as view:
+                return view
+            case Cell() | Given():
+                if may_be_array(state, base):
+                    state.need_types()
+                state.reject("LD111", f"`{base.id}` is a number here, not an array", node, NOT_A_NUMBER)
+            case _:
+                pass
+        return None
+    if may_be_array(state, base):
+        state.need_types()
+        value = state.quantity(base)
+        if isinstance(value, View | ArrayValue):
+            is_fixed = isinstance(node.ctx, ast.Load) or state.owned(value, base)
+            return value if is_fixed else None
+    state.reject("LD111", f"`{ast.unparse(base)}` cannot be subscripted", base)
+    return None
+
+
+def taken_from(
+    state: State, base: str | Array, levels: Sequence[Sequence[Subscript]], node: ast.Subscript, take: Take
+) -> Any:
+    """`base` under each level of subscripts in turn: `A[i][j]` is `A[i, j]`."""
+    span = state.source.span(node)
+    flat = [s for level in levels for s in level]
+    if isinstance(base, str):
+        if all(map(is_number, flat)) and (state.types is None or len(flat) >= state.rank(base)):
+            return Load(Access(base, tuple(flat), loc=span), loc=span)  # type: ignore[arg-type]
+        state.need_types()
+        base = state.all_of(base, span)
+    value: Any = base
+    levels = [flat] if all(map(is_number, flat)) else levels
+    for number, level in enumerate(levels, start=1):
+        if not isinstance(value, View | ArrayValue):
+            state.reject("LD111", f"`{ast.unparse(node.value)}` is a number here, not an array", node, NOT_A_NUMBER)
+            return None
+        value = (take if number == len(levels) else part)(state, value, level, node)
+        if value is None:
+            return None
+    return value
+
+
+def is_number(subscript: Subscript) -> bool:
+    return not isinstance(subscript, Slice | NewAxis | Rest | View | ArrayValue)
+
+
+def parse_subscript(state: State, node: ast.expr) -> Any:
+    """One of the subscripts between brackets; None after a rejection."""
+    match node:
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return parse_slice(state, lower, upper, step, node)
+        case ast.Constant(value=None):
+            return NewAxis()
+        case ast.Constant(value=value) if value is Ellipsis:
+            return Rest()
+        case ast.Name() | ast.Attribute() if state.outside(node) is None:
+            return NewAxis()
+        case _:
+            return state.quantity(node)
+
+
+def parse_slice(
+    state: State, lower: ast.expr | None, upper: ast.expr | None, step: ast.expr | None, node: ast.expr
+) -> Slice | None:
+    """The bounds of a slice, those that are elements of arrays held in cells."""
+    bounds: list[Expr | None] = []
+    for bound in (lower, upper):
+        value = None if bound is None else state.quantity(bound)
+        if is_array(value):
+            state.reject("LD120", "the bounds of a slice must be integers", node)
+            return None
+        bounds.append(None if value is None else held(state, value))  # type: ignore[arg-type]
+    given = None if step is None else state.quantity(step)
+    stride = Const(1) if given is None else given
+    if not isinstance(stride, Const) or not isinstance(stride.value, int) or stride.value == 0:
+        state.reject("LD120", "the step of a slice must be a constant integer other than zero", node)
+        return None
+    return Slice(bounds[0], bounds[1], stride.value)
+
+
+def held(state: State, bound: Expr) -> Expr:
+    known = state.known(bound)
+    return frozen(state, known, "bound") if any(e.access.subscripts for e in loads(known)) else known
+
+
+def part(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.Subscript) -> Quantity | None:
+    """`array` under one level of subscripts; None after a rejection."""
+    full = filled_up(state, array, subscripts, node)
+    if full is None:
+        return None
+    arrays = [s for s in full if isinstance(s, View | ArrayValue)]
+    if not arrays:
+        return basic(state, array, full, node)
+    if any(is_mask(state, s) for s in arrays):
+        return masked(state, array, full, node)
+    return gathered(state, array, full, node)
+
+
+def target_part(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.Subscript) -> Any:
+    """Like `part`, but elements under a mask stay where they are."""
+    full = filled_up(state, array, subscripts, node)
+    if full is not None and any(is_mask(state, s) for s in full):
+        return mask_target(state, array, full, node)
+    return part(state, array, subscripts, node)
+
+
+def is_mask(state: State, subscript: Subscript) -> bool:
+    return isinstance(subscript, View | ArrayValue) and is_truth_value(state, subscript.element)
+
+
+def axes_taken(state: State, subscript: Subscript) -> int:
+    """How many axes of an array the subscript stands for."""
+    match subscript:
+        case NewAxis() | Rest():
+            return 0
+        case View() | ArrayValue():
+            return subscript.rank if is_mask(state, subscript) else 1
+        case _:
+            return 1
+
+
+def filled_up(
+    state: State, array: Array, subscripts: Sequence[Subscript], node: ast.Subscript
+) -> list[Subscript] | None:
+    """The subscripts with `:` for every axis that they leave out; None after a rejection."""
+    count = sum(axes_taken(state, s) for s in subscripts)
+    if count > array.rank:
+        axes = "1 axis" if array.rank == 1 else f"{array.rank} axes"
+        state.reject("LD203", f"`{ast.unparse(node.value)}` has {axes}, here it has {count} subscripts", node)
+        return None
+    rest: list[Subscript] = [Slice()] * (array.rank - count)
+    places = [k for k, s in enumerate(subscripts) if isinstance(s, Rest)]
+    if len(places) > 1:
+        state.reject("LD120", "`...` stands once in a subscript", node)
+        return None
+    place = places[0] if places else len(subscripts)
+    return [*subscripts[:place], *rest, *subscripts[place + 1 :]]

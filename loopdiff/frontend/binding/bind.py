@@ -1,0 +1,243 @@
+"""A surface LoopSet for the types of a call: a bound LoopSet, every type known, every conversion explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from loopdiff.errors import Diagnostic, UnsupportedLoopError
+from loopdiff.frontend.binding.shapes import Shapes
+from loopdiff.frontend.binding.types import STRONG, Kind, Typing, coerce, join
+from loopdiff.frontend.binding.webs import split_webs
+from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Dim,
+    Exit,
+    Expr,
+    If,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarDecl,
+    ScalarResult,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import map_expr, map_stmt_exprs, written_arrays
+
+ACCUMULATED = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
+CELL_DTYPE = {
+    ScalarType.BOOL: "bool",
+    ScalarType.INT: "int64",
+    ScalarType.F32: "float32",
+    ScalarType.F64: "float64",
+    ScalarType.C64: "complex64",
+    ScalarType.C128: "complex128",
+}
+
+
+def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> LoopSet:
+    """`surface` for arguments of `types` (by parameter name), complex numbers still in one piece.
+
+    Raises UnsupportedLoopError with every rejection that the types decide (LD2xx).
+    """
+    arguments = declared_arguments(surface, types)
+    raise_if(arguments.diagnostics)
+    surface = split_webs(surface)
+    shapes = Shapes({a.name: a for a in surface.arrays}, arguments.ranks, written_arrays(surface.body))
+    body = shapes.function(surface.body)
+    results = tuple(
+        ScalarResult(shapes.resolve(r.value)) if isinstance(r, ScalarResult) else r for r in surface.results
+    )
+    raise_if(shapes.diagnostics)
+    binder = Binder(replace(surface, body=body, results=results), arguments, shapes)
+    bound = binder.bind()
+    raise_if(binder.typing.diagnostics)
+    verify(bound, "bind")
+    return bound
+
+
+def raise_if(diagnostics: list[Diagnostic]) -> None:
+    if diagnostics:
+        raise UnsupportedLoopError(*sorted(diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
+
+
+@dataclass(slots=True)
+class Arguments:
+    """Declarations of the arguments, by their actual types."""
+
+    arrays: dict[str, ArrayDecl] = field(default_factory=dict)
+    scalars: dict[str, ScalarDecl] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        return {n: a.type.rank for n, a in self.arrays.items() if a.type is not None}
+
+
+def declared_arguments(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> Arguments:
+    arguments = Arguments()
+    for name in surface.params:
+        loc = surface.array(name).loc if surface.has_array(name) else surface.scalar(name).loc
+        match types[name]:
+            case ArrayType() as kind:
+                arguments.arrays[name] = ArrayDecl(name, replace(kind, units=()), "argument", loc=loc)
+            case kind:
+                if surface.has_array(name):
+                    arguments.diagnostics.append(number_for_array(name, loc))
+                found = kind if isinstance(kind, ScalarArgument) else ScalarArgument(kind)
+                arguments.scalars[name] = ScalarDecl(name, found.type, found.is_weak, loc=loc)
+    return arguments
+
+
+def scalar_kind(decl: ScalarDecl) -> Kind:
+    assert decl.type is not None
+    if decl.is_weak and (decl.type.is_float or decl.type.is_complex):
+        return Kind.WEAK_COMPLEX if decl.type.is_complex else Kind.WEAK
+    return STRONG[decl.type]
+
+
+class Binder:
+    """Finds the types of local variables by repetition until nothing changes, and writes bound statements."""
+
+    def __init__(self, surface: LoopSet, arguments: Arguments, shapes: Shapes) -> None:
+        self.surface = surface
+        self.arguments = arguments
+        self.shapes = shapes
+        self.inferred: set[str] = set()
+        ranks = dict(arguments.ranks)
+        kinds = {n: STRONG[a.type.element] for n, a in arguments.arrays.items() if a.type is not None}
+        params = {n: scalar_kind(s) for n, s in arguments.scalars.items()}
+        self.typing = Typing(kinds, ranks, params)
+        self.dtypes: dict[str, str] = {n: a.type.dtype for n, a in arguments.arrays.items() if a.type is not None}
+        for decl in surface.arrays:
+            if decl.role != "argument":
+                self.declare_local(decl)
+
+    def declare_local(self, decl: ArrayDecl) -> None:
+        """Rank and, if stated, element type of a local array; others are inferred, starting from BOOL."""
+        name = decl.name
+        is_allocated = name in self.shapes.extents
+        self.typing.ranks[name] = len(self.shapes.extents[name]) if is_allocated else 0  # type: ignore[index]
+        source = decl.dtype_like or (decl.like if decl.type is None else None)
+        if decl.type is not None:
+            self.dtypes[name] = decl.type.dtype
+        elif source is not None and source in self.dtypes:
+            self.dtypes[name] = self.dtypes[source]
+        if name in self.dtypes:
+            self.typing.kinds[name] = STRONG[ArrayType(self.dtypes[name], 0).element]
+        else:
+            self.inferred.add(name)
+            self.typing.kinds[name] = Kind.BOOL
+
+    def bind(self) -> LoopSet:
+        while True:
+            before = dict(self.typing.kinds)
+            self.typing.diagnostics.clear()
+            body = self.block(self.surface.body)
+            if self.typing.kinds == before:
+                break
+        results = tuple(
+            ScalarResult(self.typing.typed(r.value)[0]) if isinstance(r, ScalarResult) else r
+            for r in self.surface.results
+        )
+        arrays = (
+            *self.arguments.arrays.values(),
+            *(self.local(a) for a in self.surface.arrays if self.is_used(a)),
+        )
+        scalars = tuple(self.arguments.scalars.values())
+        bound = replace(self.surface, arrays=arrays, scalars=scalars, body=body, results=results)
+        return self.without_local_dims(bound)
+
+    def is_used(self, decl: ArrayDecl) -> bool:
+        """Local arrays in a branch that the types rule out are never allocated."""
+        return decl.role != "argument" and (decl.extents == () or decl.name in self.shapes.extents)
+
+    def local(self, decl: ArrayDecl) -> ArrayDecl:
+        name = decl.name
+        extents = tuple(self.extent(e, decl) for e in self.shapes.extents.get(name, ()))
+        dtype = self.dtypes.get(name) or CELL_DTYPE[self.typing.kinds[name].storage]
+        return ArrayDecl(name, ArrayType(dtype, len(extents)), "local", extents, loc=decl.loc)
+
+    def extent(self, extent: Expr, decl: ArrayDecl) -> Expr:
+        value, kind = self.typing.typed(extent)
+        if kind > Kind.INT:
+            span = extent.loc if extent.loc.line else decl.loc
+            return self.typing.refuse("LD211", f"an extent of `{decl.name}` is {kind.described}", span)[0]
+        return coerce(value, kind, Kind.INT)
+
+    def without_local_dims(self, ls: LoopSet) -> LoopSet:
+        """Negative constant subscripts of local arrays brought in Dims of these; put their extents."""
+        extents = {a.name: a.extents for a in ls.arrays if a.role == "local" and a.extents}
+
+        def put(e: Expr) -> Expr:
+            return extents[e.array][e.axis] if isinstance(e, Dim) and e.array in extents else e
+
+        def rewrite(e: Expr) -> Expr:
+            return map_expr(put, e)
+
+        results = (ScalarResult(rewrite(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results)
+        return replace(ls, body=tuple(map_stmt_exprs(rewrite, s) for s in ls.body), results=tuple(results))
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(self.statement(s) for s in body)
+
+    def statement(self, stmt: Stmt) -> Stmt:
+        typing = self.typing
+        match stmt:
+            case Assign(target=target, value=value):
+                access = typing.access(target)
+                return replace(stmt, target=access, value=self.stored(target.array, *typing.typed(value), stmt))
+            case Accumulate():
+                return self.accumulate(stmt)
+            case Loop(lower=lower, upper=upper, step=step, body=body):
+                bounds = {"lower": self.bound(lower), "upper": self.bound(upper), "step": self.bound(step)}
+                return replace(stmt, body=self.block(body), **bounds)
+            case If(cond=cond, then=then, orelse=orelse):
+                return replace(stmt, cond=typing.truth(cond), then=self.block(then), orelse=self.block(orelse))
+            case Require(cond=cond) | Exit(cond=cond):
+                return replace(stmt, cond=typing.truth(cond))
+            case Allocate(array=array, fill=fill) if fill is not None:
+                return replace(stmt, fill=self.stored(array, *typing.typed(fill), stmt))
+            case _:
+                return stmt
+
+    def join(self, array: str, kind: Kind) -> Kind:
+        """The kind of `array` after a value of `kind` is stored: only inferred types grow."""
+        if array in self.inferred:
+            self.typing.kinds[array] = join(self.typing.kinds[array], kind)
+        return self.typing.kinds.get(array, kind)
+
+    def stored(self, array: str, value: Expr, kind: Kind, stmt: Stmt) -> Expr:
+        """`value` of `kind` in the type of `array`, which it becomes part of."""
+        kept = self.join(array, kind)
+        if kind.is_complex and not kept.is_complex:
+            message = f"a complex number is stored in `{array}`, whose elements are {kept.storage.value}"
+            return self.typing.refuse("LD221", message, stmt.loc)[0]
+        return coerce(value, kind, kept)
+
+    def accumulate(self, stmt: Accumulate) -> Stmt:
+        """Into integers and booleans, where the sum is converted and not the summand, a plain assignment."""
+        value, kind = self.typing.typed(stmt.value)
+        target = stmt.target.array
+        kept = self.join(target, kind if stmt.op != "add" else join(kind, Kind.INT))
+        is_ordered = stmt.op == "add" or not kept.is_complex
+        if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered:
+            changed = Apply(ACCUMULATED[stmt.op], (Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)
+            return self.statement(Assign(stmt.target, changed, loc=stmt.loc))
+        return replace(stmt, target=self.typing.access(stmt.target), value=self.stored(target, value, kind, stmt))
+
+    def bound(self, expr: Expr) -> Expr:
+        value, kind = self.typing.typed(expr)
+        if kind > Kind.INT:
+            return self.typing.refuse("LD205", f"a bound of this loop is {kind.described}", expr.loc)[0]
+        return coerce(value, kind, Kind.INT)

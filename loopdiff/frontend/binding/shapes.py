@@ -1,0 +1,236 @@
+"""Shapes at bind time: ranks become numbers, extents of local arrays become expressions known at entry.
+
+One forward walk carries what integer cells are known to hold, so that `n = A.shape[0] - 1; t = np.empty(n)`
+gives `t` the extent `A.shape[0] - 1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from loopdiff.codes import reject
+from loopdiff.errors import Diagnostic, Span
+from loopdiff.frontend.binding.types import plural
+from loopdiff.frontend.parsing.folding import FOLD, binary
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Load,
+    Loop,
+    RankOf,
+    Require,
+    Select,
+    SizeOf,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.walk import map_expr, map_stmt_exprs, subexprs, written_arrays
+
+Known = dict[str, Expr]
+SHAPE_CODES = ("LD310", "LD320", "LD321", "LD322")
+
+
+@dataclass(slots=True)
+class Shapes:
+    """`ranks` of argument arrays; `extents` of local arrays, filled in as the walk meets their allocation."""
+
+    decls: Mapping[str, ArrayDecl]
+    ranks: Mapping[str, int]
+    written: frozenset[str]
+    extents: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def rank(self, array: str) -> int:
+        return self.ranks[array] if array in self.ranks else len(self.extents[array])
+
+    def is_cell(self, array: str) -> bool:
+        decl = self.decls.get(array)
+        return decl is not None and decl.role == "local" and decl.extents == ()
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def resolve(self, expr: Expr) -> Expr:
+        """`expr` without SizeOf and RankOf, Dims of local arrays and negative axes, and folded."""
+        return map_expr(self.resolve_node, expr)
+
+    def resolve_node(self, expr: Expr) -> Expr:
+        match expr:
+            case RankOf(array=array):
+                return Const(self.rank(array), loc=expr.loc)
+            case SizeOf(array=array):
+                return self.size(array, expr)
+            case Dim(array=array, axis=axis):
+                return self.dim(array, axis, expr)
+            case Apply(op=op, args=(Const(dtype=None) as a, Const(dtype=None) as b)) if op in FOLD:
+                return binary(op, a, b, expr.loc)
+            case Apply(op=Op.NOT, args=(Const(value=a),)):
+                return Const(not a, loc=expr.loc)
+            case Select(cond=Const(value=value), then=then, orelse=orelse):
+                return then if value else orelse
+            case _:
+                return expr
+
+    def size(self, array: str, expr: SizeOf) -> Expr:
+        product: Expr = Const(1, loc=expr.loc)
+        for axis in range(self.rank(array)):
+            extent = self.dim(array, axis, Dim(array, axis, loc=expr.loc))
+            product = extent if axis == 0 else Apply(Op.MUL, (product, extent), loc=expr.loc)
+        return product
+
+    def dim(self, array: str, axis: int, expr: Dim) -> Expr:
+        rank = self.rank(array)
+        if not -rank <= axis < rank:
+            if not any(d.span == expr.loc for d in self.diagnostics):
+                axes = plural(rank, "axis", "axes")
+                self.refuse("LD207", f"`{array}` has {axes}: there is no `{print_expr(expr)}`", expr.loc)
+            return Const(0, loc=expr.loc)
+        axis %= rank
+        if array in self.extents:
+            return self.extents[array][axis]
+        return replace(expr, axis=axis)
+
+    def refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        found = reject(code, message, span, hint)
+        if found not in self.diagnostics:
+            self.diagnostics.append(found)
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...], known: Known) -> tuple[tuple[Stmt, ...], Known]:
+        out: list[Stmt] = []
+        for stmt in body:
+            new, known = self.statement(stmt, known)
+            out += new
+        return tuple(out), known
+
+    def function(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The body of the function, with what it requires of shapes ahead of what it does."""
+        out: list[Stmt] = []
+        known: Known = {}
+        front = 0
+        for stmt in body:
+            new, known = self.statement(stmt, known)
+            for one in new:
+                match one:
+                    case Require(cond=cond, code=code) if code in SHAPE_CODES and self.is_static(
+                        static := self.resolve(substituted(cond, known))
+                    ):
+                        if not any(isinstance(s, Require) and s.cond == static for s in out[:front]):
+                            out.insert(front, replace(one, cond=static))
+                            front += 1
+                    case _:
+                        out.append(one)
+                        front = len(out) if isinstance(one, Require) else front
+        return tuple(out)
+
+    def statement(self, stmt: Stmt, known: Known) -> tuple[tuple[Stmt, ...], Known]:
+        match stmt:
+            case Loop(lower=lower, upper=upper, step=step, body=body):
+                known = forget(known, written_arrays(body))
+                inner, _ = self.block(body, known)
+                bounds = {
+                    "lower": self.resolve(lower),
+                    "upper": self.resolve(upper),
+                    "step": self.resolve(step),
+                }
+                return (replace(stmt, body=inner, **bounds),), known
+            case If():
+                return self.branch(stmt, known)
+            case Require(cond=cond, code=code, message=message):
+                checked = self.resolve(cond)
+                if isinstance(checked, Const) and (checked.value or code == "LD207"):
+                    if not checked.value:
+                        self.refuse_unpacking(stmt, message)
+                    return (), known
+                return (replace(stmt, cond=checked),), known
+            case Allocate(array=array):
+                self.allocate(stmt, known)
+                return (map_stmt_exprs(self.resolve, replace(stmt, array=array)),), known
+            case Assign() | Accumulate():
+                stmt = map_stmt_exprs(self.resolve, stmt)
+                return (stmt,), self.learned(stmt, known)
+            case _:
+                return (stmt,), known
+
+    def refuse_unpacking(self, stmt: Require, message: str) -> None:
+        """`M, N = A.shape` for an array with another number of axes."""
+        for e in subexprs(stmt.cond):
+            if isinstance(e, RankOf):
+                axes = plural(self.rank(e.array), "axis", "axes")
+                self.refuse("LD207", f"{message}, but `{e.array}` has {axes}", stmt.loc)
+
+    def branch(self, stmt: If, known: Known) -> tuple[tuple[Stmt, ...], Known]:
+        cond = self.resolve(stmt.cond)
+        if isinstance(cond, Const):
+            return self.block(stmt.then if cond.value else stmt.orelse, known)
+        then, after_then = self.block(stmt.then, known)
+        orelse, after_else = self.block(stmt.orelse, known)
+        both = {c: e for c, e in after_then.items() if after_else.get(c) == e}
+        return (replace(stmt, cond=cond, then=then, orelse=orelse),), both
+
+    def learned(self, stmt: Stmt, known: Known) -> Known:
+        """What cells hold after an assignment."""
+        match stmt:
+            case Assign(target=Access(array=cell), value=value) if self.is_cell(cell):
+                static = substituted(value, known)
+                return {**known, cell: static} if self.is_static(static) else forget(known, {cell})
+            case Accumulate(op="add", target=Access(array=cell), value=value) if cell in known:
+                static = substituted(Apply(Op.ADD, (known[cell], value), loc=stmt.loc), known)
+                return {**known, cell: static} if self.is_static(static) else forget(known, {cell})
+            case Accumulate(target=Access(array=cell)):
+                return forget(known, {cell})
+            case _:
+                return known
+
+    def is_static(self, expr: Expr) -> bool:
+        """Whether `expr` has the same value at entry: no cells, no indices, no arrays that are written."""
+        for e in subexprs(expr):
+            match e:
+                case Index() | Var() | SizeOf() | RankOf():
+                    return False
+                case Load(access=access) if access.array not in self.ranks or access.array in self.written:
+                    return False
+                case _:
+                    pass
+        return True
+
+    def allocate(self, stmt: Allocate, known: Known) -> None:
+        """Fix the extents of the array that `stmt` allocates."""
+        decl = self.decls[stmt.array]
+        if decl.like is not None:
+            axes = (Dim(decl.like, k, loc=decl.loc) for k in range(self.rank(decl.like)))
+            self.extents[stmt.array] = tuple(self.resolve_node(a) for a in axes)
+            return
+        found = tuple(self.resolve(substituted(self.resolve(e), known)) for e in decl.extents or ())
+        self.extents[stmt.array] = found
+        for extent in found:
+            if not self.is_static(extent):
+                text = print_expr(extent).replace("[]", "")
+                self.refuse(
+                    "LD208",
+                    f"the extent `{text}` of `{stmt.array}` is not known at entry",
+                    extent_span(extent, decl),
+                )
+
+
+def extent_span(extent: Expr, decl: ArrayDecl) -> Span:
+    return extent.loc if extent.loc.line else decl.loc
+
+
+def substituted(expr: Expr, known: Mapping[str, Expr]) -> Expr:
+    """`expr` with known cells replaced by what they hold."""
+    return map_expr(lambda e: known.get(e.access.array, e) if isinstance(e, Load) else e, expr)
+
+
+def forget(known: Known, cells: frozenset[str] | set[str]) -> Known:
+    return {c: e for c, e in known.items() if c not in cells}

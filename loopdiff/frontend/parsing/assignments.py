@@ -1,0 +1,373 @@
+"""Assignments: scalars, elements, arrays, tuples (all values before any store), augmented forms."""
+
+from __future__ import annotations
+
+import ast
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.accumulations import negated, reads, store
+from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
+from loopdiff.frontend.arrays.indexing import Masked, scatter, store_masked
+from loopdiff.frontend.arrays.nests import copied, store_array
+from loopdiff.frontend.arrays.shapes import extents_of, shaped
+from loopdiff.frontend.arrays.subscripts import target_of
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.parsing.expressions import binary_operation
+from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.meanings import value_of
+from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Value, Values
+from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, Param, RankOf, Require
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, subexprs
+
+Target = Access | View | ArrayValue | Masked
+
+
+def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: Span) -> None:
+    """`a = b = value`: the value is computed once, targets are assigned from left to right."""
+    match targets:
+        case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
+            parse_allocation(state, name, value)
+        case [ast.Name() as target]:
+            assign_value(state, target, value_of(state, value), value, span)
+        case [ast.Tuple() | ast.List() as target]:
+            parsed = parse_values(state, value, target)
+            if parsed is None:
+                forget_targets(state, target)
+            else:
+                assign_together(state, *matched(state, target, parsed), span)
+        case [target]:
+            assign(state, target, state.quantity(value), span)
+        case _:
+            found = state.quantity(value)
+            if is_array(found) and state.owned(found, value):
+                assign_to_all(state, targets, as_array(found), span)
+                return
+            if not is_array(found):
+                found = frozen(state, found, "value")  # type: ignore[arg-type]
+            for target in targets:
+                assign(state, target, found, span)
+
+
+def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.expr, span: Span) -> None:
+    """`target = value`: a number is stored; of anything else `target` becomes a name."""
+    match value:
+        case None:
+            state.define(target.id, span)
+        case tuple():
+            count = f"{len(value)} values" if value else "nothing"
+            hint = "name each value" if value else "call it on a line of its own"
+            state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
+            state.define(target.id, span)
+        case ArrayName() | Outside() | LocalFunction():
+            state.bindings[target.id] = value
+        case quantity if state.owned(quantity, node):
+            assign_name(state, target, quantity, span)
+        case _:
+            state.define(target.id, span)
+
+
+def assign_to_all(state: State, targets: list[ast.expr], value: View | ArrayValue, span: Span) -> None:
+    """`a = b[:] = array`: one array for all of them."""
+    names = [t.id for t in targets if isinstance(t, ast.Name)]
+    view = value if isinstance(value, View) else copied(state, value, names[0] if names else "value", span)
+    for target in targets:
+        assign(state, target, view, span)
+
+
+def forget_targets(state: State, target: ast.expr) -> None:
+    """Names in a rejected assignment count as assigned, so that one mistake is reported once."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            state.define(node.id, state.source.span(node))
+
+
+def target_access(state: State, target: ast.expr) -> Target | None:
+    """Where `target`, which is no name, stores; None after a rejection."""
+    match target:
+        case ast.Subscript():
+            if isinstance(target.value, ast.Attribute) and target.value.attr == "shape":
+                state.reject("LD107", "a shape cannot be assigned", target)
+                return None
+            return target_of(state, target)
+        case _:
+            state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
+    return None
+
+
+def assign(state: State, target: ast.expr, value: Quantity, span: Span) -> None:
+    if isinstance(target, ast.Name):
+        assign_name(state, target, value, span)
+        return
+    place = len(state.out)
+    found = target_access(state, target)
+    if found is not None:
+        store_into(state, found, held(state, value, place), target, span)
+
+
+def store_into(state: State, place: Target, value: Quantity, target: ast.expr, span: Span) -> None:
+    match place:
+        case Access() if isinstance(value, View | ArrayValue):
+            message = f"an array is assigned to the element `{ast.unparse(target)}`"
+            state.reject("LD121", message, target, "reduce it, or take one of its elements")
+        case Access():
+            state.out.append(store(place, state.as_number(value, target), span))
+        case View():
+            store_array(state, place, value, target)
+        case ArrayValue():
+            scatter(state, place, value, target)
+        case Masked():
+            store_masked(state, place, value, target)
+
+
+def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> None:
+    """A cell for a number; a name for a view; a new array, and a name for it, for a computed one."""
+    name = target.id
+    match value:
+        case View():
+            bind_view(state, name, value, span)
+        case ArrayValue():
+            bind_view(state, name, copied(state, value, name, span), span)
+        case number:
+            access = state.define(name, state.source.span(target))
+            state.out.append(store(access, number, span))
+            is_only = state.survey.stores[name] == 1 and name not in state.survey.parameters
+            note_number(state, access, number, is_only)
+
+
+def bind_view(state: State, name: str, view: View, span: Span) -> None:
+    state.whole.fresh.discard(view.array)
+    is_whole = view == state.all_of(view.array, span)
+    state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)
+
+
+def note_number(state: State, access: Access, value: Expr, is_only: bool) -> None:
+    """Remember what is known of a cell: its value, if that is known at entry and the only one, and whether it may turn
+    out to be an array.
+    """
+    known = state.known(value)
+    if is_only and state.is_fixed(known):
+        state.whole.fixed[access.array] = known
+    note_undecided(state, access, value)
+
+
+def note_undecided(state: State, access: Access, value: Expr) -> None:
+    if state.types is None and any(isinstance(e, Param | Load) for e in subexprs(value)):
+        state.whole.undecided.add(access.array)
+
+
+# -- tuples --------------------------------------------------------------------------------------------------
+def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> Values | None:
+    """What `target` unpacks: a tuple written out, a shape, divmod; None after a rejection."""
+    count = len(target.elts)
+    match node:
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            inner = target.elts if len(elts) == count else [None] * len(elts)
+            targets = dict(zip(map(id, elts), inner, strict=True))
+            values = in_order(state, elts, lambda s, e: value_for(s, e, targets[id(e)]))
+            return None if any(v is None for v in values) else tuple(v for v in values if v is not None)
+        case ast.Attribute(value=base, attr="shape") if (array := shaped(state, base)) is not None:
+            return unpacked_shape(state, array, range(count), count, node)
+        case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part) if (
+            array := shaped(state, base)
+        ) is not None and (axes := sliced_axes(part, count)) is not None:
+            rank = axes.stop if part.upper is None and axes.start >= 0 else None
+            return unpacked_shape(state, array, axes, rank, node)
+        case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
+            (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
+            return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
+        case ast.Call() if (found := state.whole.call(state, node)) is None or (isinstance(found, tuple) and found):
+            return found
+        case _:
+            message = f"`{ast.unparse(node)}` cannot be unpacked"
+            state.reject("LD107", message, node, "unpack a tuple written out, or `A.shape`")
+            return None
+
+
+def unpacked_shape(
+    state: State, array: str | View | ArrayValue, axes: range, rank: int | None, node: ast.expr
+) -> Values | None:
+    """Extents of `array` along `axes`, for which it must have `rank` axes (None: any number)."""
+    span = state.source.span(node)
+    if not isinstance(array, str):
+        extents = extents_of(state, array, span)
+        if (rank is not None and rank != len(extents)) or not all(-len(extents) <= k < len(extents) for k in axes):
+            state.reject("LD207", f"`{ast.unparse(node)}` is unpacked into {len(axes)} names", node)
+            return None
+        return tuple(extents[k] for k in axes)
+    if rank is not None:
+        has_rank = Apply(Op.EQ, (RankOf(array, loc=span), Const(rank, loc=span)), loc=span)
+        message = f"`{ast.unparse(node)}` is unpacked into {len(axes)} names"
+        state.out.append(Require(has_rank, "LD207", message, loc=span))
+    return tuple(Dim(array, axis, loc=span) for axis in axes)
+
+
+def sliced_axes(part: ast.Slice, count: int) -> range | None:
+    """The axes of `A.shape[part]` unpacked into `count` names; None unless its bounds are constants."""
+    if part.step is not None:
+        return None
+    start, stop = (constant_bound(b) for b in (part.lower, part.upper))
+    if start is None or stop is None:
+        return None
+    if part.upper is None:
+        return range(start, 0) if start < 0 else range(start, start + count)
+    return range(start, stop) if 0 <= start <= stop else None
+
+
+def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | None:
+    """The value of `node`: a tuple where `target` is one, an array for a name; None after a rejection."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return parse_values(state, node, target)
+    if not isinstance(target, ast.Name):
+        return state.quantity(node)
+    value = value_of(state, node)
+    return value if state.owned(value, node) else None
+
+
+def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple[list[ast.expr], list[Value]]:
+    """Single targets and their values, nested tuples flattened."""
+    has_star = any(isinstance(t, ast.Starred) for t in target.elts)
+    if len(target.elts) != len(values) or has_star:
+        counts = f"{len(values)} values for {len(target.elts)} targets"
+        state.reject("LD107", "`*` in a target" if has_star else counts, target, "name each value")
+        forget_targets(state, target)
+        return [], []
+    targets: list[ast.expr] = []
+    flat: list[Value] = []
+    for one, value in zip(target.elts, values, strict=True):
+        if isinstance(value, tuple) and isinstance(one, ast.Tuple | ast.List):
+            more_targets, more_values = matched(state, one, value)
+            targets += more_targets
+            flat += more_values
+        elif isinstance(value, tuple) or isinstance(one, ast.Tuple | ast.List):
+            state.reject("LD107", "a tuple on one side only", one, "unpack it on a line of its own")
+            forget_targets(state, one)
+        else:
+            targets.append(one)
+            flat.append(value)
+    return targets, flat
+
+
+def assign_together(state: State, targets: list[ast.expr], values: list[Value], span: Span) -> None:
+    """All values are computed before any is stored; those that would change meanwhile are held."""
+    written: set[str] = set()
+    settled: list[Value] = []
+    has_calls = any(isinstance(n, ast.Call) for t in targets for n in ast.walk(t))
+    for target, value in zip(targets, values, strict=True):
+        settled.append(settled_value(state, target, value, written, has_calls, span))
+        written |= written_by(state, target)
+    for target, value in zip(targets, settled, strict=True):
+        if isinstance(value, ArrayName | Outside | LocalFunction):
+            state.bindings[stem(target)] = value
+        elif not isinstance(value, tuple):
+            assign(state, target, value, span)
+
+
+def settled_value(
+    state: State, target: ast.expr, value: Value, written: set[str], has_calls: bool, span: Span
+) -> Value:
+    """`value` as it is now, although the arrays `written` may change before it is stored; views change with them."""
+    match value:
+        case ArrayValue():
+            return copied(state, value, stem(target), span)
+        case View():
+            return steady(state, value)
+        case _ if isinstance(value, Expr) and any(has_calls or e.access.array in written for e in loads(value)):
+            return frozen(state, value, f"{stem(target)}_new")
+        case _:
+            return value
+
+
+def stem(target: ast.expr) -> str:
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else "value"
+
+
+def written_by(state: State, target: ast.expr) -> set[str]:
+    """The cell or array that an assignment to `target` changes."""
+    name = stem(target)
+    binding = state.binding(name)
+    if isinstance(target, ast.Name):
+        return {state.cells[name]} if name in state.cells else set()
+    return {binding.array} if isinstance(binding, ArrayName | View) else set()
+
+
+# -- augmented assignments -----------------------------------------------------------------------------------
+def parse_augmented(state: State, node: ast.AugAssign) -> None:
+    """`x += e` and the other augmented assignments: arrays change in place."""
+    match node.target:
+        case ast.Name(id=name) as target:
+            old = state.quantity(ast.Name(name, ast.Load(), **positions(target)))
+            if isinstance(old, View):
+                store_array(state, old, augmented(state, node, old), node)
+            else:
+                augment_name(state, node, target, old)
+        case ast.Subscript() as target:
+            found = target_of(state, target)
+            match found:
+                case Access():
+                    augment_element(state, node, found)
+                case View() | ArrayValue():
+                    store_into(state, found, augmented(state, node, found), target, state.source.span(node))
+                case Masked():
+                    value = state.quantity(node.value)
+                    store_masked(state, found, value, node, lambda a, b: result_of(state, node, a, b))
+                case None:
+                    state.quantity(node.value)
+        case target:
+            state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
+
+
+def augmented(state: State, node: ast.AugAssign, old: View | ArrayValue) -> Quantity:
+    """The array `old`, or what it is of, after the operation."""
+    place = len(state.out)
+    value = state.quantity(node.value)
+    return binary_operation(state, node.op, held(state, old, place), value, node)
+
+
+def result_of(state: State, node: ast.AugAssign, left: Expr, right: Expr) -> Expr:
+    return state.as_number(binary_operation(state, node.op, left, right, node), node.target)
+
+
+def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: Expr | ArrayValue) -> None:
+    """A number that is changed; by an array it becomes one."""
+    place = len(state.out)
+    value = state.quantity(node.value)
+    if is_array(value):
+        total = binary_operation(state, node.op, held(state, old, place), value, node)
+        assign_name(state, target, total, state.source.span(node))
+        return
+    access = state.define(target.id, state.source.span(target))
+    accumulate(state, node, access, state.as_number(old, target), state.as_number(value, node.value))
+    note_undecided(state, access, state.as_number(value, node.value))
+
+
+def augment_element(state: State, node: ast.AugAssign, access: Access) -> None:
+    """`x[i] += e`: the old element is read before `e` is evaluated, which may change it."""
+    place = len(state.out)
+    value, old = state.number(node.value), Load(access, loc=access.loc)
+    if changes(state.out[place:], old):
+        before = held(state, old, place)
+        access = Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)
+        state.out.append(Assign(access, result_of(state, node, before, value), loc=state.source.span(node)))
+    else:
+        accumulate(state, node, access, old, value)
+
+
+def accumulate(state: State, node: ast.AugAssign, access: Access, old: Expr, value: Expr) -> None:
+    span = state.source.span(node)
+    match node.op:
+        case ast.Add() if not reads(value, access):
+            state.out.append(Accumulate("add", access, value, loc=span))
+        case ast.Sub() if not reads(value, access):
+            state.out.append(Accumulate("add", access, negated(value), loc=span))
+        case _:
+            state.out.append(Assign(access, result_of(state, node, old, value), loc=span))
+
+
+def positions(node: ast.expr) -> dict[str, int]:
+    names = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    return {n: getattr(node, n) for n in names}

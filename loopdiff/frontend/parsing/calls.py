@@ -1,0 +1,148 @@
+"""Calls: scalar functions, of arrays element by element, `len`, and what works on whole arrays."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.functions import array_call, method_call
+from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
+from loopdiff.frontend.arrays.values import Quantity, is_array
+from loopdiff.frontend.functions import scalar_function
+from loopdiff.frontend.language import REFUSED_METHODS
+from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
+from loopdiff.frontend.parsing.placing import with_place
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Value
+from loopdiff.ir.nodes import Const, Expr, PartOf
+from loopdiff.source import LIBRARIES, MISSING
+
+
+def call(state: State, node: ast.Call) -> Quantity:
+    result = state.whole.call(state, node)
+    if result is not MISSING:
+        return result_of_helper(state, result, node)
+    callee, text = state.outside(node.func), ast.unparse(node.func)
+    if callee is MISSING:
+        match node:
+            case ast.Call(func=ast.Attribute(value=base, attr="conj" | "conjugate"), args=[], keywords=[]):
+                span = state.source.span(node)
+                return combined(state, lambda z: PartOf("conj", z, loc=span), [state.quantity(base)], node)
+            case _:
+                found = method_call(state, node)
+        return unknown_call(state, node, text) if found is None else found
+    if callee is len:
+        return length(state, node)
+    if (found := array_call(state, node, callee)) is not None:
+        return found
+    function = scalar_function(callee)
+    if function is None:
+        return unknown_call(state, node, text)
+    if node.keywords:
+        named = ", ".join(f"`{k.arg}=`" if k.arg else "`**`" for k in node.keywords)
+        return state.reject("LD110", f"`{text}` is called with {named}", node)
+    span = state.source.span(node)
+    if callee is float and (special := special_float(node)) is not None:
+        return Const(special, loc=span)
+    nodes = unpacked(node, callee in (min, max))
+    if any(isinstance(a, ast.Starred) for a in nodes):
+        return state.reject("LD110", f"`{text}` is called with `*`", node, "write the arguments one by one")
+    if not function.takes(len(nodes)):
+        return state.reject("LD110", f"`{text}` takes {function.arity_text}, here {len(nodes)}", node)
+    args = in_order(state, nodes, State.quantity)
+    if any(map(is_array, args)) and not function.is_elementwise:
+        hint = "use the function of `np` that works element by element, or a reduction"
+        return state.reject("LD108", f"`{text}` takes numbers, here an array", node, hint)
+    return combined(state, lambda *values: with_place(function.build(*values), span), args, node)
+
+
+def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quantity:
+    """`value`, the result of a helper called by `node`, as a number or an array."""
+    text, span = ast.unparse(node.func), state.source.span(node)
+    match value:
+        case None:
+            return Const(0, loc=span)
+        case ArrayName(array=array):
+            state.need_types()
+            return state.all_of(array, span)
+        case Outside() | LocalFunction():
+            hint = "give the function a name first"
+            return state.reject("LD111", f"`{text}` returns a function, used here as a number", node, hint)
+        case tuple():
+            what = f"{len(value)} values" if value else "nothing"
+            return state.reject("LD111", f"`{text}` returns {what}, used here as a number", node)
+        case quantity:
+            return quantity
+
+
+def special_float(node: ast.Call) -> float | None:
+    """`float("inf")`, `float("-inf")`, `float("nan")` and other numbers in strings."""
+    match node.args:
+        case [ast.Constant(value=str() as text)]:
+            try:
+                return float(text)
+            except ValueError:
+                return None
+        case _:
+            return None
+
+
+def unpacked(node: ast.Call, takes_sequence: bool) -> list[ast.expr]:
+    """Arguments; `max((a, b))` is `max(a, b)`."""
+    match node.args:
+        case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if takes_sequence:
+            return elts
+        case args:
+            return args
+
+
+def length(state: State, node: ast.Call) -> Expr:
+    span = state.source.span(node)
+    match node.args:
+        case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
+            return rank_of(array, span)
+        case [argument] if root_is_local(state, argument):
+            array = shaped(state, argument)
+            found = None if array is None else extent_at(state, array, 0, span)
+            if found is not None:
+                return with_place(found, span)
+        case [argument]:
+            value = state.outside(argument)
+            if isinstance(value, tuple | list):
+                return Const(len(value), loc=span)
+        case _:
+            pass
+    return state.reject("LD110", "`len` takes the name of an array", node, "use `A.shape[axis]`")
+
+
+def is_users_class(value: type) -> bool:
+    return getattr(builtins, value.__name__, None) is not value and value.__module__.split(".")[0] not in LIBRARIES
+
+
+def unknown_call(state: State, node: ast.Call, text: str) -> Expr:
+    """The precise reason why `node` cannot be called."""
+    match node.func:
+        case ast.Attribute(value=base, attr=attr) if root_is_local(state, base):
+            hint = REFUSED_METHODS.get(attr)
+            return state.reject("LD109", f"`{text}()` calls a method of a local value", node, hint)
+        case ast.Name(id=name) if state.is_local(name):
+            return state.reject("LD109", f"`{name}` is a local variable, called as a function", node)
+        case _:
+            pass
+    if not isinstance(node.func, ast.Name | ast.Attribute):
+        return state.reject("LD109", f"`{text}` cannot be called", node)
+    value = state.outside(node.func)
+    owner = state.outside(node.func.value) if isinstance(node.func, ast.Attribute) else MISSING
+    if value is MISSING and callable(getattr(owner, text.split(".")[-1], None)):
+        hint = "write it as a function, and pass what it reads of the object as arguments"
+        return state.reject("LD109", f"`{text}` is a method", node, hint)
+    if isinstance(value, type) and is_users_class(value):
+        hint = "use one variable for each of its fields"
+        return state.reject("LD109", f"`{text}` is a class, and makes an object", node, hint)
+    if value is MISSING:
+        return reject_outside(state, node, node.func)
+    if any(value is f for f in (range, enumerate, zip, reversed)):
+        return state.reject("LD111", f"`{text}(...)` is only accepted as what a `for` loop goes over", node)
+    name = getattr(value, "__name__", text)
+    return state.reject("LD109", f"`{text}` is not a function loopdiff knows", node, REFUSED_METHODS.get(name))

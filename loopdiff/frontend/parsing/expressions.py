@@ -1,0 +1,173 @@
+"""Python expressions to values: numbers and arrays.
+
+A rejected expression becomes a constant, so that the rest of the function is looked at too.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from loopdiff.frontend.arrays.contractions import matmul
+from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.shapes import shape_attribute
+from loopdiff.frontend.arrays.subscripts import subscript
+from loopdiff.frontend.arrays.values import Quantity, View
+from loopdiff.frontend.language import REFUSED_EXPRESSIONS
+from loopdiff.frontend.parsing.calls import call
+from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
+from loopdiff.frontend.parsing.outside import constant, outside_value, root_is_local
+from loopdiff.frontend.parsing.state import ArrayName, Cell, Given, LocalFunction, Outside, State
+from loopdiff.ir.nodes import Apply, Const, Expr, PartOf
+from loopdiff.ir.ops import Op
+from loopdiff.source import MISSING
+
+BINARY: dict[type[ast.operator], Op] = {
+    ast.Add: Op.ADD, ast.Sub: Op.SUB, ast.Mult: Op.MUL, ast.Div: Op.DIV, ast.FloorDiv: Op.FLOORDIV,
+    ast.Mod: Op.MOD, ast.Pow: Op.POW, ast.BitAnd: Op.BITAND, ast.BitOr: Op.BITOR, ast.BitXor: Op.BITXOR,
+    ast.LShift: Op.SHL, ast.RShift: Op.SHR,
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], Op] = {ast.USub: Op.NEG, ast.Invert: Op.INVERT}
+COMPARE: dict[type[ast.cmpop], Op] = {
+    ast.Lt: Op.LT, ast.LtE: Op.LE, ast.Gt: Op.GT, ast.GtE: Op.GE, ast.Eq: Op.EQ, ast.NotEq: Op.NE,
+}  # fmt: skip
+
+
+def parse_quantity(state: State, node: ast.expr) -> Quantity:
+    """The value of `node`, a number or an array."""
+    match node:
+        case ast.Constant(value=value):
+            return constant(state, value, node)
+        case ast.Name():
+            return name_value(state, node)
+        case ast.Attribute():
+            return attribute(state, node)
+        case ast.Subscript():
+            return subscript(state, node)
+        case ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
+            return operation(state, node)
+        case ast.Call():
+            return call(state, node)
+        case _:
+            message, hint = REFUSED_EXPRESSIONS.get(type(node), (f"`{ast.unparse(node)}` is not a number", None))
+            return state.reject("LD111", message, node, hint)
+
+
+def name_value(state: State, node: ast.Name) -> Quantity:
+    name, span = node.id, state.source.span(node)
+    if not state.is_local(name):
+        return outside_value(state, node)
+    match state.settle(name, node):
+        case Cell() as cell:
+            return state.load(cell, span)
+        case Given(value=value):
+            return replace(value, loc=span)
+        case ArrayName(array=array):
+            state.need_types()
+            return state.all_of(array, span)
+        case View() as view:
+            return view
+        case LocalFunction():
+            return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
+        case Outside() | None:
+            return Const(0, loc=span)
+
+
+def attribute(state: State, node: ast.Attribute) -> Quantity:
+    if node.attr in ("real", "imag") and state.outside(node) is MISSING:
+        part, span = node.attr, state.source.span(node)
+        return combined(state, lambda z: PartOf(part, z, loc=span), [parse_quantity(state, node.value)], node)
+    if not root_is_local(state, node):
+        return outside_value(state, node)
+    return shape_attribute(state, node)
+
+
+# -- operators -----------------------------------------------------------------------------------------------
+def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp) -> Quantity:
+    match node:
+        case ast.UnaryOp():
+            return unary(state, node)
+        case ast.BinOp(left=left, op=op, right=right):
+            first, second = in_order(state, (left, right), State.quantity)
+            return binary_operation(state, op, first, second, node)
+        case ast.BoolOp(op=op, values=values):
+            kind = Op.AND if isinstance(op, ast.And) else Op.OR
+            return boolean(kind, lazily(state, kind, values, State.number, boolean), state.source.span(node))
+        case ast.Compare():
+            return comparison(state, node)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            cond = condition(state, test)
+            if isinstance(cond, Const):
+                return parse_quantity(state, body if cond.value else orelse)
+            return either(state, cond, body, orelse, node)
+
+
+def binary_operation(state: State, op: ast.operator, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
+    if isinstance(op, ast.MatMult):
+        return matmul(state, left, right, node)
+    span = state.source.span(node)
+    return combined(state, lambda a, b: binary(BINARY[type(op)], a, b, span), [left, right], node)
+
+
+def unary(state: State, node: ast.UnaryOp) -> Quantity:
+    if isinstance(node.op, ast.Not):
+        return condition(state, node)
+    span, op = state.source.span(node), node.op
+
+    def build(value: Expr) -> Expr:
+        match op, value:
+            case ast.UAdd(), _:
+                return value
+            case ast.USub(), Const(value=given, dtype=None):
+                return Const(-given, loc=span)
+            case _:
+                return Apply(UNARY[type(op)], (value,), loc=span)
+
+    return combined(state, build, [parse_quantity(state, node.operand)], node)
+
+
+def comparison(state: State, node: ast.Compare) -> Quantity:
+    """`a < b <= c` is `a < b and b <= c`."""
+    match node:
+        case ast.Compare(left=ast.Name() as name, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
+            return Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
+        case _:
+            pass
+    for op in node.ops:
+        if type(op) not in COMPARE:
+            word = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}[type(op)]
+            is_identity = isinstance(op, ast.Is | ast.IsNot)
+            hint = "compare with `==`" if is_identity else "compare with each value: `x == a or x == b`"
+            return state.reject("LD111", f"`{word}` is not supported", node, hint)
+    span = state.source.span(node)
+
+    def test(op: ast.cmpop, a: Expr, b: Expr) -> Expr:
+        return binary(COMPARE[type(op)], a, b, span)
+
+    if len(node.ops) == 1:
+        values = in_order(state, (node.left, node.comparators[0]), State.quantity)
+        return combined(state, lambda a, b: test(node.ops[0], a, b), values, node)
+    return chain(state, state.number(node.left), node.ops, node.comparators, State.number, test)
+
+
+def is_none(state: State, node: ast.Name) -> bool:
+    """Whether `node` is None, which only a name from outside or a parameter of a helper can be."""
+    if not state.is_local(node.id):
+        return state.outside(node) is None
+    state.settle(node.id, node)
+    return False
+
+
+def condition(state: State, node: ast.expr) -> Expr:
+    """`node` where only its truth matters: `and` and `or` of numbers are truth values too."""
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            kind = Op.AND if isinstance(op, ast.And) else Op.OR
+            return truth_value(kind, lazily(state, kind, values, condition, truth_value), state.source.span(node))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            value = condition(state, operand)
+            span = state.source.span(node)
+            return Const(not value.value, loc=span) if isinstance(value, Const) else Apply(Op.NOT, (value,), loc=span)
+        case _:
+            return state.number(node)

@@ -1,0 +1,108 @@
+"""What names stand for after branches and loops: the meanings of every way there, merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.parsing.iterables import Iteration
+from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure, Varying
+from loopdiff.ir.nodes import Apply, Const, Expr, Index, Load
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import subexprs
+
+
+def merged(left: Bindings, right: Bindings, span: Span) -> Bindings:
+    """What names stand for after either of two ways through the program."""
+    result: Bindings = {}
+    for name in (*left, *(n for n in right if n not in left)):
+        result[name] = merged_binding(left.get(name), right.get(name), span)
+    return result
+
+
+def meet(state: State, ways: Sequence[Bindings | None], span: Span) -> None:
+    """Go on with what names stand for after any of `ways`; None is a way that nothing comes from."""
+    coming = [w for w in ways if w is not None]
+    state.is_dead = not coming
+    if coming:
+        state.bindings = reduce(lambda a, b: merged(a, b, span), coming)
+
+
+def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> Binding:
+    if left == right and left is not None:
+        return left
+    present = left if left is not None else right
+    meanings = {b.meant if isinstance(b, Unsure) else b for b in (left, right) if b is not None}
+    if len(meanings) > 1 or isinstance(present, Mixed) or present is None:
+        return Mixed(span)
+    earlier = next((b for b in (left, right) if isinstance(b, Unsure)), None)
+    return Unsure(meanings.pop(), span if earlier is None else earlier.span, None)  # type: ignore[arg-type]
+
+
+def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayName | View]], span: Span) -> None:
+    """A name bound to another array at the end of the body would be bound to it in the next iteration."""
+    for name, binding in before.items():
+        if binding != state.bindings.get(name) and (name, binding) in uses:
+            message = f"`{name}` stands for different arrays from one iteration to the next"
+            hint = "use one array and copy elements, or one array with a leading axis of 2"
+            state.reject("LD116", message, span, hint)
+            state.bindings[name] = binding
+
+
+def after_loop(state: State, before: Bindings, iteration: Iteration, written: frozenset[str], span: Span) -> Bindings:
+    """Names after a loop that wrote the cells `written`: what it assigned first has a value if it ran."""
+    trips = constant_trips(iteration)
+    if trips is not None and trips > 0:
+        return dict(state.bindings)
+    ran = stable_condition(state, iteration)
+    result = dict(before)
+    for name, binding in state.bindings.items():
+        if name not in before and isinstance(binding, Cell | ArrayName | View):
+            result[name] = Unsure(binding, span, ran)
+        elif name not in before:
+            result[name] = merged_binding(None, binding, span)
+        elif isinstance(earlier := before[name], Unsure) and isinstance(binding, Cell):
+            result[name] = either(earlier, ran) if binding.cell in written else earlier
+        elif isinstance(binding, Varying):
+            result[name] = binding
+        elif before[name] != binding:
+            result[name] = merged_binding(before[name], binding, span)
+    return result
+
+
+def either(earlier: Unsure, ran: Expr | None) -> Unsure:
+    """`earlier`, or a loop that ran if `ran`, gave the name its value."""
+    if earlier.ran is None or ran is None:
+        return replace(earlier, ran=None)
+    return replace(earlier, ran=Apply(Op.OR, (earlier.ran, ran), loc=ran.loc))
+
+
+def with_conditions(at_break: Bindings, after: Bindings) -> Bindings:
+    """`at_break` with what certainly has a value there said as in `after` the loop: if the loop ran, as it did."""
+    unsure = ((n, b) for n, b in after.items() if isinstance(b, Unsure) and b.ran is not None)
+    return {**at_break, **{n: b for n, b in unsure if at_break.get(n) == b.meant}}
+
+
+def constant_trips(iteration: Iteration) -> int | None:
+    match iteration.lower, iteration.upper, iteration.step:
+        case Const(value=int(a)), Const(value=int(b)), Const(value=int(s)):
+            return len(range(a, b, s))
+        case _:
+            return None
+
+
+def stable_condition(state: State, iteration: Iteration) -> Expr | None:
+    """That the loop ran, if it can still be said after it: bounds over names that are assigned once."""
+    if not isinstance(iteration.step, Const):
+        return None
+    stores, given = state.survey.stores, state.survey.parameters
+    once = {cell for name, cell in state.cells.items() if stores[name] + (name in given) == 1}
+    for bound in (iteration.lower, iteration.upper):
+        for e in subexprs(bound):
+            if isinstance(e, Index) or (isinstance(e, Load) and e.access.array not in once):
+                return None
+    op = Op.LT if iteration.step.value > 0 else Op.GT
+    return Apply(op, (iteration.lower, iteration.upper), loc=iteration.lower.loc)

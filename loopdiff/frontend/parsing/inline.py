@@ -1,0 +1,222 @@
+"""Calls of Python functions: the body of the function is written out where it is called.
+
+Parameters that get arrays are other names for them, so a helper that changes an array changes the caller's, and two
+parameters may be one array. Parameters that get numbers are cells of their own. The body goes through the parser as
+that of any function does, in a state of its own, and what it returns becomes the value of the call.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loopdiff.errors import Span, UnsupportedLoopError
+from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.values import ArrayValue, View
+from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.functions import scalar_function
+from loopdiff.frontend.parsing.assignments import note_number
+from loopdiff.frontend.parsing.jumps import remove_jumps
+from loopdiff.frontend.parsing.meanings import NUMBERS, argument_of, local_function
+from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.outside import constant
+from loopdiff.frontend.parsing.returns import check_end
+from loopdiff.frontend.parsing.state import Frame, Given, LocalFunction, Outside, Returned, State, Value
+from loopdiff.frontend.parsing.statements import parse_block
+from loopdiff.frontend.survey import survey
+from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, Load, Param, Select, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, operands, substitute
+from loopdiff.source import MISSING, SourceFunction, as_definition, python_function
+
+MOST_STATEMENTS = 2000
+STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function that is called; `around`: for one defined inside another, the state of that."""
+
+    source: SourceFunction
+    key: object
+    around: State | None
+
+
+def call(state: State, node: ast.Call) -> Value | None:
+    """Write out what `node` calls, and give its value, () for none.
+
+    None after a rejection; MISSING, and nothing written, if that is no Python function.
+    """
+    callee = callee_of(state, node)
+    if not isinstance(callee, Callee):
+        return callee
+    given = arguments_of(state, callee, node)
+    if given is None or is_refused(state, callee, node):
+        return None
+    span = state.source.span(node)
+    source = replace(callee.source, called_from=span)
+    stack = (*state.stack, Frame(callee.key, source.name))
+    inner = State(source, survey(source.node, tuple(given), lambda _: ()), state.whole, stack, callee.around)
+    for name, value in given.items():
+        bind_parameter(inner, name, value, span)
+    state.whole.active.append(inner)
+    parse_block(inner, source.node.body)
+    state.whole.active.pop()
+    check_end(inner)
+    body, flags = remove_jumps(tuple(inner.out), state.names, span)
+    state.arrays.update((flag.name, flag) for flag in flags)
+    returned = inner.returned
+    expression = None if returned is None else as_expression(inner, returned, body)
+    if expression is not None:
+        return expression
+    state.out += body
+    if returned is None or not returned.values:
+        return ()
+    return returned.values if returned.is_tuple else returned.values[0]
+
+
+def as_expression(inner: State, returned: Returned, body: tuple[Stmt, ...]) -> Expr | None:
+    """The result of a helper that is one expression of its parameters, with their values put in.
+
+    None if there is more to it, or if a value would be computed several times, or perhaps not at all.
+    """
+    if len(returned.values) != 1 or returned.is_tuple or not isinstance(value := returned.values[0], Expr):
+        return None
+    uses = Counter(load.access.array for load in loads(value))
+    cells = {cell for name, cell in inner.cells.items() if name not in inner.survey.assigned}
+    given: dict[Expr, Expr] = {}
+    for stmt in body:
+        if not isinstance(stmt, Assign) or stmt.target.array not in cells:
+            return None
+        if uses[stmt.target.array] > 1 and not isinstance(stmt.value, Load):
+            return None
+        is_cell = isinstance(stmt.value, Load) and not stmt.value.access.subscripts
+        if not is_cell and stmt.target not in (load.access for load in loads_for_certain(value)):
+            return None
+        given[Load(stmt.target)] = stmt.value
+    for cell in cells:
+        del inner.arrays[cell]
+    return substitute(value, given)
+
+
+def loads_for_certain(expr: Expr) -> Iterator[Load]:
+    """Loads that evaluating `expr` must make."""
+    match expr:
+        case Load():
+            yield expr
+        case Select(cond=cond):
+            yield from loads_for_certain(cond)
+            return
+        case Apply(op=Op.AND | Op.OR, args=(first, *_)):
+            yield from loads_for_certain(first)
+            return
+        case _:
+            pass
+    for part in operands(expr):
+        yield from loads_for_certain(part)
+
+
+# -- which function ------------------------------------------------------------------------------------------
+def callee_of(state: State, node: ast.Call) -> Callee | Any:
+    """The function that `node` calls; None after a rejection, MISSING for other things than Python functions."""
+    match node.func:
+        case ast.Lambda() as function:
+            local = local_function(state, as_definition(function))
+            return Callee(local.source, local.source.node, state)
+        case ast.Name(id=name) if state.is_local(name):
+            found = state.settle(name, node.func)
+            if found is None:
+                return None
+            if not isinstance(found, LocalFunction):
+                return MISSING
+            return Callee(found.source, found.source.node, found.around)
+        case _:
+            value = state.outside(node.func)
+    function = python_function(value) if value is not MISSING and scalar_function(value) is None else None
+    if function is None:
+        return MISSING
+    try:
+        return Callee(state.whole.sources.of(function), function.__code__, None)
+    except UnsupportedLoopError as error:
+        for d in error.diagnostics:
+            state.reject(d.code, d.message, node, d.hint)
+        return None
+
+
+def is_refused(state: State, callee: Callee, node: ast.Call) -> bool:
+    """Whether the call leads back to a function that is being written out, or to more than can be."""
+    keys = [frame.key for frame in state.stack]
+    name = callee.source.name
+    if callee.key in keys:
+        cycle = [frame.name for frame in state.stack[keys.index(callee.key) :]]
+        state.reject("LD130", f"`{name}` calls itself: {' -> '.join((*cycle, name))}", node)
+        return True
+    before = state.whole.inlined
+    state.whole.inlined += sum(isinstance(n, ast.stmt) for n in ast.walk(callee.source.node))
+    if before <= MOST_STATEMENTS < state.whole.inlined:
+        message = f"with `{name}`, more than {MOST_STATEMENTS} statements of helpers are written out"
+        state.reject("LD131", message, node)
+    return state.whole.inlined > MOST_STATEMENTS
+
+
+# -- arguments -----------------------------------------------------------------------------------------------
+def arguments_of(state: State, callee: Callee, node: ast.Call) -> dict[str, Value] | None:
+    """What the parameters of `callee` get, by name; None after a rejection."""
+    name, signature = callee.source.name, callee.source.signature
+    star = next((p for p in signature.parameters.values() if p.kind in STARS), None)
+    if star is not None:
+        message = f"`{STARS[star.kind]}{star.name}` of `{name}` takes any number of arguments"
+        state.reject("LD117", message, node, f"give `{name}` one parameter for each argument")
+        return None
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        state.reject("LD110", f"`{name}` is called with `*` or `**`", node, "write the arguments one by one")
+        return None
+    values = in_order(state, [*node.args, *(k.value for k in node.keywords)], argument_of)
+    for argument, value in zip((*node.args, *(k.value for k in node.keywords)), values, strict=True):
+        if isinstance(value, tuple):
+            state.reject("LD110", f"`{ast.unparse(argument)}` is no single value", argument, "unpack it first")
+    owned = [state.owned(v, a) for v, a in zip(values, (*node.args, *(k.value for k in node.keywords)), strict=True)]
+    if not all(owned) or any(v is None or isinstance(v, tuple) for v in values):
+        return None
+    named = zip((str(k.arg) for k in node.keywords), values[len(node.args) :], strict=True)
+    try:
+        bound = signature.bind(*values[: len(node.args)], **dict(named))
+    except TypeError as error:
+        hint = f"its signature is `{name}{text_of(signature)}`"
+        state.reject("LD110", f"`{name}` cannot be called like this: {error}", node, hint)
+        return None
+    given = bound.arguments
+    return {n: given[n] if n in given else default(state, callee, p, node) for n, p in signature.parameters.items()}
+
+
+def text_of(signature: inspect.Signature) -> str:
+    """`signature` without defaults, whose values are not what was written."""
+    empty = inspect.Parameter.empty
+    parameters = [p.replace(default=empty, annotation=empty) for p in signature.parameters.values()]
+    return str(inspect.Signature(parameters))
+
+
+def default(state: State, callee: Callee, parameter: inspect.Parameter, node: ast.Call) -> Value:
+    value = parameter.default
+    if callee.around is not None:
+        return value
+    return constant(state, value, node) if isinstance(value, NUMBERS) else Outside(value)
+
+
+def bind_parameter(inner: State, name: str, value: Value, span: Span) -> None:
+    """`name` stands for `value`: a number that may change, or that is computed, is held in a cell."""
+    if isinstance(value, View | ArrayValue):
+        view = value if isinstance(value, View) else copied(inner, value, name, span)
+        inner.bindings[name] = steady(inner, view)
+    elif not isinstance(value, Expr):
+        inner.bindings[name] = value  # type: ignore[assignment]
+    elif isinstance(value, Const | Param | Dim) and name not in inner.survey.assigned:
+        inner.bindings[name] = Given(value)
+    else:
+        cell = inner.define(name, span)
+        inner.out.append(Assign(cell, value, loc=span))
+        note_number(inner, cell, value, name not in inner.survey.assigned)

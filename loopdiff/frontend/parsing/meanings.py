@@ -1,0 +1,97 @@
+"""What an expression stands for where it need not be a number: an array, a function, several values."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from loopdiff.frontend.parsing.order import frozen, in_order
+from loopdiff.frontend.parsing.outside import root_is_local
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Unsure, Value
+from loopdiff.frontend.survey import of_scope
+from loopdiff.ir.nodes import Const, Expr
+from loopdiff.source import MISSING, as_definition, python_function
+
+NUMBERS = (bool, int, float, complex, np.generic)
+
+
+def value_of(state: State, node: ast.expr) -> Value | None:
+    """The value of `node`; None after a rejection."""
+    match node:
+        case ast.Call():
+            found = state.whole.call(state, node)
+            return state.quantity(node) if found is MISSING else found
+        case ast.Lambda():
+            return local_function(state, as_definition(node))
+        case ast.Name(id=name) if state.owner(name) is not None:
+            binding = state.binding(name)
+            meant = binding.meant if isinstance(binding, Unsure) else binding
+            if isinstance(meant, ArrayName | Outside | LocalFunction):
+                state.settle(name, node)
+                return meant
+        case ast.Name() | ast.Attribute() if not root_is_local(state, node):
+            value = state.outside(node)
+            if python_function(value) is not None:
+                return Outside(value)
+        case _:
+            pass
+    return state.quantity(node)
+
+
+def argument_of(state: State, node: ast.expr) -> Value | None:
+    """The value of `node`, an argument of a helper: any Python value from outside can be passed on."""
+    if isinstance(node, ast.Constant) and not isinstance(node.value, NUMBERS):
+        return Outside(node.value)
+    if isinstance(node, ast.Name | ast.Attribute) and not root_is_local(state, node):
+        value = state.outside(node)
+        if value is not MISSING and not isinstance(value, NUMBERS):
+            return Outside(value)
+    return value_of(state, node)
+
+
+# -- functions inside functions ------------------------------------------------------------------------------
+def local_function(state: State, node: ast.FunctionDef) -> LocalFunction:
+    """The function that `node` defines here; its body is parsed where it is called."""
+    if any(isinstance(n, ast.Yield | ast.YieldFrom) for stmt in node.body for n in of_scope(stmt)):
+        state.reject("LD117", f"`{node.name}` is a generator", node, "store the values in an array")
+    if node.decorator_list:
+        message = f"`{node.name}` is decorated inside the function"
+        state.reject("LD103", message, node.decorator_list[0], "leave the decorator out, or define it outside")
+    return LocalFunction(replace(state.source, name=node.name, node=node, signature=signature_of(state, node)), state)
+
+
+def signature_of(state: State, node: ast.FunctionDef) -> inspect.Signature:
+    """The signature of `node`, with the values that its defaults have where it is defined."""
+    arguments = node.args
+    written = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
+    found = in_order(state, written, argument_of)
+    values = {id(d): default(state, value, d) for d, value in zip(written, found, strict=True)}
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults]
+    kinds = [inspect.Parameter.POSITIONAL_ONLY] * len(arguments.posonlyargs)
+    kinds += [inspect.Parameter.POSITIONAL_OR_KEYWORD] * len(arguments.args)
+
+    def parameter(argument: ast.arg, kind: Any, given: ast.expr | None = None) -> inspect.Parameter:
+        value = inspect.Parameter.empty if given is None else values[id(given)]
+        return inspect.Parameter(argument.arg, kind, default=value)
+
+    parameters = [parameter(a, k, d) for a, k, d in zip(positional, kinds, defaults, strict=True)]
+    if arguments.vararg is not None:
+        parameters.append(parameter(arguments.vararg, inspect.Parameter.VAR_POSITIONAL))
+    for argument, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        parameters.append(parameter(argument, inspect.Parameter.KEYWORD_ONLY, given))
+    if arguments.kwarg is not None:
+        parameters.append(parameter(arguments.kwarg, inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(parameters)
+
+
+def default(state: State, value: Value | None, node: ast.expr) -> Value:
+    if isinstance(value, tuple):
+        state.reject("LD110", f"`{ast.unparse(node)}` is no single value", node, "unpack it first")
+    if value is None or isinstance(value, tuple):
+        return Const(0, loc=state.source.span(node))
+    return frozen(state, value, "default") if isinstance(value, Expr) else value

@@ -1,0 +1,223 @@
+"""The order in which Python evaluates: what calls write comes before the statement that the calls stand in.
+
+An expression of the IR is evaluated where it stands, all at once. A call of a helper becomes statements in front of
+it, so operands that Python evaluates before the call are held in cells if the call changes what they read, and
+statements of an operand that Python may skip stand under the condition on which it does not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
+from loopdiff.frontend.arrays.element_types import TRUTH_OPS
+from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
+from loopdiff.frontend.parsing.state import State, Value
+from loopdiff.ir.nodes import Apply, Assign, Const, Expr, If, Load, Require, Select, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, statements, written_arrays
+
+Parse = Callable[[State, ast.expr], Expr]
+
+
+V = TypeVar("V", bound=Value | None)
+
+
+def in_order(state: State, nodes: Sequence[ast.expr], parse: Callable[[State, ast.expr], V]) -> list[V]:
+    """Values of `nodes`, evaluated from left to right."""
+    values: list[V] = []
+    places: list[int] = []
+    for node in nodes:
+        values.append(parse(state, node))
+        places.append(len(state.out))
+    for k in reversed(range(len(values))):
+        values[k] = held(state, values[k], places[k])
+    return values
+
+
+def held(state: State, value: V, place: int) -> V:
+    """`value` as it is at `place` in the block being written: in a cell if what follows there changes it.
+
+    Views change with their arrays, as in Python.
+    """
+    if isinstance(value, tuple):
+        return tuple(held(state, v, place) for v in value)  # pyright: ignore[reportReturnType]
+    if isinstance(value, ArrayValue) and changes(state.out[place:], value.element):
+        with state.block() as body:
+            view = copied(state, value, "held", value.element.loc)
+        state.out[place:place] = body
+        return view  # pyright: ignore[reportReturnType]
+    if not isinstance(value, Expr) or not changes(state.out[place:], value):
+        return value
+    cell = state.temporary("held", value.loc)
+    state.out.insert(place, Assign(cell, value, loc=value.loc))
+    return Load(cell, loc=value.loc)  # pyright: ignore[reportReturnType]
+
+
+def frozen(state: State, expr: Expr, stem: str) -> Expr:
+    """`expr`, evaluated now: held in a new cell if later statements could change it."""
+    known = state.known(expr)
+    if not any(True for _ in loads(known)):
+        return known
+    cell = state.temporary(stem, expr.loc)
+    state.out.append(Assign(cell, known, loc=expr.loc))
+    return Load(cell, loc=expr.loc)
+
+
+def changes(body: Sequence[Stmt], value: Expr) -> bool:
+    written = written_arrays(tuple(body))
+    return bool(written) and any(load.access.array in written for load in loads(value))
+
+
+# -- operands that may be skipped ----------------------------------------------------------------------------
+def alone(state: State, node: ast.expr, parse: Callable[[State, ast.expr], V]) -> tuple[V, tuple[Stmt, ...]]:
+    """The value of `node`, which may not be evaluated, and the statements that it takes.
+
+    What is known about names inside is not known afterwards.
+    """
+    before = dict(state.bindings)
+    with state.block() as body:
+        value = parse(state, node)
+    state.bindings = before
+    return value, tuple(body)
+
+
+def only_checks(body: tuple[Stmt, ...]) -> bool:
+    return all(isinstance(site.stmt, Require | If) for site in statements(body))
+
+
+def lazily(
+    state: State, op: Op, nodes: Sequence[ast.expr], parse: Parse, joined: Callable[[Op, list[Expr], Span], Expr]
+) -> list[Expr]:
+    """Operands of `and` / `or`, each evaluated only if those before it leave the result open.
+
+    `joined` gives the value of operands. Where one takes statements, it and those before it come as one operand.
+    """
+    parts: list[Expr] = [parse(state, nodes[0])]
+    for node in nodes[1:]:
+        value, body = alone(state, node, parse)
+        if only_checks(body):
+            if body:
+                so_far = truth_value(op, list(parts), state.source.span(node))
+                state.out.append(If(is_open(op, so_far), body, loc=so_far.loc))
+            parts.append(value)
+            continue
+        so_far = joined(op, parts, state.source.span(node))
+        cell = state.temporary("value", so_far.loc)
+        store = Assign(cell, value, loc=value.loc)
+        state.out.append(Assign(cell, so_far, loc=so_far.loc))
+        state.out.append(If(is_open(op, Load(cell, loc=so_far.loc)), (*body, store), loc=so_far.loc))
+        parts = [Load(cell, loc=so_far.loc)]
+    return parts
+
+
+def is_open(op: Op, so_far: Expr) -> Expr:
+    return so_far if op is Op.AND else Apply(Op.NOT, (so_far,), loc=so_far.loc)
+
+
+def either(state: State, cond: Expr, body: ast.expr, orelse: ast.expr, node: ast.expr) -> Quantity:
+    """`body if cond else orelse`."""
+    span = state.source.span(node)
+    then, then_body = alone(state, body, State.quantity)
+    other, other_body = alone(state, orelse, State.quantity)
+    if isinstance(then, View | ArrayValue) or isinstance(other, View | ArrayValue):
+        return one_of(state, cond, (then, then_body), (other, other_body), node)
+    if only_checks((*then_body, *other_body)):
+        if then_body:
+            state.out.append(If(cond, then_body, loc=cond.loc))
+        if other_body:
+            state.out.append(If(Apply(Op.NOT, (cond,), loc=cond.loc), other_body, loc=cond.loc))
+        return Select(cond, then, other, loc=span)
+    cell = state.temporary("value", span)
+    then_body = (*then_body, Assign(cell, then, loc=then.loc))
+    other_body = (*other_body, Assign(cell, other, loc=other.loc))
+    state.out.append(If(cond, then_body, other_body, loc=cond.loc))
+    return Load(cell, loc=span)
+
+
+def one_of(
+    state: State,
+    cond: Expr,
+    then: tuple[Quantity, tuple[Stmt, ...]],
+    orelse: tuple[Quantity, tuple[Stmt, ...]],
+    node: ast.expr,
+) -> Quantity:
+    """`then if cond else orelse`, two arrays of one shape, each with the statements that it takes."""
+    span = state.source.span(node)
+    held_cond = frozen(state, cond, "choice")
+    if then[1] or orelse[1]:
+        state.out.append(If(held_cond, then[1], orelse[1], loc=cond.loc))
+    a, b = as_array(then[0]), as_array(orelse[0])
+    for one, other in zip(a.extents, b.extents, strict=False):
+        shapes = f"{shape_text(a.extents)} and {shape_text(b.extents)}"
+        require_equal(state, other, one, f"the shapes {shapes} of a conditional expression differ", span)
+    if a.rank != b.rank:
+        message = "the two arrays of a conditional expression must have one shape"
+        return state.reject("LD108", message, node, "use an `if` statement for each of the shapes")
+    is_choice = any(isinstance(v, View) or (isinstance(v, ArrayValue) and v.is_choice) for v in (a, b))
+    return ArrayValue(a.extents, Select(held_cond, a.element, b.element, loc=span), is_choice)
+
+
+Test = Callable[[ast.cmpop, Expr, Expr], Expr]
+
+
+def chain(state: State, left: Expr, ops: list[ast.cmpop], nodes: list[ast.expr], parse: Parse, test: Test) -> Expr:
+    """`left op node op node ...`: each `node` after the first is evaluated only if the tests before it hold."""
+    place = len(state.out)
+    right = parse(state, nodes[0])
+    left = held(state, left, place)
+    tests = [test(ops[0], left, right)]
+    for k in range(1, len(nodes)):
+        value, body = alone(state, nodes[k], parse)
+        so_far = all_of(tests)
+        if only_checks(body):
+            if body:
+                state.out.append(If(so_far, body, loc=so_far.loc))
+            tests.append(test(ops[k], right, value))
+            right = value
+            continue
+        cell = state.temporary("value", so_far.loc)
+        state.out.append(Assign(cell, so_far, loc=so_far.loc))
+        with state.block() as inner:
+            rest = chain(state, right, ops[k:], nodes[k:], parse, test)
+            state.out.append(Assign(cell, rest, loc=rest.loc))
+        state.out.append(If(Load(cell, loc=so_far.loc), tuple(inner), loc=so_far.loc))
+        return Load(cell, loc=so_far.loc)
+    return all_of(tests)
+
+
+def all_of(tests: list[Expr]) -> Expr:
+    return tests[0] if len(tests) == 1 else truth_value(Op.AND, list(tests), tests[0].loc)
+
+
+# -- truth values --------------------------------------------------------------------------------------------
+def boolean(op: Op, parts: list[Expr], span: Span) -> Expr:
+    """`and` / `or`: a truth value if all operands are, otherwise the operand that Python would return."""
+    if all(is_truth(p) for p in parts):
+        return truth_value(op, parts, span)
+    result = parts[-1]
+    for part in reversed(parts[:-1]):
+        result = Select(part, part, result, loc=span) if op is Op.OR else Select(part, result, part, loc=span)
+    return result
+
+
+def truth_value(op: Op, parts: list[Expr], span: Span) -> Expr:
+    """`and` / `or` of operands of which only the truth matters, decided if all are constants."""
+    constants = [bool(p.value) for p in parts if isinstance(p, Const)]
+    if len(constants) == len(parts):
+        return Const(all(constants) if op is Op.AND else any(constants), loc=span)
+    return Apply(op, tuple(parts), loc=span)
+
+
+def is_truth(expr: Expr) -> bool:
+    match expr:
+        case Const(value=bool()):
+            return True
+        case Apply(op=op):
+            return op in TRUTH_OPS
+        case _:
+            return False

@@ -1,0 +1,119 @@
+"""Values of names from outside the function: numbers, and tuples of numbers with constant subscripts."""
+
+from __future__ import annotations
+
+import ast
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from loopdiff.errors import Span
+from loopdiff.frontend.functions import exactly_complex64, exactly_complex128
+from loopdiff.frontend.parsing.placing import with_place
+from loopdiff.frontend.parsing.state import ArrayName, State, Unsure
+from loopdiff.ir.nodes import Const, Expr, Pair
+from loopdiff.ir.types import F32, F64
+from loopdiff.source import MISSING
+
+FLOAT_CONSTANTS = {4: F32, 8: F64}
+COMPLEX_BYTES = 16
+
+
+def constant(state: State, value: Any, node: ast.expr) -> Expr:
+    """A literal, or the value of a name from outside the function."""
+    span = state.source.span(node)
+    match value:
+        case bool() | np.bool_():
+            return Const(bool(value), loc=span)
+        case np.floating() if value.dtype.itemsize in FLOAT_CONSTANTS:
+            return Const(float(value), FLOAT_CONSTANTS[value.dtype.itemsize], loc=span)
+        case int() | np.integer():
+            if not -(1 << 63) <= int(value) < 1 << 63:
+                return state.reject("LD112", f"{value} does not fit in 64 bits", node, "use an integer below 2**63")
+            return Const(int(value), loc=span)
+        case float():
+            return Const(value, loc=span)
+        case complex() | np.complexfloating() if np.asarray(value).itemsize <= COMPLEX_BYTES:
+            return complex_constant(value, span)
+        case None:
+            return state.reject("LD112", "None is not a number", node)
+        case _:
+            kind = {str: "a string", bytes: "bytes"}.get(type(value), f"of type {type(value).__name__}")
+            return state.reject("LD112", f"{value!r} is {kind}, not a number", node)
+
+
+def complex_constant(value: Any, span: Span) -> Expr:
+    number = Pair(Const(float(value.real)), Const(float(value.imag)))
+    if type(value) is complex:
+        return with_place(number, span)
+    return with_place(exactly_complex64(number) if value.dtype.itemsize == 8 else exactly_complex128(number), span)
+
+
+def outside_value(state: State, node: ast.expr) -> Expr:
+    """A global or closure constant."""
+    text = ast.unparse(node)
+    value = state.outside(node)
+    if value is MISSING:
+        return reject_outside(state, node, node)
+    if isinstance(value, bool | int | float | complex | np.generic):
+        return constant(state, value, node)
+    return state.reject("LD113", f"`{text}` is {kind_of(value)}, not a number", node)
+
+
+def reject_outside(state: State, node: ast.AST, name: ast.expr) -> Const:
+    """`name` leads to no value: say how far it leads."""
+    owner = name.value if isinstance(name, ast.Attribute) else None
+    value = MISSING if owner is None else state.outside(owner)
+    if owner is None or value is MISSING or isinstance(value, ModuleType):
+        message, hint = f"`{ast.unparse(name)}` is not defined", "define it before the decorated function"
+        return state.reject("LD113", message, node, hint)
+    return state.reject("LD113", f"`{ast.unparse(owner)}` is {kind_of(value)} from outside the function", node)
+
+
+def kind_of(value: Any) -> str:
+    match value:
+        case np.ndarray():
+            return "an array"
+        case ModuleType():
+            return "a module"
+        case str():
+            return "a string"
+        case _:
+            return f"of type {type(value).__name__}"
+
+
+def constant_element(state: State, node: ast.Subscript) -> Expr:
+    """`WEIGHTS[2]` for a tuple from outside the function and a constant subscript."""
+    owner = state.outside(node.value)
+    text = ast.unparse(node.value)
+    if owner is MISSING:
+        return reject_outside(state, node, node.value)
+    if not isinstance(owner, tuple | list) or isinstance(node.slice, ast.Slice):
+        return state.reject("LD113", f"`{text}` is {kind_of(owner)} from outside the function", node)
+    position = state.quantity(node.slice)
+    if not isinstance(owner, tuple) or not isinstance(position, Const) or not isinstance(position.value, int):
+        hint = "pass the values as an array argument"
+        return state.reject("LD113", f"`{text}` needs to be a tuple with a constant subscript here", node, hint)
+    if not -len(owner) <= position.value < len(owner):
+        return state.reject("LD113", f"`{text}` has {len(owner)} elements", node, "use a subscript in range")
+    return constant(state, owner[position.value], node)
+
+
+# -- local names ---------------------------------------------------------------------------------------------
+def root_is_local(state: State, node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return not isinstance(node, ast.Name) or state.is_local(node.id)
+
+
+def array_of(state: State, node: ast.expr) -> str | None:
+    """The array that the local name `node` stands for; None if `node` is something else."""
+    if not isinstance(node, ast.Name):
+        return None
+    binding = state.binding(node.id)
+    meant = binding.meant if isinstance(binding, Unsure) else binding
+    if not isinstance(meant, ArrayName):
+        return None
+    state.settle(node.id, node)
+    return meant.array

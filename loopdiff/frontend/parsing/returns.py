@@ -1,0 +1,128 @@
+"""`return`: what a function gives back, from one place or from several."""
+
+from __future__ import annotations
+
+import ast
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.nests import copied, store_array
+from loopdiff.frontend.arrays.values import ArrayValue, View
+from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.parsing.meanings import value_of
+from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values
+from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Const, Expr, Load
+
+
+def parse_return(state: State, node: ast.Return) -> None:
+    """Results of one `return`. Where there are several, numbers go through cells that all of them assign."""
+    found, is_tuple = returned_values(state, node)
+    span = state.source.span(node)
+    if state.survey.returns == 1 and not state.whole.versions:
+        state.returned = Returned(found, is_tuple, span)
+        return
+    if state.returned is None:
+        shared = tuple(shared_result(state, k, r, span) for k, r in enumerate(found))
+        state.returned = Returned(shared, is_tuple, span)
+    first = state.returned
+    if len(found) != len(first.values) or is_tuple != first.is_tuple:
+        refuse(state, "this `return` gives another number of values than the first", node, first)
+        return
+    for mine, common in zip(found, first.values, strict=True):
+        if isinstance(mine, Expr) and isinstance(common, Load):
+            state.out.append(Assign(Access(common.access.array, loc=span), mine, loc=span))
+        elif isinstance(mine, ArrayName) and isinstance(common, ArrayName) and common.array in state.whole.results:
+            store_array(state, state.all_of(common.array, span), state.all_of(mine.array, span), node)
+        elif mine != common:
+            refuse(state, "this `return` gives another array than the first, or an array for a number", node, first)
+
+
+def refuse(state: State, message: str, node: ast.Return, first: Returned) -> None:
+    state.reject("LD104", message, node, related=(("the first `return`", first.span),))
+
+
+def returned_values(state: State, node: ast.Return) -> tuple[Values, bool]:
+    """The values of a `return`, and whether it gives a tuple."""
+    match node.value:
+        case None | ast.Constant(value=None):
+            return (), False
+        case ast.Tuple(elts=elts):
+            return tuple(in_order(state, elts, parse_result)), True
+        case value:
+            found = value_of(state, value)
+            if isinstance(found, tuple):
+                return tuple(checked_result(state, v, value) for v in found), bool(found)
+            return (checked_result(state, found, value),), False
+
+
+def parse_result(state: State, node: ast.expr) -> Value:
+    return checked_result(state, None if isinstance(node, ast.Tuple | ast.List) else value_of(state, node), node)
+
+
+def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
+    """`value`, of `node`, as one value that is returned."""
+    if isinstance(node, ast.Tuple | ast.List) or isinstance(value, tuple):
+        return state.reject("LD118", "a tuple inside the returned tuple", node, "return one flat tuple")
+    if state.is_helper:
+        return helper_result(state, value, node)
+    if isinstance(value, View | ArrayValue):
+        value = whole_array(state, value, node)
+    if isinstance(value, ArrayName) and state.arrays[value.array].role == "argument":
+        return state.reject("LD118", f"`{value.array}` is an argument and cannot be returned", node)
+    if isinstance(value, Outside | LocalFunction):
+        return state.reject("LD118", f"`{ast.unparse(node)}` is a function and cannot be returned", node, "call it")
+    return Const(0, loc=state.source.span(node)) if value is None else value
+
+
+def helper_result(state: State, value: Value | None, node: ast.expr) -> Value:
+    """A value that a helper gives back: a computed array gets its memory here."""
+    match value:
+        case None:
+            return Const(0, loc=state.source.span(node))
+        case ArrayValue() if state.owned(value, node):
+            return copied(state, value, "result", state.source.span(node))
+        case View():
+            return steady(state, value)
+        case _:
+            return value
+
+
+def whole_array(state: State, value: View | ArrayValue, node: ast.expr) -> ArrayName | None:
+    """The array that holds `value` and nothing else; for a view of an argument, that. None after a rejection."""
+    span = state.source.span(node)
+    if isinstance(value, View) and state.arrays[value.array].role == "argument":
+        return ArrayName(value.array)
+    view = value if isinstance(value, View) else copied(state, value, "result", span)
+    if view != state.all_of(view.array, span):
+        view = copied(state, view, "result", span)
+    if view != state.all_of(view.array, span):
+        hint = "write it into an array argument, and return how many elements it has"
+        state.reject("LD208", f"the shape of `{ast.unparse(node)}` is not known at entry", node, hint)
+        return None
+    return ArrayName(view.array)
+
+
+def shared_result(state: State, number: int, value: Value, span: Span) -> Value:
+    """A value that every `return` can give: a cell for a number, the array itself for an array."""
+    if isinstance(value, ArrayName) and state.whole.versions:
+        return common_array(state, value.array, span)
+    if not isinstance(value, Expr):
+        return value
+    return Load(state.temporary(f"result_{number}", span), loc=span)
+
+
+def common_array(state: State, array: str, span: Span) -> ArrayName:
+    """An array like `array` that takes what `return` gives back where that is one of several arrays."""
+    extents = state.all_of(array, span).extents
+    name = state.names.fresh("result")
+    state.arrays[name] = ArrayDecl(name, None, "local", extents, loc=span)
+    state.whole.entry.append(Allocate(name, None, loc=span))
+    state.whole.results.add(name)
+    return ArrayName(name)
+
+
+def check_end(state: State) -> None:
+    """The end of a function that returns values must not be reached."""
+    if state.returned is not None and state.returned.values and not state.is_dead:
+        span = state.returned.span
+        state.reject("LD104", "the function may come to its end without a `return`", span, "add a `return` at the end")

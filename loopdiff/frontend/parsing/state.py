@@ -1,0 +1,424 @@
+"""What the parser knows while it walks a function: meanings of names, the block being written, rejections."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopdiff.codes import Related, reject
+from loopdiff.errors import Diagnostic, Span
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
+from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.survey import Survey
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import map_expr, subexprs
+from loopdiff.names import NameSupply
+from loopdiff.source import MISSING, SourceFunction, attribute_of, dotted_name
+
+
+class TypesNeeded(Exception):
+    """What the function means depends on the ranks of its arguments, and these are not known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The name certainly has a value, in the rank-0 array `cell`."""
+
+    cell: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayName:
+    """The name stands for `array`."""
+
+    array: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The name stands for `value`, which nothing changes."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outside:
+    """The name stands for a Python value from outside the function that is no number, such as another function."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalFunction:
+    """The name stands for a function that is defined inside another: its names outside mean what they do in `around`.
+
+    Defaults in the signature of `source` are parsed values.
+    """
+
+    source: SourceFunction
+    around: State
+
+
+Meaning = Cell | ArrayName | View | Given | Outside | LocalFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """The name has the value of `meant` only if the statement at `span` gave it one.
+
+    `ran`: a condition, still true to what it was there, under which it did; None when none can be stated.
+    """
+
+    meant: Meaning
+    span: Span
+    ran: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """After `span` the name stands for different things depending on the way there."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """The name stands for `options[k]` where the cell `which` holds k."""
+
+    which: str
+    options: tuple[Meaning, ...]
+
+
+class VaryingUsed(Exception):
+    """A statement uses a name that stands for one of several arrays: the cell `which` says for which."""
+
+    def __init__(self, which: str) -> None:
+        self.which = which
+
+
+Binding = Meaning | Unsure | Mixed | Varying
+Bindings = dict[str, Binding]
+Value = Quantity | ArrayName | Outside | LocalFunction | tuple["Value", ...]
+Values = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What the function returns; `span` is its first `return`."""
+
+    values: Values
+    is_tuple: bool
+    span: Span
+
+
+@dataclass(slots=True)
+class Heads:
+    """For a loop whose iterations start with `names` standing for different arrays: the combinations, `parts`, and the
+    cell `which` that holds the number of the current one.
+
+    `buffers` are arrays by the place where they are made; they are `declared` once and made before the loop.
+    """
+
+    which: Access
+    names: tuple[str, ...]
+    parts: list[tuple[Any, ...]]
+    buffers: dict[int, list[str]] = field(default_factory=dict)
+    declared: dict[str, ArrayDecl] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class LoopState:
+    """What is known of a loop while its body is parsed: what names stood for at each `break`, and at each end of an
+    iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks."""
+
+    broke: Access | None = None
+    heads: Heads | None = None
+    breaks: list[Bindings] = field(default_factory=list)
+    ends: list[Bindings] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Whole:
+    """What the function and the helpers written out in it share.
+
+    `call` writes a call out and gives its value: None after a rejection, MISSING if it calls no Python function.
+    `parse` gives the value of any expression. `inlined`: number of statements of helpers so far.
+
+    `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
+    they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
+    local arrays of booleans, `fresh` those that have no name yet; `undecided` cells that may turn out to be arrays
+    once types are known.
+
+    `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
+    with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
+    many statements around are. `site` numbers the places where arrays are made, `entry` are statements for the start of
+    the function, `results` arrays that several returns fill. `ranges` are the first value and the end of what cells of
+    loop variables hold where they are known.
+    """
+
+    names: NameSupply
+    indices: NameSupply
+    sources: Sources
+    call: Callable[[State, ast.Call], Value | None]
+    parse: Callable[[State, ast.expr], Quantity]
+    types: Mapping[str, ArgumentType] | None = None
+    asked: set[tuple[str, int]] = field(default_factory=set)
+    fixed: dict[str, Expr] = field(default_factory=dict)
+    truths: set[str] = field(default_factory=set)
+    fresh: set[str] = field(default_factory=set)
+    undecided: set[str] = field(default_factory=set)
+    active: list[State] = field(default_factory=list)
+    heads: list[Heads] = field(default_factory=list)
+    catching: frozenset[str] = frozenset()
+    versions: int = 0
+    site: int = 0
+    entry: list[Stmt] = field(default_factory=list)
+    results: set[str] = field(default_factory=set)
+    ranges: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    arrays: dict[str, ArrayDecl] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    inlined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that is being parsed; `key` says which, whatever its name."""
+
+    key: object
+    name: str
+
+
+@dataclass(slots=True)
+class State:
+    """The parser's state: `out` is the block being written, `bindings` what local names stand for here.
+
+    `stack`: the function, and those whose calls led to it, itself last. `around`: for a function defined in another,
+    the state of that. `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost
+    last. `returned`: None before the first `return`. `array_uses` records under which binding each array name was used,
+    in order.
+    """
+
+    source: SourceFunction
+    survey: Survey
+    whole: Whole
+    stack: tuple[Frame, ...]
+    around: State | None = None
+    cells: dict[str, str] = field(default_factory=dict)
+    bindings: Bindings = field(default_factory=dict)
+    out: list[Stmt] = field(default_factory=list)
+    array_uses: list[tuple[str, ArrayName | View]] = field(default_factory=list)
+    loops: list[LoopState] = field(default_factory=list)
+    is_dead: bool = False
+    returned: Returned | None = None
+
+    @property
+    def names(self) -> NameSupply:
+        return self.whole.names
+
+    @property
+    def arrays(self) -> dict[str, ArrayDecl]:
+        return self.whole.arrays
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        return self.whole.diagnostics
+
+    @property
+    def types(self) -> Mapping[str, ArgumentType] | None:
+        return self.whole.types
+
+    @property
+    def is_helper(self) -> bool:
+        return len(self.stack) > 1
+
+    # -- rejections ------------------------------------------------------------------------------------------
+    def reject(
+        self, code: str, message: str, node: ast.AST | Span, hint: str | None = None, related: Related = ()
+    ) -> Const:
+        """Record a rejection; the value stands in for the rejected expression so that parsing goes on."""
+        span = node if isinstance(node, Span) else self.source.span(node)
+        found = reject(code, message, span, hint, related)
+        if found not in self.diagnostics:
+            self.diagnostics.append(found)
+        return Const(0, loc=span)
+
+    # -- values ----------------------------------------------------------------------------------------------
+    def quantity(self, node: ast.expr) -> Quantity:
+        """The value of `node`: a number or an array."""
+        return self.whole.parse(self, node)
+
+    def number(self, node: ast.expr) -> Expr:
+        """The value of `node`, which must be a number."""
+        return self.as_number(self.quantity(node), node)
+
+    def as_number(self, value: Quantity, node: ast.expr) -> Expr:
+        if isinstance(value, View | ArrayValue):
+            return self.reject("LD108", f"`{ast.unparse(node)}` is an array, used here as a number", node)
+        return value
+
+    def owned(self, value: Value | None, node: ast.AST) -> bool:
+        """Whether `value` may be given a name, or written through; else a rejection: it stands for either of two."""
+        is_owned = not (isinstance(value, ArrayValue) and value.is_choice)
+        if not is_owned:
+            text = ast.unparse(node)
+            hint = "write the `if` around the statements that use it"
+            self.reject("LD116", f"`{text}` may stand for different arrays here", node, hint)
+        return is_owned
+
+    # -- blocks ----------------------------------------------------------------------------------------------
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """Statements written inside go to the new list."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    # -- arrays ----------------------------------------------------------------------------------------------
+    def need_types(self) -> Mapping[str, ArgumentType]:
+        """The types of the arguments, without which parsing cannot go on. Raises TypesNeeded."""
+        if self.types is None:
+            raise TypesNeeded
+        return self.types
+
+    def array_name(self, stem: str) -> str:
+        """A name for a new array: the user's own where `stem` is one."""
+        return self.own_name(stem) if stem in self.survey.first_uses else self.names.fresh(stem)
+
+    def rank(self, array: str) -> int:
+        decl = self.arrays[array]
+        if decl.role == "argument":
+            kind = self.need_types()[array]
+            return kind.rank if isinstance(kind, ArrayType) else 0
+        return len(decl.extents) if decl.extents is not None else self.rank(decl.like or "")
+
+    def extent(self, array: str, axis: int, span: Span) -> Expr:
+        """The extent of `array`, of a local one as it was stated if that is known at entry."""
+        decl = self.arrays[array]
+        if decl.role != "argument" and decl.like is not None:
+            return self.extent(decl.like, axis, span)
+        if decl.extents is not None:
+            stated = self.known(decl.extents[axis])
+            if self.is_fixed(stated):
+                return stated
+        return Dim(array, axis, loc=span)
+
+    def all_of(self, array: str, span: Span) -> View:
+        """All of `array`."""
+        rank = self.rank(array)
+        return View(array, holes(rank), tuple(self.extent(array, k, span) for k in range(rank)))
+
+    def known(self, expr: Expr) -> Expr:
+        """`expr` with cells whose value is known at entry replaced by that."""
+        fixed = self.whole.fixed
+        return map_expr(lambda e: fixed.get(e.access.array, e) if isinstance(e, Load) else e, expr)
+
+    def is_fixed(self, expr: Expr) -> bool:
+        """Whether `expr` means the same everywhere in the function."""
+        return all(isinstance(e, Const | Dim | Apply | Select | Param) for e in subexprs(expr))
+
+    # -- local names -----------------------------------------------------------------------------------------
+    def define(self, name: str, span: Span) -> Access:
+        """`name` gets a scalar value: the cell to store it in."""
+        if name not in self.cells:
+            self.cells[name] = cell = self.own_name(name)
+            self.arrays[cell] = ArrayDecl(cell, None, "local", (), loc=span)
+        self.bindings[name] = Cell(self.cells[name])
+        return Access(self.cells[name], loc=span)
+
+    def own_name(self, name: str) -> str:
+        """A name in the IR for what `name` stands for, also where it already stood for something else."""
+        if self.is_helper:
+            found = self.names.fresh(f"{self.source.name}_{name}")
+            self.whole.indices.taken.add(found)
+            return found
+        is_taken = name in self.arrays or name in self.survey.parameters
+        return self.names.fresh(name) if is_taken else name
+
+    def index(self, stem: str) -> str:
+        """A name for the index of a new loop."""
+        return self.whole.indices.fresh(f"{self.source.name}_{stem}" if self.is_helper else stem)
+
+    def temporary(self, stem: str, span: Span) -> Access:
+        """A new cell that no Python name stands for."""
+        name = self.names.fresh(stem)
+        self.arrays[name] = ArrayDecl(name, None, "local", (), loc=span)
+        return Access(name, loc=span)
+
+    def owner(self, name: str) -> State | None:
+        """The function among this and those around it whose local `name` is; None if it is from outside of all."""
+        if name in self.survey.assigned or name in self.survey.parameters:
+            return self
+        return None if self.around is None else self.around.owner(name)
+
+    def binding(self, name: str) -> Binding | None:
+        """What the local `name` stands for here; None if it has no value."""
+        owner = self.owner(name)
+        found = None if owner is None else owner.bindings.get(name)
+        if isinstance(found, Varying):
+            raise VaryingUsed(found.which)
+        return found
+
+    def settle(self, name: str, node: ast.AST) -> Meaning | None:
+        """What the local `name` stands for where `node` reads it; None after a rejection."""
+        owner = self.owner(name) or self
+        match owner.bindings.get(name):
+            case ArrayName() | View() as binding:
+                owner.array_uses.append((name, binding))
+                return binding
+            case Cell() | Given() | Outside() | LocalFunction() as binding:
+                return binding
+            case Unsure(meant=meant, span=span, ran=ran):
+                if ran is None:
+                    self.reject_unsure(name, node, span)
+                else:
+                    where = f"`{name}` has no value: the loop at {span.in_words} did not run"
+                    self.out.append(Require(ran, "LD331", where, loc=self.source.span(node)))
+                if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
+                    self.bindings[name] = meant
+                return meant
+            case Varying(which=which):
+                raise VaryingUsed(which)
+            case Mixed(span=span):
+                related = (("depends on what happened here", span),)
+                self.reject("LD116", f"`{name}` may stand for different arrays here", node, related=related)
+                return None
+            case None if name in owner.survey.parameters:
+                return Given(Param(name, loc=self.source.span(node)))
+            case None:
+                self.reject("LD114", f"`{name}` is read before it is assigned", node, f"assign `{name}` first")
+                return None
+
+    def reject_unsure(self, name: str, node: ast.AST, span: Span) -> None:
+        hint = f"assign `{name}` before line {span.line}"
+        related = (("assigned only if this runs", span),)
+        self.reject("LD114", f"`{name}` may have no value here", node, hint, related=related)
+
+    def is_local(self, name: str) -> bool:
+        """Whether `name` stands for something that the function computes."""
+        return self.owner(name) is not None and not isinstance(self.binding(name), Outside)
+
+    def load(self, binding: Cell, span: Span) -> Expr:
+        return Load(Access(binding.cell, loc=span), loc=span)
+
+    # -- names from outside ----------------------------------------------------------------------------------
+    def outside(self, node: ast.expr) -> Any:
+        """The Python value of a name or dotted name from outside the function; MISSING if it has none."""
+        text = dotted_name(node)
+        if text is None:
+            return MISSING
+        name = text.split(".")[0]
+        if self.owner(name) is None:
+            return self.source.outer.get(text, MISSING)
+        match node:
+            case ast.Attribute(value=base, attr=attr):
+                return attribute_of(self.outside(base), attr)
+            case _:
+                found = self.binding(name)
+                return found.value if isinstance(found, Outside) else MISSING

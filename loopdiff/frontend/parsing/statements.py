@@ -1,0 +1,462 @@
+"""Python statements to IR statements, following what local names stand for through branches and loops."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.functions import array_statement
+from loopdiff.frontend.arrays.values import ArrayValue, View
+from loopdiff.frontend.functions import scalar_function
+from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
+from loopdiff.frontend.parsing.assignments import assign, matched, parse_assign, parse_augmented
+from loopdiff.frontend.parsing.expressions import condition
+from loopdiff.frontend.parsing.flow import after_loop, check_rebound, constant_trips, meet, merged, with_conditions
+from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
+from loopdiff.frontend.parsing.meanings import local_function
+from loopdiff.frontend.parsing.order import frozen
+from loopdiff.frontend.parsing.returns import parse_return
+from loopdiff.frontend.parsing.state import Bindings, Heads, LoopState, State, Value, Varying
+from loopdiff.frontend.parsing.varying import (
+    MOST_COMBINATIONS,
+    Snapshot,
+    at_end,
+    differing,
+    for_each_choice,
+    join,
+    keep_buffers,
+    with_heads,
+)
+from loopdiff.ir.nodes import (
+    Access,
+    Allocate,
+    Apply,
+    Assign,
+    Const,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Jump,
+    JumpKind,
+    Load,
+    Loop,
+    Require,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, read_arrays, written_arrays
+from loopdiff.source import MISSING
+
+ENDLESS = 1 << 62
+
+
+def parse_block(state: State, body: list[ast.stmt]) -> None:
+    """Statements up to one that nothing comes to, because the flow always jumps before."""
+    for node in body:
+        if state.is_dead:
+            break
+        parse_stmt(state, node)
+
+
+def parse_stmt(state: State, node: ast.stmt) -> None:
+    """One statement; if it uses names that may stand for several arrays, once for each of these."""
+    if isinstance(node, ast.Return):  # only its values are: it is one way out
+        parse_one(state, node)
+    else:
+        for_each_choice(state, lambda: parse_one(state, node), keyword_span(state, node))
+
+
+def parse_one(state: State, node: ast.stmt) -> None:
+    span = state.source.span(node)
+    match node:
+        case ast.Assign(targets=[ast.Name() as target], value=ast.IfExp() as value) if chooses(state, value):
+            parse_if(state, as_branches(target, value))
+        case ast.Assign(targets=targets, value=value):
+            parse_assign(state, targets, value, span)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            parse_assign(state, [target], value, span)
+        case ast.AugAssign():
+            parse_augmented(state, node)
+        case ast.For() | ast.While() | ast.If():
+            parse_compound(state, node)
+        case ast.Assert():
+            parse_assert(state, node)
+        case ast.Pass() | ast.AnnAssign(value=None):
+            pass
+        case ast.Break() | ast.Continue() | ast.Return():
+            parse_jump(state, node, span)
+        case ast.FunctionDef():
+            state.bindings[node.name] = local_function(state, node)
+        case ast.Expr(value=value):
+            parse_bare_expression(state, node, value)
+        case _:
+            parse_refused(state, node)
+
+
+def chooses(state: State, node: ast.IfExp) -> bool:
+    """Whether `node` is one of two arrays, so that a name for it is a name for either."""
+    if state.types is None:
+        return False
+    before = Snapshot.of(state)
+    found = state.quantity(node)
+    before.restore(state)
+    return isinstance(found, ArrayValue) and found.is_choice
+
+
+def as_branches(target: ast.Name, value: ast.IfExp) -> ast.If:
+    """`target = a if c else b` as an `if` statement."""
+    then, orelse = (ast.copy_location(ast.Assign([target], v), v) for v in (value.body, value.orelse))
+    return ast.copy_location(ast.If(value.test, [then], [orelse]), value)
+
+
+def parse_compound(state: State, node: ast.For | ast.While | ast.If) -> None:
+    match node:
+        case ast.For():
+            parse_for(state, node)
+        case ast.While():
+            parse_while(state, node)
+        case ast.If():
+            parse_if(state, node)
+
+
+def parse_assert(state: State, node: ast.Assert) -> None:
+    match node.msg:
+        case ast.Constant(value=str(text)):
+            pass
+        case _:
+            text = ast.unparse(node.test)
+    span = state.source.span(node)
+    state.out.append(Require(condition(state, node.test), "LD332", f"assertion failed: {text}", loc=span))
+
+
+def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
+    if isinstance(value, ast.Constant):
+        return
+    text = ast.unparse(value)
+    if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
+        drop(state, found)
+        return
+    if isinstance(value, ast.Call) and array_statement(state, value):
+        return
+    if isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
+        name = ast.unparse(value.func).split(".")[-1]
+        state.reject("LD109", f"`{text}` is called for its effect", node, REFUSED_METHODS.get(name))
+    else:
+        state.reject("LD103", f"the value of `{text}` is not used", node, "assign it, or leave it out")
+
+
+def drop(state: State, value: Value | None) -> None:
+    """A result that nothing uses: Python evaluates it, and raises where it touches what is not there."""
+    match value:
+        case tuple():
+            for one in value:
+                drop(state, one)
+        case _ if isinstance(value, Expr):
+            frozen(state, value, "unused")
+        case _:
+            pass
+
+
+def parse_refused(state: State, node: ast.stmt) -> None:
+    """A statement outside the language; its body is parsed for further rejections."""
+    code, message, hint = REFUSED_STATEMENTS.get(type(node), ("LD103", f"`{type(node).__name__}` statement", None))
+    state.reject(code, message, keyword_span(state, node), hint)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    before = len(state.diagnostics)
+    with state.block():
+        for field in ("body", "handlers", "orelse", "finalbody"):
+            for child in getattr(node, field, []):
+                parse_block(state, child.body if isinstance(child, ast.ExceptHandler) else [child])
+    kept = [d for d in state.diagnostics[before:] if d.code != "LD114"]
+    state.diagnostics[before:] = kept
+
+
+def keyword_span(state: State, node: ast.stmt) -> Span:
+    """The first line of a statement: a report shows the line, not the block."""
+    span = state.source.span(node)
+    if span.end_line == span.line:
+        return span
+    header = state.source.text.split("\n")[span.line - state.source.first_line].rstrip()
+    return replace(span, end_line=span.line, end_column=len(header))
+
+
+# -- branches ------------------------------------------------------------------------------------------------
+def parse_if(state: State, node: ast.If) -> None:
+    """A branch on a constant leaves only what is taken; otherwise both are parsed from the same bindings."""
+    cond = condition(state, node.test)
+    if isinstance(cond, Const):
+        parse_block(state, node.body if cond.value else node.orelse)
+        return
+    span = keyword_span(state, node)
+    before = dict(state.bindings)
+    then, after_then = parse_branch(state, node.body)
+    state.bindings = before
+    orelse, after_else = parse_branch(state, node.orelse)
+    then_body, else_body = list(then), list(orelse)
+    join(state, [(after_then, then_body), (after_else, else_body)], span)
+    state.out.append(If(cond, tuple(then_body), tuple(else_body), loc=span))
+
+
+def parse_branch(state: State, body: list[ast.stmt]) -> tuple[tuple[Stmt, ...], Bindings | None]:
+    """Statements that may not run, and what names stand for at their end; None if nothing comes to it."""
+    with state.block() as out:
+        parse_block(state, body)
+    end = None if state.is_dead else state.bindings
+    state.is_dead = False
+    return tuple(out), end
+
+
+# -- jumps ---------------------------------------------------------------------------------------------------
+def parse_jump(state: State, node: ast.Break | ast.Continue | ast.Return, span: Span) -> None:
+    kind: JumpKind
+    match node:
+        case ast.Break():
+            kind, loop = "break", state.loops[-1]
+            if loop.broke is not None:
+                state.out.append(Assign(loop.broke, Const(True, loc=span), loc=span))
+            loop.breaks.append(at_end(state, loop.heads, span))
+        case ast.Continue():
+            kind = "continue"
+            state.loops[-1].ends.append(at_end(state, state.loops[-1].heads, span))
+        case ast.Return():
+            kind = "return"
+            for_each_choice(state, lambda: parse_return(state, node), span)
+    state.out.append(Jump(kind, loc=span))
+    state.is_dead = True
+
+
+# -- loops ---------------------------------------------------------------------------------------------------
+def parse_for(state: State, node: ast.For) -> None:
+    iteration = parse_iterable(state, node.iter)
+    if iteration is None:
+        parse_body_of_refused(state, node)
+        return
+    span = keyword_span(state, node)
+    if not isinstance(iteration.step, Const):
+        step = frozen(state, iteration.step, "step")
+        iteration = replace(iteration, step=step)
+        is_moving = Apply(Op.NE, (step, Const(0, loc=span)), loc=span)
+        state.out.append(Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
+    iteration = iteration.placed(span)
+    index, placed = state.index(index_stem(node.target, iteration)), iteration
+
+    def parse() -> None:
+        bind_targets(state, node.target, placed.value(Index(index, loc=state.source.span(node.target))))
+        with known_range(state, node, placed):
+            parse_block(state, node.body)
+
+    loop, before, body = parse_body(state, node, span, parse)
+    iteration = with_settled_bounds(state, iteration, tuple(body))
+    state.out.append(Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
+    if loop.ends:
+        done: Bindings | None = after_loop(state, before, iteration, written_arrays(tuple(body)), span)
+    else:
+        done = None if (constant_trips(iteration) or 0) > 0 else before
+    after_exits(state, node, loop, done, span)
+
+
+@contextmanager
+def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[None]:
+    """Inside, the range of the loop variable is known, if it stays and the body does not assign it."""
+    name = node.target.id if isinstance(node.target, ast.Name) else ""
+    cell = state.cells.get(name)
+    is_upward = isinstance(iteration.step, Const) and iteration.step.value > 0
+    bounds = state.known(iteration.lower), state.known(iteration.upper)
+    is_kept = not any(is_stored(n, name) for s in node.body for n in ast.walk(s))
+    if cell is None or not (iteration.is_range and is_upward and is_kept and all(map(state.is_fixed, bounds))):
+        yield
+        return
+    state.whole.ranges[cell] = bounds
+    yield
+    state.whole.ranges.pop(cell, None)
+
+
+def is_stored(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+
+def parse_while(state: State, node: ast.While) -> None:
+    """`while` is a loop without end that is left where its condition fails."""
+    span = keyword_span(state, node)
+    index = state.index("trip")
+    is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+    def parse() -> None:
+        if not is_endless:
+            cond = loop_condition(state, node.test, span)
+            state.out.append(Exit(Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
+        parse_block(state, node.body)
+
+    loop, before, body = parse_body(state, node, span, parse)
+    lower, upper, step = (Const(value, loc=span) for value in (0, ENDLESS, 1))
+    state.out.append(Loop(index, lower, upper, step, tuple(body), loc=span))
+    done: Bindings | None = None
+    if not is_endless:
+        done = merged(before, state.bindings, span) if loop.ends else before
+        done = done if loop.heads is None else with_heads(done, loop.heads)
+    after_exits(state, node, loop, done, span)
+
+
+def loop_condition(state: State, test: ast.expr, span: Span) -> Expr:
+    """The condition of `while`; where it depends on names that stand for several arrays, from a cell."""
+    if not any(isinstance(b, Varying) for b in state.bindings.values()):
+        return condition(state, test)
+    cell = state.temporary("goes_on", span)
+    for_each_choice(state, lambda: state.out.append(Assign(cell, condition(state, test), loc=span)), span)
+    return Load(cell, loc=span)
+
+
+def parse_body(
+    state: State, node: ast.For | ast.While, span: Span, parse: Callable[[], None]
+) -> tuple[LoopState, Bindings, list[Stmt]]:
+    """The loop's state, the bindings before it, and the statements of its body, which `parse` parses.
+
+    After it, `bindings` are those at the ends of iterations. Where iterations leave names for other arrays, the body is
+    parsed again until all combinations with which iterations start are known.
+    """
+    broke = None
+    if node.orelse and has_break(node.body):
+        broke = state.temporary("broke", span)
+        state.out.append(Assign(broke, Const(False, loc=span), loc=span))
+    before, uses, start = dict(state.bindings), len(state.array_uses), Snapshot.of(state)
+    loop, body = parse_iteration(state, LoopState(broke), parse, span)
+    names = differing([before, *loop.ends])
+    while names:
+        start.restore(state)
+        heads = Heads(Access(""), names, [tuple(before[n] for n in names)])
+        found = parse_heads(state, heads, broke, before, start, parse, span)
+        if found is None:
+            start.restore(state)
+            loop, body = parse_iteration(state, LoopState(broke), parse, span)
+            break
+        loop, body = found
+        more = differing([{n: b for n, b in before.items() if n not in names}, *loop.ends])
+        if not more:
+            finish_heads(state, heads, loop, body)
+            return loop, before, body
+        names = (*names, *more)
+    state.bindings = dict(before)
+    meet(state, loop.ends, span)
+    state.is_dead = False
+    check_rebound(state, before, state.array_uses[uses:], span)
+    return loop, before, body
+
+
+def parse_iteration(
+    state: State, loop: LoopState, parse: Callable[[], None], span: Span
+) -> tuple[LoopState, list[Stmt]]:
+    state.loops.append(loop)
+    with state.block() as body:
+        parse()
+        if not state.is_dead:
+            loop.ends.append(at_end(state, loop.heads, span))
+    state.loops.pop()
+    state.is_dead = False
+    return loop, body
+
+
+def parse_heads(
+    state: State, heads: Heads, broke: Access | None, before: Bindings, start: Snapshot,
+    parse: Callable[[], None], span: Span,
+) -> tuple[LoopState, list[Stmt]] | None:  # fmt: skip
+    """The loop with all combinations in `heads.parts`; None if there are too many."""
+    while True:
+        heads.which = state.temporary("which", span)
+        state.out.append(Assign(heads.which, Const(0, loc=span), loc=span))
+        known = len(heads.parts)
+        state.bindings = with_heads(before, heads)
+        state.whole.heads.append(heads)
+        loop, body = parse_iteration(state, LoopState(broke, heads), parse, span)
+        state.whole.heads.pop()
+        if len(heads.parts) == known:
+            return loop, body
+        start.restore(state)
+        keep_buffers(state, heads)
+        if len(heads.parts) > MOST_COMBINATIONS:
+            return None
+
+
+def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[Stmt]) -> None:
+    """Make the arrays that iterations hand on before the loop, and number what names stand for after it."""
+    used = read_arrays(tuple(body)) | written_arrays(tuple(body))
+    state.out += [Allocate(n, None, loc=d.loc) for n, d in heads.declared.items() if n in used]
+    meet(state, loop.ends, body[0].loc if body else heads.which.loc)
+    state.is_dead = False
+    state.bindings = with_heads(state.bindings, heads)
+    loop.breaks = [with_heads(b, heads) for b in loop.breaks]
+
+
+def has_break(body: list[ast.stmt]) -> bool:
+    """Whether a `break` in `body` leaves the loop whose body it is."""
+    for node in body:
+        match node:
+            case ast.Break():
+                return True
+            case ast.If(body=then, orelse=orelse) if has_break(then) or has_break(orelse):
+                return True
+            case ast.For(orelse=orelse) | ast.While(orelse=orelse) if has_break(orelse):
+                return True
+            case _:
+                pass
+    return False
+
+
+def after_exits(state: State, node: ast.For | ast.While, loop: LoopState, done: Bindings | None, span: Span) -> None:
+    """The `else` of a loop, and what names stand for after it; `done`: when it was not left by a jump, if it can be."""
+    state.is_dead = done is None
+    state.bindings = {} if done is None else done
+    orelse, end = parse_branch(state, node.orelse) if done is not None else ((), None)
+    if loop.broke is None:
+        state.out += orelse
+    elif orelse:
+        state.out.append(If(Apply(Op.NOT, (Load(loop.broke, loc=span),), loc=span), orelse, loc=span))
+    meet(state, [end, *(with_conditions(b, end or {}) for b in loop.breaks)], span)
+
+
+def with_settled_bounds(state: State, iteration: Iteration, body: tuple[Stmt, ...]) -> Iteration:
+    """Bounds that the body changes are held in cells: they are evaluated once, before the first iteration."""
+    written = written_arrays(body)
+
+    def settled(bound: Expr, stem: str) -> Expr:
+        return frozen(state, bound, stem) if any(e.access.array in written for e in loads(bound)) else bound
+
+    return replace(iteration, lower=settled(iteration.lower, "start"), upper=settled(iteration.upper, "stop"))
+
+
+def index_stem(target: ast.expr, iteration: Iteration) -> str:
+    """The index is named after the loop variable, or `at_v` if that holds elements."""
+    if isinstance(target, ast.Tuple | ast.List) and target.elts and isinstance(target.elts[0], ast.Name):
+        return target.elts[0].id if not iteration.is_range else "i"
+    if isinstance(target, ast.Name):
+        return target.id if iteration.is_range else f"at_{target.id}"
+    return "i"
+
+
+def bind_targets(state: State, target: ast.expr, value: Value) -> None:
+    """Statements that give the loop variables their values at the start of each iteration."""
+    span = state.source.span(target)
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple):
+        for one, single in zip(*matched(state, target, value), strict=True):
+            bind_targets(state, one, single)
+    elif not isinstance(value, Expr | View) or not isinstance(target, ast.Name):
+        hint = "use one name for each value: `for i, x in enumerate(v)`"
+        state.reject("LD107", f"`{ast.unparse(target)}` cannot be the variable of this loop", target, hint)
+        for name in ast.walk(target):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                state.define(name.id, span)
+    else:
+        assign(state, target, value, span)
+
+
+def parse_body_of_refused(state: State, node: ast.For) -> None:
+    """Look through the body of a loop that cannot be translated, for further rejections."""
+    with state.block():
+        for name in ast.walk(node.target):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                state.define(name.id, state.source.span(name))
+        parse_block(state, node.body)

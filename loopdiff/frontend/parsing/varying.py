@@ -1,0 +1,244 @@
+"""Names that stand for one of several arrays, depending on the way that the program took.
+
+After `u, v = v, u` in a time loop, or `z = a if c else b`, a cell holds the number of the array that a name stands for.
+A statement that uses such a name is written once for each of them, under the condition that it is this one. At the
+head of a loop the numbers are those of the combinations that iterations can start with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.parsing.flow import meet
+from loopdiff.frontend.parsing.state import (
+    ArrayName,
+    Binding,
+    Bindings,
+    Cell,
+    Given,
+    Heads,
+    Mixed,
+    State,
+    Varying,
+    VaryingUsed,
+)
+from loopdiff.ir.nodes import Access, Apply, Assign, Const, Expr, If, Load, Stmt
+from loopdiff.ir.ops import Op
+
+MOST_COMBINATIONS = 8
+COPIED = (
+    "arrays", "diagnostics", "fixed", "truths", "undecided", "entry", "results", "ranges", "heads", "active",
+)  # fmt: skip
+COUNTED = ("inlined", "site", "versions")
+Way = tuple[Bindings | None, list[Stmt]]
+Part = tuple[Binding | None, ...]
+
+
+# -- trying --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that parsing changes, to try again from."""
+
+    out: list[Stmt]
+    length: int
+    fields: dict[str, Any]
+    loops: list[tuple[int, int]]
+    whole: dict[str, Any]
+
+    @staticmethod
+    def of(state: State) -> Snapshot:
+        whole = state.whole
+        fields = {
+            "bindings": dict(state.bindings), "cells": dict(state.cells), "array_uses": list(state.array_uses),
+            "is_dead": state.is_dead, "returned": state.returned,
+        }  # fmt: skip
+        shared: dict[str, Any] = {name: getattr(whole, name) for name in (*COPIED, *COUNTED)}
+        shared |= {name: shared[name].copy() for name in COPIED}
+        shared |= {"names": set(whole.names.taken), "indices": set(whole.indices.taken)}
+        loops = [(len(loop.breaks), len(loop.ends)) for loop in state.loops]
+        return Snapshot(state.out, len(state.out), fields, loops, shared)
+
+    def restore(self, state: State) -> None:
+        state.out = self.out
+        del state.out[self.length :]
+        for name, value in self.fields.items():
+            setattr(state, name, value.copy() if isinstance(value, dict | list) else value)
+        del state.loops[len(self.loops) :]
+        for loop, (breaks, ends) in zip(state.loops, self.loops, strict=True):
+            del loop.breaks[breaks:], loop.ends[ends:]
+        whole = state.whole
+        whole.names.taken = set(self.whole["names"])
+        whole.indices.taken = set(self.whole["indices"])
+        for name in COPIED:
+            setattr(whole, name, self.whole[name].copy())
+        for name in COUNTED:
+            setattr(whole, name, self.whole[name])
+        for heads in whole.heads:
+            keep_buffers(state, heads)
+
+
+def keep_buffers(state: State, heads: Heads) -> None:
+    """Declare again the arrays that iterations of a loop share."""
+    state.whole.arrays |= heads.declared
+    state.names.taken |= set(heads.declared)
+
+
+# -- statements ----------------------------------------------------------------------------------------------
+def for_each_choice(state: State, parse: Callable[[], None], span: Span) -> None:
+    """Do `parse` for every array that a name it uses may stand for."""
+    found = {b.which for b in state.bindings.values() if isinstance(b, Varying)} - state.whole.catching
+    if not found:
+        parse()
+        return
+    before = Snapshot.of(state)
+    state.whole.catching |= found
+    try:
+        parse()
+        return
+    except VaryingUsed as used:
+        if used.which not in found:
+            raise
+        which = used.which
+    finally:
+        state.whole.catching -= found
+    before.restore(state)
+    split(state, which, lambda: for_each_choice(state, parse, span), span)
+
+
+def split(state: State, which: str, parse: Callable[[], None], span: Span) -> None:
+    """`parse` once for each value of the cell `which`."""
+    start, site = dict(state.bindings), state.whole.site
+    count = next(len(b.options) for b in start.values() if isinstance(b, Varying) and b.which == which)
+    ways: list[Way] = []
+    sites = [site]
+    for number in range(count):
+        state.bindings, state.whole.site = resolved(start, which, number), site
+        state.whole.versions += 1
+        with state.block() as out:
+            parse()
+        state.whole.versions -= 1
+        ways.append((None if state.is_dead else state.bindings, out))
+        state.is_dead = False
+        sites.append(state.whole.site)
+    state.whole.site = max(sites)
+    for name in numbered_names(ways):
+        first = next(b[name] for b, _ in ways if b is not None)
+        options = tuple(first if b is None else b[name] for b, _ in ways)
+        binding = first if all(o == first for o in options) else Varying(which, options)  # type: ignore[arg-type]
+        for bindings, _ in ways:
+            if bindings is not None:
+                bindings[name] = binding
+    join(state, ways, span)
+    state.out += chosen(which, [out for _, out in ways], span)
+
+
+def numbered_names(ways: Sequence[Way]) -> tuple[str, ...]:
+    """Names that stand for one thing each at the end of every way: the cell of the split says which."""
+    coming = [b for b, _ in ways if b is not None]
+    names = differing(coming) if len(coming) > 1 else ()
+    return tuple(n for n in names if all(isinstance(b[n], Choosable) for b in coming))
+
+
+def resolved(bindings: Bindings, which: str, number: int) -> Bindings:
+    """What names stand for if the cell `which` holds `number`."""
+    return {n: b.options[number] if isinstance(b, Varying) and b.which == which else b for n, b in bindings.items()}
+
+
+def chosen(which: str, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
+    """The block whose number the cell `which` holds."""
+    first, *others = blocks
+    if all(b == first for b in others):
+        return first
+    rest = chosen_from(which, 1, others, span)
+    return [If(is_number(which, 0, span), tuple(first), tuple(rest), loc=span)]
+
+
+def chosen_from(which: str, number: int, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
+    first, *others = blocks
+    if not others:
+        return first
+    return [
+        If(is_number(which, number, span), tuple(first), tuple(chosen_from(which, number + 1, others, span)), loc=span)
+    ]
+
+
+def is_number(which: str, number: int, span: Span) -> Expr:
+    held = Load(Access(which, loc=span), loc=span)
+    return Apply(Op.EQ, (held, Const(number, loc=span)), loc=span)
+
+
+# -- where ways meet -----------------------------------------------------------------------------------------
+Choosable = Cell | Given | ArrayName | View
+
+
+def join(state: State, ways: Sequence[Way], span: Span) -> None:
+    """Go on after any of `ways`; a cell that is set at their ends tells apart those that bind names to other arrays."""
+    coming = [(b, out) for b, out in ways if b is not None]
+    names = differing([b for b, _ in coming])
+    parts: list[Part] = []
+    if names:
+        which = state.temporary("which", span)
+        for bindings, out in coming:
+            out += numbering(bindings, names, which.array, parts, span)
+    if len(parts) > MOST_COMBINATIONS:
+        names = ()
+    rest = [None if b is None else {n: m for n, m in b.items() if n not in names} for b, _ in ways]
+    meet(state, rest, span)
+    for position, name in enumerate(names):
+        state.bindings[name] = Varying(which.array, tuple(p[position] for p in parts))  # type: ignore[arg-type]
+
+
+def differing(ways: Sequence[Bindings]) -> tuple[str, ...]:
+    """Names that stand for different things after the ways, one of them an array."""
+    if len(ways) < 2:
+        return ()
+    return tuple(n for n in ways[0] if all(n in b for b in ways) and differs([b[n] for b in ways]))
+
+
+def differs(bindings: Sequence[Binding]) -> bool:
+    if all(b == bindings[0] for b in bindings) or not all(isinstance(b, Choosable | Varying) for b in bindings):
+        return False
+    return any(isinstance(b, ArrayName | View | Varying) for b in bindings)
+
+
+def numbering(bindings: Bindings, names: Sequence[str], which: str, parts: list[Part], span: Span) -> list[Stmt]:
+    """Statements that set the cell `which` to the number of what `names` stand for, in `parts`, which grows."""
+    cells = [b.which for n in names if isinstance(b := bindings.get(n), Varying)]
+    if not cells:
+        part = tuple(bindings.get(n) for n in names)
+        if part not in parts:
+            parts.append(part)
+        return [Assign(Access(which, loc=span), Const(parts.index(part), loc=span), loc=span)]
+    cell = cells[0]
+    count = next(len(b.options) for b in bindings.values() if isinstance(b, Varying) and b.which == cell)
+    blocks = [numbering(resolved(bindings, cell, k), names, which, parts, span) for k in range(count)]
+    same = [[Assign(Access(which), Const(k))] for k in range(count)]
+    return [] if cell == which and blocks == same else chosen(cell, blocks, span)
+
+
+# -- loops ---------------------------------------------------------------------------------------------------
+def at_end(state: State, heads: Heads | None, span: Span) -> Bindings:
+    """What names stand for where an iteration ends or is left; those of `heads` are numbered."""
+    if heads is None:
+        return dict(state.bindings)
+    which = heads.which.array
+    state.out += numbering(state.bindings, heads.names, which, heads.parts, span)
+
+    def settled(binding: Binding) -> Binding:
+        return Mixed(span) if isinstance(binding, Varying) and binding.which == which else binding
+
+    return {n: settled(b) for n, b in state.bindings.items() if n not in heads.names}
+
+
+def with_heads(bindings: Bindings, heads: Heads) -> Bindings:
+    """`bindings`, of a way out of the loop, with the names that its combinations number."""
+    found = dict(bindings)
+    for position, name in enumerate(heads.names):
+        options = tuple(p[position] for p in heads.parts)
+        is_one = all(o == options[0] for o in options)
+        found[name] = options[0] if is_one else Varying(heads.which.array, options)  # type: ignore[assignment, arg-type]
+    return found
