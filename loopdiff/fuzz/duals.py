@@ -19,17 +19,31 @@ import numpy as np
 
 @dataclass(slots=True)
 class Trace:
-    """What happened during one run. Values closer than `closeness` are taken as equal up to rounding."""
+    """What happened during one run. Values closer than `closeness` are taken as equal up to rounding.
+
+    `is_single`: values that were given may be rounded when they are stored.
+    """
 
     closeness: float
+    is_single: bool = False
     largest: float = 1.0
     is_fragile: bool = False
     has_kink: bool = False
 
     def compare(self, a: Dual, b: Dual) -> None:
         gap = abs(a.value - b.value)
-        if not (a.is_exact and b.is_exact) and gap <= self.closeness * max(1.0, abs(a.value), abs(b.value)):
+        is_exact = a.is_exact and b.is_exact and not self.is_single
+        if not is_exact and gap <= self.closeness * max(1.0, abs(a.value), abs(b.value)):
             self.is_fragile = True
+
+
+def binary(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`method` for numbers: NumPy applies it to each element of an array."""
+
+    def apply(self: Any, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else method(self, other)
+
+    return apply
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,47 +66,58 @@ class Dual:
         return Dual(value, slope, trace)
 
     # -- arithmetic ------------------------------------------------------------------------------------------
+    @binary
     def __add__(self, other: Any) -> Dual:
         b = self.lift(other)
         return self.made(self.value + b.value, self.slope + b.slope)
 
     __radd__ = __add__
 
+    @binary
     def __sub__(self, other: Any) -> Dual:
         b = self.lift(other)
         return self.made(self.value - b.value, self.slope - b.slope)
 
+    @binary
     def __rsub__(self, other: Any) -> Dual:
         return self.lift(other) - self
 
+    @binary
     def __mul__(self, other: Any) -> Dual:
         b = self.lift(other)
         return self.made(self.value * b.value, self.slope * b.value + self.value * b.slope)
 
     __rmul__ = __mul__
 
+    @binary
     def __truediv__(self, other: Any) -> Dual:
         b = self.lift(other)
         value = self.value / b.value
         return self.made(value, (self.slope - value * b.slope) / b.value)
 
+    @binary
     def __rtruediv__(self, other: Any) -> Dual:
         return self.lift(other) / self
 
+    @binary
     def __floordiv__(self, other: Any) -> Dual:
         b = self.lift(other)
         return self.made(float(math.floor(self.stepped(self.value / b.value))), 0.0)
 
+    @binary
     def __mod__(self, other: Any) -> Dual:
         b = self.lift(other)
         return self.made(self.value % b.value, self.slope - (self // b).value * b.slope)
 
+    @binary
     def __rfloordiv__(self, other: Any) -> Dual:
         return self.lift(other) // self
 
+    @binary
     def __rmod__(self, other: Any) -> Dual:
         return self.lift(other) % self
 
+    @binary
     def __pow__(self, other: Any) -> Dual:
         if not isinstance(other, Dual):
             slope = 0.0 if other == 0 else other * self.value ** (other - 1) * self.slope
@@ -101,6 +126,7 @@ class Dual:
         slope = other.value * self.value ** (other.value - 1) * self.slope
         return self.made(value, slope + (value * math.log(self.value) * other.slope if other.slope else 0.0))
 
+    @binary
     def __rpow__(self, other: Any) -> Dual:
         value = other**self.value
         return self.made(value, value * math.log(other) * self.slope)
@@ -123,21 +149,27 @@ class Dual:
         self.trace.compare(self, b)
         return test(self.value, b.value)
 
+    @binary
     def __lt__(self, other: Any) -> bool:
         return self.compared(other, operator.lt)
 
+    @binary
     def __le__(self, other: Any) -> bool:
         return self.compared(other, operator.le)
 
+    @binary
     def __gt__(self, other: Any) -> bool:
         return self.compared(other, operator.gt)
 
+    @binary
     def __ge__(self, other: Any) -> bool:
         return self.compared(other, operator.ge)
 
+    @binary
     def __eq__(self, other: Any) -> bool:
         return self.compared(other, operator.eq)
 
+    @binary
     def __ne__(self, other: Any) -> bool:
         return self.compared(other, operator.ne)
 
@@ -147,7 +179,7 @@ class Dual:
     def stepped(self, value: float) -> float:
         """`value`, about to be rounded to an integer."""
         if abs(2 * value - round(2 * value)) <= 4 * self.trace.closeness * max(1.0, abs(value)):
-            self.trace.is_fragile = self.trace.is_fragile or not self.is_exact
+            self.trace.is_fragile |= self.trace.is_single or not self.is_exact
         return value
 
     def __int__(self) -> int:
@@ -279,6 +311,28 @@ def choose(cond: Any, a: Any, b: Any) -> Any:
     return a if cond else b
 
 
+def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of numbers, applied to each element where arguments are arrays."""
+
+    def apply(*args: Any) -> Any:
+        if any(isinstance(a, np.ndarray) for a in args):
+            return np.frompyfunc(function, len(args), 1)(*args)
+        return function(*args)
+
+    return apply
+
+
+def reduction(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The reduction of arrays by `function`, where NumPy's would not share slopes."""
+
+    def apply(array: np.ndarray, axis: int | None = None) -> Any:
+        if not array.size:
+            raise ValueError("a largest element of none")
+        return np.frompyfunc(function, 2, 1).reduce(array.ravel() if axis is None else array, axis=axis or 0)
+
+    return apply
+
+
 def keep(x: Any, *_: Any) -> Any:
     return x if isinstance(x, Dual) else float(x)
 
@@ -337,12 +391,14 @@ def stand_ins() -> dict[str, Any]:
     functions |= {"atan2": atan2, "arctan2": atan2, "hypot": hypot, "copysign": copysign, "fabs": abs}
     in_numpy = {name: rounding(f, keep) for name, f in INTEGER_ROUNDINGS.items()}
     in_numpy |= {"maximum": larger, "minimum": smallest, "where": choose, "sign": sign, "rint": rounding(round, keep)}
-    in_numpy |= {"clip": lambda x, low, high: smallest(larger(x, low), high), "float64": keep, "float32": keep}
+    in_numpy |= {"clip": lambda x, low, high: smallest(larger(x, low), high)}
     in_numpy |= {"square": lambda x: x * x, "absolute": abs, "negative": operator.neg, "power": pow}
+    for_arrays = {name: elementwise(f) for name, f in (functions | in_numpy).items()}
+    for_arrays |= {"max": reduction(larger), "min": reduction(smallest), "float64": keep, "float32": keep}
     in_math = {name: rounding(f, as_integer) for name, f in INTEGER_ROUNDINGS.items()}
     return {
         "math": Module(math, functions | in_math),
-        "np": Module(np, functions | in_numpy | allocators()),
+        "np": Module(np, for_arrays | allocators()),
         "max": largest,
         "min": smallest,
         "float": keep,

@@ -36,10 +36,13 @@ class Engine(Protocol):
 
     Outputs are named `result_0`, ... and after the written arrays. `tangents` gives all outputs and the slopes
     of the floating ones; `gradients` all outputs, and the gradients of `wrt` for weights of the floating ones.
+    `is_ready`: such arguments need nothing compiled that others did not.
     """
 
     name: str
     written: frozenset[str]
+
+    def is_ready(self, args: Values) -> bool: ...
 
     def outputs(self, args: Values) -> Values: ...
 
@@ -84,6 +87,9 @@ class Interpreted:
         self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
         self.kinds = result_types(self.normal)
         self.plans: dict[TapePolicy, Plan] = {}
+
+    def is_ready(self, args: Values) -> bool:
+        return True
 
     @cached_property
     def primal(self) -> Runner:
@@ -148,10 +154,13 @@ class Compiled:
         self.decorate = cache(
             lambda policy: vectorize_grad(wrt=program.wrt, tape=policy, fastmath=fastmath, cache=False)(function)
         )
-        types = argument_types(program.values(program.sizes[0]))
-        self.spec = self.decorate("auto").specialize(types)
+        self.types = argument_types(program.values(program.sizes[0]))
+        self.spec = self.decorate("auto").specialize(self.types)
         self.written = self.spec.written
         self.kinds = self.spec.result_types
+
+    def is_ready(self, args: Values) -> bool:
+        return argument_types(args) == self.types
 
     def outputs(self, args: Values) -> Values:
         return named(self.decorate("auto")(*args.values()), args, self.written)

@@ -11,6 +11,7 @@ from loopdiff.fuzz.program import Argument
 
 T = TypeVar("T")
 Axis = Literal["M", "N"]
+EVERY_OTHER = -1
 
 UNARY = (
     "math.sin({})", "math.cos({})", "math.tanh({})", "(-{})", "math.exp(0.3 * math.sin({}))", "np.arctan({})",
@@ -41,6 +42,16 @@ class Margin:
     is_plain: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The extent of an axis without `trim` elements, or of every other one."""
+
+    axis: Axis
+    trim: int = 0
+
+
+Shape = tuple[Span, ...]
+
 HelperKind = Literal["scalar", "element", "sweep", "array"]
 
 
@@ -58,10 +69,15 @@ class Helper:
 
 @dataclass(slots=True)
 class Scope:
-    """What a statement may mention; copied for nested blocks."""
+    """What a statement may mention; copied for nested blocks.
+
+    `views` are names of parts of arrays, `pairs` names of arrays that may be swapped.
+    """
 
     arrays: dict[str, tuple[Axis, ...]]
     floats: list[str]
+    views: dict[str, Shape] = field(default_factory=dict)
+    pairs: list[tuple[str, str]] = field(default_factory=list)
     points: list[Margin] = field(default_factory=list)
     integers: list[str] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
@@ -74,6 +90,7 @@ class Scope:
         return replace(
             self,
             arrays=dict(self.arrays),
+            views=dict(self.views),
             floats=list(self.floats),
             points=[*self.points, *points],
             integers=[*self.integers, *integers],

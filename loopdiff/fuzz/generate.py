@@ -7,13 +7,13 @@ slowly. What still leaves its domain at run time is found by running the program
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from loopdiff.fuzz.expressions import Axis, Chooser, Margin, Scope
+from loopdiff.fuzz.expressions import Axis, Margin, Scope
 from loopdiff.fuzz.helpers import draw_helpers
 from loopdiff.fuzz.program import Argument, Layout, Program
+from loopdiff.fuzz.statements import Statements
 
 LAYOUTS: tuple[Layout, ...] = ("C", "C", "C", "F", "strided", "reversed")
 AWKWARD_NAMES = (
@@ -55,30 +55,8 @@ def draw_arguments(rng: Random) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-class Writer(Chooser):
+class Writer(Statements):
     """Writes the lines of one program."""
-
-    def __init__(self, rng: Random, is_tidy: bool, arguments: Sequence[Argument]) -> None:
-        super().__init__(rng, is_tidy)
-        self.arguments = tuple(arguments)
-        self.lines: list[str] = []
-        self.margin = 1
-        self.numbers: dict[str, int] = {}
-        self.ended: dict[str, list[str]] = {}
-        self.budget = 0
-        self.early: str | None = None
-
-    # -- bookkeeping -----------------------------------------------------------------------------------------
-    def emit(self, text: str) -> None:
-        self.lines.append("    " * self.margin + text)
-        self.budget -= 1
-
-    def fresh(self, stem: str) -> str:
-        """A name nobody has; for a loop variable sometimes one that another loop had."""
-        if stem in self.ended and self.chance(0.3):
-            return self.pick(self.ended[stem])
-        number = self.numbers[stem] = self.numbers.get(stem, -1) + 1
-        return f"{stem}{number}"
 
     def program(self, seed: int) -> Program:
         results = self.function()
@@ -123,10 +101,12 @@ class Writer(Chooser):
             self.emit("M = 3")
         self.locals(scope)
         buffers = self.buffers(scope)
+        if self.wholeness and self.chance(0.4):
+            self.pair_of_names(scope)
         draw_helpers(self, scope, lambda depth, text: self.emit("    " * depth + text))
         if self.chance(0.15):
             self.early = self.results(scope, buffers)
-        self.budget = self.rng.choice((3, 5, 7) if self.is_tidy else (4, 6, 8, 10, 16))
+        self.budget = self.rng.choice((3, 4, 5, 7) if self.is_tidy else (3, 4, 4, 5, 6, 6, 8, 12))
         while self.budget > 0:
             self.loop(scope, 3)
             for _ in range(self.rng.randint(0, 2)):
@@ -394,90 +374,3 @@ class Writer(Chooser):
         inner.floats.append(v)
         self.emit(header)
         self.body(inner, depth - 1, scope)
-
-    # -- statements ------------------------------------------------------------------------------------------
-    def simple(self, scope: Scope) -> None:
-        if self.is_tidy:
-            self.assignment(scope)
-            return
-        match self.weighted(assign=10, swap=0.7, pair=0.7, rotate=0.6, counter=0.7, fresh=1.0, integers=0.3, flag=0.6):
-            case "swap":
-                a, b = self.element(scope), self.element(scope)
-                if a and b:
-                    self.emit(f"{a}, {b} = {b}, {a}")
-                    return
-                self.assignment(scope)
-            case "pair":
-                a, b = self.target(scope), self.target(scope)
-                self.emit(f"{a}, {b} = {self.number(scope, 1)}, {self.number(scope, 1)}")
-            case "flag" if scope.flags:
-                self.emit(f"done = {self.pick(['done or ', 'not done and ', ''])}{self.condition(scope)}")
-            case "rotate":
-                names = [n for n in scope.floats if n in ("s", "t", "u")]
-                self.rng.shuffle(names)
-                values = [*names[1:], f"0.5 * {self.number(scope)}"]
-                self.emit(f"{', '.join(names)} = {', '.join(values)}")
-            case "counter" if scope.counters and scope.reaches("N"):
-                step = f"({self.pick([1, 3])} * k + {self.rng.randint(0, 3)}) % N"
-                found = f"({self.subscript(scope, 'N')}) % N"
-                self.emit(f"k = {self.pick([step, step, 'N - 1 - k', found])}")
-            case "fresh":
-                name = self.fresh("r")
-                self.emit(f"{name} = {self.number(scope)}")
-                scope.floats.append(name)
-            case "integers" if scope.has("index") and scope.reaches("N"):
-                at = self.subscript(scope, "N")
-                self.emit(
-                    self.pick([f"idx[{at}] = (idx[{at}] + 1) % N", f"idx[{at}] = ({self.subscript(scope, 'N')}) % N"])
-                )
-            case "integers" if scope.has("counts") and scope.reaches("N"):
-                at = self.subscript(scope, "N")
-                self.emit(f"cnt[{at}] = {self.pick([f'(cnt[{at}] + 1) % 4', '1', f'cnt[{at}] // 2'])}")
-            case "integers" if scope.has("mask") and scope.reaches("N"):
-                self.emit(f"mask[{self.subscript(scope, 'N')}] = {self.condition(scope)}")
-            case _:
-                self.assignment(scope)
-
-    def call_statement(self, scope: Scope) -> None:
-        """A call for its effect, or of a function that makes an array."""
-        helper = self.pick(scope.helpers)
-        vectors = [name for name, axes in scope.arrays.items() if axes == ("N",)]
-        text = self.call(scope, helper, 1)
-        if text is not None:
-            self.emit(text)
-        elif helper.kind == "array" and vectors:
-            name = self.fresh("b")
-            self.emit(f"{name} = {helper.name}({self.pick(vectors)}, {self.number(scope, 1)})")
-            scope.arrays[name] = ("N",)
-        else:
-            self.simple(scope)
-
-    def target(self, scope: Scope) -> str:
-        """What may be assigned: an element, or a local that is not the variable of a loop."""
-        element = self.element(scope) if self.chance(0.7) else None
-        return element or self.pick([n for n in scope.floats if n[0] in "stuecr"])
-
-    def assignment(self, scope: Scope) -> None:
-        target, value = self.target(scope), self.number(scope)
-        kind = self.weighted(
-            plain=2.5, add=5, subtract=1.5, times=1, divide=0.5, largest=0.5, smallest=0.4, own=1.5, power=0.15
-        )
-        match kind:
-            case "plain":
-                self.emit(f"{target} = {value}")
-            case "add":
-                self.emit(f"{target} += {value}")
-            case "subtract":
-                self.emit(f"{target} -= {value}")
-            case "times":
-                self.emit(f"{target} *= {self.pick(['0.8', '1.1', f'(0.4 + 0.5 * math.sin({value}))'])}")
-            case "divide":
-                self.emit(f"{target} /= 1.2 + abs({value})")
-            case "largest":
-                self.emit(f"{target} = {self.pick(['max', 'np.maximum'])}({target}, {value})")
-            case "smallest":
-                self.emit(f"{target} = {self.pick(['min', 'np.minimum'])}({target}, {value})")
-            case "power":
-                self.emit(f"{target} **= 2")
-            case _:
-                self.emit(f"{target} = {self.pick(['0.5', '0.9', '1.0'])} * {target} {self.pick('+-*')} {value}")

@@ -11,9 +11,9 @@ Emit = Callable[[int, str], None]
 
 
 def draw_helpers(chooser: Chooser, scope: Scope, emit: Emit) -> tuple[Helper, ...]:
-    """Define up to three functions by `emit(depth, line)`, each able to call those before it."""
+    """Define up to two functions by `emit(depth, line)`, each able to call those before it."""
     found: tuple[Helper, ...] = ()
-    for number in range(chooser.rng.choice((0, 0, 1, 1, 2, 3))):
+    for number in range(chooser.rng.choice((0, 0, 0, 1, 1, 2))):
         kinds = {"scalar": 2.0} if chooser.is_tidy else {"scalar": 2.0, "element": 2.0, "sweep": 1.0, "array": 0.7}
         kind: HelperKind = chooser.weighted(**kinds)  # pyright: ignore[reportAssignmentType]
         helper = Helper(f"h{number}", kind)
@@ -28,6 +28,7 @@ def scope_of(chooser: Chooser, helper: Helper, around: Scope) -> Scope:
     inner = around.inner()
     if chooser.chance(0.6):
         inner.arrays.clear()
+        inner.views.clear()
         inner.floats.clear()
     inner.floats += ["a", "c0"] if helper.kind == "scalar" else ["a"]
     inner.counters, inner.flags, inner.arguments = [], [], {}

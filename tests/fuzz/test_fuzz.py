@@ -61,12 +61,39 @@ def test_duals_agree_with_differences() -> None:
     assert not trace.has_kink
 
 
+def whole_arrays(x, A, c):
+    y = np.where(x > 0.5, np.sin(x), c * x) + A[0] * np.max(A, axis=0)
+    A[:, ::-1] *= np.exp(x)
+    x[y > 0.6] += np.min(A)
+    return y @ x, c - np.sum(np.maximum(A, c)), np.einsum("ij,j->i", A, x)[1]
+
+
+def test_duals_in_arrays_agree_with_differences() -> None:
+    args: dict[str, Any] = {"x": np.array([0.7, 0.45]), "A": np.array([[0.3, 0.9], [0.8, 0.1]]), "c": 0.61}
+    along: dict[str, Any] = {"x": np.array([0.3, -1.1]), "A": np.array([[0.2, 0.5], [-0.4, 0.6]]), "c": 0.9}
+    trace = Trace(1e-9)
+    result, _ = run_on_duals(whole_arrays, args, along, trace)
+
+    def at(step: float) -> np.ndarray:
+        return np.array(whole_arrays(**{k: v + step * along[k] for k, v in args.items()}))
+
+    np.testing.assert_allclose([r.slope for r in result], (at(1e-6) - at(-1e-6)) / 2e-6, rtol=1e-7)
+    assert not trace.is_fragile
+    assert not trace.has_kink
+
+
 def test_close_comparisons_are_fragile() -> None:
     trace = Trace(1e-9)
     a, b = Dual(0.5, 1.0, trace, True), Dual(0.5, 0.0, trace, True)
     assert a >= b
     assert not trace.is_fragile, "numbers that were given compare the same everywhere"
     assert a + 0.0 >= b
+    assert trace.is_fragile
+
+
+def test_given_numbers_may_be_rounded_in_single_precision() -> None:
+    trace = Trace(1e-4, is_single=True)
+    assert Dual(0.3, 1.0, trace, True) >= Dual(0.3, 0.0, trace, True)
     assert trace.is_fragile
 
 
@@ -91,6 +118,15 @@ def test_programs_cover_the_language() -> None:
         "np.zeros(",
         "_like(",
         "h1(",
+        ".T",
+        "[1:-1] =",
+        "q0, q1 = q1, q0",
+        "np.add.at(",
+        ".sum(axis=0)",
+        " @ ",
+        "np.einsum(",
+        "[idx]",
+        "[:, None]",
     ):
         assert any(spelling in text for text in texts), spelling
 
