@@ -27,7 +27,7 @@ from loopdiff.ir.walk import Path, Site, statements
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 PARAM, DIV = isl.dim_type.param, isl.dim_type.div
-QUOTA = 2_000_000
+QUOTA = 500_000
 GIVING_UP = ("maximal number of operations exceeded", "unbounded optimum")
 T = TypeVar("T")
 
