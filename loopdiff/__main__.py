@@ -18,7 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fuzz.add_argument("--seconds", type=float, help="stop after so long (default: 60, or when --count is reached)")
     fuzz.add_argument("--count", type=int, help="stop after so many programs")
     fuzz.add_argument("--seed", type=int, default=0, help="seed of the first program; the next ones count up")
-    fuzz.add_argument("--compiled", type=int, default=20, metavar="N", help="compile every N-th program (0: none)")
+    fuzz.add_argument(
+        "--compiled", type=int, default=20, metavar="N", help="compile the programs of every N-th seed (0: none)"
+    )
     fuzz.add_argument("--save", type=Path, metavar="DIR", help="write each failure there as a corpus entry")
     given = parser.parse_args(arguments)
     seconds = 60.0 if given.seconds is None and given.count is None else given.seconds

@@ -28,7 +28,8 @@ class Arrays(Chooser):
     def shape(self, scope: Scope) -> Shape:
         """Of one axis mostly, of two if there are matrices."""
         if self.chance(0.25) and any(axes == ("M", "N") for axes in scope.arrays.values()):
-            return Span("M", self.pick((0, 0, 0, 1))), Span("N", self.pick((0, 0, 1)))
+            rows, columns = Span("M", self.pick((0, 0, 0, 1))), Span("N", self.pick((0, 0, 1)))
+            return (columns, rows) if self.chance(0.2) else (rows, columns)
         axis: Axis = "M" if self.chance(0.15) and any("M" in axes for axes in scope.arrays.values()) else "N"
         return (Span(axis, self.pick((0, 0, 0, 1, 2, EVERY_OTHER))),)
 

@@ -26,8 +26,8 @@ PROGRAMS_PER_PROCESS = 200
 class Campaign:
     """What to run: programs of the seeds from `seed` on, until `count` of them or `seconds` are over.
 
-    Every `compiled`-th program runs compiled too (0: none). `isolate` puts programs into a process of their
-    own, so that one that crashes ends neither the campaign nor its report.
+    Programs whose seed is a multiple of `compiled` run compiled too (0: none). `isolate` puts programs into a
+    process of their own, so that one that crashes ends neither the campaign nor its report.
     """
 
     seed: int = 0
@@ -89,7 +89,7 @@ def judged(campaign: Campaign, start: float) -> Iterator[tuple[Program, bool, Ou
                 return
             program = generate(campaign.seed + number)
             number += 1
-            is_compiled = campaign.compiled > 0 and number % campaign.compiled == 0
+            is_compiled = campaign.compiled > 0 and program.seed % campaign.compiled == 0
             judge = pool.check if pool else check
             yield program, is_compiled, judge(program, compiled=is_compiled)
     finally:
