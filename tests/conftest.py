@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +30,13 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = getattr(config, "cache", None)
     if "LOOPDIFF_CACHE_DIR" not in os.environ and cache is not None:
         os.environ["LOOPDIFF_CACHE_DIR"] = str(cache.mkdir("loopdiff"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.scheduling import ByEntry
+
+    return ByEntry(config, log)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="
 
 
 def each(entries: tuple[Entry, ...]) -> list:
-    """Parameters that keep all checks of one entry on one worker, which compiles it once."""
-    return [pytest.param(e, id=e.name, marks=pytest.mark.xdist_group(e.name)) for e in entries]
+    """Parameters that go by the name of the entry."""
+    return [pytest.param(e, id=e.name) for e in entries]
 
 
 def assert_close(got: dict, expected: dict, rtol: float, scale: float = 1.0) -> None:

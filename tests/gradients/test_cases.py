@@ -47,7 +47,6 @@ def check_headline(A: np.ndarray, B: np.ndarray, C: np.ndarray, rtol: float) -> 
     assert rel(g.B, B_adj) <= rtol
 
 
-@pytest.mark.xdist_group("headline")
 class TestHeadline:
     def test_value_and_gradients(self) -> None:
         A, B, C = matrices()
@@ -143,7 +142,6 @@ class TestHeadline:
 
 # -- case 2: a squared Laplacian --------------------------------------------------------------------
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-12), (np.float32, 1e-4)])
-@pytest.mark.xdist_group("laplacian_energy")
 def test_laplacian_energy(dtype: Any, rtol: float) -> None:
     r = np.random.default_rng(1).standard_normal((101, 97))
     lap = r[:-2, 1:-1] + r[2:, 1:-1] + r[1:-1, :-2] + r[1:-1, 2:] - 4 * r[1:-1, 1:-1]
@@ -161,7 +159,6 @@ def test_laplacian_energy(dtype: Any, rtol: float) -> None:
 
 
 # -- case 3: triangular solves and factorisations ---------------------------------------------------
-@pytest.mark.xdist_group("forward_substitution")
 def test_forward_substitution() -> None:
     rng = np.random.default_rng(2)
     L = np.tril(rng.random((64, 64))) + 8 * np.eye(64)
@@ -179,7 +176,6 @@ def test_forward_substitution() -> None:
     assert not np.triu(g.L, 1).any()
 
 
-@pytest.mark.xdist_group("cholesky")
 def test_cholesky_against_linear_algebra() -> None:
     jax = pytest.importorskip("jax")
     rng = np.random.default_rng(2)
@@ -200,7 +196,6 @@ def symmetrised(g: np.ndarray) -> np.ndarray:
 
 
 # -- case 4: products with zero factors -------------------------------------------------------------
-@pytest.mark.xdist_group("gathered_products")
 def test_gathered_products_with_zeros() -> None:
     rng = np.random.default_rng(3)
     P, basis, co = rng.uniform(0.5, 1.5, (15, 21)), rng.integers(0, 21, (15, 1000)), rng.random(1000)
@@ -225,7 +220,6 @@ def scatter_inputs() -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-11), (np.float32, 1e-4)])
-@pytest.mark.xdist_group("scatter_squares")
 def test_scatter_squares(dtype: Any, rtol: float) -> None:
     idx, x, w, _ = scatter_inputs()
     y = np.zeros(10, dtype)
@@ -237,7 +231,6 @@ def test_scatter_squares(dtype: Any, rtol: float) -> None:
     assert g._fields == ("x",)
 
 
-@pytest.mark.xdist_group("scatter_squares")
 def test_scatter_to_one_place() -> None:
     _, x, w, _ = scatter_inputs()
     idx, y, expected = np.full(1024, 3), np.zeros(10), np.zeros(10)
@@ -248,7 +241,6 @@ def test_scatter_to_one_place() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-10), (np.float32, 1e-4)])
-@pytest.mark.xdist_group("gather_sines")
 def test_gather_sines(dtype: Any, rtol: float) -> None:
     idx, x, _, tab = scatter_inputs()
     value, g = decorated("gather_sines").value_and_grad(idx, tab.astype(dtype), x.astype(dtype))
@@ -263,7 +255,6 @@ def test_gather_sines(dtype: Any, rtol: float) -> None:
 
 
 # -- case 6: ties -----------------------------------------------------------------------------------
-@pytest.mark.xdist_group("ties")
 class TestTies:
     def test_reductions_split_evenly(self) -> None:
         value, g = decorated("largest").value_and_grad(np.array([2.0, 2.0, 3.0, 3.0]))
@@ -318,7 +309,6 @@ class TestTies:
 
 
 # -- case 7: recurrences ----------------------------------------------------------------------------
-@pytest.mark.xdist_group("linear_recurrence")
 def test_linear_recurrence() -> None:
     rng = np.random.default_rng(5)
     a, b = rng.uniform(-0.9, 0.9, 4097), rng.standard_normal(4097)
@@ -328,7 +318,6 @@ def test_linear_recurrence() -> None:
     assert g.b.sum() == pytest.approx(276.7645075389, rel=1e-10)
 
 
-@pytest.mark.xdist_group("linear_recurrence")
 def test_a_recurrence_keeps_its_order() -> None:
     text = decorated("linear_recurrence").explain(np.ones(9), np.ones(9))
     forward, reverse = text.split("reverse sweep:")
@@ -339,7 +328,6 @@ def test_a_recurrence_keeps_its_order() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1])
-@pytest.mark.xdist_group("linear_recurrence")
 def test_short_recurrences(n: int) -> None:
     a, b = np.full(n, 0.5), np.full(n, 3.0)
     value, g = decorated("linear_recurrence").value_and_grad(a, b)
@@ -347,7 +335,6 @@ def test_short_recurrences(n: int) -> None:
     assert (g.a.tolist(), g.b.tolist()) == ([0.0] * n, [6.0] * n)
 
 
-@pytest.mark.xdist_group("iterated_square")
 def test_iterated_square() -> None:
     y = np.array([1.1])
     _, pullback = decorated("iterated_square").vjp(y)
@@ -356,7 +343,6 @@ def test_iterated_square() -> None:
 
 
 # -- case 8: trip counts that are data ---------------------------------------------------------------
-@pytest.mark.xdist_group("newton_roots")
 def test_newton_roots() -> None:
     x, y, trips = np.random.default_rng(6).uniform(0.1, 1000, 257), np.zeros(257), np.zeros(257, np.int64)
     _, pullback = decorated("newton_roots").vjp(x, y, trips)
@@ -367,7 +353,6 @@ def test_newton_roots() -> None:
     np.testing.assert_allclose(g, 0.5 / np.sqrt(x), rtol=0, atol=2.5e-12)
 
 
-@pytest.mark.xdist_group("table_products")
 def test_table_products() -> None:
     y = np.ones(4)
     _, pullback = decorated("table_products").vjp(np.array([2.0, 3.0, 4.0, 5.0]), np.zeros(4, np.int64), y)
@@ -375,7 +360,6 @@ def test_table_products() -> None:
     assert pullback(y=np.ones(4)).t.tolist() == [48.0, 32.0, 24.0, 0.0]
 
 
-@pytest.mark.xdist_group("slow_growth")
 def test_a_hundred_thousand_steps_within_64_megabytes() -> None:
     n, steps = 1024, 100_000
     start, r = np.linspace(0.1, 0.9, n), np.linspace(1e-5, 1e-4, n)

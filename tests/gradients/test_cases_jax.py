@@ -30,7 +30,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "linear_recurrence": (),
     "iterated_square": (),
 }
-each = pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in CASES])
+each = pytest.mark.parametrize("name", CASES)
 
 
 def reference(name: str, args: Arguments, weight: harness.Values) -> harness.Values:

@@ -35,7 +35,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in KERNELS])
+@pytest.mark.parametrize("name", KERNELS)
 def test_value_and_gradient_under_jit(name: str) -> None:
     import jax
     import jax.numpy as jnp

@@ -25,7 +25,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in KERNELS.values()])
+@pytest.mark.parametrize("name", KERNELS.values())
 @pytest.mark.parametrize("seed", [0, 1])
 def test_gradient_equals_that_of_dual_numbers(name: str, seed: int) -> None:
     entry = BY_NAME[name]

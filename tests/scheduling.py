@@ -1,0 +1,26 @@
+"""Which tests share a worker: those of one corpus entry, so that one process compiles it once.
+
+The groups of `--dist loadgroup` would say the same, but pytest 9.2 took away the attribute that xdist marks them with.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdist.scheduler import LoadScopeScheduling
+
+from tests.corpus import BY_NAME
+
+
+class ByEntry(LoadScopeScheduling):
+    """Sends all tests with the name of one entry among their parameters to one worker, and others one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def group_of(nodeid: str) -> str:
+    """The entry that a test is about, else the test."""
+    found = re.search(r"\[(.*)\]", nodeid)
+    names = [] if found is None else [p for p in found[1].split("-") if p in BY_NAME]
+    return names[0] if names else nodeid
