@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, is_inside
 from loopdiff.analysis.polyhedra_events import Event
-from loopdiff.analysis.polyhedra_sets import IN, OUT, Model, Order, ordered, orders
+from loopdiff.analysis.polyhedra_sets import Model, Order, ordered, orders
 from loopdiff.ir.walk import Path
 
 
@@ -65,22 +65,6 @@ def carried(model: Model, path: Path, private: frozenset[str], *, is_strict: boo
         if may_meet(model, a, b, order) or (a is not b and may_meet(model, b, a, order)):
             return Conflict(a.access.array, a, b, path)
     return None
-
-
-def lanes_meet(model: Model, path: Path, event: Event) -> bool:
-    """Whether two iterations of the loop at `path`, in step with each other in the loops inside it, may touch one
-    element through `event`.
-    """
-    depth = depth_of(model, path)
-
-    def meet() -> bool:
-        pairs = ordered(model, event, event, Order(depth - 1, True))
-        for place, dim in enumerate(event.frame.dims):
-            if dim.kind == "loop" and dim.level > depth:
-                pairs = pairs.equate(IN, place, OUT, place)
-        return not pairs.is_empty()
-
-    return model.bounded(meet, True)
 
 
 def may_split(model: Model, path: Path, first: list[Event], second: list[Event]) -> bool:

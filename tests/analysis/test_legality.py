@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from loopdiff.analysis.exposure import is_inside
-from loopdiff.analysis.legality import carried, lanes_meet, may_split, within
+from loopdiff.analysis.legality import carried, may_split, within
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.nodes import Accumulate, Assign, Expr, If, Loop, LoopSet, Select, Stmt
 from loopdiff.ir.ops import Op
@@ -59,15 +58,6 @@ def conflicts(model: Model) -> Answers:
         for name in names
         for is_strict in (False, True)
         if carried(model, path, names - {name}, is_strict=is_strict) is not None
-    }
-
-
-def meetings(model: Model) -> Answers:
-    return {
-        (path, e.path, e.access, e.is_write)
-        for path in loop_paths(model.ls)
-        for e in within(model, path)
-        if lanes_meet(model, path, e)
     }
 
 
@@ -120,20 +110,6 @@ def real_conflicts(ls: LoopSet, machine: Machine) -> Answers:
     return found
 
 
-def real_meetings(ls: LoopSet, machine: Machine) -> Answers:
-    found: Answers = set()
-    for path in loop_paths(ls):
-        seen: dict[object, object] = {}
-        for t in machine.touches:
-            place = t.inside(path)
-            if place is not None:
-                inner = tuple((p, n) for p, _, n in t.iterations if is_inside(p, path))
-                key = (t.path, t.access, t.is_write, t.element, place[1], inner)
-                if seen.setdefault(key, place) != place:
-                    found.add((path, t.path, t.access, t.is_write))
-    return found
-
-
 def real_orders(ls: LoopSet, machine: Machine) -> Answers:
     """Cuts of loop bodies across which something later in the body happens before something earlier."""
     sites = {s.path: s for s in statements(ls.body)}
@@ -166,7 +142,6 @@ def test_random_nests(seed: int) -> None:
     ls = Writer(random.Random(seed), is_affine=is_affine).loopset()
     model = build_model(ls)
     compare(ls, seed, conflicts(model), real_conflicts, is_exact=is_affine)
-    compare(ls, seed, meetings(model), real_meetings, is_exact=is_affine)
     compare(ls, seed, refused_splits(model), real_orders, is_exact=is_affine)
 
 
@@ -249,16 +224,6 @@ def test_private_arrays_do_not_conflict() -> None:
     assert found is not None
     assert found.array == "s"
     assert carried(model, (0,), frozenset({"s"})) is None
-
-
-def test_lanes_of_a_sum_meet_where_its_target_stays() -> None:
-    rows = body(loop("i", 0, "N", loop("j", 0, "M", Accumulate("add", at("x", add("i", "j")), real(1)))))
-    (write,) = [e for e in within(rows, (0,)) if e.is_write]
-    assert not lanes_meet(rows, (0,), write)
-    assert not lanes_meet(rows, (0, 0), write)
-    scatter = body(loop("i", 0, "N", Accumulate("add", at("x", read("idx", "i")), real(1))))
-    (write,) = [e for e in within(scatter, (0,)) if e.is_write]
-    assert lanes_meet(scatter, (0,), write)
 
 
 def may_split_after_first(first: Stmt, second: Stmt) -> bool:
