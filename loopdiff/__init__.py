@@ -13,6 +13,7 @@ from loopdiff.errors import (
     UnsupportedLoopError,
 )
 from loopdiff.marks import stop_gradient
+from loopdiff.rules import nondifferentiable, rule
 from loopdiff.testing import GradientCheckError, check_grads
 
 __version__ = "0.1.0"
@@ -21,6 +22,8 @@ __all__ = [
     "vectorize_grad",
     "check_grads",
     "stop_gradient",
+    "rule",
+    "nondifferentiable",
     "Differentiable",
     "CompiledGradient",
     "LoopdiffError",

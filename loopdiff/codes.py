@@ -132,6 +132,11 @@ CODES: dict[str, Code] = {
         "call helpers in a loop, or from fewer places",
     ),
     # -- LD2xx: the types of a call decide -----------------------------------------------------------------
+    "LD132": Code(
+        "call of a ruled function with what it cannot take",
+        "A function with a rule gets numbers, arrays, and rows of arrays: memory as it lies, which it may change.",
+        "pass a copy: `row = np.copy(...)`",
+    ),
     "LD201": Code(
         "array expected",
         "The function uses this argument as an array.",
@@ -197,6 +202,11 @@ CODES: dict[str, Code] = {
         "complex number for a real one",
         "A complex number becomes a real one only where it is written which part is meant.",
         "take `z.real`, `z.imag` or `abs(z)`, or store it into an array of `dtype=np.complex128`",
+    ),
+    "LD222": Code(
+        "complex argument of a ruled function",
+        "Rules state derivatives of real functions of real numbers.",
+        "pass the parts `z.real` and `z.imag`",
     ),
     # -- LD30x: the arguments of a call, checked before memory is touched -----------------------------------
     "LD301": Code(
@@ -352,6 +362,12 @@ CODES: dict[str, Code] = {
         "decorate with `tape='recompute'`, or enable 64-bit types",
     ),
     # -- LD4xx: differentiation ----------------------------------------------------------------------------
+    "LD353": Code(
+        "rule that contradicts itself",
+        "A rule names parameters of its function, and its own functions take those, their derivatives `x_tan` and "
+        "`x_adj`, and what is kept.",
+        "see the page on rules",
+    ),
     "LD401": Code(
         "`wrt` does not name arguments",
         "`wrt` names arguments of the function, each once.",
@@ -396,6 +412,12 @@ CODES: dict[str, Code] = {
         "leave the argument out of `wrt`",
     ),
     # -- LD6xx: back ends ----------------------------------------------------------------------------------
+    "LD411": Code(
+        "rule without this derivative",
+        "loopdiff does not look into a function with a rule: it has the derivatives that the rule states, and no "
+        "others, in particular none of second order.",
+        "add it to the rule, or declare it zero with `nondifferentiable`",
+    ),
     "LD601": Code(
         "generated source that Numba cannot compile",
         "The report names the generated file and says what Numba made of it. The function itself is not at fault.",

@@ -8,6 +8,7 @@ value whose content has no stable text is not kept.
 from __future__ import annotations
 
 import ast
+import ctypes
 import os
 import pickle
 import platform
@@ -24,10 +25,12 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
+from numba.core.ccallback import CFunc
 
 from loopdiff.backends.load import cache_directory
 from loopdiff.errors import UnsupportedLoopError
-from loopdiff.source import SourceFunction, python_function, source_of
+from loopdiff.rules import Rule, has_text, key_of, name_rule, rule_for
+from loopdiff.source import SourceFunction, plain_function, python_function, source_of
 
 
 class UnstableError(Exception):
@@ -102,6 +105,10 @@ def outer_value(node: Any, namespace: Mapping[str, Any]) -> Any:
 
 def value_parts(value: Any, met: list[FunctionType]) -> Iterator[str]:
     """A text that determines `value`, as far as a loop nest can use it. Raises UnstableError if there is none."""
+    found = rule_for(value)
+    if found is not None:
+        yield from rule_parts(found)
+        return
     function = python_function(value)
     if function is not None:
         yield from helper_parts(function, met)
@@ -117,10 +124,25 @@ def value_parts(value: Any, met: list[FunctionType]) -> Iterator[str]:
             yield f"named {getattr(value, '__module__', '')} {value.__name__}"
         case np.ufunc() | np.dtype():
             yield repr(value)
+        case ctypes._CFuncPtr() | CFunc():  # an address of this process
+            raise UnstableError(type(value).__name__)
         case _ if callable(value):  # the front end knows functions by value: its version says which
             yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
         case _:
             raise UnstableError(type(value).__name__)
+
+
+def rule_parts(rule: Rule) -> Iterator[str]:
+    """The key of `rule`, which from now on stands for the text of all its functions."""
+    if not has_text(rule):
+        functions = (rule.function, *rule.derived.values(), *(() if rule.shape is None else (rule.shape,)))
+        settings = (rule.params, rule.active, *map(sorted, (rule.constant, rule.overwrites, rule.outputs)), rule.result)
+        met: list[FunctionType] = []
+        parts = [repr((settings, sorted(rule.derived)))]
+        for function in functions:
+            parts += helper_parts(plain_function(function), met)
+        name_rule(rule, digest_of(parts))
+    yield key_of(rule)
 
 
 def helper_parts(function: FunctionType, met: list[FunctionType]) -> Iterator[str]:

@@ -16,7 +16,7 @@ ROOT = Path(loopdiff.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = (
     ("errors", "names", "marks"),
-    ("codes",),
+    ("codes", "rules"),
     ("options", "source"),
     ("ir",),
     ("frontend",),

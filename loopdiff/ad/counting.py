@@ -13,6 +13,7 @@ from loopdiff.ir.nodes import (
     Accumulate,
     ArrayDecl,
     Assign,
+    Call,
     If,
     Load,
     Loop,
@@ -72,6 +73,8 @@ def counts_exactly(counts: LoopSet) -> bool:
         if any(not is_repeatable(e, types) for x in stmt_exprs(site.stmt) for e in subexprs(x)):
             return False
         match site.stmt:
+            case Call():
+                return False
             case Accumulate(op="add", target=target) if types.arrays[target.array].element.is_float:
                 return False
             case _:

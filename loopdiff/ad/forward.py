@@ -9,6 +9,7 @@ from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partials
 from loopdiff.ad.record import own_expressions
 from loopdiff.ad.regions import Region, mark_regions, region_of, where
+from loopdiff.ad.ruled import cleared, constant_parts, is_asked, tangent_of_call
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.nodes import (
@@ -19,6 +20,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     ArrayResult,
     Assign,
+    Call,
     Cast,
     Const,
     Expr,
@@ -104,7 +106,8 @@ def tangent_scalars(ls: LoopSet, tangent_of: Mapping[str, str]) -> list[ScalarDe
 
 @dataclass(frozen=True, slots=True)
 class Tangent:
-    """Derives statements; `tangent_of` names the tangent of each carrier, `ties` the tie count of each region."""
+    """Derives statements; `tangent_of` names the tangent of each carrier, `ties` the tie count of each region, and
+    other cells of its own."""
 
     ls: LoopSet
     regions: tuple[Region, ...]
@@ -147,8 +150,26 @@ class Tangent:
                 return [*emitter.out, *([] if is_constant(slope, 0) else step), shared(stmt, emitter)]
             case Accumulate(target=target) if target.array in self.tangent_of:
                 return self.extremum(stmt, path)
+            case Call():
+                return self.call(stmt)
             case _:
                 return [stmt]
+
+    def call(self, stmt: Call) -> list[Stmt]:
+        """The rule's own function for values and tangents; what it declares constant has the tangent zero."""
+        asked = is_asked(stmt, "tangent", self.activity.active, self.tangent_of, self.types)
+        emitter = Emitter(self.names, stmt.loc)
+        made: list[Stmt] = [stmt]
+        constant = [] if asked else [r for r in stmt.results if r.array in self.tangent_of]
+        if asked:
+            scratch = self.names.fresh(f"{stmt.rule.name}_tan")
+            kinds = [self.kind(r.array) for r in stmt.results if r.array not in self.tangent_of]
+            self.ties.update((scratch, (scratch, k)) for k in kinds)
+            made = tangent_of_call(stmt, self.types, self.tangent_of, lambda e: self.of(e, emitter), emitter, scratch)
+        zeros = [Assign(self.tangent(r), zero(self.kind(r.array)), loc=stmt.loc) for r in constant]
+        parts = [p for p in constant_parts(stmt, asked) if p.array in self.tangent_of]
+        clear = [cleared(p, self.tangent_of[p.array], self.ls, self.names) for p in parts]
+        return [*emitter.out, *made, *zeros, *clear]
 
     def kind(self, array: str) -> ScalarType:
         return self.types.arrays[array].element

@@ -18,11 +18,12 @@ from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, trip_number, trips
-from loopdiff.ir.build import add, compare, integer, mul
+from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.nodes import (
     Access,
     Apply,
     Assign,
+    Call,
     Cast,
     Const,
     Dim,
@@ -105,6 +106,7 @@ class Needed:
     recorded: dict[tuple[Path, Expr, Guards], Slot] = field(default_factory=dict)
     recorded_lets: dict[str, Slot] = field(default_factory=dict)
     snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
+    parts: dict[tuple[Path, Access, bool], Slot] = field(default_factory=dict)
     copied: dict[Path, frozenset[str]] = field(default_factory=dict)
     written: frozenset[str] = field(init=False)
 
@@ -376,15 +378,51 @@ class Needed:
         rest = self.exact_access(access, at, closed).subscripts
         return self.element(self.snapshots[key], rest=rest)
 
-    def element(self, slot: Slot, exactly: bool = True, rest: tuple[Expr, ...] = ()) -> Access:
-        """The current iteration's element of `slot`: as the reverse sweep reads it, or as the forward sweep writes."""
+    def element(self, slot: Slot, exactly: bool = True, rest: tuple[Expr, ...] = (), is_part: bool = False) -> Access:
+        """The current iteration's element, or part, of `slot`: as the reverse sweep reads it, or as the forward sweep
+        writes it."""
 
         def bound(expr: Expr, path: Path) -> Expr:
             return self.exact(expr, At(path), closed=True) if exactly else expr
 
         subscripts = (*self.tape.coordinates(slot.loops, slot.scope, bound), *rest)
         rank = self.tape.rank(slot.name)
-        return Access(slot.name, subscripts or (integer(0),) * min(rank, 1))
+        return Access(slot.name, subscripts if subscripts or is_part else (integer(0),) * min(rank, 1))
+
+    # -- calls -----------------------------------------------------------------------------------------------
+    def part(self, access: Access, path: Path, is_after: bool = False) -> Load:
+        """The part of an array that the call at `path` gets, as it was before the call or is after it."""
+        is_lost = self.facts.is_rewritten if is_after else self.facts.is_overwritten
+        if access.array not in self.written or not is_lost(path, access, None):
+            return Load(self.exact_access(access, At(path)))
+        key = (path, access, is_after)
+        if key not in self.parts:
+            decl = self.facts.ls.array(access.array)
+            assert decl.type is not None
+            why = Why(access.loc, "needed by a rule, and overwritten")
+            extents = extents_of(decl)[len(access.subscripts) :]
+            self.parts[key] = slot = self.room(f"{decl.name}_tape", decl.type.dtype, extents, path, why)
+            when = "after" if is_after else "before"
+            target = self.element(slot, exactly=False, is_part=True)
+            self.tape.stores.append(Store(None, path, when, target, Load(access, loc=access.loc), whole=True))
+        return Load(self.element(self.parts[key], is_part=True))
+
+    def room(self, stem: str, dtype: str, extents: tuple[Expr, ...], path: Path, why: Why) -> Slot:
+        """A tape array with a part of these extents for each instance of the call at `path`."""
+        loops = self.tape.loops(path, None)
+        return Slot(self.tape.declare(stem, dtype, (*self.tape.extents(loops, None), *extents), None, why), loops, None)
+
+    def kept(self, call: Call, path: Path) -> Load:
+        """What the rule itself keeps of the call at `path`."""
+        slot = self.room(f"{call.rule.name}_tape", "float64", call.tape, path, Why(call.loc, "kept by a rule"))
+        self.tape.kept[path] = self.element(slot, exactly=False, is_part=True)
+        return Load(self.element(slot, is_part=True))
+
+    def result(self, cell: Access, path: Path) -> Load:
+        """What the call at `path` returned."""
+        slot = self.slot(Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
+        self.tape.stores.append(Store(None, path, "after", self.element(slot, exactly=False), Load(cell)))
+        return Load(self.element(slot))
 
 
 def cost(expr: Expr) -> int:

@@ -13,6 +13,7 @@ from loopdiff.ir.nodes import (
     Accumulate,
     Apply,
     Assign,
+    Call,
     Const,
     Dim,
     Exit,
@@ -28,8 +29,9 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
-from loopdiff.ir.walk import Path, map_expr
+from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs
 from loopdiff.names import NameSupply
+from loopdiff.rules import TAPE
 
 ZERO, ONE = integer(0), integer(1)
 
@@ -128,14 +130,20 @@ class Recorder:
                 stmt = replace(stmt, body=inner)
             case If(then=then, orelse=orelse):
                 stmt = replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))
+            case Call() if path in self.tape.kept:
+                stmt = self.keeping(stmt, self.tape.kept[path])
             case _:
                 pass
-        after += [self.fitting(Assign(s.target, s.value, loc=stmt.loc)) for s in self.stores(path, "after")]
+        for s in self.stores(path, "after"):
+            after += self.copy(s) if s.whole else [self.fitting(Assign(s.target, s.value, loc=stmt.loc))]
         return [*before, stmt, *after]
 
     def record_before(self, store: Store, stmt: Stmt, out: list[Stmt]) -> Stmt:
         """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
         value = store.value
+        if store.whole:
+            out += self.copy(store)
+            return stmt
         if isinstance(value, Apply) and not store.guards:
             held = Var(self.names.fresh(f"{value.op.name.lower()}_val"), loc=value.loc)
             out.append(Let(held.name, value, loc=stmt.loc))
@@ -148,17 +156,25 @@ class Recorder:
         """Move the running position past a counted loop; the place for it is that of `trips_made`."""
         return Assign(Access(counter.base), add(Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc)
 
+    def keeping(self, call: Call, tape: Access) -> Stmt:
+        """`call` by the function that fills the `tape` too, where it is long enough."""
+        given = {**dict(zip(call.rule.params, call.args, strict=True)), TAPE: Load(tape)}
+        forward = replace(call, form="forward", args=tuple(given[n] for n in call.rule.names("forward")), tape=())
+        if not self.is_guarded or not self.tape.is_counted(tape.array):
+            return forward
+        return If(compare(Op.LT, tape.subscripts[0], Dim(tape.array, 0)), (forward,), (call,), loc=call.loc)
+
     def copy(self, store: Store) -> list[Stmt]:
-        """A value, or a whole array into its snapshot."""
+        """A value, or a whole array, or a part of one, into its snapshot."""
         if not store.whole:
             return [guarded(self.fitting(Assign(store.target, store.value, loc=store.value.loc)), store)]
         assert isinstance(store.value, Load)
-        source = store.value.access.array
-        extents = extents_of(self.tape.facts.ls.array(source))
+        source, first = store.value.access.array, store.value.access.subscripts
+        extents = extents_of(self.tape.facts.ls.array(source))[len(first) :]
         names = [self.names.fresh("d") for _ in extents]
         inner = tuple(Index(n) for n in names)
         target = replace(store.target, subscripts=(*store.target.subscripts, *inner))
-        nest: Stmt = Assign(target, Load(Access(source, inner)))
+        nest: Stmt = Assign(target, Load(Access(source, (*first, *inner))))
         for name, extent in reversed(list(zip(names, extents, strict=True))):
             nest = Loop(name, Const(0, INT), extent, Const(1, INT), (nest,))
         return [self.fitting(nest, target)]
@@ -190,5 +206,7 @@ def own_expressions(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
             return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
         case If(cond=cond) | Exit(cond=cond):
             return replace(stmt, cond=rewrite(cond))
+        case Call():
+            return map_stmt_exprs(rewrite, stmt)
         case _:
             return stmt

@@ -12,6 +12,7 @@ from loopdiff.ad.needed import At, Needed
 from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region, region_of, where
 from loopdiff.ad.replay import slice_of
+from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, unless_zero
 from loopdiff.ad.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
 from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
@@ -20,6 +21,7 @@ from loopdiff.ir.nodes import (
     Accumulate,
     Allocate,
     Assign,
+    Call,
     Const,
     Exit,
     Expr,
@@ -125,6 +127,8 @@ class Reversal:
                 return self.consume(self.adjoint(target, path), value, stmt, path, is_cleared=False)
             case Accumulate(target=target, value=value) if target.array in self.adjoint_of:
                 return self.extremum(stmt, value, path)
+            case Call():
+                return self.call(stmt, path)
             case Loop():
                 return self.loop(stmt, path)
             case If(cond=cond, then=then, orelse=orelse):
@@ -150,6 +154,33 @@ class Reversal:
         if not emitter.out:
             return list(clear)
         return [Let(held.name, Load(bar, loc=stmt.loc), loc=stmt.loc), *clear, *emitter.out]
+
+    def call(self, stmt: Call, path: Path) -> list[Stmt]:
+        """The adjoints of what a rule computes go to what it was computed from, by the rule's own function."""
+        facts = self.facts
+        asked = is_asked(stmt, "reverse", facts.activity.active, self.adjoint_of, facts.types)
+        clear: list[Stmt] = [
+            cleared(self.exact_part(part, path), self.adjoint_of[part.array], facts.ls, self.names)
+            for part in constant_parts(stmt, asked)
+            if part.array in self.adjoint_of
+        ]
+        ends = [r for r in stmt.results if r.array in self.adjoint_of]
+        clear += [Assign(Access(self.adjoint_of[r.array]), zero(self.kind(r.array)), loc=stmt.loc) for r in ends]
+        if not asked:
+            return clear
+        emitter = Emitter(self.names, stmt.loc)
+        reverse = ReverseCall(self.needed, self.adjoint_of, stmt, path)
+        slopes = reverse.slopes(self.names)
+        self.cells |= dict(slopes.values())
+        emitter.emit(reverse.statement([name for name, _ in slopes.values()], emitter))
+        args = given(stmt)
+        for number, (cell, _) in slopes.items():
+            self.propagation.through(args[number], Load(Access(cell)), At(path, (), emitter), emitter)
+        out = unless_zero([reverse.seed], emitter.out) if reverse.is_of_numbers else emitter.out
+        return [*out, *clear]
+
+    def exact_part(self, part: Access, path: Path) -> Access:
+        return self.needed.exact_access(part, At(path))
 
     def element(self, bar: Access) -> ScalarType:
         primal = next(p for p, a in self.adjoint_of.items() if a == bar.array)

@@ -88,7 +88,8 @@ class Segment:
 class Tape:
     """Collects what is recorded while the reverse sweep is built.
 
-    The tapes whose scope is a loop of `segments` hold one segment of it: their first axis is that loop's.
+    The tapes whose scope is a loop of `segments` hold one segment of it: their first axis is that loop's. `kept` are
+    the tapes of rules, by the call that fills them.
     """
 
     facts: Facts
@@ -99,6 +100,7 @@ class Tape:
     temporaries: list[Temporary] = field(default_factory=list)
     stores: list[Store] = field(default_factory=list)
     counters: dict[tuple[Scope, Path], Counter] = field(default_factory=dict)
+    kept: dict[Path, Access] = field(default_factory=dict)
 
     def declare(self, stem: str, kind: ScalarType | str, extents: tuple[Expr, ...], scope: Scope, why: Why) -> str:
         """A new tape array; at least one axis, so that it can be a parameter."""

@@ -15,6 +15,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayResult,
     Assign,
+    Call,
     Cast,
     Expr,
     Let,
@@ -26,7 +27,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import INFO, ROUNDINGS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import statements, written_arrays
+from loopdiff.ir.walk import statements, written_arrays, written_parts
 
 STEPS = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.STOP))
 
@@ -85,9 +86,20 @@ def flows(ls: LoopSet, types: TypeEnv) -> list[tuple[str, frozenset[str]]]:
                     out.append((target.array, frozenset(carriers(value, types))))
             case Allocate(array=array, fill=fill) if fill is not None:
                 out.append((array, frozenset(carriers(fill, types))))
+            case Call() as call:
+                targets = {a.array for a in (*call.results, *written_parts(call))}
+                sources = frozenset(n for arg in differentiated(call) for n in carriers(arg, types))
+                out += [(n, sources) for n in sorted(targets) if types.arrays[n].element.is_float]
             case _:
                 pass
     return out
+
+
+def differentiated(call: Call) -> Iterator[Expr]:
+    """Arguments that what a call computes may have derivatives by; of a derived function these are not known."""
+    constant = call.rule.constant if call.form == "primal" else frozenset[str]()
+    given = zip(call.rule.names(call.form), call.args, strict=True)
+    return (arg for name, arg in given if arg is not None and name not in constant)
 
 
 def analyse_activity(ls: LoopSet, wrt: tuple[str, ...]) -> Activity:

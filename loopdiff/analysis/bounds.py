@@ -112,7 +112,7 @@ def negative_subscripts(model: Model) -> tuple[NegativeSubscript, ...]:
     """Subscripts that are negative whenever they are evaluated, to be replaced by `extent + subscript`."""
     out: list[NegativeSubscript] = []
     for event in accesses(model):
-        for axis, term in enumerate(event.subscripts):
+        for axis, term in enumerate(event.subscripts[: len(event.access.subscripts)]):
             if model.terms.may_be_negative(term) and is_negative(model, event, term):
                 out.append(NegativeSubscript(event.path, event.access, axis))
     return tuple(dict.fromkeys(out))
@@ -135,13 +135,14 @@ def find_limits(model: Model) -> Iterator[Limit]:
     for event in accesses(model):
         kind = model.ls.array(event.access.array).type
         inherent = 1 if kind is not None and kind.is_pair else 0  # the axis of the parts has constant subscripts
-        for axis, term in enumerate(event.subscripts[: len(event.subscripts) - inherent]):
+        stated = event.subscripts[: len(event.access.subscripts)]
+        for axis, term in enumerate(stated[: len(stated) - inherent]):
             yield low_limit(model, event, axis, term)
             yield high_limit(model, event, axis, term)
 
 
 def accesses(model: Model) -> list[Event]:
-    return [e for e in model.events if not e.is_whole and e.subscripts]
+    return [e for e in model.events if not e.is_whole and e.access.subscripts]
 
 
 def unassuming(model: Model, event: Event) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from loopdiff.ir.nodes import Accumulate, Assign, Exit, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
+from loopdiff.ir.nodes import Accumulate, Assign, Call, Exit, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
 from loopdiff.ir.walk import loads, statements, stmt_exprs, subexprs
 
 Names = frozenset[str]
@@ -71,6 +71,9 @@ def sweep(
                 if new_then or new_else:
                     live = live_then | live_else | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, then=new_then, orelse=new_else))
+            case Call(results=results):
+                live = (live - {r.array for r in results}) | cells_read(stmt_exprs(stmt), cells)
+                kept.append(stmt)
             case Exit():
                 live |= after_loop | cells_read(stmt_exprs(stmt), cells)
                 kept.append(stmt)

@@ -13,12 +13,14 @@ from loopdiff.ir.nodes import (
     Allocate,
     Apply,
     ArrayResult,
+    Call,
     Const,
     Dim,
     Exit,
     Expr,
     If,
     Index,
+    Load,
     Loop,
     LoopSet,
     Param,
@@ -54,7 +56,7 @@ class Event:
     `order` is its textual position: reads of a statement come before its write. `path` is () for reads at the
     end of the function. `is_whole`: every element, by an Allocate or (`is_final`) by the caller, who sees
     arguments and returned arrays. `subscripts` are translated terms. `combines`: the target of an Accumulate
-    of that op.
+    of that op. `is_possible`: a write that may leave elements as they are.
     """
 
     path: Path
@@ -66,6 +68,7 @@ class Event:
     is_whole: bool = False
     is_final: bool = False
     combines: AccumulateOp | None = None
+    is_possible: bool = False
 
     @property
     def loops(self) -> tuple[Dimension, ...]:
@@ -163,6 +166,9 @@ class Builder:
         return extend(self.terms, frame, formulas, (number,))
 
     def statement(self, stmt: Stmt, path: Path, frame: Frame) -> None:
+        if isinstance(stmt, Call):
+            self.call(stmt, path, frame)
+            return
         for expr in stmt_exprs(stmt):
             self.loads(expr, path, (path, 0), frame)
         target = written_access(stmt)
@@ -173,6 +179,22 @@ class Builder:
                 self.add(replace(event, combines=op))
         if isinstance(stmt, Allocate):
             self.add(whole_event(self.terms, path, stmt.array, True, frame))
+
+    def call(self, call: Call, path: Path, frame: Frame) -> None:
+        """What a function that is not looked into may touch: all of the parts it gets."""
+        written, filled = call.rule.written(call.form), call.rule.filled(call.form)
+        writes: list[tuple[Access, bool]] = [(r, True) for r in call.results]
+        for name, arg in zip(call.rule.names(call.form), call.args, strict=True):
+            if arg is None or not (isinstance(arg, Load) and name in written):
+                self.loads(Const(0, INT) if arg is None else arg, path, (path, 0), frame)
+                continue
+            for subscript in arg.access.subscripts:
+                self.loads(subscript, path, (path, 0), frame)
+            if name not in filled:
+                self.add(element_event(self.terms, path, arg.access, False, frame))
+            writes.append((arg.access, name in filled))
+        for access, is_sure in writes:
+            self.add(replace(element_event(self.terms, path, access, True, frame), is_possible=not is_sure))
 
     def loads(self, expr: Expr, path: Path, order: tuple[Path, int], frame: Frame) -> None:
         for load, guards in guarded_loads(expr):
@@ -225,7 +247,9 @@ def with_opaques(terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[E
 
 
 def element_event(terms: Terms, path: Path, access: Access, is_write: bool, frame: Frame) -> Event:
+    """An access of one element, or of the part of an array at the first few subscripts."""
     level = depth(frame)
+    rest, frame = free_axes(terms, path, access, frame)
     subscripts = tuple(terms.integer(e, path, level) for e in access.subscripts)
     inside: list[Expr] = []
     for term, extent in zip(subscripts, known_extents(terms, access.array, len(subscripts)), strict=True):
@@ -235,7 +259,7 @@ def element_event(terms: Terms, path: Path, access: Access, is_write: bool, fram
             inside.append(Apply(Op.LT, (term, extent)))
     frame = extend(terms, frame, tuple(inside))
     order = (path, int(is_write)) if path else (END, 0)
-    return Event(path, access, is_write, order, frame, subscripts)
+    return Event(path, access, is_write, order, frame, (*subscripts, *rest))
 
 
 def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...]:
@@ -256,14 +280,21 @@ def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...
 
 
 def whole_event(terms: Terms, path: Path, array: str, is_write: bool, frame: Frame) -> Event:
-    kind = terms.ls.array(array).type
-    rank = 0 if kind is None else kind.rank
-    axes = tuple(Dimension("element", (path, array, k), depth(frame), Index(f"element {k}")) for k in range(rank))
-    formulas: list[Expr] = []
-    for axis, extent in zip(axes, known_extents(terms, array, rank), strict=True):
-        formulas.append(Apply(Op.GE, (axis.leaf, Const(0, INT))))
-        formulas += [] if extent is None else [Apply(Op.LT, (axis.leaf, extent))]
-    inner = extend(terms, frame, tuple(formulas), axes)
-    subscripts = tuple(a.leaf for a in axes)
+    subscripts, inner = free_axes(terms, path, Access(array), frame)
     order = (path, 1) if path else (END, 1)
     return Event(path, Access(array, subscripts), is_write, order, inner, subscripts, True, not path)
+
+
+def free_axes(terms: Terms, path: Path, access: Access, frame: Frame) -> tuple[tuple[Expr, ...], Frame]:
+    """Every subscript of the axes that `access` has none for: dimensions, and the frame with these."""
+    kind = terms.ls.array(access.array).type
+    rank, first = 0 if kind is None else kind.rank, len(access.subscripts)
+    if first >= rank:
+        return (), frame
+    keys = ((path, access.array, k) for k in range(first, rank))
+    axes = tuple(Dimension("element", key, depth(frame), Index(f"element {key[-1]}")) for key in keys)
+    formulas: list[Expr] = []
+    for axis, extent in zip(axes, known_extents(terms, access.array, rank)[first:], strict=True):
+        formulas.append(Apply(Op.GE, (axis.leaf, Const(0, INT))))
+        formulas += [] if extent is None else [Apply(Op.LT, (axis.leaf, extent))]
+    return tuple(a.leaf for a in axes), extend(terms, frame, tuple(formulas), axes)

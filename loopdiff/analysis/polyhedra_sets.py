@@ -288,7 +288,7 @@ def is_certain(first: Event, second: Event, order: Order) -> bool:
     well: what its domain does not know is known from the iteration it shares with `second`.
     """
     places = second.places
-    return all(is_fixed(d, order) and d.key in places for d in first.opaques)
+    return not first.is_possible and all(is_fixed(d, order) and d.key in places for d in first.opaques)
 
 
 def integer(model: Model, value: int) -> Any:

@@ -24,6 +24,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     ArrayResult,
     Assign,
+    Call,
     Cast,
     Const,
     Dim,
@@ -59,6 +60,7 @@ from loopdiff.ir.scalar_eval import (
 from loopdiff.ir.types import BOOL, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, join, type_env, type_of
 from loopdiff.ir.walk import is_index_arithmetic
+from loopdiff.rules import plain
 
 FLOAT_INFIX = (Op.ADD, Op.SUB, Op.MUL, Op.DIV)
 ACCUMULATE_OPS = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
@@ -265,6 +267,13 @@ class Writer:
                     self.write_block(orelse, margin + "    ")
             case Allocate(array=array, fill=fill):
                 self.lines.append(margin + self.fill(array, fill))
+            case Call():
+                self.write_call(stmt, margin)
+            case Exit() | Jump() | Require():
+                self.write_jump(stmt, margin)
+
+    def write_jump(self, stmt: Exit | Jump | Require, margin: str) -> None:
+        match stmt:
             case Exit(cond=cond):
                 self.lines += [f"{margin}if {self.expr(cond)}:", f"{margin}    break"]
             case Jump():
@@ -272,6 +281,25 @@ class Writer:
             case Require(cond=cond, code=code, message=message):
                 call = f"{self.bound('require', require)}({self.expr(cond)}, {code!r}, {message!r}"
                 self.lines.append(f"{margin}{call}, {self.bound('stmt', stmt)})")
+
+    def write_call(self, stmt: Call, margin: str) -> None:
+        """Run the rule's own function on views of the parts."""
+        function = self.bound(stmt.rule.name, plain(stmt.rule.function_of(stmt.form)))
+        call = f"{function}({', '.join('None' if a is None else self.argument(a) for a in stmt.args)})"
+        places = [self.access(r) for r in stmt.results]
+        if not places:
+            self.lines.append(margin + call)
+            return
+        self.lines.append(f"{margin}{', '.join(places)} = {call}")
+        for result, place in zip(stmt.results, places, strict=True):
+            kind = self.env.arrays[result.array].element
+            typed = f"{self.bound('typed', scalar_argument)}({self.bound('kind', kind)}, {place}, {self.complex_step})"
+            self.lines.append(f"{margin}{place} = {typed}")
+
+    def argument(self, expr: Expr) -> str:
+        """A number, or a part of an array."""
+        is_part = isinstance(expr, Load) and len(expr.access.subscripts) < self.env.arrays[expr.access.array].rank
+        return self.access(expr.access) if is_part else self.expr(expr)
 
     def fill(self, array: str, fill: Expr | None) -> str:
         element = self.env.arrays[array].element

@@ -17,6 +17,7 @@ from typing import Literal
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.rules import Form, Rule
 
 
 def location() -> Span:
@@ -227,6 +228,22 @@ class Allocate:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """Call the function that `rule` has for `form`; what it returns goes to the cells `results`.
+
+    An argument is a number, or a Load with fewer subscripts than its array has axes: that part of the array itself,
+    `x[i]` being a row. None stands for a derivative that nobody asks for. `tape` is the shape of what the rule keeps.
+    """
+
+    rule: Rule
+    form: Form
+    args: tuple[Expr | None, ...]
+    results: tuple[Access, ...] = ()
+    tape: tuple[Expr, ...] = ()
+    loc: Span = location()
+
+
+@dataclass(frozen=True, slots=True)
 class Require:
     """Raise the error `code` with `message` unless `cond` holds."""
 
@@ -255,7 +272,7 @@ class Jump:
     loc: Span = location()
 
 
-Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Require | Exit | Jump
+Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Call | Require | Exit | Jump
 
 # -- declarations --------------------------------------------------------------------------------------------
 Role = Literal["argument", "local", "tape", "adjoint", "tangent"]

@@ -12,6 +12,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     ArrayResult,
     Assign,
+    Call,
     Cast,
     Const,
     Dim,
@@ -134,12 +135,21 @@ def stmt_lines(stmt: Stmt) -> list[str]:
             return lines + (["else:", *indent(body_lines(orelse))] if orelse else [])
         case Allocate(array=array, fill=fill):
             return [f"allocate {array}" + ("" if fill is None else f" filled with {print_expr(fill)}")]
+        case Call():
+            return [call_line(stmt)]
         case Exit(cond=cond):
             return [f"exit if {print_expr(cond)}"]
         case Jump(kind=kind):
             return [kind]
         case Require(cond=cond, code=code, message=message):
             return [f"require {print_expr(cond)} else {code}: {message}"]
+
+
+def call_line(call: Call) -> str:
+    function = call.rule.name if call.form == "primal" else f"{call.rule.name}.{call.form}"
+    args = ("None" if a is None else print_expr(a) for a in call.args)
+    results = ", ".join(print_access(r) for r in call.results)
+    return f"{results}{' = ' if results else ''}{function}({', '.join(args)})"
 
 
 def body_lines(body: tuple[Stmt, ...]) -> list[str]:

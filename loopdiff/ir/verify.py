@@ -2,7 +2,8 @@
 
 V1 names are unique and declared; V2 subscripts match rank; V3 operand types agree; V4 loop indices are bound by an
 enclosing loop and unique; V5 every Var is in scope of its Let; V6 no surface-only expression remains; V7 the step of a
-loop is not the constant zero; V8 non-argument arrays state their extents; V9 an Exit is a direct part of a loop's body.
+loop is not the constant zero; V8 non-argument arrays state their extents; V9 an Exit is a direct part of a loop's body;
+V10 a Call fits the signature of what it calls, and its results go to cells.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from loopdiff.errors import InternalError
 from loopdiff.ir.nodes import (
     Accumulate,
     Assign,
+    Call,
     Const,
     Exit,
     Expr,
@@ -69,7 +71,8 @@ def verify_block(
 ) -> frozenset[str]:
     for stmt in body:
         for expr in stmt_exprs(stmt):
-            verify_expr(expr, lets, indices, ls, env, stage)
+            for whole in part_subscripts(expr, env) if isinstance(stmt, Call) else (expr,):
+                verify_expr(whole, lets, indices, ls, env, stage)
         match stmt:
             case Let(name=name):
                 lets |= {name}
@@ -82,6 +85,9 @@ def verify_block(
             case Loop(index=index, step=step, body=inner):
                 require(not (isinstance(step, Const) and step.value == 0), "V7", stage, index)
                 verify_block(inner, lets, indices | {index}, ls, env, stage, is_loop_body=True)
+            case Call(rule=rule, form=form, args=args, results=results):
+                require(len(args) == len(rule.names(form)), "V10", stage, f"{rule.name} with {len(args)} arguments")
+                require(all(r.array in env.arrays and not r.subscripts for r in results), "V10", stage, rule.name)
             case Exit(cond=cond):
                 require(is_loop_body, "V9", stage, print_expr(cond))
             case Jump(kind=kind):
@@ -92,6 +98,13 @@ def verify_block(
             case _:
                 pass
     return lets
+
+
+def part_subscripts(arg: Expr, env: TypeEnv) -> tuple[Expr, ...]:
+    """The subscripts of a part of an array, or the number that `arg` is."""
+    kind = env.arrays.get(arg.access.array) if isinstance(arg, Load) else None
+    is_part = isinstance(arg, Load) and kind is not None and len(arg.access.subscripts) < kind.rank
+    return arg.access.subscripts if is_part else (arg,)
 
 
 def verify_expr(

@@ -11,6 +11,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     Apply,
     Assign,
+    Call,
     Cast,
     Const,
     Dim,
@@ -151,6 +152,8 @@ def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
             return (cond,)
         case Allocate(fill=fill):
             return () if fill is None else (fill,)
+        case Call(args=args, tape=tape):
+            return (*(a for a in args if a is not None), *tape)
         case Jump():
             return ()
 
@@ -178,6 +181,9 @@ def map_stmt_exprs(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
             return replace(stmt, cond=rewrite(cond))
         case Allocate(fill=fill):
             return stmt if fill is None else replace(stmt, fill=rewrite(fill))
+        case Call(args=args, tape=tape):
+            new = tuple(None if a is None else rewrite(a) for a in args)
+            return replace(stmt, args=new, tape=tuple(rewrite(e) for e in tape))
         case Jump():
             return stmt
 
@@ -203,7 +209,13 @@ def map_accesses(rewrite: Callable[[Access], Access], stmt: Stmt) -> Stmt:
         return replace(expr, access=rewrite(expr.access)) if isinstance(expr, Load) else expr
 
     def target(stmt: Stmt) -> tuple[Stmt, ...]:
-        return (replace(stmt, target=rewrite(stmt.target)),) if isinstance(stmt, Assign | Accumulate) else (stmt,)
+        match stmt:
+            case Assign() | Accumulate():
+                return (replace(stmt, target=rewrite(stmt.target)),)
+            case Call():
+                return (replace(stmt, results=tuple(map(rewrite, stmt.results))),)
+            case _:
+                return (stmt,)
 
     (found,) = map_body((map_stmt_exprs(lambda e: map_expr(load, e), stmt),), target)
     return found
@@ -241,15 +253,26 @@ def written_access(stmt: Stmt) -> Access | None:
             return None
 
 
+def written_parts(call: Call) -> tuple[Access, ...]:
+    """The parts of arrays that the called function writes."""
+    written = call.rule.written(call.form)
+    given = zip(call.rule.names(call.form), call.args, strict=True)
+    return tuple(arg.access for name, arg in given if name in written and isinstance(arg, Load))
+
+
 def written_arrays(body: tuple[Stmt, ...]) -> frozenset[str]:
-    """Arrays assigned, accumulated into or allocated anywhere in `body`."""
+    """Arrays assigned, accumulated into, allocated or written by a call anywhere in `body`."""
     names: set[str] = set()
     for site in statements(body):
-        access = written_access(site.stmt)
-        if access is not None:
-            names.add(access.array)
-        elif isinstance(site.stmt, Allocate):
-            names.add(site.stmt.array)
+        match site.stmt:
+            case Assign(target=target) | Accumulate(target=target):
+                names.add(target.array)
+            case Allocate(array=array):
+                names.add(array)
+            case Call() as call:
+                names.update(a.array for a in (*call.results, *written_parts(call)))
+            case _:
+                pass
     return frozenset(names)
 
 

@@ -10,6 +10,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     ArrayResult,
     Assign,
+    Call,
     Exit,
     Expr,
     If,
@@ -22,7 +23,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.walk import exits, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import exits, statements, stmt_exprs, subexprs, written_arrays
 
 Names = frozenset[str]
 
@@ -69,6 +70,9 @@ def is_live(stmt: Stmt, live: Names, writable: Names | None) -> bool:
             return name in live
         case Assign(target=Access(array=array)) | Accumulate(target=Access(array=array)) | Allocate(array=array):
             return array in live and (writable is None or array in writable)
+        case Call():
+            written = written_arrays((stmt,))
+            return bool(written & live) and (writable is None or written <= writable)
         case Require():
             return writable is None
         case _:

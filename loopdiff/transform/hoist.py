@@ -19,6 +19,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     Apply,
     Assign,
+    Call,
     Const,
     Exit,
     Expr,
@@ -93,7 +94,7 @@ class Hoisting:
     def stmt(self, stmt: Stmt, always: bool) -> Stmt:
         """`stmt` of the loop's body. `always`: every iteration runs it."""
         match stmt:
-            case Loop() | Require() | Exit() | Allocate():
+            case Loop() | Require() | Exit() | Allocate() | Call():
                 return stmt
             case If(cond=cond, then=then, orelse=orelse):
                 new_then = tuple(self.stmt(s, False) for s in then)

@@ -17,6 +17,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayDecl,
     Assign,
+    Call,
     Const,
     Exit,
     Expr,
@@ -93,7 +94,7 @@ def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply) -> Inspec
     """
     *before, last = groups
     own = needed_by_checks(ls, last.checked)
-    if not repeats_exits(ls, own):
+    if not repeats_exits(ls, own) or has_call(own):
         return None
     position = earliest(before, own)
     is_own_private = all(is_cell(ls.array(a)) for a in written_arrays(own))
@@ -101,7 +102,7 @@ def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply) -> Inspec
     if is_own_private and is_ahead_of_writes:
         return with_own_names(ls, own, position, before, names)
     whole = needed_by_checks(ls, tuple(s for g in groups for s in g.checked))
-    if not written_arrays(whole) & set(ls.params) and repeats_exits(ls, whole):
+    if not written_arrays(whole) & set(ls.params) and repeats_exits(ls, whole) and not has_call(whole):
         return replace(with_own_names(ls, whole, 0, (), names), covers_all=True)
     return with_own_names(ls, own, position, before, names) if is_own_private else None
 
@@ -115,6 +116,11 @@ def repeats_exits(ls: LoopSet, block: Block) -> bool:
         return True
     types = type_env(ls)
     return all(is_repeatable(e, types) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
+
+
+def has_call(block: Block) -> bool:
+    """Whether `block` calls what nobody looks into: it is called once."""
+    return any(isinstance(s.stmt, Call) for s in statements(block))
 
 
 def is_cell(decl: ArrayDecl) -> bool:

@@ -26,6 +26,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayDecl,
     Assign,
+    Call,
     Const,
     Exit,
     Expr,
@@ -81,7 +82,7 @@ def is_candidate(stmt: Stmt) -> bool:
     if not isinstance(stmt, Loop) or not is_unit(stmt):
         return False
     sites = list(statements(stmt.body))
-    if any(isinstance(s.stmt, Exit | Require | Allocate) for s in sites):
+    if any(isinstance(s.stmt, Exit | Require | Allocate | Call) for s in sites):
         return False
     defined = {s.stmt.name for s in sites if isinstance(s.stmt, Let)}
     inner = [s.stmt for s in sites if isinstance(s.stmt, Loop)]

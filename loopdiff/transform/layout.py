@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Dim, Expr, Load, LoopSet
-from loopdiff.ir.walk import map_accesses, map_expr, map_stmt_exprs, statements, stmt_exprs, subexprs
+from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Call, Dim, Expr, Load, LoopSet
+from loopdiff.ir.walk import map_accesses, map_expr, map_stmt_exprs, read_arrays, statements, stmt_exprs, subexprs
 from loopdiff.transform.strides import coefficient
 
 Order = tuple[int, ...]
@@ -21,13 +21,19 @@ ADVANTAGE = 2
 
 def align_tapes(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
     """Both sweeps with the axes of tapes reordered where their innermost loops run along another than the last."""
+    passed = called_with(forward) | called_with(reverse)
     orders = {
         decl.name: order
         for decl in forward.arrays
-        if decl.role == "tape" and decl.type is not None and decl.type.rank >= 2
+        if decl.role == "tape" and decl.type is not None and decl.type.rank >= 2 and decl.name not in passed
         if (order := better_order(decl, forward, reverse)) is not None
     }
     return (reordered(forward, orders), reordered(reverse, orders)) if orders else (forward, reverse)
+
+
+def called_with(ls: LoopSet) -> frozenset[str]:
+    """Arrays that functions get parts of, as they lie in memory."""
+    return read_arrays(tuple(s.stmt for s in statements(ls.body) if isinstance(s.stmt, Call)))
 
 
 def better_order(decl: ArrayDecl, forward: LoopSet, reverse: LoopSet) -> Order | None:

@@ -18,6 +18,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     Apply,
     Assign,
+    Call,
     Const,
     Dim,
     Expr,
@@ -160,6 +161,9 @@ class Forwarding:
                 return (loop,), forget(known, written_arrays(stmt.body))
             case If():
                 return self.branch(stmt, known)
+            case Call(results=results):
+                new = map_stmt_exprs(lambda e: replace_known(e, known), stmt)
+                return (new,), forget(known, {r.array for r in results})
             case _:
                 return (map_stmt_exprs(lambda e: replace_known(e, known), stmt),), known
 

@@ -11,6 +11,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     ArrayResult,
     Assign,
+    Call,
     Dim,
     Exit,
     Expr,
@@ -75,6 +76,8 @@ def renamed(stmt: Stmt, new: Renaming) -> Stmt:
             return replace(stmt, cond=expr(cond))
         case Allocate(fill=fill):
             return stmt if fill is None else replace(stmt, fill=expr(fill))
+        case Call():
+            return map_stmt_exprs(expr, stmt)
         case Jump():
             return stmt
 
@@ -143,5 +146,7 @@ def with_names(stmt: Stmt, name: Callable[[str], str]) -> Stmt:
             return replace(stmt, target=replace(target, array=name(target.array)))
         case Allocate(array=array):
             return replace(stmt, array=name(array))
+        case Call(results=results):
+            return replace(stmt, results=tuple(replace(r, array=name(r.array)) for r in results))
         case _:
             return stmt

@@ -31,6 +31,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayDecl,
     Assign,
+    Call,
     Const,
     Dim,
     Exit,
@@ -92,7 +93,7 @@ def is_promising(stmt: Stmt) -> bool:
     if not isinstance(stmt, Loop) or not (isinstance(stmt.step, Const) and abs(stmt.step.value) == 1):
         return False
     sites = list(statements(stmt.body))
-    if any(isinstance(s.stmt, Exit | Require | Allocate) for s in sites):
+    if any(isinstance(s.stmt, Exit | Require | Allocate | Call) for s in sites):
         return False
     return any(is_deep_sum(s.stmt, s.loops) and not has_condition(s.enclosing) for s in sites)
 

@@ -17,6 +17,7 @@ from loopdiff.ir.nodes import (
     Allocate,
     Apply,
     Assign,
+    Call,
     Const,
     Exit,
     If,
@@ -31,7 +32,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, children, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, Site, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.mapping import Mapping, ScalarLoop, TiledNest, VectorLoop
 from loopdiff.transform.strides import Stride, is_varying, stride_of, varying_names
@@ -145,14 +146,8 @@ class Planner:
         varying = varying_names(loop)
         for site in statements(loop.body):
             match site.stmt:
-                case Require():
-                    return "it checks a condition in each iteration"
-                case Exit(loc=loc):
-                    where = f" ({loc.in_words})" if loc.line else ""
-                    owner = "it" if len(site.path) == 1 else f"its inner loop `{site.loops[-1].index}`"
-                    return f"{owner} may end early{where}"
-                case Allocate():
-                    return "it allocates an array"
+                case Require() | Exit() | Allocate() | Call():
+                    return scalar_only(site)
                 case Loop(lower=lower, upper=upper, step=step, index=index):
                     if any(is_varying(e, varying) for e in (lower, upper, step)):
                         return f"the trip count of its inner loop `{index}` differs between iterations"
@@ -182,6 +177,21 @@ class Planner:
         reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, Load)}
         kind = self.types.arrays[array].element
         return array not in reads and kind.is_float and {self.types.arrays[r].element for r in reads} <= {kind}
+
+
+def scalar_only(site: Site) -> str:
+    """Why the statement at `site`, of the body of a loop, runs in one iteration after the other."""
+    match site.stmt:
+        case Require():
+            return "it checks a condition in each iteration"
+        case Exit(loc=loc):
+            where = f" ({loc.in_words})" if loc.line else ""
+            owner = "it" if len(site.path) == 1 else f"its inner loop `{site.loops[-1].index}`"
+            return f"{owner} may end early{where}"
+        case Call(rule=rule):
+            return f"it calls `{rule.name}`, which is not looked into"
+        case _:
+            return "it allocates an array"
 
 
 def is_rectangular(loops: tuple[Loop, ...]) -> bool:

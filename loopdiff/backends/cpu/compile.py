@@ -11,8 +11,9 @@ from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
-from loopdiff.ir.nodes import Index, Let, Loop, LoopSet, Require
+from loopdiff.ir.nodes import Call, Index, Let, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
+from loopdiff.rules import has_text, key_of
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
@@ -44,6 +45,7 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
 
 def write_function(ls: LoopSet, *, fastmath: bool, cache: bool, accuracy: str) -> CompiledFunction:
     """The function of `ls`, whose loops are arranged, in a module on disk."""
+    cache = cache and all(has_text(s.stmt.rule) for s in statements(ls.body) if isinstance(s.stmt, Call))
     text, explanation = generate(ls, fastmath=fastmath, cache=cache, accuracy=accuracy)
     return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, explanation)
 
@@ -82,6 +84,10 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
     ]
     if any(isinstance(s.stmt, Require) for s in statements(emitter.ls.body)):
         lines.append("from loopdiff.errors import ArgumentError")
+    if emitter.calls:
+        lines.append("from loopdiff.backends.ruled import called")
+        found = sorted((name, key_of(rule), form) for (rule, form), name in emitter.calls.items())
+        lines += [f"{name} = called({key!r}, {form!r})" for name, key, form in found]
     if emitter.imports:
         lines.append(f"from loopdiff.backends.cpu.scalar_math import {', '.join(sorted(emitter.imports))}")
     if emitter.simd:

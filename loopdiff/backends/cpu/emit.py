@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from loopdiff.backends.cpu.scalar_math import helpers_of, spell, spell_cast, spell_constant
@@ -13,6 +14,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayDecl,
     Assign,
+    Call,
     Cast,
     Const,
     Dim,
@@ -35,26 +37,34 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, join, type_env, type_of
-from loopdiff.transform.normalize import cell_types
+from loopdiff.names import NameSupply
+from loopdiff.rules import Form, Rule
+from loopdiff.transform.normalize import cell_types, supply
 
 PLAIN_DTYPES = frozenset(("float64", "float32", "int64", "bool"))
 
 
 @dataclass(slots=True)
 class ScalarEmitter:
-    """Writes the statements of `ls`; `imports` collects what the text needs from `scalar_math`."""
+    """Writes the statements of `ls`.
+
+    `imports` collects what the text needs from `scalar_math`, `calls` the names of functions that rules have.
+    """
 
     ls: LoopSet
     writer: Writer = field(default_factory=Writer)
     imports: set[str] = field(default_factory=set)
     types: TypeEnv = field(init=False)
     decls: dict[str, ArrayDecl] = field(init=False)
+    names: NameSupply = field(init=False)
+    calls: dict[tuple[Rule, Form], str] = field(default_factory=dict)
     cells: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.types = type_env(self.ls)
         self.decls = {a.name: a for a in self.ls.arrays}
         self.cells = frozenset(cell_types(self.ls))
+        self.names = supply(self.ls)
 
     # -- expressions -----------------------------------------------------------------------------------------
     def expr(self, expr: Expr) -> str:
@@ -112,6 +122,22 @@ class ScalarEmitter:
             return access.array
         return f"{access.array}[{', '.join(self.expr(s) for s in access.subscripts) or '()'}]"
 
+    def argument(self, expr: Expr | None) -> str:
+        """What a called function gets: a number, a part of an array, or nothing."""
+        if expr is None:
+            return "None"
+        if not isinstance(expr, Load) or len(expr.access.subscripts) == self.types.arrays[expr.access.array].rank:
+            return self.expr(expr)
+        return self.place(expr.access) if expr.access.subscripts else expr.access.array
+
+    def called(self, rule: Rule, form: Form) -> str:
+        """The name, in the generated module, of the function that `rule` has for `form`."""
+        if (rule, form) not in self.calls:
+            stem = re.sub(r"\W", "_", rule.name if form == "primal" else f"{rule.name}_{form}")
+            self.names.taken.add(self.ls.name)
+            self.calls[rule, form] = self.names.fresh(f"rule_{stem}")
+        return self.calls[rule, form]
+
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, body: tuple[Stmt, ...]) -> None:
         for stmt in body:
@@ -131,6 +157,10 @@ class ScalarEmitter:
             case Exit(cond=cond):
                 with self.writer.block(f"if {self.expr(cond)}:"):
                     self.writer.line("break")
+            case Call(rule=rule, form=form, args=args, results=results):
+                call = f"{self.called(rule, form)}({', '.join(map(self.argument, args))})"
+                places = ", ".join(map(self.place, results))
+                self.writer.line(f"{places} = {call}" if places else call)
             case Require(cond=cond, code=code, message=message):
                 with self.writer.block(f"if not {self.expr(cond)}:"):
                     self.writer.line(f"raise ArgumentError({f'{code}: {message}'!r})")

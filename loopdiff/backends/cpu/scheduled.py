@@ -10,9 +10,7 @@ from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.walk import Path
-from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import contraction
-from loopdiff.transform.normalize import supply
 from loopdiff.transform.schedule import Mapping as LoopMapping
 from loopdiff.transform.schedule import ScalarLoop, TiledNest, VectorLoop
 
@@ -24,11 +22,6 @@ class ScheduledEmitter(ScalarEmitter):
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
     simd: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
-    names: NameSupply = field(init=False)
-
-    def __post_init__(self) -> None:
-        ScalarEmitter.__post_init__(self)
-        self.names = supply(self.ls)
 
     def loop(self, stmt: Loop) -> None:
         path, mapping = self.mappings.get(id(stmt), ((), ScalarLoop("")))

@@ -16,6 +16,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayDecl,
     Assign,
+    Call,
     Dim,
     Exit,
     Expr,
@@ -206,10 +207,33 @@ class Binder:
                 return replace(stmt, cond=typing.truth(cond), then=self.block(then), orelse=self.block(orelse))
             case Require(cond=cond) | Exit(cond=cond):
                 return replace(stmt, cond=typing.truth(cond))
+            case Call():
+                return self.call(stmt)
             case Allocate(array=array, fill=fill) if fill is not None:
                 return replace(stmt, fill=self.stored(array, *typing.typed(fill), stmt))
             case _:
                 return stmt
+
+    def call(self, stmt: Call) -> Call:
+        """Numbers keep their own types, parts of arrays are passed as they are; the rule says what it returns."""
+        typing = self.typing
+        args: list[Expr | None] = []
+        for arg in stmt.args:
+            if isinstance(arg, Load) and len(arg.access.subscripts) < typing.ranks[arg.access.array]:
+                args.append(replace(arg, access=typing.access(arg.access, is_part=True)))
+                kind = typing.kinds[arg.access.array]
+            else:
+                assert arg is not None
+                value, kind = typing.typed(arg)
+                args.append(coerce(value, kind, STRONG[kind.storage]))
+            if kind.is_complex:
+                name = stmt.rule.params[len(args) - 1]
+                message = f"`{name}` of `{stmt.rule.name}` is complex, and rules are of real functions"
+                typing.refuse("LD222", message, stmt.loc)
+        for result in stmt.results:
+            assert stmt.rule.result is not None
+            self.join(result.array, STRONG[ScalarType(stmt.rule.result)])
+        return replace(stmt, args=tuple(args), tape=tuple(self.bound(e) for e in stmt.tape))
 
     def join(self, array: str, kind: Kind) -> Kind:
         """The kind of `array` after a value of `kind` is stored: only inferred types grow."""

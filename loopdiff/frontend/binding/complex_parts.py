@@ -21,6 +21,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayDecl,
     Assign,
+    Call,
     Cast,
     Const,
     Exit,
@@ -44,7 +45,7 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, Layout, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_of
-from loopdiff.ir.walk import expressions, loads, map_expr, statements, subexprs
+from loopdiff.ir.walk import expressions, loads, map_expr, map_stmt_exprs, statements, subexprs
 from loopdiff.names import NameSupply
 
 Value = Expr | Parts
@@ -191,6 +192,8 @@ class Splitter:
                 return (replace(stmt, cond=self.real_value(cond)),)
             case Allocate(fill=fill) if fill is not None:
                 return self.filled(stmt, fill)
+            case Call():
+                return (map_stmt_exprs(self.real_value, stmt),)
             case _:
                 return (stmt,)
 

@@ -20,6 +20,7 @@ from loopdiff.ir.nodes import (
     Apply,
     ArrayDecl,
     Assign,
+    Call,
     Const,
     Dim,
     Expr,
@@ -159,6 +160,8 @@ class Shapes:
             case Assign() | Accumulate():
                 stmt = map_stmt_exprs(self.resolve, stmt)
                 return (stmt,), self.learned(stmt, known)
+            case Call():
+                return (map_stmt_exprs(self.resolve, stmt),), forget(known, {r.array for r in stmt.results})
             case _:
                 return (stmt,), known
 

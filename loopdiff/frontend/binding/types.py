@@ -131,10 +131,10 @@ class Typing:
             case Apply():
                 return self.apply(expr)
 
-    def access(self, access: Access) -> Access:
-        """`access` with integer subscripts; constant negative ones count from the end."""
+    def access(self, access: Access, is_part: bool = False) -> Access:
+        """`access` with integer subscripts; constant negative ones count from the end. `is_part`: of a part of it."""
         rank = self.ranks.get(access.array)
-        if rank is not None and len(access.subscripts) != rank:
+        if rank is not None and not is_part and len(access.subscripts) != rank:
             self.refuse_rank(access, rank)
         subscripts: list[Expr] = []
         for axis, subscript in enumerate(access.subscripts):

@@ -8,10 +8,10 @@ that of any function does, in a state of its own, and what it returns becomes th
 from __future__ import annotations
 
 import ast
-import inspect
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from loopdiff.errors import Span, UnsupportedLoopError
@@ -19,31 +19,23 @@ from loopdiff.frontend.arrays.nests import copied
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.functions import scalar_function
+from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.assignments import note_number
 from loopdiff.frontend.parsing.jumps import remove_jumps
-from loopdiff.frontend.parsing.meanings import NUMBERS, argument_of, local_function
-from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
 from loopdiff.frontend.parsing.outside import constant
 from loopdiff.frontend.parsing.returns import check_end
+from loopdiff.frontend.parsing.ruled import ruled_call
 from loopdiff.frontend.parsing.state import Frame, Given, LocalFunction, Outside, Returned, State, Value
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.survey import survey
 from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, Load, Param, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
-from loopdiff.source import MISSING, SourceFunction, as_definition, python_function
+from loopdiff.rules import rule_for
+from loopdiff.source import MISSING, as_definition, python_function
 
 MOST_STATEMENTS = 2000
-STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-
-
-@dataclass(frozen=True, slots=True)
-class Callee:
-    """A function that is called; `around`: for one defined inside another, the state of that."""
-
-    source: SourceFunction
-    key: object
-    around: State | None
 
 
 def call(state: State, node: ast.Call) -> Value | None:
@@ -51,11 +43,20 @@ def call(state: State, node: ast.Call) -> Value | None:
 
     None after a rejection; MISSING, and nothing written, if that is no Python function.
     """
+    rule = rule_for(state.outside(node.func))
+    if rule is not None:
+        return ruled_call(state, rule, node, write_out)
     callee = callee_of(state, node)
     if not isinstance(callee, Callee):
         return callee
-    given = arguments_of(state, callee, node)
-    if given is None or is_refused(state, callee, node):
+    name, signature = callee.source.name, callee.source.signature
+    given = arguments_of(state, name, signature, partial(default, state, callee), node)
+    return None if given is None else write_out(state, callee, given, node)
+
+
+def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: ast.Call) -> Value | None:
+    """Write out `callee` with these values of its parameters; None after a rejection."""
+    if is_refused(state, callee, node):
         return None
     span = state.source.span(node)
     source = replace(callee.source, called_from=span)
@@ -163,45 +164,8 @@ def is_refused(state: State, callee: Callee, node: ast.Call) -> bool:
     return state.whole.inlined > MOST_STATEMENTS
 
 
-# -- arguments -----------------------------------------------------------------------------------------------
-def arguments_of(state: State, callee: Callee, node: ast.Call) -> dict[str, Value] | None:
-    """What the parameters of `callee` get, by name; None after a rejection."""
-    name, signature = callee.source.name, callee.source.signature
-    star = next((p for p in signature.parameters.values() if p.kind in STARS), None)
-    if star is not None:
-        message = f"`{STARS[star.kind]}{star.name}` of `{name}` takes any number of arguments"
-        state.reject("LD117", message, node, f"give `{name}` one parameter for each argument")
-        return None
-    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-        state.reject("LD110", f"`{name}` is called with `*` or `**`", node, "write the arguments one by one")
-        return None
-    values = in_order(state, [*node.args, *(k.value for k in node.keywords)], argument_of)
-    for argument, value in zip((*node.args, *(k.value for k in node.keywords)), values, strict=True):
-        if isinstance(value, tuple):
-            state.reject("LD110", f"`{ast.unparse(argument)}` is no single value", argument, "unpack it first")
-    owned = [state.owned(v, a) for v, a in zip(values, (*node.args, *(k.value for k in node.keywords)), strict=True)]
-    if not all(owned) or any(v is None or isinstance(v, tuple) for v in values):
-        return None
-    named = zip((str(k.arg) for k in node.keywords), values[len(node.args) :], strict=True)
-    try:
-        bound = signature.bind(*values[: len(node.args)], **dict(named))
-    except TypeError as error:
-        hint = f"its signature is `{name}{text_of(signature)}`"
-        state.reject("LD110", f"`{name}` cannot be called like this: {error}", node, hint)
-        return None
-    given = bound.arguments
-    return {n: given[n] if n in given else default(state, callee, p, node) for n, p in signature.parameters.items()}
-
-
-def text_of(signature: inspect.Signature) -> str:
-    """`signature` without defaults, whose values are not what was written."""
-    empty = inspect.Parameter.empty
-    parameters = [p.replace(default=empty, annotation=empty) for p in signature.parameters.values()]
-    return str(inspect.Signature(parameters))
-
-
-def default(state: State, callee: Callee, parameter: inspect.Parameter, node: ast.Call) -> Value:
-    value = parameter.default
+# -- parameters ----------------------------------------------------------------------------------------------
+def default(state: State, callee: Callee, value: Any, node: ast.Call) -> Value:
     if callee.around is not None:
         return value
     return constant(state, value, node) if isinstance(value, NUMBERS) else Outside(value)

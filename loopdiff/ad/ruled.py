@@ -1,0 +1,201 @@
+"""Calls of functions with rules: which derivatives they are asked for, and the calls that compute these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.needed import At, Needed
+from loopdiff.analysis.activity import is_active
+from loopdiff.codes import reject
+from loopdiff.errors import DifferentiationError
+from loopdiff.ir.build import compare, extents_of, integer, zero
+from loopdiff.ir.nodes import Access, Apply, Assign, Call, Expr, If, Index, Load, Loop, LoopSet, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F64, ScalarType
+from loopdiff.ir.typing import TypeEnv, type_of
+from loopdiff.ir.walk import Path, written_parts
+from loopdiff.names import NameSupply
+from loopdiff.rules import RESULT, TAPE, Form
+
+Slope = Callable[[Expr], Expr]
+
+
+def given(call: Call) -> dict[str, Expr]:
+    """The arguments of `call` by parameter."""
+    pairs = zip(call.rule.names(call.form), call.args, strict=True)
+    return {name: arg for name, arg in pairs if arg is not None}
+
+
+def is_part(arg: Expr, types: TypeEnv) -> bool:
+    """Whether an argument is a part of an array, not a number."""
+    return isinstance(arg, Load) and len(arg.access.subscripts) < types.arrays[arg.access.array].rank
+
+
+def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collection[str], types: TypeEnv) -> bool:
+    """Whether a derivative goes through `call`, so that the rule's function for `form` has to be called.
+
+    `carriers` are the names that have a tangent or an adjoint. Raises DifferentiationError (LD411) if the rule does
+    not state that derivative.
+    """
+    rule, args = call.rule, given(call)
+    targets = (*call.results, *written_parts(call))
+    if not any(a.array in carriers for a in targets):
+        return False
+    sources = {name for name, arg in args.items() if is_active(arg, active, types)}
+    if call.form != "primal":
+        if sources:
+            message = f"`{call.form}` of the rule of `{rule.name}` would have to be differentiated"
+            raise DifferentiationError(reject("LD411", message, call.loc))
+        return False
+    asked = sources | {p for p in rule.changed if array_of(args[p]) in carriers}
+    for name in rule.params:
+        if name in asked and name not in rule.active and name not in rule.constant:
+            message = f"the rule of `{rule.name}` states no derivative by `{name}`"
+            raise DifferentiationError(reject("LD411", message, call.loc))
+    if not asked - rule.constant:
+        return False
+    if form not in rule.derived:
+        message = f"the rule of `{rule.name}` has no `{form}`"
+        raise DifferentiationError(reject("LD411", message, call.loc))
+    for name in rule.active if form == "reverse" else ():
+        takes_buffer = f"{name}_adj" in rule.names("reverse")
+        if takes_buffer != is_part(args[name], types):
+            kind = "an array" if takes_buffer else "a number"
+            message = f"`{name}` of `{rule.name}` is {kind} for `reverse` of its rule, and not here"
+            raise DifferentiationError(reject("LD411", message, call.loc))
+    return True
+
+
+def array_of(arg: Expr) -> str:
+    assert isinstance(arg, Load)
+    return arg.access.array
+
+
+def constant_parts(call: Call, is_asked: bool) -> Iterable[Access]:
+    """Parts that the call gives values without derivatives."""
+    args = given(call)
+    changed = [p for p in call.rule.params if p in call.rule.changed and call.form == "primal"]
+    return (a.access for p in changed if isinstance(a := args[p], Load) and (not is_asked or p in call.rule.constant))
+
+
+def cleared(part: Access, name: str, ls: LoopSet, names: NameSupply) -> Stmt:
+    """Zero in the elements of the array `name`, which is like that of `part`, that belong to `part`."""
+    decl = ls.array(part.array)
+    assert decl.type is not None
+    extents = extents_of(decl)[len(part.subscripts) :]
+    indices = [names.fresh("d") for _ in extents]
+    target = Access(name, (*part.subscripts, *map(Index, indices)))
+    nest: Stmt = Assign(target, zero(decl.type.element), loc=part.loc)
+    for index, extent in reversed(list(zip(indices, extents, strict=True))):
+        nest = Loop(index, integer(0), extent, integer(1), (nest,), loc=part.loc)
+    return nest
+
+
+def unless_zero(seeds: list[Expr], then: Iterable[Stmt], orelse: Iterable[Stmt] = ()) -> list[Stmt]:
+    """`then` where one of the `seeds` is not zero: a derivative that is zero contributes nothing, whatever the rule."""
+    tests = [compare(Op.NE, s, zero(F64)) for s in seeds]
+    cond = tests[0] if len(tests) == 1 else Apply(Op.OR, tuple(tests))
+    return [If(cond, tuple(then), tuple(orelse))]
+
+
+# -- forward mode --------------------------------------------------------------------------------------------
+def tangent_of_call(
+    call: Call, types: TypeEnv, tangent_of: Mapping[str, str], slope: Slope, emitter: Emitter, scratch: str
+) -> list[Stmt]:
+    """The call of the rule's `tangent` in place of `call`; `slope` gives tangents of numbers.
+
+    `scratch` is a cell for the tangent of a result that nobody asks for.
+    """
+    args, seeds, has_arrays = given(call), list[Expr](), False
+    found: dict[str, Expr | None] = dict(args)
+    for name in call.rule.active:
+        arg = args[name]
+        if not is_part(arg, types):
+            value = slope(arg) if type_of(arg, types).is_float else zero(F64)
+            found[f"{name}_tan"] = held = emitter.hold(value, f"{name}_tan")
+            seeds.append(held)
+            continue
+        assert isinstance(arg, Load)
+        tangent = tangent_of.get(arg.access.array)
+        found[f"{name}_tan"] = None if tangent is None else Load(Access(tangent, arg.access.subscripts))
+        has_arrays |= tangent is not None
+    results = tuple(
+        r for a in call.results for r in (a, Access(tangent_of.get(a.array, scratch))) if call.rule.has_slope or r == a
+    )
+    names = call.rule.names("tangent")
+    made = Call(call.rule, "tangent", tuple(found[n] for n in names), results, loc=call.loc)
+    if has_arrays or not seeds:
+        return [made]
+    kinds = [types.arrays[r.array].element for r in call.results]
+    zeros = [Assign(r, zero(k), loc=call.loc) for r, k in zip(results[1::2], kinds, strict=False)]
+    return unless_zero(seeds, (made,), (call, *zeros))
+
+
+# -- reverse mode --------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ReverseCall:
+    """The call of the rule's `reverse` for `call`, the statement at `path`."""
+
+    needed: Needed
+    adjoint_of: Mapping[str, str]
+    call: Call
+    path: Path
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Active parameters that are numbers: their adjoints are returned."""
+        names = self.call.rule.names("reverse")
+        return tuple(p for p in self.call.rule.active if f"{p}_adj" not in names)
+
+    def slopes(self, names: NameSupply) -> dict[str, tuple[str, ScalarType]]:
+        """A new cell for the adjoint of each of these, and its type."""
+        args, types = given(self.call), self.needed.facts.types
+        kinds = {p: type_of(args[p], types) for p in self.numbers}
+        return {p: (names.fresh(f"{p}_slope"), k if k.is_float else F64) for p, k in kinds.items()}
+
+    def statement(self, slopes: Iterable[str], emitter: Emitter) -> Call:
+        """The call; what it needs of the forward sweep is recorded where it is not there any more."""
+        rule = self.call.rule
+        args = tuple(self.argument(n, emitter) for n in rule.names("reverse"))
+        return Call(rule, "reverse", args, tuple(map(Access, slopes)), loc=self.call.loc)
+
+    def argument(self, name: str, emitter: Emitter) -> Expr | None:
+        args, types, needed = given(self.call), self.needed.facts.types, self.needed
+        if name in args:
+            arg = args[name]
+            if isinstance(arg, Load) and is_part(arg, types):
+                return needed.part(arg.access, self.path)
+            return needed.value(arg, At(self.path, (), emitter))
+        if name == TAPE:
+            return needed.kept(self.call, self.path)
+        if name == RESULT:
+            return needed.result(self.call.results[0], self.path)
+        if name == f"{RESULT}_adj":
+            return self.seed
+        part = args[name.removesuffix("_adj").removesuffix("_out")]
+        assert isinstance(part, Load)
+        if name.endswith("_out"):
+            return needed.part(part.access, self.path, is_after=True)
+        adjoint = self.adjoint_of.get(part.access.array)
+        return None if adjoint is None else Load(self.adjoint(part.access, adjoint))
+
+    def adjoint(self, part: Access, adjoint: str) -> Access:
+        exact = self.needed.exact_access(part, At(self.path))
+        return Access(adjoint, exact.subscripts, loc=part.loc)
+
+    @property
+    def seed(self) -> Expr:
+        """The adjoint of the result."""
+        (result,) = self.call.results
+        adjoint = self.adjoint_of.get(result.array)
+        kind = self.needed.facts.types.arrays[result.array].element
+        return zero(kind) if adjoint is None else Load(Access(adjoint))
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether all that comes in is the adjoint of the result."""
+        args = given(self.call)
+        changed = (args[p] for p in self.call.rule.changed)
+        return bool(self.call.results) and not any(array_of(a) in self.adjoint_of for a in changed)

@@ -1,0 +1,17 @@
+"""Functions that rules have, for generated modules to call."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numba
+
+from loopdiff.rules import Form, rule_of_key
+
+
+@cache
+def called(key: str, form: Form) -> Any:
+    """The Numba function that the rule known as `key` has for `form`: the user's own, or made of a plain one."""
+    function = rule_of_key(key).function_of(form)
+    return function if hasattr(function, "py_func") else numba.njit(function, nogil=True, error_model="numpy")
