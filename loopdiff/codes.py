@@ -52,8 +52,8 @@ CODES: dict[str, Code] = {
     "LD109": Code(
         "call of an unknown function",
         "Functions of `math` and `numpy` on numbers and arrays, a few builtins, array allocations, and Python "
-        "functions whose source can be read can be called.",
-        "write its body in place of the call",
+        "functions whose source can be read can be called, and functions with a rule that states their derivatives.",
+        "write its body in place of the call, or give it a rule: `@loopdiff.rule(f, ...)`",
     ),
     "LD110": Code(
         "unsupported call arguments",

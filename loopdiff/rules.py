@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import inspect
 import secrets
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
 
 Form = Literal["primal", "forward", "tangent", "reverse"]
 ResultType = Literal["float64", "float32", "int64", "bool"]
+Returned = ResultType | None | Literal["auto"]
 RESULT, TAPE = "result", "tape"
 DERIVED: tuple[Form, ...] = ("forward", "tangent", "reverse")
 T = TypeVar("T", bound=type)
@@ -161,47 +162,59 @@ def rule(
 
     def decorate(cls: T) -> T:
         functions = {n: getattr(v, "__func__", v) for n, v in vars(cls).items() if callable(getattr(v, "__func__", v))}
-        declare(function, tuple(active), (overwrites, outputs, nondifferentiable), result, functions)
+        groups = Groups(frozenset(overwrites), frozenset(outputs), frozenset(nondifferentiable))
+        declare(function, tuple(active), groups, result, functions)
         return cls
 
     return decorate
 
 
-def nondifferentiable(function: T | None = None, /, **settings: Any) -> Any:
-    """Declare that `function`, which is called as it is, has derivatives that are zero.
+def nondifferentiable(
+    function: Any = None, /, *, overwrites: Iterable[str] = (), outputs: Iterable[str] = (), result: Returned = "auto"
+) -> Any:
+    """Declare that the derivatives of `function`, which is called as it is, are zero.
 
-    Takes `overwrites`, `outputs` and `result` as `rule` does. Used as a decorator or as a call.
+    Used as a decorator or as a call. `overwrites`, `outputs` and `result` are those of `rule`.
     """
 
     def decorate(marked: Any) -> Any:
-        groups = (settings.get("overwrites", ()), settings.get("outputs", ()), parameters_of(plain(marked)))
-        declare(marked, (), groups, settings.get("result", "auto"), {})
+        declare(marked, (), Groups(frozenset(overwrites), frozenset(outputs), None), result, {})
         return marked
 
     return decorate if function is None else decorate(function)
 
 
+class Groups(NamedTuple):
+    """Parameters that are overwritten, filled, and declared constant; None for all."""
+
+    overwrites: frozenset[str]
+    outputs: frozenset[str]
+    constant: frozenset[str] | None
+
+
 def declare(
     function: Callable[..., Any],
     active: tuple[str, ...],
-    groups: tuple[Iterable[str], Iterable[str], Iterable[str]],
-    result: Any,
-    functions: dict[str, Callable[..., Any]],
+    groups: Groups,
+    result: Returned,
+    functions: Mapping[str, Callable[..., Any]],
 ) -> None:
     """Register the rule of `function`. Raises ArgumentError (LD353) if it contradicts itself."""
-    overwrites, outputs, constant = map(frozenset, groups)
     name = getattr(function, "__name__", "")
     name = name if name.isidentifier() else "function"
     try:
-        params = parameters_of(plain(function))
+        params = parameters_of(function)
     except (TypeError, ValueError):
         hint = "give the rule to a Python function that calls it"
         raise ArgumentError(reject("LD353", f"`{name}` has no signature to read", NOWHERE, hint)) from None
     if result == "auto":
-        result = None if overwrites | outputs else "float64"
-    derived: dict[Form, Callable[..., Any]] = {r: functions[r] for r in DERIVED if r in functions}
+        result = None if groups.overwrites | groups.outputs else "float64"
+    derived: dict[Form, Callable[..., Any]] = {f: functions[f] for f in DERIVED if f in functions}
     order = tuple(p for p in params if p in active)
-    found = Rule(name, function, params, order, constant, overwrites, outputs, result, derived, functions.get(TAPE))
+    constant = frozenset(params) if groups.constant is None else groups.constant
+    found = Rule(
+        name, function, params, order, constant, groups.overwrites, groups.outputs, result, derived, functions.get(TAPE)
+    )  # fmt: skip
     problem = next(iter(contradictions(found, frozenset(active))), None)
     if problem is not None:
         raise ArgumentError(reject("LD353", f"the rule of `{name}`: {problem}", NOWHERE))

@@ -8,7 +8,6 @@ value whose content has no stable text is not kept.
 from __future__ import annotations
 
 import ast
-import ctypes
 import os
 import pickle
 import platform
@@ -25,7 +24,6 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core.ccallback import CFunc
 
 from loopdiff.backends.load import cache_directory
 from loopdiff.errors import UnsupportedLoopError
@@ -124,7 +122,7 @@ def value_parts(value: Any, met: list[FunctionType]) -> Iterator[str]:
             yield f"named {getattr(value, '__module__', '')} {value.__name__}"
         case np.ufunc() | np.dtype():
             yield repr(value)
-        case ctypes._CFuncPtr() | CFunc():  # an address of this process
+        case _ if hasattr(value, "argtypes") or hasattr(value, "native_name"):  # an address of this process
             raise UnstableError(type(value).__name__)
         case _ if callable(value):  # the front end knows functions by value: its version says which
             yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"

@@ -12,6 +12,9 @@ import numpy as np
 from loopdiff.api import Differentiable, vectorize_grad
 from loopdiff.errors import LoopdiffError
 from loopdiff.identity import directions, drawn_like, floating_outputs, identity_of, named_slopes, paired, pull
+from loopdiff.rule_checks import RuleCheckError, check_rule
+
+__all__ = ["GradientCheckError", "RuleCheckError", "check_grads", "check_rule"]
 
 Values = dict[str, Any]
 TOLERANCES = {"float64": (1e-10, 1e-6, 1e-5), "float32": (1e-4, 2e-2, 1e-2)}

@@ -30,7 +30,7 @@ LAYERS = (
     ("call", "runs", "tangents"),
     ("compiled", "explain", "jacobian", "identity"),
     ("api",),
-    ("testing",),
+    ("testing", "rule_checks"),
     ("jax", "torch"),
     ("fuzz",),
     ("__main__",),

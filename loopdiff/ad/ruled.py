@@ -47,7 +47,8 @@ def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collectio
     if call.form != "primal":
         if sources:
             message = f"`{call.form}` of the rule of `{rule.name}` would have to be differentiated"
-            raise DifferentiationError(reject("LD411", message, call.loc))
+            hint = "rules have first derivatives; take differences of the gradient, or let loopdiff read the function"
+            raise DifferentiationError(reject("LD411", message, call.loc, hint))
         return False
     asked = sources | {p for p in rule.changed if array_of(args[p]) in carriers}
     for name in rule.params:
@@ -64,7 +65,8 @@ def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collectio
         if takes_buffer != is_part(args[name], types):
             kind = "an array" if takes_buffer else "a number"
             message = f"`{name}` of `{rule.name}` is {kind} for `reverse` of its rule, and not here"
-            raise DifferentiationError(reject("LD411", message, call.loc))
+            hint = f"an array's adjoint is `{name}_adj` of `reverse`, that of a number is returned"
+            raise DifferentiationError(reject("LD411", message, call.loc, hint))
     return True
 
 

@@ -333,6 +333,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
     ),
     Construct(
+        "function with a rule",
+        "for i in range(n):\n    y[i] = power(x[i], s)",
+        "0.1",
+        "`@loopdiff.rule(power, ...)` states the derivatives of a function that is called, never written out. It gets "
+        "numbers, arrays and rows of arrays.",
+    ),
+    Construct(
         "return from inside",
         "for i in range(n):\n    if x[i] > s:\n        return x[i]\nreturn 0.0",
         "0.1",

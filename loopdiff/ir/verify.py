@@ -102,8 +102,9 @@ def verify_block(
 
 def part_subscripts(arg: Expr, env: TypeEnv) -> tuple[Expr, ...]:
     """The subscripts of a part of an array, or the number that `arg` is."""
-    kind = env.arrays.get(arg.access.array) if isinstance(arg, Load) else None
-    is_part = isinstance(arg, Load) and kind is not None and len(arg.access.subscripts) < kind.rank
+    if not isinstance(arg, Load) or arg.access.array not in env.arrays:
+        return (arg,)
+    is_part = len(arg.access.subscripts) < env.arrays[arg.access.array].rank
     return arg.access.subscripts if is_part else (arg,)
 
 

@@ -16,6 +16,7 @@ from tests.corpus import (
     learning,
     loops,
     recurrences,
+    ruled,
     scalars,
     sparse,
     spellings,
@@ -46,6 +47,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *complex_numbers.ENTRIES,
     *functions.ENTRIES,
     *calls.ENTRIES,
+    *ruled.ENTRIES,
     *spellings.ENTRIES,
 )
 ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *carried.ENTRIES, *found.ENTRIES, *CONSTRUCTS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import loopdiff
 from loopdiff import LoopdiffError, vectorize_grad
 from loopdiff.ad.partials import partials
 from loopdiff.errors import NOWHERE, DifferentiationError
@@ -29,7 +30,7 @@ JAX_CASES = list(read_cases(FOLDER / "jax.txt"))
 def report_of(case: Case) -> str:
     """What loopdiff says when the program is decorated or called."""
     linecache.cache[FILE] = (len(case.program), None, case.program.splitlines(True), FILE)
-    names: dict[str, object] = {"np": np, "vectorize_grad": vectorize_grad}
+    names: dict[str, object] = {"np": np, "loopdiff": loopdiff, "vectorize_grad": vectorize_grad}
     if case in JAX_CASES:
         import jax
 

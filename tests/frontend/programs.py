@@ -21,6 +21,7 @@ from scipy import special
 from scipy.special import gammaln
 
 from loopdiff import stop_gradient
+from tests.corpus.ruled import power, staircase
 
 HALF = 0.5
 COUNT = 3
@@ -901,6 +902,15 @@ def signatures(x, s):
         return a - c
 
     return f(s, 1.0), f(s, b=2.0, d=x), f(s, c=3.0, b=s, flag=True)
+
+
+@shows("function with a rule", vector(), 0.7)
+def ruled(x, s):
+    y = np.empty_like(x)
+    staircase(x, y)
+    for i in range(x.shape[0]):
+        y[i] += power(x[i], k=s) + power(s)
+    return y
 
 
 @shows("function as an argument or result", vector(), 0.7)

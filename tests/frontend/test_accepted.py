@@ -25,6 +25,7 @@ from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.walk import expressions, statements, subexprs
 from loopdiff.source import source_of
+from tests.corpus.ruled import power
 
 from . import array_programs
 from .programs import PROGRAMS, Program
@@ -72,7 +73,7 @@ def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "loopdiff": loopdiff}
+    namespace: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "loopdiff": loopdiff, "power": power}
     exec(compile(text, file, "exec", dont_inherit=True), namespace)
     return namespace["f"]
 

@@ -143,8 +143,9 @@ def callee_of(state: State, node: ast.Call) -> Callee | Any:
     try:
         return Callee(state.whole.sources.of(function), function.__code__, None)
     except UnsupportedLoopError as error:
+        hint = "write it as a `def` in a file, or give it a rule: `@loopdiff.rule(f, ...)`"
         for d in error.diagnostics:
-            state.reject(d.code, d.message, node, d.hint)
+            state.reject(d.code, d.message, node, hint if d.code == "LD100" else d.hint)
         return None
 
 

@@ -1,0 +1,240 @@
+"""Calls of functions that have rules: numbers, rows, in place, with tapes, in loops of unknown length, constants."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+import loopdiff
+from tests.corpus.entry import Entry
+
+
+def power(x, k=2.0):
+    return k * x**3
+
+
+@loopdiff.rule(power, active=("x", "k"))
+class PowerRule:
+    def tangent(x, x_tan, k, k_tan):
+        return k * x**3, 3.0 * k * x * x * x_tan + x**3 * k_tan
+
+    def reverse(x, k, result_adj):
+        return 3.0 * k * x * x * result_adj, x**3 * result_adj
+
+
+@njit
+def root(x):
+    return math.sqrt(x)
+
+
+@loopdiff.rule(root, active=("x",))
+class RootRule:
+    """Infinite slope at zero, where nobody may ask for it."""
+
+    def tangent(x, x_tan):
+        y = np.sqrt(x)
+        return y, 0.5 / y * x_tan
+
+    @staticmethod
+    def reverse(result, result_adj):
+        return 0.5 / result * result_adj
+
+
+def relax(x, y, rate):
+    for i in range(x.shape[0]):
+        y[i] = rate * math.tanh(x[i]) + 0.5 * y[i] * y[i]
+
+
+@loopdiff.rule(relax, active=("x", "y", "rate"), overwrites=("y",))
+class RelaxRule:
+    def tangent(x, x_tan, y, y_tan, rate, rate_tan):
+        for i in range(x.shape[0]):
+            t = math.tanh(x[i])
+            if y_tan is not None:
+                y_tan[i] = rate_tan * t + y[i] * y_tan[i]
+                if x_tan is not None:
+                    y_tan[i] += rate * (1.0 - t * t) * x_tan[i]
+            y[i] = rate * t + 0.5 * y[i] * y[i]
+
+    def reverse(x, x_adj, y, y_adj, rate):
+        rate_adj = 0.0
+        for i in range(x.shape[0]):
+            t = math.tanh(x[i])
+            rate_adj += t * y_adj[i]
+            if x_adj is not None:
+                x_adj[i] += rate * (1.0 - t * t) * y_adj[i]
+            y_adj[i] *= y[i]
+        return rate_adj
+
+
+def normalised(x, y):
+    """Fill `y` with `x` over its norm, and return the norm."""
+    norm = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            norm += x[i, j] * x[i, j]
+    norm = math.sqrt(norm)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / norm
+    return norm
+
+
+@loopdiff.rule(normalised, active=("x", "y"), outputs=("y",), result="float64")
+class NormalisedRule:
+    """The reverse is in terms of what comes out; the tape holds one over the norm."""
+
+    def tape(x):
+        return 1
+
+    def forward(x, y, tape):
+        norm = math.sqrt((x * x).sum())
+        tape[0] = 1.0 / norm
+        y[:] = x * tape[0]
+        return norm
+
+    def tangent(x, x_tan, y, y_tan):
+        norm = math.sqrt((x * x).sum())
+        slope = 0.0
+        y[:] = x / norm
+        if x_tan is not None:
+            slope = (y * x_tan).sum()
+        if y_tan is not None:
+            y_tan[:] = -y * slope / norm
+            if x_tan is not None:
+                y_tan += x_tan / norm
+        return norm, slope
+
+    def reverse(y_out, tape, x_adj, y_adj, result_adj):
+        if x_adj is not None:
+            x_adj += result_adj * y_out
+            if y_adj is not None:
+                x_adj += tape[0] * (y_adj - (y_adj * y_out).sum() * y_out)
+        if y_adj is not None:
+            y_adj[:] = 0.0
+
+
+def level(x):
+    return int(math.floor(4.0 * x))
+
+
+loopdiff.nondifferentiable(level, result="int64")
+
+
+@loopdiff.nondifferentiable(outputs=("steps",))
+def staircase(x, steps):
+    for i in range(x.shape[0]):
+        steps[i] = math.floor(4.0 * x[i])
+
+
+def looked_up(table, x):
+    """Entries of a table between which nothing is interpolated, times a number."""
+    return table[min(int(4.0 * x), table.shape[0] - 1)] * x
+
+
+@loopdiff.rule(looked_up, active=("x",), nondifferentiable=("table",))
+class LookedUpRule:
+    def tangent(table, x, x_tan):
+        y = table[min(int(4.0 * x), table.shape[0] - 1)]
+        return y * x, y * x_tan
+
+    def reverse(table, x, result_adj):
+        return table[min(int(4.0 * x), table.shape[0] - 1)] * result_adj
+
+
+def ruled_numbers(x, w):
+    def applied(f, v):
+        return f(v) if v > 0.6 and f(v) < 2.0 else 0.1 * v
+
+    s = 0.0
+    for i in range(x.shape[0]):
+        a = power(x[i], k=w)
+        if a > 0.1:
+            s += a * power(a)
+        x[i] = s - applied(power, x[i])
+    while power(s) > 1.0:
+        s = 0.7 * s * root(s)
+    zero = x[0] - x[0]
+    return s + (root(zero) if zero > 0.0 else 0.0) + 0.0 * root(x[1] * x[1])
+
+
+def ruled_rows(x, y, c):
+    rows = np.empty((2, x.shape[1], 2))
+    units = np.empty_like(rows)
+    total = 0.0
+    for k in range(2):
+        for i in range(x.shape[0]):
+            relax(x[i], y, c[k])
+            relax(2.0 * y, x[1 - k], 0.5)
+        for j in range(x.shape[1]):
+            rows[k, j, 0] = x[k, j] * y[j]
+            rows[k, j, 1] = c[k] * y[j] + 1.0
+        total += normalised(rows[k], units[k])
+        for j in range(x.shape[1]):
+            y[j] += rows[k, j, 0] * units[k, j, 1]
+    return total + y.sum()
+
+
+def ruled_until(x, y):
+    """As often as the data say; the call in the other branch is never made."""
+    count = 0
+    while count < 50:
+        n = normalised(x, y)
+        if n < 0.4:
+            break
+        for i in range(x.shape[0]):
+            for j in range(i + 1):
+                x[i, j] = 0.6 * y[i, j] * root(n) + 0.1 * x[i, j]
+        if n > 1e6:
+            relax(x[0], y[1], n)
+        count += 1
+    return float(count) * x.sum()
+
+
+def ruled_constants(x, table, y):
+    steps = np.empty_like(x)
+    staircase(x, steps)
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += looked_up(table, x[i]) * steps[i] * x[level(x[i])]
+        y[i] = s
+    return s
+
+
+ENTRIES = (
+    Entry(
+        name="ruled_numbers",
+        function=ruled_numbers,
+        make=lambda rng: {"x": rng.uniform(0.5, 1.0, 5), "w": 0.7},
+        wrt=("x", "w"),
+        outputs=("x",),
+        constructs=("function with a rule",),
+    ),
+    Entry(
+        name="ruled_rows",
+        function=ruled_rows,
+        make=lambda rng: {"x": rng.uniform(0.2, 0.8, (3, 4)), "y": rng.uniform(0.2, 0.8, 4), "c": rng.uniform(0, 1, 2)},
+        wrt=("x", "y", "c"),
+        outputs=("x", "y"),
+    ),
+    Entry(
+        name="ruled_until",
+        function=ruled_until,
+        make=lambda rng: {"x": rng.uniform(0.2, 0.8, (3, 3)), "y": np.full((3, 3), np.nan)},
+        wrt=("x",),
+        outputs=("x", "y"),
+    ),
+    Entry(
+        name="ruled_constants",
+        function=ruled_constants,
+        make=lambda rng: {
+            "x": 0.25 * rng.integers(0, 4, 6) + rng.uniform(0.05, 0.2, 6),
+            "table": rng.uniform(0, 1, 6),
+            "y": np.zeros(6),
+        },
+        wrt=("x",),
+        outputs=("y",),
+    ),
+)
