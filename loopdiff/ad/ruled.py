@@ -14,7 +14,7 @@ from loopdiff.ir.build import compare, extents_of, integer, zero
 from loopdiff.ir.nodes import Access, Apply, Assign, Call, Expr, If, Index, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
-from loopdiff.ir.typing import TypeEnv, type_of
+from loopdiff.ir.typing import TypeEnv, part_of, type_of
 from loopdiff.ir.walk import Path, written_parts
 from loopdiff.names import NameSupply
 from loopdiff.rules import RESULT, TAPE, Form
@@ -26,11 +26,6 @@ def given(call: Call) -> dict[str, Expr]:
     """The arguments of `call` by parameter."""
     pairs = zip(call.rule.names(call.form), call.args, strict=True)
     return {name: arg for name, arg in pairs if arg is not None}
-
-
-def is_part(arg: Expr, types: TypeEnv) -> bool:
-    """Whether an argument is a part of an array, not a number."""
-    return isinstance(arg, Load) and len(arg.access.subscripts) < types.arrays[arg.access.array].rank
 
 
 def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collection[str], types: TypeEnv) -> bool:
@@ -62,7 +57,7 @@ def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collectio
         raise DifferentiationError(reject("LD411", message, call.loc))
     for name in rule.active if form == "reverse" else ():
         takes_buffer = f"{name}_adj" in rule.names("reverse")
-        if takes_buffer != is_part(args[name], types):
+        if takes_buffer != (part_of(args[name], types) is not None):
             kind = "an array" if takes_buffer else "a number"
             message = f"`{name}` of `{rule.name}` is {kind} for `reverse` of its rule, and not here"
             hint = f"an array's adjoint is `{name}_adj` of `reverse`, that of a number is returned"
@@ -113,15 +108,14 @@ def tangent_of_call(
     args, seeds, has_arrays = given(call), list[Expr](), False
     found: dict[str, Expr | None] = dict(args)
     for name in call.rule.active:
-        arg = args[name]
-        if not is_part(arg, types):
+        arg, part = args[name], part_of(args[name], types)
+        if part is None:
             value = slope(arg) if type_of(arg, types).is_float else zero(F64)
             found[f"{name}_tan"] = held = emitter.hold(value, f"{name}_tan")
             seeds.append(held)
             continue
-        assert isinstance(arg, Load)
-        tangent = tangent_of.get(arg.access.array)
-        found[f"{name}_tan"] = None if tangent is None else Load(Access(tangent, arg.access.subscripts))
+        tangent = tangent_of.get(part.array)
+        found[f"{name}_tan"] = None if tangent is None else Load(Access(tangent, part.subscripts))
         has_arrays |= tangent is not None
     results = tuple(
         r for a in call.results for r in (a, Access(tangent_of.get(a.array, scratch))) if call.rule.has_slope or r == a
@@ -166,10 +160,10 @@ class ReverseCall:
     def argument(self, name: str, emitter: Emitter) -> Expr | None:
         args, types, needed = given(self.call), self.needed.facts.types, self.needed
         if name in args:
-            arg = args[name]
-            if isinstance(arg, Load) and is_part(arg, types):
-                return needed.part(arg.access, self.path)
-            return needed.value(arg, At(self.path, (), emitter))
+            part = part_of(args[name], types)
+            if part is not None:
+                return needed.part(part, self.path)
+            return needed.value(args[name], At(self.path, (), emitter))
         if name == TAPE:
             return needed.kept(self.call, self.path)
         if name == RESULT:

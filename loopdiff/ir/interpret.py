@@ -58,7 +58,7 @@ from loopdiff.ir.scalar_eval import (
     TEST_FUNCTIONS,
 )
 from loopdiff.ir.types import BOOL, F64, INT, ScalarType
-from loopdiff.ir.typing import TypeEnv, join, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
 from loopdiff.ir.walk import is_index_arithmetic
 from loopdiff.rules import plain
 
@@ -298,8 +298,8 @@ class Writer:
 
     def argument(self, expr: Expr) -> str:
         """A number, or a part of an array."""
-        is_part = isinstance(expr, Load) and len(expr.access.subscripts) < self.env.arrays[expr.access.array].rank
-        return self.access(expr.access) if is_part else self.expr(expr)
+        part = part_of(expr, self.env)
+        return self.expr(expr) if part is None else self.access(part)
 
     def fill(self, array: str, fill: Expr | None) -> str:
         element = self.env.arrays[array].element

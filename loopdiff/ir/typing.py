@@ -8,6 +8,7 @@ from functools import reduce
 
 from loopdiff.errors import InternalError
 from loopdiff.ir.nodes import (
+    Access,
     Apply,
     Cast,
     Const,
@@ -103,6 +104,13 @@ def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
             return joined if joined.is_float or joined.is_complex else F64
         case "same":
             return joined
+
+
+def part_of(arg: Expr, types: TypeEnv) -> Access | None:
+    """The part of an array that `arg`, an argument of a Call, is; None for a number."""
+    if not isinstance(arg, Load) or arg.access.array not in types.arrays:
+        return None
+    return arg.access if len(arg.access.subscripts) < types.arrays[arg.access.array].rank else None
 
 
 def is_repeatable(expr: Expr, types: TypeEnv) -> bool:

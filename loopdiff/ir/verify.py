@@ -31,7 +31,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, part_of, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 
 
@@ -71,7 +71,8 @@ def verify_block(
 ) -> frozenset[str]:
     for stmt in body:
         for expr in stmt_exprs(stmt):
-            for whole in part_subscripts(expr, env) if isinstance(stmt, Call) else (expr,):
+            part = part_of(expr, env) if isinstance(stmt, Call) else None
+            for whole in (expr,) if part is None else part.subscripts:
                 verify_expr(whole, lets, indices, ls, env, stage)
         match stmt:
             case Let(name=name):
@@ -98,14 +99,6 @@ def verify_block(
             case _:
                 pass
     return lets
-
-
-def part_subscripts(arg: Expr, env: TypeEnv) -> tuple[Expr, ...]:
-    """The subscripts of a part of an array, or the number that `arg` is."""
-    if not isinstance(arg, Load) or arg.access.array not in env.arrays:
-        return (arg,)
-    is_part = len(arg.access.subscripts) < env.arrays[arg.access.array].rank
-    return arg.access.subscripts if is_part else (arg,)
 
 
 def verify_expr(

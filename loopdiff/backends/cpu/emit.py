@@ -36,7 +36,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
-from loopdiff.ir.typing import TypeEnv, join, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
 from loopdiff.names import NameSupply
 from loopdiff.rules import Form, Rule
 from loopdiff.transform.normalize import cell_types, supply
@@ -126,9 +126,10 @@ class ScalarEmitter:
         """What a called function gets: a number, a part of an array, or nothing."""
         if expr is None:
             return "None"
-        if not isinstance(expr, Load) or len(expr.access.subscripts) == self.types.arrays[expr.access.array].rank:
+        part = part_of(expr, self.types)
+        if part is None:
             return self.expr(expr)
-        return self.place(expr.access) if expr.access.subscripts else expr.access.array
+        return self.place(part) if part.subscripts else part.array
 
     def called(self, rule: Rule, form: Form) -> str:
         """The name, in the generated module, of the function that `rule` has for `form`."""
