@@ -74,7 +74,26 @@ def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
             return (replace(stmt, message=in_user_words(stmt.message, words)),)
         return (stmt,)
 
-    return replace(checked, body=map_body((*conditions, *checked.body), in_words))
+    return replace(checked, body=without_repeats(map_body((*conditions, *checked.body), in_words)))
+
+
+def without_repeats(body: tuple[Stmt, ...], known: frozenset[Expr] = frozenset()) -> tuple[Stmt, ...]:
+    """`body` without checks of what an earlier check has found true: names keep their values, elements may not."""
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Require(cond=cond) if cond in known:
+                continue
+            case Require(cond=cond) if not any(isinstance(e, Load) for e in subexprs(cond)):
+                known |= {cond}
+            case Loop(body=inner):
+                stmt = replace(stmt, body=without_repeats(inner, known))
+            case If(then=then, orelse=orelse):
+                stmt = replace(stmt, then=without_repeats(then, known), orelse=without_repeats(orelse, known))
+            case _:
+                pass
+        out.append(stmt)
+    return tuple(out)
 
 
 # -- walking -------------------------------------------------------------------------------------------------

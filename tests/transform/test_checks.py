@@ -68,6 +68,38 @@ def test_subscripts_that_the_nest_computes_are_checked_in_place():
         run(ls, {**args, "steps": np.array([0, 1, 2])})
 
 
+def used_twice(x, idx, y):
+    for i in range(idx.shape[0]):
+        k = idx[i] - 1
+        y[k] += x[i]
+        y[k] *= 2.0
+
+
+def table_moves(x, count, y):
+    for i in range(x.shape[0]):
+        y[count[0]] += x[i]
+        count[0] += 1
+        y[count[0]] += x[i]
+
+
+def test_what_holds_already_is_not_checked_again():
+    args = {"x": np.ones(2), "idx": np.array([2, 1]), "y": np.zeros(2)}
+    ls = checked(used_twice, args)
+    run(ls, args)
+    assert args["y"].tolist() == [2.0, 2.0]
+    assert [code for depth, code in requires(ls) if depth] == ["LD310"]
+    refused(ls, {**args, "idx": np.array([2, 0])}, "LD310")
+
+
+def test_elements_that_change_are_checked_again():
+    args = {"x": np.ones(2), "count": np.zeros(1, int), "y": np.zeros(3)}
+    ls = checked(table_moves, args)
+    run(ls, args)
+    assert args["y"].tolist() == [1.0, 2.0, 1.0]
+    with pytest.raises(ArgumentError, match="LD310"):
+        run(ls, {**args, "count": np.zeros(1, int), "y": np.zeros(2)})
+
+
 def guarded(x, n, y):
     for i in range(y.shape[0]):
         y[i] = x[i + n] if i + n < x.shape[0] and x[i + n] > 0.0 else 0.0
