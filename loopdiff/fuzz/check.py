@@ -95,7 +95,7 @@ def check_sizes(program: Program, engines: list[Engine], sizes: Sizes) -> Outcom
         expected = expect(program, sizes)
     except MISUSES as error:
         return check_misuse(program, engines, sizes, error)
-    except (ArithmeticError, ValueError, TypeError) as error:
+    except (ArithmeticError, ValueError, TypeError, AttributeError) as error:
         return Outcome("invalid", type(error).__name__, str(error), sizes)
     if expected is None:
         return Outcome("invalid", "fragile", "", sizes)
@@ -132,7 +132,7 @@ def expect(program: Program, sizes: Sizes) -> Expected | None:
     function, args = program.function(), program.values(sizes)
     before = copied(args)
     results = function(*args.values())
-    is_single = "float32" in program.text or any(a.dtype == "float32" for a in program.arguments)
+    is_single = "float32" in program.text or any(a.dtype in ("float32", "complex64") for a in program.arguments)
     tolerance, closeness = TOLERANCES["float32" if is_single else "float64"]
     trace = Trace(closeness, is_single)
     doubled, finals = run_on_duals(function, before, program.directions(sizes), trace)
@@ -162,12 +162,12 @@ def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -
     yield f"{name} tangent"
     weights = weights_of(slopes, program.seed)
     exact = slopes if expected.slopes is None else expected.slopes
-    pushed = [np.asarray(w, float) * exact[n] for n, w in weights.items()]
+    pushed = [paired(w, exact[n]) for n, w in weights.items()]
     for policy in policies_of(program, engine):
         args = program.values(sizes)
         found, gradients = engine.gradients(args, copied(weights), policy)
         compare(f"{name} forward {policy}", found, {n: wanted[n] for n in found}, expected)
-        pulled = [np.asarray(gradients[n], float) * v for n, v in directions.items()]
+        pulled = [paired(gradients[n], v) for n, v in directions.items()]
         gap = total(pushed) - total(pulled)
         scale = expected.scale + sum(float(np.sum(np.abs(p))) for p in (*pushed, *pulled))
         if not abs(gap) <= expected.tolerance * scale:
@@ -188,6 +188,11 @@ def arrays_of(args: Values) -> Values:
     return {n: v for n, v in args.items() if isinstance(v, np.ndarray)}
 
 
+def paired(cotangent: Any, tangent: Any) -> np.ndarray:
+    """Real parts of the products: complex ones pair without conjugation."""
+    return np.real(np.asarray(cotangent, complex) * tangent)
+
+
 def total(terms: list[Any]) -> float:
     return math.fsum(float(np.sum(t)) for t in terms)
 
@@ -195,7 +200,12 @@ def total(terms: list[Any]) -> float:
 def weights_of(slopes: Mapping[str, Any], seed: int) -> Values:
     """A cotangent for every floating output."""
     rng = np.random.default_rng([seed, 2])
-    return {n: rng.uniform(0.5, 1.5, np.shape(v)).astype(np.asarray(v).dtype)[()] for n, v in sorted(slopes.items())}
+    found = {}
+    for name, slope in sorted(slopes.items()):
+        drawn = rng.uniform(0.5, 1.5, np.shape(slope))
+        turned = drawn * np.exp(1j * rng.uniform(-1.0, 1.0, np.shape(slope))) if np.iscomplexobj(slope) else drawn
+        found[name] = turned.astype(np.asarray(slope).dtype)[()]
+    return found
 
 
 def compare(stage: str, found: Values, wanted: Values, expected: Expected) -> None:
@@ -204,6 +214,6 @@ def compare(stage: str, found: Values, wanted: Values, expected: Expected) -> No
         a, b = np.asarray(value), np.asarray(wanted[name])
         if a.shape != b.shape:
             raise Mismatch(stage, f"`{name}` has shape {a.shape}, not {b.shape}")
-        bound = expected.tolerance * expected.scale if b.dtype.kind == "f" else 0
-        if not np.all(np.abs(a - b.astype(a.dtype)) <= bound if a.dtype.kind == "f" else a == b):
+        bound = expected.tolerance * expected.scale if b.dtype.kind in "fc" else 0
+        if not np.all(np.abs(a - b.astype(a.dtype)) <= bound if a.dtype.kind in "fc" else a == b):
             raise Mismatch(stage, f"`{name}` is {a.tolist()}, not {b.tolist()}")

@@ -7,6 +7,7 @@ rounding that another order of the same sums could decide otherwise, and a kink.
 
 from __future__ import annotations
 
+import cmath
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -48,19 +49,20 @@ def binary(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dual:
-    """`value + slope * epsilon`. `is_exact`: the value was given, not computed."""
+    """`value + slope * epsilon`, both perhaps complex. `is_exact`: the value was given, not computed."""
 
-    value: float
-    slope: float
+    value: Any
+    slope: Any
     trace: Trace
     is_exact: bool = False
 
     def lift(self, other: Any) -> Dual:
         if isinstance(other, Dual):
             return other
-        return Dual(float(other), 0.0, self.trace, True)
+        number = complex(other) if np.iscomplexobj(other) else float(other)
+        return Dual(number, 0.0, self.trace, True)
 
-    def made(self, value: float, slope: float) -> Dual:
+    def made(self, value: Any, slope: Any) -> Dual:
         trace = self.trace
         trace.largest = max(trace.largest, abs(value), abs(slope))
         return Dual(value, slope, trace)
@@ -140,8 +142,23 @@ class Dual:
     def __abs__(self) -> Dual:
         self.trace.compare(self, self.lift(0.0))
         self.trace.has_kink |= self.value == 0
+        if isinstance(self.value, complex):
+            value = abs(self.value)
+            return self.made(value, (self.value.conjugate() * self.slope).real / value)
         sign = (self.value > 0) - (self.value < 0)
         return Dual(abs(self.value), sign * self.slope, self.trace, self.is_exact)
+
+    # -- parts of complex numbers ----------------------------------------------------------------------------
+    @property
+    def real(self) -> Dual:
+        return Dual(self.value.real, self.slope.real, self.trace, self.is_exact)
+
+    @property
+    def imag(self) -> Dual:
+        return Dual(self.value.imag, self.slope.imag, self.trace, self.is_exact)
+
+    def conjugate(self) -> Dual:
+        return Dual(self.value.conjugate(), self.slope.conjugate(), self.trace, self.is_exact)
 
     # -- tests and roundings ---------------------------------------------------------------------------------
     def compared(self, other: Any, test: Callable[[Any, Any], bool]) -> bool:
@@ -232,20 +249,30 @@ UNARY: dict[str, Rule] = {
     "gamma": (math.gamma, lambda x, y: y * digamma(x)),
     "lgamma": (math.lgamma, lambda x, y: digamma(x)),
 }
+OF_COMPLEX: dict[str, Callable[[Any], Any]] = {
+    name: getattr(cmath, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tanh")
+}
+COMPLEX_SLOPES: dict[str, Callable[[Any, Any], Any]] = {
+    "sin": lambda x, y: cmath.cos(x),
+    "cos": lambda x, y: -cmath.sin(x),
+}
 ALIASES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
 }  # fmt: skip
 INTEGER_ROUNDINGS = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
 
 
-def chain(rule: Rule) -> Callable[[Any], Any]:
-    function, derivative = rule
+def chain(name: str) -> Callable[[Any], Any]:
+    function, derivative = UNARY[name]
 
     def apply(x: Any) -> Any:
+        value: Any = x.value if isinstance(x, Dual) else x
+        is_complex = isinstance(value, complex)
+        y = OF_COMPLEX[name](value) if is_complex else function(value)
         if not isinstance(x, Dual):
-            return function(x)
-        y = function(x.value)
-        return x.made(y, derivative(x.value, y) * x.slope)
+            return y
+        slope = COMPLEX_SLOPES.get(name, derivative) if is_complex else derivative
+        return x.made(y, slope(value, y) * x.slope)
 
     return apply
 
@@ -286,6 +313,13 @@ def atan2(y: Any, x: Any) -> Any:
     p, q = some.lift(y), some.lift(x)
     square = p.value**2 + q.value**2
     return some.made(math.atan2(p.value, q.value), (q.value * p.slope - p.value * q.slope) / square)
+
+
+def angle(z: Any) -> Any:
+    if not isinstance(z, Dual):
+        return cmath.phase(z)
+    slope = (z.value.conjugate() * z.slope).imag / abs(z.value) ** 2
+    return z.made(math.atan2(z.value.imag, z.value.real), slope)
 
 
 def hypot(a: Any, b: Any) -> Any:
@@ -362,7 +396,7 @@ class Module:
 
 def filled(shape: Any, fill: Any, dtype: Any) -> np.ndarray:
     """A local array: of `Dual`s if it is floating."""
-    is_floating = dtype in (None, keep) or np.dtype(dtype).kind == "f"
+    is_floating = dtype in (None, keep) or np.dtype(dtype).kind in "fc"
     return np.full(
         shape, float(fill) if is_floating and not isinstance(fill, Dual) else fill, object if is_floating else dtype
     )
@@ -386,12 +420,13 @@ def allocators() -> dict[str, Any]:
 
 def stand_ins() -> dict[str, Any]:
     """Globals for a function that runs on dual numbers."""
-    functions = {name: chain(rule) for name, rule in UNARY.items()}
+    functions = {name: chain(name) for name in UNARY}
     functions |= {alias: functions[name] for alias, name in ALIASES.items()}
     functions |= {"atan2": atan2, "arctan2": atan2, "hypot": hypot, "copysign": copysign, "fabs": abs}
     in_numpy = {name: rounding(f, keep) for name, f in INTEGER_ROUNDINGS.items()}
     in_numpy |= {"maximum": larger, "minimum": smallest, "where": choose, "sign": sign, "rint": rounding(round, keep)}
     in_numpy |= {"clip": lambda x, low, high: smallest(larger(x, low), high)}
+    in_numpy |= {"angle": angle, "real": lambda x: x.real, "imag": lambda x: x.imag, "abs": abs}
     in_numpy |= {"square": lambda x: x * x, "absolute": abs, "negative": operator.neg, "power": pow}
     for_arrays = {name: elementwise(f) for name, f in (functions | in_numpy).items()}
     for_arrays |= {"max": reduction(larger), "min": reduction(smallest), "float64": keep, "float32": keep}
@@ -402,6 +437,7 @@ def stand_ins() -> dict[str, Any]:
         "max": largest,
         "min": smallest,
         "float": keep,
+        "complex": lambda re, im=0.0: re + 1j * im,
     }
 
 
@@ -419,19 +455,21 @@ def run_on_duals(
 
 
 def doubled_value(value: Any, direction: Any, trace: Trace) -> Any:
-    if isinstance(value, float):
-        return Dual(value, float(direction), trace, True)
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+    if isinstance(value, float | complex):
+        return Dual(value, direction, trace, True)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
         return value.copy() if isinstance(value, np.ndarray) else value
     slopes = np.broadcast_to(direction, value.shape)
     found = np.empty(value.shape, object)
     for place in np.ndindex(value.shape):
-        found[place] = Dual(float(value[place]), float(slopes[place]), trace, True)
+        found[place] = Dual(value[place].item(), slopes[place].item(), trace, True)
     return found
 
 
 def slopes_of(value: Any) -> Any:
     """The slopes of a number or an array of duals; zero where plain numbers were stored."""
     if isinstance(value, np.ndarray):
-        return np.array([getattr(v, "slope", 0.0) for v in value.flat], float).reshape(value.shape)
+        slopes = [getattr(v, "slope", 0.0) for v in value.flat]
+        kind = complex if any(isinstance(s, complex) for s in slopes) else float
+        return np.array(slopes, kind).reshape(value.shape)
     return getattr(value, "slope", 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from loopdiff.api import vectorize_grad
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.fuzz.program import Program
+from loopdiff.interface import conjugated, in_parts, interface_of, whole
 from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
@@ -78,12 +79,13 @@ class Interpreted:
 
     def __init__(self, program: Program) -> None:
         function = program.function()
-        self.wrt = program.wrt
+        self.names = program.wrt
         self.stages = Stages(function.__name__)
         types = argument_types(program.values(program.sizes[0]))
-        self.normal = pipeline.lower(
-            pipeline.read(source_of(function), Sources(), types, self.stages).ls, types, self.stages
-        )
+        surface = pipeline.read(source_of(function), Sources(), types, self.stages).ls
+        self.normal = pipeline.lower(surface, types, self.stages)
+        self.interface = interface_of(pipeline.bind_types(surface, types, self.stages), self.normal)
+        self.wrt = self.interface.expanded(program.wrt)
         self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
         self.kinds = result_types(self.normal)
         self.plans: dict[TapePolicy, Plan] = {}
@@ -111,36 +113,53 @@ class Interpreted:
         return self.plans[policy]
 
     def outputs(self, args: Values) -> Values:
-        return named(self.primal(args), args, self.written)
+        return self.named(self.primal(self.in_parts(args)), args)
+
+    def in_parts(self, args: Values) -> Values:
+        """`args` of the real program; arrays keep their memory."""
+        if self.interface.is_real:
+            return args
+        found: Values = {}
+        for name, value in args.items():
+            parts = in_parts(self.interface.types[name], value)
+            found |= zip(self.interface.parts[name], parts, strict=True)
+        return found
+
+    def named(self, found: Iterable[Any], args: Values) -> Values:
+        return named(self.interface.own_results(found), args, self.written)
 
     def tangents(self, args: Values, directions: Values) -> tuple[Values, Values]:
         buffers, run = self.tangent
+        parts, given = self.in_parts(args), self.in_parts(directions)
         slopes: Values = {}
         for name in buffers:
-            given, value = directions.get(name, 0.0), args[name]
-            slopes[name] = np.zeros(value.shape, value.dtype) + given if isinstance(value, np.ndarray) else float(given)
-        found = run({**args, **{buffers[n]: v for n, v in slopes.items()}})
+            value, slope = parts[name], given.get(name, 0.0)
+            slopes[name] = np.zeros(value.shape, value.dtype) + slope if isinstance(value, np.ndarray) else float(slope)
+        found = run({**parts, **{buffers[n]: v for n, v in slopes.items()}})
         count = len(self.kinds)
         pushed = iter(found[count:])
-        of_results = {f"result_{k}": next(pushed) for k, kind in enumerate(self.kinds) if is_floating(kind)}
-        of_arrays = {n: v for n, v in slopes.items() if n in self.written}
-        return named(found[:count], args, self.written), of_results | of_arrays
+        of_results = self.interface.own_results([next(pushed) if is_floating(k) else None for k in self.kinds])
+        of_arrays = {n: whole(self.interface.types[n], iter([v])) for n, v in slopes.items() if n in self.written}
+        by_name = {f"result_{k}": v for k, v in enumerate(of_results) if v is not None}
+        return self.named(found[:count], args), by_name | of_arrays
 
     def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]:
-        plan = self.plan(policy)
-        state = plan.allocate(args)
-        results = plan.forward(state)
-        found = copied(named(results, args, self.written))
+        plan, interface, parts = self.plan(policy), self.interface, self.in_parts(args)
+        state = plan.allocate(parts)
+        found = copied(self.named(plan.forward(state), args))
+        kinds = {f"result_{k}": kind for k, kind in enumerate(interface.results)} | dict(interface.types)
+        split = {n: interface.seed_parts(kinds[n], copied({n: w})[n]) for n, w in weights.items()}
+        seeds = [part for k in range(len(interface.results)) for part in split.get(f"result_{k}", ())]
         tail = plan.sweeps.reverse.params[len(plan.sweeps.forward.params) :]
-        seeds = [f"result_{k}" for k, kind in enumerate(self.kinds) if is_floating(kind)]
-        given: Values = {p: copied(weights)[n] for p, n in zip(tail[: len(seeds)], seeds, strict=True)}
+        given: Values = dict(zip(tail[: len(seeds)], seeds, strict=True))
         arrays = [p for p in self.normal.params if self.normal.has_array(p)]
         buffers = tail_names(tail[len(seeds) :], arrays, "_adj")
-        adjoints = {n: np.zeros(args[n].shape, args[n].dtype) + weights.get(n, 0.0) for n in buffers}
+        adjoints = {n: np.zeros(parts[n].shape, parts[n].dtype) + split.get(n, (0.0,))[0] for n in buffers}
         scalars = plan.reverse({**state, **given, **{buffers[n]: v for n, v in adjoints.items()}})
         names = [s.name for s in self.normal.scalars if s.name in self.wrt]
         gradients = adjoints | dict(zip(names, scalars, strict=True))
-        return found, {n: gradients[n] for n in self.wrt}
+        flat = iter([gradients[n] for n in self.wrt])
+        return found, {n: conjugated(whole(interface.types[n], flat)) for n in self.names}
 
 
 class Compiled:
@@ -157,7 +176,6 @@ class Compiled:
         self.types = argument_types(program.values(program.sizes[0]))
         self.spec = self.decorate("auto").specialize(self.types)
         self.written = self.spec.written
-        self.kinds = self.spec.result_types
 
     def is_ready(self, args: Values) -> bool:
         return argument_types(args) == self.types
@@ -175,9 +193,8 @@ class Compiled:
     def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]:
         results, pullback = self.decorate(policy).vjp(*args.values())
         found = copied(named(results, args, self.written))
-        zero = [np.zeros(np.shape(found[f"result_{k}"])) for k in range(len(self.kinds))]
-        seeds = tuple(weights.get(f"result_{k}", z) for k, z in enumerate(zero))
-        seed = () if not self.kinds else (seeds,) if isinstance(results, tuple) else (seeds[0],)
+        seeds = tuple(weights.get(n, np.zeros(np.shape(v))) for n, v in found.items() if n.startswith("result_"))
+        seed = () if not seeds else (seeds,) if isinstance(results, tuple) else seeds
         cotangents = {n: w for n, w in weights.items() if n in self.written}
         first = pullback(*seed, **cotangents)
         kept = copied(first._asdict())

@@ -55,7 +55,7 @@ def literal(value: Any) -> str:
     if not isinstance(value, np.ndarray):
         return repr(value)
     shape = "" if value.size else f".reshape({value.shape})"
-    numbers = np.round(value, 3) if value.dtype.kind == "f" else value
+    numbers = np.round(value, 3) if value.dtype.kind in "fc" else value
     text = f"np.array({numbers.tolist()}, np.{value.dtype}){shape}"
     if value.flags.c_contiguous:
         return text.replace("np.bool)", "np.bool_)")

@@ -71,13 +71,16 @@ class Helper:
 class Scope:
     """What a statement may mention; copied for nested blocks.
 
-    `views` are names of parts of arrays, `pairs` names of arrays that may be swapped.
+    `views` are names of parts of arrays, `pairs` names of arrays that may be swapped; `arrays` and `floats` are real,
+    `complexes` and `complex_locals` are not.
     """
 
     arrays: dict[str, tuple[Axis, ...]]
     floats: list[str]
     views: dict[str, Shape] = field(default_factory=dict)
     pairs: list[tuple[str, str]] = field(default_factory=list)
+    complexes: dict[str, tuple[Axis, ...]] = field(default_factory=dict)
+    complex_locals: tuple[str, ...] = ()
     points: list[Margin] = field(default_factory=list)
     integers: list[str] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)

@@ -54,6 +54,11 @@ def draw_arguments(rng: Random) -> tuple[Argument, ...]:
     ):
         if rng.random() < chance:
             found.append(Argument(name, kind, dtype))  # pyright: ignore[reportArgumentType]
+    if rng.random() < 0.15:
+        dtype = "complex64" if rng.random() < single else "complex128"
+        found += [Argument(name, "vector", dtype) for name in ("za", "zb")[: rng.randint(1, 2)]]
+        found += [Argument("ZA", "matrix", dtype, rng.choice(LAYOUTS))] if rng.random() < 0.3 else []
+        found += [Argument("zc", "complex")] if rng.random() < 0.5 else []
     if rng.random() < 0.4:
         found.append(Argument("c", "float"))
     if rng.random() < 0.4:
@@ -90,10 +95,11 @@ class Writer(Statements):
         scope = Scope({}, ["s"], arguments={a.name: a for a in self.arguments})
         for a in self.arguments:
             match a.kind:
-                case "vector":
-                    scope.arrays[a.name] = ("N",)
-                case "matrix":
-                    scope.arrays[a.name] = ("M", "N")
+                case "vector" | "matrix":
+                    known = scope.arrays if a.is_real_array else scope.complexes
+                    known[a.name] = ("N",) if a.kind == "vector" else ("M", "N")
+                case "complex":
+                    scope.complex_locals = (*scope.complex_locals, a.name)
                 case "float":
                     scope.floats.append(a.name)
                 case "integer":
@@ -122,6 +128,9 @@ class Writer(Statements):
     def locals(self, scope: Scope) -> None:
         """Define numbers, counters, flags, and another name for an array."""
         self.emit("s = 0.53")
+        if scope.complexes:
+            self.emit("zs = 0.4 - 0.3j")
+            scope.complex_locals = (*scope.complex_locals, "zs")
         for name in ("t", "u")[: self.rng.randint(0, 2)]:
             self.emit(f"{name} = {self.pick(['0.0', '1.1', '-0.4', '0'])}")
             scope.floats.append(name)
@@ -161,7 +170,7 @@ class Writer(Statements):
             case "full":
                 self.emit(f"{name} = np.full({shape}, {self.pick(['0.7', 's'])})")
             case "like":
-                source = self.pick([a.name for a in self.arguments if a.kind in ("vector", "matrix")])
+                source = self.pick([a.name for a in self.arguments if a.is_real_array])
                 axes = scope.arrays[source]
                 self.emit(f"{name} = np.{self.pick(['zeros', 'ones'])}_like({source})")
             case kind:
@@ -172,6 +181,7 @@ class Writer(Statements):
     def results(self, scope: Scope, buffers: list[str]) -> str:
         found = [n for n in scope.floats if n == "s" or self.chance(0.5)]
         found += [b for b in buffers if self.chance(0.75)]
+        found += ["zs"] if scope.complexes and self.chance(0.7) else []
         if scope.counters and self.chance(0.2):
             found.append("k")
         if self.chance(0.08):
@@ -360,7 +370,7 @@ class Writer(Statements):
 
     def over_elements(self, scope: Scope, depth: int) -> None:
         """A loop over an argument's elements, their positions, or pairs of them."""
-        vectors = [a.name for a in self.arguments if a.kind == "vector"]
+        vectors = [a.name for a in self.arguments if a.kind == "vector" and a.is_real_array]
         array, other = self.pick(vectors), self.pick(vectors)
         v, w, i = self.fresh("v"), self.fresh("w"), self.fresh("i")
         inner = scope.inner()

@@ -32,6 +32,7 @@ def scope_of(chooser: Chooser, helper: Helper, around: Scope) -> Scope:
         inner.floats.clear()
     inner.floats += ["a", "c0"] if helper.kind == "scalar" else ["a"]
     inner.counters, inner.flags, inner.arguments = [], [], {}
+    inner.complexes, inner.complex_locals = {}, ()
     if helper.kind != "scalar":
         inner.arrays["p"] = ("N",)
     if helper.kind == "element":

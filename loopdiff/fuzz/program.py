@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 FILE_NUMBERS = count()
-Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer"]
+Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer", "complex"]
 Layout = Literal["C", "F", "strided", "reversed"]
 Sizes = tuple[int, int]
 
@@ -32,19 +32,25 @@ class Argument:
 
     @property
     def is_floating(self) -> bool:
-        return self.kind in ("vector", "matrix", "float")
+        return self.kind in ("vector", "matrix", "float", "complex")
+
+    @property
+    def is_real_array(self) -> bool:
+        return self.kind in ("vector", "matrix") and self.dtype.startswith("float")
 
     def value(self, sizes: Sizes, rng: np.random.Generator) -> Any:
         M, N = sizes
         match self.kind:
             case "float":
                 return float(draw_floats(rng, ()))
+            case "complex":
+                return complex(draw_floats(rng, ()) + 0.7j * draw_floats(rng, ()))
             case "integer":
                 return int(rng.integers(0, 4))
             case "vector":
-                found = draw_floats(rng, (N,)).astype(self.dtype)
+                found = self.numbers((N,), rng)
             case "matrix":
-                found = draw_floats(rng, (M, N)).astype(self.dtype)
+                found = self.numbers((M, N), rng)
             case "index":
                 found = rng.integers(0, max(N, 1), N)
             case "offsets":
@@ -54,6 +60,18 @@ class Argument:
             case "mask":
                 found = rng.random(N) < 0.5
         return laid_out(found, self.layout)
+
+    def numbers(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        found = draw_floats(rng, shape)
+        return (found if self.is_real_array else found + 0.7j * draw_floats(rng, shape)).astype(self.dtype)
+
+
+def draw_like(value: Any, rng: np.random.Generator) -> Any:
+    """A number or an array of the type of `value`."""
+    drawn: Any = rng.standard_normal(np.shape(value))
+    if np.iscomplexobj(value):
+        drawn = drawn + 1j * rng.standard_normal(np.shape(value))
+    return drawn.astype(value.dtype) if isinstance(value, np.ndarray) else type(value)(drawn)
 
 
 def draw_floats(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -100,7 +118,6 @@ class Program:
         rng = np.random.default_rng([self.seed, 1])
         found = {}
         for name, value in self.values(sizes).items():
-            drawn = rng.standard_normal(np.shape(value))
             if name in self.wrt:
-                found[name] = drawn.astype(value.dtype) if isinstance(value, np.ndarray) else float(drawn)
+                found[name] = draw_like(value, rng)
         return found

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from loopdiff.fuzz.arrays import Arrays, full
+from loopdiff.fuzz.arrays import full
+from loopdiff.fuzz.complexes import Complexes
 from loopdiff.fuzz.expressions import Axis, Scope
 from loopdiff.fuzz.program import Argument
 
 
-class Statements(Arrays):
+class Statements(Complexes):
     """Writes lines."""
 
     def __init__(self, rng: Random, is_tidy: bool, arguments: Sequence[Argument]) -> None:
@@ -40,6 +41,9 @@ class Statements(Arrays):
 
     # -- statements ------------------------------------------------------------------------------------------
     def simple(self, scope: Scope) -> None:
+        if scope.complexes and self.chance(0.4):
+            self.emit(self.complex_statement(scope))
+            return
         if self.is_tidy:
             self.assignment(scope)
             return
@@ -176,11 +180,11 @@ class Statements(Arrays):
         target, value = self.part(scope, shape), self.operand(scope, shape, 2)
         if target is None:
             return None
+        if target.endswith(".T") or (target.isidentifier() and not is_changed):
+            target += "[:]"
         if is_changed:
             times = f"{target} *= 0.5 + 0.4 * np.cos({value})"
             return self.pick((f"{target} += {value}", f"{target} -= {value}", times, f"{target} /= 1.4 + abs({value})"))
-        if target.isidentifier() or target.endswith(".T"):
-            target += "[:]"
         return f"{target} = {value}"
 
     def masked(self, scope: Scope) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,27 @@ def test_duals_in_arrays_agree_with_differences() -> None:
     assert not trace.has_kink
 
 
+def of_complex(z, c, x):
+    z[0] = np.exp(0.3j * z[1]) * z[0].conjugate() - complex(x[0], z[1].imag) / np.sqrt(z[1]) + np.sin(c) ** 2
+    x[1] = abs(z[0]) + np.angle(c) * z[1].real + np.sum(abs(z) * np.real(z * x))
+    z *= np.tanh(z) + 1j * x
+    return np.log(z[0]) * np.cos(c)
+
+
+def test_complex_duals_agree_with_differences() -> None:
+    args: dict[str, Any] = {"z": np.array([0.7 - 0.2j, 0.45 + 0.6j]), "c": 0.8 + 0.3j, "x": np.array([0.4, 0.9])}
+    along: dict[str, Any] = {"z": np.array([0.3j, -1.1 + 0.5j]), "c": 0.9 - 0.2j, "x": np.array([0.8, 0.1])}
+    result, finals = run_on_duals(of_complex, args, along, Trace(1e-9))
+
+    def at(step: float) -> np.ndarray:
+        moved = {k: v + step * along[k] for k, v in args.items()}
+        return np.array([of_complex(**moved), *moved["z"], *moved["x"]])
+
+    expected = (at(1e-6) - at(-1e-6)) / 2e-6
+    slopes = [v.slope for v in (result, *finals["z"], *finals["x"])]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-7)
+
+
 def test_close_comparisons_are_fragile() -> None:
     trace = Trace(1e-9)
     a, b = Dual(0.5, 1.0, trace, True), Dual(0.5, 0.0, trace, True)
@@ -127,6 +149,8 @@ def test_programs_cover_the_language() -> None:
         "np.einsum(",
         "[idx]",
         "[:, None]",
+        "za[",
+        "np.conj(",
     ):
         assert any(spelling in text for text in texts), spelling
 
@@ -142,9 +166,11 @@ def test_fixed_programs_pass_in_the_interpreter(first: int) -> None:
 def test_every_level_of_the_ir_means_what_python_means(first: int) -> None:
     for program in map(generate, range(first, first + 10)):
         sizes = program.sizes[0]
-        expected = expect(program, sizes)
-        if expected is None:
-            continue
+        expected = None
+        with np.errstate(all="ignore"), suppress(ArithmeticError):
+            expected = expect(program, sizes)
+        if expected is None or "zs" in program.text:
+            continue  # levels before the parts of complex numbers are taken apart have no interpreter
         types = argument_types(program.values(sizes))
         bound = bind(parse_function(source_of(program.function()), types), types)
         normal = normalize(bound)
