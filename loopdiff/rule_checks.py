@@ -196,7 +196,10 @@ class RuleCheck:
             again[name].fill(1)
         found = self.outcome(again, self.run("primal", again))
         for name, value in self.outcome(values, result).items():
-            yield f"`{name}` does not depend on what was in outputs", distance(found[name], value), 0.0
+            yield f"`{name}` is the same whatever was in outputs", distance(found[name], value), 0.0
+        kind = None if self.rule.result is None else np.dtype(self.rule.result).kind
+        if kind is not None and np.asarray(result).dtype.kind != kind:
+            raise TypeError(f"it returns {type(result).__name__}, declared {self.rule.result}")
 
     def direction(self, active: tuple[str, ...]) -> Values:
         kind = self.width()

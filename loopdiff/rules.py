@@ -91,6 +91,7 @@ class Rule:
         return self.outputs | {f"{p}_tan" for p in self.outputs}
 
 
+Rules = Mapping[Callable[..., Any], Rule]
 RULES: dict[Callable[..., Any], Rule] = {}
 KEYS: dict[Rule, str] = {}
 KNOWN: dict[str, Rule] = {}
@@ -103,10 +104,15 @@ def plain(function: Any) -> Any:
     return getattr(function, "py_func", function)
 
 
-def rule_for(value: Any) -> Rule | None:
-    """The rule of the function that `value` is, if it has one."""
+def known_rules() -> Rules:
+    """The rules that there are now: what a program calls is fixed when it is decorated."""
+    return dict(RULES)
+
+
+def rule_for(value: Any, rules: Rules = RULES) -> Rule | None:
+    """The rule of the function that `value` is, if it has one among `rules`."""
     try:
-        return RULES.get(plain(value))
+        return rules.get(plain(value))
     except TypeError:  # unhashable: not a function
         return None
 

@@ -6,12 +6,15 @@ from functools import cache
 from typing import Any
 
 import numba
+from numba.core.dispatcher import Dispatcher
 
-from loopdiff.rules import Form, rule_of_key
+from loopdiff.rules import Form, plain, rule_of_key
 
 
 @cache
 def called(key: str, form: Form) -> Any:
     """The Numba function that the rule known as `key` has for `form`: the user's own, or made of a plain one."""
-    function = rule_of_key(key).function_of(form)
-    return function if hasattr(function, "py_func") else numba.njit(function, nogil=True, error_model="numpy")
+    function: Any = rule_of_key(key).function_of(form)
+    if isinstance(function, Dispatcher):
+        return function
+    return numba.njit(plain(function), nogil=True, error_model="numpy")

@@ -6,17 +6,24 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
+from typing import Any
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.survey import Survey, survey
+from loopdiff.rules import Rule, Rules, known_rules, rule_for
 from loopdiff.source import SourceFunction, as_definition, dotted_name, python_function, source_of
 
 
 @dataclass(slots=True)
 class Sources:
-    """Sources of functions, each read once."""
+    """Sources of functions, each read once, and the rules that there are when the first is."""
 
     known: dict[FunctionType, SourceFunction] = field(default_factory=dict)
+    rules: Rules = field(default_factory=known_rules)
+
+    def rule_of(self, value: Any) -> Rule | None:
+        """The rule of the function that `value` is, if it has one."""
+        return rule_for(value, self.rules)
 
     def of(self, function: FunctionType) -> SourceFunction:
         """The source of `function`. Raises UnsupportedLoopError (LD100, LD117)."""

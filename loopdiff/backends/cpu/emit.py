@@ -158,15 +158,29 @@ class ScalarEmitter:
             case Exit(cond=cond):
                 with self.writer.block(f"if {self.expr(cond)}:"):
                     self.writer.line("break")
-            case Call(rule=rule, form=form, args=args, results=results):
-                call = f"{self.called(rule, form)}({', '.join(map(self.argument, args))})"
-                places = ", ".join(map(self.place, results))
-                self.writer.line(f"{places} = {call}" if places else call)
+            case Call():
+                self.call(stmt)
             case Require(cond=cond, code=code, message=message):
                 with self.writer.block(f"if not {self.expr(cond)}:"):
                     self.writer.line(f"raise ArgumentError({f'{code}: {message}'!r})")
             case _:
                 self.store(stmt)
+
+    def call(self, stmt: Call) -> None:
+        """A call, and what it returns in the types that the rule declares."""
+        text = f"{self.called(stmt.rule, stmt.form)}({', '.join(map(self.argument, stmt.args))})"
+        kinds = [self.types.arrays[r.array].element for r in stmt.results]
+        places = [self.place(r) for r in stmt.results]
+        match places:
+            case []:
+                self.writer.line(text)
+            case [place]:
+                self.writer.line(f"{place} = {spell_cast(text, F64, kinds[0])}")
+            case _:
+                self.writer.line(f"{', '.join(places)} = {text}")
+                for place, kind in zip(places, kinds, strict=True):
+                    if kind is not F64:
+                        self.writer.line(f"{place} = {spell_cast(place, F64, kind)}")
 
     def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
         """A statement that only gives something a value."""

@@ -32,7 +32,6 @@ from loopdiff.frontend.survey import survey
 from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, Load, Param, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
-from loopdiff.rules import rule_for
 from loopdiff.source import MISSING, as_definition, python_function
 
 MOST_STATEMENTS = 2000
@@ -43,7 +42,7 @@ def call(state: State, node: ast.Call) -> Value | None:
 
     None after a rejection; MISSING, and nothing written, if that is no Python function.
     """
-    rule = rule_for(state.outside(node.func))
+    rule = state.whole.sources.rule_of(state.outside(node.func))
     if rule is not None:
         return ruled_call(state, rule, node, write_out)
     callee = callee_of(state, node)
