@@ -103,6 +103,15 @@ def mixed_widths(x, z, w, s):
     return narrow, wide
 
 
+def halvings(x):
+    """A helper that takes statements."""
+    count = 0
+    while x > 0.2 and count < 5:
+        x *= 0.5
+        count += 1
+    return count
+
+
 def parts_and_branches(x, z, y):
     """Parts, comparisons, conditions and lazily evaluated operands."""
     f = 1.0
@@ -112,6 +121,8 @@ def parts_and_branches(x, z, y):
             q = -q
         elif q != 0 and not np.isnan(q):
             q -= TURN * cmath.exp(x[i] + 0j) + complex(x[i])
+        if abs(q) > 0.1 and halvings(abs(z[i])) > 2:
+            q *= 0.5
         a, q = q, q + y[i].conj()
         f *= 1.0 + 0.1 * abs(a)
         y[i] = y[i] * a + cmath.sqrt(-1.0 - x[i] * x[i]) * cmath.phase(q) if q else 1j

@@ -210,7 +210,7 @@ def truth_value(op: Op, parts: list[Expr], span: Span) -> Expr:
     constants = [bool(p.value) for p in parts if isinstance(p, Const)]
     if len(constants) == len(parts):
         return Const(all(constants) if op is Op.AND else any(constants), loc=span)
-    return Apply(op, tuple(parts), loc=span)
+    return parts[0] if len(parts) == 1 else Apply(op, tuple(parts), loc=span)
 
 
 def is_truth(expr: Expr) -> bool:
