@@ -56,12 +56,10 @@ def sweep(
                     kept.append(stmt)
             case Loop(body=inner):
                 around = live
-                while True:
-                    _, entry = sweep(inner, around, cells, live)
-                    if entry <= around:
-                        break
+                new, entry = sweep(inner, around, cells, live)
+                while not entry <= around:
                     around |= entry
-                new, _ = sweep(inner, around, cells, live)
+                    new, entry = sweep(inner, around, cells, live)
                 if new:
                     live = around | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, body=new))

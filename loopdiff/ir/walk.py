@@ -86,18 +86,18 @@ def without_children(stmt: Stmt) -> Stmt:
 def operands(expr: Expr) -> tuple[Expr, ...]:
     """Expressions directly inside `expr` (subscripts for a Load)."""
     match expr:
-        case Load(access=access):
-            return access.subscripts
         case Apply(args=args):
             return args
-        case Select(cond=cond, then=then, orelse=orelse):
-            return (cond, then, orelse)
+        case Load(access=access):
+            return access.subscripts
+        case Const() | Var() | Index() | Param() | Dim() | SizeOf() | RankOf():
+            return ()
         case Cast(value=value) | PartOf(value=value):
             return (value,)
+        case Select(cond=cond, then=then, orelse=orelse):
+            return (cond, then, orelse)
         case Pair(real=real, imag=imag):
             return (real, imag)
-        case Const() | Index() | Param() | Var() | Dim() | SizeOf() | RankOf():
-            return ()
 
 
 def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
@@ -129,9 +129,15 @@ def map_expr(rewrite: Callable[[Expr], Expr], expr: Expr) -> Expr:
 
 def subexprs(expr: Expr) -> Iterator[Expr]:
     """`expr` and everything inside it, operands first."""
+    found: list[Expr] = []
+    gather(expr, found)
+    return iter(found)
+
+
+def gather(expr: Expr, found: list[Expr]) -> None:
     for part in operands(expr):
-        yield from subexprs(part)
-    yield expr
+        gather(part, found)
+    found.append(expr)
 
 
 def loads(expr: Expr) -> Iterator[Load]:
