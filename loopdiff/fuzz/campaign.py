@@ -19,7 +19,7 @@ from loopdiff.fuzz.generate import generate
 from loopdiff.fuzz.program import Program
 from loopdiff.fuzz.shrink import shrink
 
-PROGRAMS_PER_PROCESS = 200
+PROGRAMS_PER_PROCESS = 500
 
 
 @dataclass(frozen=True, slots=True)

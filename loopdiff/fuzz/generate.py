@@ -22,13 +22,13 @@ AWKWARD_NAMES = (
 )  # fmt: skip
 LOOSE_SIZES = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
 # Characters in a program. What checking costs grows faster than these.
-SHORT, MEDIUM, LONG = 420, 900, 2500
+SHORT, MEDIUM, LONG = 400, 700, 2000
 
 
 def generate(seed: int) -> Program:
     """The program of a seed: of every tenth one a short program, cheap to compile; of some a long one."""
     rng = Random(seed)
-    longest = SHORT if seed % 10 == 0 else LONG if seed % 11 == 0 else MEDIUM
+    longest = SHORT if seed % 10 == 0 else LONG if seed % 13 == 0 else MEDIUM
     while True:
         is_tidy = rng.random() < 0.35
         program = Writer(rng, is_tidy, draw_arguments(rng)).program(seed)
