@@ -7,7 +7,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 from loopdiff.transform.contractions import Contraction, indices_in
 from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import stride_of
+from loopdiff.transform.strides import lane_axis, stride_of
 
 NONE: frozenset[str] = frozenset()
 
@@ -37,21 +37,20 @@ def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
         strides = [stride_of(a, columns, NONE, ls) for a in reads]
         is_smooth = stride_of(target, columns, NONE, ls) == "unit" and all(s in ("unit", "uniform") for s in strides)
         if is_smooth and "unit" in strides:
-            return TiledNest(row_loop(kept, columns, reads), columns, sums, is_dot=False)
+            return TiledNest(row_loop(found, columns, reads), columns, sums, is_dot=False)
     if len(sums) != 1 or not kept:
         return None
     strides = [stride_of(a, sums[0], NONE, ls) for a in reads]
     if "unit" not in strides or not all(s in ("unit", "uniform") for s in strides):
         return None
     second = next((k for k in reversed(kept) if stride_of(target, k, NONE, ls) == "unit"), kept[-1])
-    rows = [k for k in kept if k != second and any(k in indices_in(a) and second not in indices_in(a) for a in reads)]
-    return TiledNest(rows[0] if rows else None, sums[0], sums, is_dot=True, second_rows=second)
+    return TiledNest(row_loop(found, second, reads), sums[0], sums, is_dot=True, second_rows=second)
 
 
-def row_loop(kept: tuple[str, ...], columns: str, reads: list[Access]) -> str | None:
-    """The loop to unroll so that the vectors loaded along `columns` are used again for every row."""
-    for row in kept:
+def row_loop(found: Contraction, columns: str, reads: list[Access]) -> str | None:
+    """The loop to unroll so that what is loaded along `columns` is used again for every row."""
+    for row in found.kept:
         reuses = any(columns in indices_in(a) and row not in indices_in(a) for a in reads)
-        if row != columns and reuses:
+        if row != columns and reuses and lane_axis(found.update.target, row, NONE) is not None:
             return row
     return None

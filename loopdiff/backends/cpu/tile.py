@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
@@ -19,15 +20,55 @@ from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, Loop
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import subexprs, substitute
-from loopdiff.transform.contractions import Contraction, factors, terms
+from loopdiff.transform.contractions import Contraction, factors, indices_in, terms
 from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import stride_of
+from loopdiff.transform.strides import lane_axis, stride_of
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 
 NONE: frozenset[str] = frozenset()
 Placed = dict[Expr, Expr]
+
+
+class Shape(Enum):
+    """What a text stands for: one value for the whole tile, or a tuple of vectors for its rows, columns or places."""
+
+    SCALAR = 0
+    VECTOR = 1
+    ROWS = 2
+    COLUMNS = 3
+    GRID = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One direction of a tile: `count` places, `step` apart in `index`.
+
+    `left`: how many there are beyond the first, as text, if those of the block may not all be there.
+    """
+
+    index: str | None = None
+    count: int = 1
+    step: int = 1
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A tile: its rows, its columns, and the mask of all its vectors ("" if every lane is live)."""
+
+    rows: Side
+    columns: Side
+    mask: str
+
+    @property
+    def size(self) -> int:
+        return self.rows.count * self.columns.count
+
+
+Value = tuple[str, Shape]
+Factor = tuple[Expr, str, Shape]
 
 
 @dataclass(slots=True)
@@ -102,11 +143,11 @@ class TileWriter:
         self.line(f"{end} = {self.simd('maximum')}({start}, {upper})")
         return start, end
 
-    def row_blocks(self, index: str | None, size: int, write: Callable[[int, str], None], is_thrifty: bool) -> None:
-        """`write(rows, end)` inside loops over `index` in blocks of `size` rows; `is_thrifty`: the last rows one by
-        one if they fill less than half a block."""
+    def row_blocks(self, index: str | None, size: int, write: Callable[[Side], None], is_thrifty: bool) -> None:
+        """`write(rows)` inside loops over `index` in blocks of `size` rows; `is_thrifty`: the last rows one by one if
+        they fill less than half a block."""
         if index is None:
-            write(1, "")
+            write(Side())
             return
         start, end = self.span(index)
         stop = end
@@ -115,23 +156,12 @@ class TileWriter:
             rest = f"({end} - {start}) % {size}"
             self.line(f"{stop} = {end} - {rest} if {rest} < {(size + 1) // 2} else {end}")
         with self.emitter.writer.block(f"for {index} in range({start}, {stop}, {size}):"):
-            write(size, end)
+            left = self.fresh(f"{index}_left")
+            self.line(f"{left} = {end} - {index} - 1")
+            write(Side(index, size, 1, left))
         if is_thrifty:
             with self.emitter.writer.block(f"for {index} in range({stop}, {end}):"):
-                write(1, end)
-
-    def clamped(self, index: str | None, rows: int, end: str) -> list[str]:
-        """Names of the index of each row of a block; rows beyond the last repeat it."""
-        if index is None:
-            return [""]
-        names = [index]
-        if rows > 1:
-            last = self.fresh(f"{index}_last")
-            self.line(f"{last} = {end} - 1")
-            for row in range(1, rows):
-                names.append(self.fresh(f"{index}_{row}"))
-                self.line(f"{names[-1]} = {self.simd('minimum')}({index} + {row}, {last})")
-        return names
+                write(Side(index))
 
     # -- vectors along the columns of the target --------------------------------------------------------------
     def column_tiles(self) -> None:
@@ -143,39 +173,29 @@ class TileWriter:
         stop = self.fresh(f"{index}_stop")
         self.line(f"{stop} = {end} - ({end} - {start}) % {columns * width}")
         with block(f"for {index} in range({start}, {stop}, {columns * width}):"):
-            whole = [""] * columns
-            self.row_blocks(self.tile.rows, rows, lambda size, last: self.column_tile(size, last, whole), True)
+            whole = Side(index, columns, width)
+            self.row_blocks(self.tile.rows, rows, lambda side: self.column_tile(Block(side, whole, "")), True)
         with block(f"for {index} in range({stop}, {end}, {width}):"):
             mask = self.fresh("live")
             self.line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
-            self.row_blocks(self.tile.rows, rows, lambda size, last: self.column_tile(size, last, [mask]), False)
+            single = Side(index, 1, width)
+            self.row_blocks(self.tile.rows, rows, lambda side: self.column_tile(Block(side, single, mask)), False)
 
-    def column_tile(self, rows: int, end: str, masks: list[str]) -> None:
-        """One tile; `masks` has the mask of each vector of a row, empty if all its lanes are live."""
-        tile, index, columns = self.fresh("tile"), self.tile.rows, len(masks)
-        names = self.clamped(index, rows, end)
-        places: list[Placed] = [{Index(index): Index(n)} if index else {} for n in names]
-        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {rows * columns})")
+    def column_tile(self, block: Block) -> None:
+        tile = self.fresh("tile")
+        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {block.size})")
         with ExitStack() as stack:
             for summed in self.tile.sums:
                 stack.enter_context(self.plain(summed))
-            moved = [(self.shifted(c), m) for c, m in enumerate(masks)]
-            self.add_products(tile, places, moved, self.tile.rows, self.tile.columns)
-        for r, placed in enumerate(places):
-            row = f"{self.simd('row_of')}({tile}, {r}, {columns})"
-            self.update(placed, row, masks, f"{index} + {r} < {end}" if r else "True")
+            self.add_products(tile, block)
+        self.update(tile, block.rows, block.mask)
 
-    def update(self, placed: Placed, row: str, masks: list[str], is_live: str) -> None:
-        """Bring a row of vectors into consecutive elements of the target."""
+    def update(self, tile: str, rows: Side, mask: str) -> None:
+        """Bring the rows of a tile into consecutive elements of the target."""
         target = self.found.update.target
-        function = self.simd("add_row" if self.found.start is None else "store_row")
-        live = f"({', '.join(masks)},)" if all(masks) else "()"
-        where = self.subscripts(target.subscripts, placed)
-        self.line(f"{function}({target.array}, {where}, {row}, {live}, {is_live})")
-
-    def shifted(self, column: int) -> Placed:
-        index = self.tile.columns
-        return {Index(index): Index(f"({index} + {column * self.width})")} if column else {}
+        function = self.simd("add_rows" if self.found.start is None else "store_rows")
+        masks = f"({mask},)" if mask else "()"
+        self.line(f"{function}({self.run(target, rows)}, {tile}, {masks})")
 
     # -- dot products ----------------------------------------------------------------------------------------
     def dot_tiles(self) -> None:
@@ -185,76 +205,72 @@ class TileWriter:
         seconds = min(8, self.width)
         rows = max(1, (24 if vector_bits() == 512 else 12) // seconds)
 
-        def inside(_: int, end: str) -> None:
-            names, live = self.clamped(second, seconds, end), self.fresh("live")
-            left = f"{self.simd('minimum')}({end} - {second}, {seconds})"
+        def inside(columns: Side) -> None:
+            live = self.fresh("live")
+            left = f"{self.simd('minimum')}({columns.left} + 1, {seconds})"
             self.line(f"{live} = {self.simd('tail_mask')}({left}, {self.width})")
-            self.row_blocks(self.tile.rows, rows, lambda size, last: self.dot_tile(size, last, names, live), False)
+            self.row_blocks(self.tile.rows, rows, lambda side: self.dot_tile(side, columns, live), False)
 
         self.row_blocks(second, seconds, inside, False)
 
-    def dot_tile(self, size: int, end: str, seconds: list[str], live: str) -> None:
-        tile, first, second, index = self.fresh("tile"), self.tile.rows, self.tile.second_rows, self.tile.columns
-        assert second is not None
-        rows = self.clamped(first, size, end)
-        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {len(rows) * len(seconds)})")
+    def dot_tile(self, rows: Side, columns: Side, live: str) -> None:
+        """One tile; `live` is the mask of its columns."""
+        tile, sums, index = self.fresh("tile"), self.fresh("sums"), self.tile.columns
+        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {rows.count * columns.count})")
         lower, upper = self.bounds(index)
         stop, mask = self.fresh(f"{index}_end"), self.fresh("live")
         self.line(f"{stop} = {upper}")
-        places: list[Placed] = [{Index(first): Index(r)} if first else {} for r in rows]
         full = self.fresh(f"{index}_full")
         self.line(f"{full} = {stop} - ({stop} - {lower}) % {self.width}")
         with self.emitter.writer.block(f"for {index} in range({lower}, {full}, {self.width}):"):
-            self.add_products(tile, places, [({Index(second): Index(n)}, "") for n in seconds], first, second)
+            self.add_products(tile, Block(rows, columns, ""))
         with self.emitter.writer.block(f"for {index} in range({full}, {stop}, {self.width}):"):
             self.line(f"{mask} = {self.simd('tail_mask')}({stop} - {index}, {self.width})")
-            self.add_products(tile, places, [({Index(second): Index(n)}, mask) for n in seconds], first, second)
-        for r, placed in enumerate(places):
-            sums = f"{self.simd('sums_of')}({self.simd('row_of')}({tile}, {r}, {len(seconds)}))"
-            is_live = f"{first} + {r} < {end}" if r else "True"
-            self.add_sums(sums, placed, live, is_live)
+            self.add_products(tile, Block(rows, columns, mask))
+        self.line(f"{sums} = {self.simd('sum_rows')}({tile}, {rows.count})")
+        self.add_sums(sums, rows, columns, live)
 
-    def add_sums(self, sums: str, placed: Placed, mask: str, is_live: str) -> None:
-        """Bring a vector of sums into consecutive (or else any) elements of the target."""
-        target, second = self.found.update.target, self.tile.second_rows
-        assert second is not None
-        if stride_of(target, second, NONE, self.emitter.ls) == "unit":
-            self.update(placed, f"({sums},)", [mask], is_live)
+    def add_sums(self, sums: str, rows: Side, columns: Side, live: str) -> None:
+        """Bring a vector of sums for each row into consecutive (or else any) elements of the target."""
+        target = self.found.update.target
+        assert columns.index is not None
+        if stride_of(target, columns.index, NONE, self.emitter.ls) == "unit":
+            self.update(sums, rows, live)
             return
-        lanes = f"{self.simd('iota')}({second}, 1, {self.width})"
-        where = self.subscripts(target.subscripts, {**placed, Index(second): Index(lanes)})
+        lanes = Index(f"{self.simd('iota')}({columns.index}, 1, {self.width})")
         update = self.simd("scatter_add_masked" if self.found.start is None else "scatter_masked")
-        with self.emitter.writer.block(f"if {is_live}:"):
-            self.line(f"{update}({target.array}, {where}, {sums}, {mask})")
+        for number, placed in enumerate(self.places(rows)):
+            where = self.subscripts(target.subscripts, {**placed, Index(columns.index): lanes})
+            is_there = f"{number} <= {rows.left}" if rows.left and number else "True"
+            with self.emitter.writer.block(f"if {is_there}:"):
+                self.line(f"{update}({target.array}, {where}, {sums}[{number}], {live})")
 
     # -- arithmetic ------------------------------------------------------------------------------------------
-    def add_products(
-        self, tile: str, rows: list[Placed], columns: list[tuple[Placed, str]], first: str | None, second: str
-    ) -> None:
+    def add_products(self, tile: str, block: Block) -> None:
         """Add the summand at every place of the tile, term by term: as rows times columns where a term is such."""
         self.held = {}
         for is_negative, term in terms(self.found.summand):
-            parts = factors(term)
-            left = [f for f in parts if first is not None and depends_on(f, first)]
-            right = [f for f in parts if f not in left]
-            if any(depends_on(f, second) for f in left):
-                products = [self.product(parts, {**r, **c}, mask, is_negative) for r in rows for c, mask in columns]
-                self.line(f"{tile} = {self.simd('add_each')}({tile}, ({', '.join(products)},))")
-                continue
-            a = [self.product(left, r, columns[0][1], False) for r in rows]
-            b = [self.product(right, c, mask, is_negative) for c, mask in columns]
-            self.line(f"{tile} = {self.simd('rank_one')}({tile}, ({', '.join(a)},), ({', '.join(b)},))")
+            parts = [(f, *self.value(f, block)) for f in factors(term)]
+            rows = [p for p in parts if p[2] is Shape.ROWS]
+            others = [p for p in parts if p[2] is not Shape.ROWS]
+            left, right = self.product(rows, block, False), self.product(others, block, is_negative)
+            if left[1] is Shape.ROWS and right[1] is Shape.COLUMNS:
+                self.line(f"{tile} = {self.simd('rank_one')}({tile}, {left[0]}, {right[0]})")
+            else:
+                text = self.over_all(self.combined("*", left, right, block), block)
+                self.line(f"{tile} = {self.simd('add_each')}({tile}, {text})")
 
-    def product(self, parts: list[Expr], placed: Placed, mask: str, is_negative: bool) -> str:
-        """A vector: the product of `parts` at one place, zero in dead lanes of a dot product."""
-        texts = [self.operand(f, placed, mask) for f in parts]
-        text = " * ".join(texts) if texts else self.emitter.expr(Const(1.0, self.kind))
-        text = f"-({text})" if is_negative else text
-        if not any(has_loads(f) for f in parts):
-            text = f"{self.simd('splat')}({text}, {self.width})"
-        if self.tile.is_dot and mask and not all(self.vanishes(f) for f in parts):
-            text = f"{self.simd('select')}({mask}, {text}, {self.zero})"
-        return self.hold(text, "product")
+    def product(self, parts: list[Factor], block: Block, is_negative: bool) -> Value:
+        """The product of factors, zero in dead lanes of a dot product."""
+        found: Value = ("-1.0" if is_negative else "", Shape.SCALAR)
+        for _, text, shape in sorted(parts, key=lambda p: p[2].value):
+            found = self.combined("*", found, (text, shape), block)
+        text, shape = found
+        if self.tile.is_dot and block.mask and parts and not all(self.vanishes(f) for f, _, _ in parts):
+            if shape in (Shape.SCALAR, Shape.VECTOR):
+                return f"{self.simd('select')}({block.mask}, {text}, {self.zero})", Shape.VECTOR
+            return f"{self.simd('keep_each')}({block.mask}, {text})", shape
+        return found
 
     def vanishes(self, expr: Expr) -> bool:
         """Whether `expr` is zero in dead lanes, whose loads give zero."""
@@ -266,42 +282,104 @@ class TileWriter:
             case _:
                 return False
 
-    def operand(self, expr: Expr, placed: Placed, mask: str) -> str:
-        """A vector, or a scalar where nothing is loaded; loads are held in a variable and used again."""
+    def value(self, expr: Expr, block: Block) -> Value:
         match expr:
             case Load(access=access) if access.subscripts:
-                return self.hold(self.load(access, placed, mask), access.array)
+                text, shape = self.load(access, block)
+                return self.hold(text, access.array), shape
             case Apply(op=Op.NEG, args=(a,)) if has_loads(expr):
-                return f"(-{self.operand(a, placed, mask)})"
+                return self.combined("*", ("-1.0", Shape.SCALAR), self.value(a, block), block)
             case Apply(op=Op.MUL | Op.ADD | Op.SUB as op, args=(a, b)) if has_loads(expr):
-                return f"({self.operand(a, placed, mask)} {op.value} {self.operand(b, placed, mask)})"
+                return self.combined(op.value, self.value(a, block), self.value(b, block), block)
             case _:
-                return self.emitter.expr(expr)
+                return f"({self.emitter.expr(expr)})", Shape.SCALAR
+
+    def combined(self, op: str, left: Value, right: Value, block: Block) -> Value:
+        """`left op right` at every place; "" is the neutral element."""
+        if not left[0] or not right[0]:
+            return left if left[0] else right
+        small = (Shape.SCALAR, Shape.VECTOR)
+        shapes = {s for _, s in (left, right) if s not in small}
+        if not shapes:
+            return f"({left[0]} {op} {right[0]})", max(left[1], right[1], key=lambda s: s.value)
+        if len(shapes) > 1:
+            left, right, shapes = (
+                (self.over_all(left, block), Shape.GRID),
+                (self.over_all(right, block), Shape.GRID),
+                {Shape.GRID},
+            )
+        function = self.simd({"*": "multiply_each", "+": "add_each", "-": "subtract_each"}[op])
+        return f"{function}({left[0]}, {right[0]})", shapes.pop()
+
+    def over_all(self, value: Value, block: Block) -> str:
+        """`value` for every place of the tile; what is the same everywhere stays as it is."""
+        text, shape = value
+        match shape:
+            case Shape.ROWS:
+                return f"{self.simd('across')}({text}, {block.columns.count})"
+            case Shape.COLUMNS:
+                return f"{self.simd('down')}({text}, {block.rows.count})"
+            case _:
+                return text
 
     def hold(self, text: str, stem: str) -> str:
-        """The name of a variable that holds `text`, unless it is a name itself."""
-        if text.isidentifier():
-            return text
+        """The name of a variable that holds `text`."""
         if text not in self.held:
             self.held[text] = self.fresh(f"{stem}_v")
             self.line(f"{self.held[text]} = {text}")
         return self.held[text]
 
-    def load(self, access: Access, placed: Placed, mask: str) -> str:
+    # -- memory ----------------------------------------------------------------------------------------------
+    def load(self, access: Access, block: Block) -> Value:
+        """Vectors for the side of the tile along which the access moves, each by one run through memory if it can."""
+        sides = {Shape.ROWS: block.rows, Shape.COLUMNS: block.columns}
+        moving = [shape for shape, side in sides.items() if side.index in indices_in(access)]
+        if not moving:
+            return self.single(access, {}, block.mask), Shape.VECTOR
+        if len(moving) > 1:
+            places = [{**r, **c} for r in self.places(block.rows) for c in self.places(block.columns)]
+            return self.singles(access, places, block.mask), Shape.GRID
+        side = sides[moving[0]]
+        if side.index is None or lane_axis(access, side.index, NONE) is None:
+            return self.singles(access, self.places(side), block.mask), moving[0]
+        if self.is_uniform(access):
+            return f"{self.simd('splat_rows')}({self.run(access, side)}, {self.width})", moving[0]
+        return f"{self.simd('load_rows')}({self.run(access, side)}, {block.mask or self.width})", moving[0]
+
+    def is_uniform(self, access: Access) -> bool:
+        return stride_of(access, self.tile.columns, NONE, self.emitter.ls) == "uniform"
+
+    def single(self, access: Access, placed: Placed, mask: str) -> str:
         where = self.subscripts(access.subscripts, placed)
-        if stride_of(access, self.tile.columns, NONE, self.emitter.ls) == "uniform":
+        if self.is_uniform(access):
             return f"{self.simd('load_splat')}({access.array}, {where}, {self.width})"
-        if not mask:
-            return f"{self.simd('load')}({access.array}, {where}, {self.width})"
-        return f"{self.simd('load_masked')}({access.array}, {where}, {mask})"
+        function = self.simd("load_masked" if mask else "load")
+        return f"{function}({access.array}, {where}, {mask or self.width})"
+
+    def singles(self, access: Access, places: list[Placed], mask: str) -> str:
+        return f"({', '.join(self.single(access, p, mask) for p in places)},)"
+
+    def places(self, side: Side) -> list[Placed]:
+        """Where each place of a side is; beyond the last, that of the last."""
+        if side.index is None:
+            return [{}]
+        found: list[Placed] = [{}]
+        for number in range(1, side.count):
+            ahead = f"{self.simd('minimum')}({number}, {side.left})" if side.left else number * side.step
+            found.append({Index(side.index): Index(f"({side.index} + {ahead})")})
+        return found
+
+    def run(self, access: Access, side: Side) -> str:
+        """Arguments that say where the places of a side are: array, first index, axis, step, those left, count."""
+        found = (0, 0) if side.index is None else lane_axis(access, side.index, NONE)
+        assert found is not None
+        axis, step = found
+        where = self.subscripts(access.subscripts, {})
+        return f"{access.array}, {where}, {axis}, {step * side.step}, {side.left or side.count - 1}, {side.count}"
 
     def subscripts(self, parts: tuple[Expr, ...], placed: Placed) -> str:
         texts = [self.emitter.expr(substitute(s, placed)) for s in parts]
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-
-
-def depends_on(expr: Expr, index: str) -> bool:
-    return any(isinstance(e, Index) and e.name == index for e in subexprs(expr))
 
 
 def has_loads(expr: Expr) -> bool:

@@ -22,6 +22,7 @@ from .arithmetic import (
     sqrt,
     trunc,
 )
+from .blocks import add_rows, load_rows, splat_rows, store_rows
 from .lanes import (
     all_,
     any_,
@@ -58,7 +59,17 @@ from .memory import (
     store_strided_masked,
 )
 from .operators import OPERATORS
-from .tiles import add_each, add_row, rank_one, repeat, row_of, store_row, sums_of
+from .tiles import (
+    across,
+    add_each,
+    down,
+    keep_each,
+    multiply_each,
+    rank_one,
+    repeat,
+    subtract_each,
+    sum_rows,
+)
 from .types import Vector, cpu_features, host_width, vector_bits
 from .update import add_masked, add_sum
 
@@ -66,9 +77,10 @@ __all__ = [
     "OPERATORS",
     "Vector",
     "abs_",
+    "across",
     "add_each",
     "add_masked",
-    "add_row",
+    "add_rows",
     "add_sum",
     "all_",
     "any_",
@@ -76,6 +88,7 @@ __all__ = [
     "ceil",
     "copysign",
     "cpu_features",
+    "down",
     "extract",
     "floor",
     "fma",
@@ -89,15 +102,18 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "keep_each",
     "lanewise",
     "load",
     "load_masked",
+    "load_rows",
     "load_splat",
     "load_strided",
     "load_strided_masked",
     "maximum",
     "minimum",
     "muladd",
+    "multiply_each",
     "powi",
     "put",
     "rank_one",
@@ -109,7 +125,6 @@ __all__ = [
     "reverse",
     "rint",
     "root",
-    "row_of",
     "scatter",
     "scatter_add",
     "scatter_add_masked",
@@ -117,13 +132,15 @@ __all__ = [
     "select",
     "sign",
     "splat",
+    "splat_rows",
     "sqrt",
     "store",
     "store_masked",
-    "store_row",
+    "store_rows",
     "store_strided",
     "store_strided_masked",
-    "sums_of",
+    "subtract_each",
+    "sum_rows",
     "tail_mask",
     "transpose",
     "trunc",

@@ -1,4 +1,4 @@
-"""Register tiles: tuples of vectors that stand for a block of a matrix, updated and stored as a whole.
+"""Register tiles: tuples of vectors that stand for a block of a matrix, and arithmetic on whole tiles.
 
 A tile of R rows and C columns of vectors is one tuple of R * C vectors, row after row. Whole-tile operations keep the
 generated text short and Numba's compilation fast; LLVM takes the tuples apart into registers.
@@ -6,6 +6,7 @@ generated text short and Numba's compilation fast; LLVM takes the tuples apart i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -13,9 +14,9 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from .build import FLOATS, Typed, overloaded, shuffle
-from .memory import accepts, is_mask, lane_type, locate_run, place, whole_load, whole_store, writable
-from .types import Vector
+from .build import ARITHMETIC, FLOATS, Typed, bring, overloaded, shuffle
+from .memory import is_mask, literal
+from .types import Vector, element_of
 
 
 def is_tile(ty: Any) -> bool:
@@ -61,104 +62,125 @@ def rank_one(typingctx: Any, tile: Any, rows: Any, columns: Any) -> Typed | None
     return signature(tile, tile, rows, columns), lower
 
 
-@intrinsic
-def add_each(typingctx: Any, tile: Any, values: Any) -> Typed | None:
-    """The sums of the vectors of two tiles."""
-    if not is_tile(tile) or tile != values:
+def each(left: Any, right: Any, name: str) -> Typed | None:
+    """Typing and lowering of an operation on vectors at the same place of two tiles; one may be the same everywhere,
+    a vector or a scalar."""
+    tiles = [t for t in (left, right) if is_tile(t)]
+    if not tiles or tiles[0] != tiles[-1]:
+        return None
+    tile, element = tiles[0], tiles[0].dtype.element
+    others = [t for t in (left, right) if not is_tile(t)]
+    if any(element_of(t) is None or (isinstance(t, Vector) and t != tile.dtype) for t in others):
         return None
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pairs = zip(parts(builder, args[0], tile), parts(builder, args[1], tile), strict=True)
-        return context.make_tuple(builder, tile, [builder.fadd(a, b) for a, b in pairs])
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        def everywhere(value: Any, ty: Any) -> list[Any]:
+            if is_tile(ty):
+                return parts(builder, value, ty)
+            return [bring(context, builder, value, ty, element, tile.dtype.width)] * tile.count
 
-    return signature(tile, tile, values), lower
+        pairs = zip(*map(everywhere, values, sig.args), strict=True)
+        return context.make_tuple(builder, tile, [getattr(builder, name)(a, b, flags=ARITHMETIC) for a, b in pairs])
+
+    return signature(tile, left, right), lower
+
+
+@intrinsic
+def add_each(typingctx: Any, a: Any, b: Any) -> Typed | None:
+    """The sums of the vectors of two tiles; either may be one vector or scalar for all places."""
+    return each(a, b, "fadd")
+
+
+@intrinsic
+def subtract_each(typingctx: Any, a: Any, b: Any) -> Typed | None:
+    """The differences of the vectors of two tiles; either may be one vector or scalar for all places."""
+    return each(a, b, "fsub")
+
+
+@intrinsic
+def multiply_each(typingctx: Any, a: Any, b: Any) -> Typed | None:
+    """The products of the vectors of two tiles; either may be one vector or scalar for all places."""
+    return each(a, b, "fmul")
+
+
+@intrinsic
+def keep_each(typingctx: Any, mask: Any, tile: Any) -> Typed | None:
+    """`tile` with zero in the lanes that `mask` leaves out."""
+    if not is_mask(mask) or not is_tile(tile) or tile.dtype.width != mask.width:
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        held = [builder.select(values[0], v, zeros(v.type)) for v in parts(builder, values[1], tile)]
+        return context.make_tuple(builder, tile, held)
+
+    return signature(tile, mask, tile), lower
+
+
+def spread(tile: Any, count: Any, order: Callable[[int, int], list[int]]) -> Typed | None:
+    """Typing and lowering of a tile made of `count` copies of the vectors of `tile`, which `order` says."""
+    if not is_tile(tile) or not literal(count):
+        return None
+    result = types.UniTuple(tile.dtype, tile.count * literal(count))
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        held = parts(builder, values[0], tile)
+        return context.make_tuple(builder, result, [held[k] for k in order(tile.count, literal(count))])
+
+    return signature(result, tile, count), lower
 
 
 @intrinsic(prefer_literal=True)
-def row_of(typingctx: Any, tile: Any, row: Any, columns: Any) -> Typed | None:
-    """Row number `row` of a tile with `columns` vectors in each row (both literals)."""
-    if not is_tile(tile) or not all(isinstance(t, types.IntegerLiteral) for t in (row, columns)):
+def across(typingctx: Any, rows: Any, columns: Any) -> Typed | None:
+    """The tile whose vectors in row r all equal rows[r], in `columns` (a literal) columns."""
+    return spread(rows, columns, lambda r, c: [k for k in range(r) for _ in range(c)])
+
+
+@intrinsic(prefer_literal=True)
+def down(typingctx: Any, columns: Any, rows: Any) -> Typed | None:
+    """The tile whose vectors in column c all equal columns[c], in `rows` (a literal) rows."""
+    return spread(columns, rows, lambda c, r: list(range(c)) * r)
+
+
+@intrinsic(prefer_literal=True)
+def sum_rows(typingctx: Any, tile: Any, rows: Any) -> Typed | None:
+    """For each of the `rows` (a literal) rows of a tile, one vector whose first lanes are the sums over the lanes of
+    each of the row's vectors; these are as many as lanes or fewer, both powers of two."""
+    if not is_tile(tile) or not literal(rows) or tile.count % literal(rows):
         return None
-    first, count = row.literal_value * columns.literal_value, columns.literal_value
-    result = types.UniTuple(tile.dtype, count)
-
-    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        held = parts(builder, values[0], tile)[first : first + count]
-        return context.make_tuple(builder, result, held)
-
-    return signature(result, tile, row, columns), lower
-
-
-@intrinsic
-def sums_of(typingctx: Any, vectors: Any) -> Typed | None:
-    """One vector whose first lanes are the sums over the lanes of each of `vectors`.
-
-    As many vectors as lanes or fewer, both powers of two. Two vectors at a time, lanes are added in pairs: first
-    neighbours, then pairs of neighbours and so on, so that one of the two operands is a cheap blend.
-    """
-    if not is_tile(vectors):
-        return None
-    width, count = vectors.dtype.width, vectors.count
+    width, count = tile.dtype.width, tile.count // literal(rows)
     if count > width or width & (width - 1) or count & (count - 1):
         return None
+    result = types.UniTuple(tile.dtype, literal(rows))
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        held = parts(builder, values[0], vectors)
-        lanes = width
-        while lanes > count:
-            lanes //= 2
-            low, high = range(lanes), range(lanes, 2 * lanes)
-            held = [builder.fadd(shuffle(builder, v, low), shuffle(builder, v, high)) for v in held]
-        run = 1
-        while len(held) > 1:
-            blend = [k + lanes if k & run else k for k in range(lanes)]
-            swap = [k - run + lanes if k & run else k + run for k in range(lanes)]
-            pairs = zip(held[::2], held[1::2], strict=True)
-            held = [builder.fadd(shuffle(builder, a, blend, b), shuffle(builder, a, swap, b)) for a, b in pairs]
-            run *= 2
-        padding = [k if k < lanes else lanes for k in range(width)]
-        return held[0] if lanes == width else shuffle(builder, held[0], padding, zeros(held[0].type))
+        held = parts(builder, values[0], tile)
+        sums = [lane_sums(builder, held[k : k + count], width) for k in range(0, tile.count, count)]
+        return context.make_tuple(builder, result, sums)
 
-    return signature(vectors.dtype, vectors), lower
+    return signature(result, tile, rows), lower
+
+
+def lane_sums(builder: Any, held: list[Any], width: int) -> Any:
+    """One vector whose first lanes are the sums over the lanes of each vector of `held`.
+
+    Two vectors at a time, lanes are added in pairs: first neighbours, then pairs of neighbours and so on, so that one
+    of the two operands is a cheap blend.
+    """
+    lanes, count = width, len(held)
+    while lanes > count:
+        lanes //= 2
+        low, high = range(lanes), range(lanes, 2 * lanes)
+        held = [builder.fadd(shuffle(builder, v, low), shuffle(builder, v, high)) for v in held]
+    run = 1
+    while len(held) > 1:
+        blend = [k + lanes if k & run else k for k in range(lanes)]
+        swap = [k - run + lanes if k & run else k + run for k in range(lanes)]
+        pairs = zip(held[::2], held[1::2], strict=True)
+        held = [builder.fadd(shuffle(builder, a, blend, b), shuffle(builder, a, swap, b)) for a, b in pairs]
+        run *= 2
+    padding = [k if k < lanes else lanes for k in range(width)]
+    return held[0] if lanes == width else shuffle(builder, held[0], padding, zeros(held[0].type))
 
 
 def zeros(ty: ir.VectorType) -> ir.Constant:
     return ir.Constant(ty, [0.0] * ty.count)
-
-
-def row_update(a: Any, idx: Any, row: Any, masks: Any, is_live: Any, is_sum: bool) -> Typed | None:
-    """Typing and lowering of an update of consecutive memory with a row of vectors."""
-    if not accepts(a, idx) or not writable(a, idx) or not is_tile(row) or not isinstance(is_live, types.Boolean):
-        return None
-    is_masked = isinstance(masks, types.UniTuple) and is_mask(masks.dtype) and masks.count == row.count
-    if row.dtype.element != lane_type(a) or not (is_masked or masks == types.Tuple(())):
-        return None
-
-    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        at = place(context, builder, a, values[0], idx, values[1])
-        first, _ = locate_run(context, builder, at, sig, values)
-        bytes_apart = row.dtype.width * at.itemsize
-        with builder.if_then(values[4]):
-            live = parts(builder, values[3], masks) if is_masked else [None] * row.count
-            for k, (vector, mask) in enumerate(zip(parts(builder, values[2], row), live, strict=True)):
-                where = builder.gep(first, [ir.IntType(64)(k * bytes_apart)], source_etype=ir.IntType(8))
-                if is_sum:
-                    vector = builder.fadd(whole_load(builder, at, where, row.dtype.width, mask), vector)
-                whole_store(builder, at, where, vector, mask)
-        return context.get_dummy_value()
-
-    return signature(types.void, a, idx, row, masks, is_live), lower
-
-
-@intrinsic
-def add_row(typingctx: Any, a: Any, idx: Any, row: Any, masks: Any, is_live: Any) -> Typed | None:
-    """Add the vectors of `row` to the consecutive elements from a[idx] on if `is_live`; in lanes of `masks` only,
-    one for each vector, unless that is the empty tuple."""
-    return row_update(a, idx, row, masks, is_live, True)
-
-
-@intrinsic
-def store_row(typingctx: Any, a: Any, idx: Any, row: Any, masks: Any, is_live: Any) -> Typed | None:
-    """Store the vectors of `row` to the consecutive elements from a[idx] on if `is_live`; in lanes of `masks` only,
-    one for each vector, unless that is the empty tuple."""
-    return row_update(a, idx, row, masks, is_live, False)
