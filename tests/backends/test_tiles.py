@@ -1,0 +1,270 @@
+"""Register tiles against NumPy: whole-tile arithmetic, rows of a block in memory, and contractions of every shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from loopdiff.backends.cpu.compile import compile_loopset
+from loopdiff.backends.cpu.simd import (
+    across,
+    add_each,
+    add_rows,
+    down,
+    keep_each,
+    load,
+    load_rows,
+    multiply_each,
+    rank_one,
+    repeat,
+    splat,
+    splat_rows,
+    store,
+    store_rows,
+    subtract_each,
+    sum_rows,
+    tail_mask,
+)
+from tests.ad.interpreted import lower
+
+W = 4
+
+
+def layouts(a: np.ndarray) -> list[np.ndarray]:
+    wide = np.zeros((a.shape[0], 2 * a.shape[1]))
+    gapped = wide[::-1, ::2]
+    gapped[...] = a
+    return [a.copy(), np.asfortranarray(a), gapped]
+
+
+def collected(vectors: Callable[..., Any], count: int) -> Callable[..., np.ndarray]:
+    """The lanes of a tile that `vectors` makes, a row of the result for each vector."""
+    put = numba.njit(vectors)
+
+    @numba.njit
+    def fill(out, *args):
+        for number, v in enumerate(put(*args)):
+            store(out, (number, 0), v)
+
+    def call(*args: Any) -> np.ndarray:
+        out = np.full((count, W), np.nan)
+        fill(out, *args)
+        return out
+
+    return call
+
+
+# -- whole-tile arithmetic -----------------------------------------------------------------------------------
+@numba.njit
+def three(x):
+    return (load(x, 0, W), load(x, W, W), load(x, 2 * W, W))
+
+
+X = np.arange(12.0) + 1.0
+Y = np.sin(np.arange(12.0))
+
+
+def test_arithmetic_of_tiles():
+    run = collected(lambda x, y: subtract_each(multiply_each(three(x), three(y)), add_each(three(x), three(x))), 3)
+    np.testing.assert_allclose(run(X, Y).ravel(), X * Y - 2 * X, rtol=1e-15)
+
+
+def test_one_operand_for_all_places():
+    run = collected(lambda x, y: subtract_each(2.0, multiply_each(add_each(three(x), load(y, 0, W)), -3)), 3)
+    np.testing.assert_allclose(run(X, Y), 2.0 + 3.0 * (X.reshape(3, W) + Y[:W]), rtol=1e-15)
+
+
+def test_outer_shapes():
+    rows = collected(lambda x: across(three(x), 2), 6)(X)
+    np.testing.assert_array_equal(rows, np.repeat(X.reshape(3, W), 2, axis=0))
+    columns = collected(lambda x: down(three(x), 2), 6)(X)
+    np.testing.assert_array_equal(columns, np.tile(X.reshape(3, W), (2, 1)))
+
+
+def test_rows_times_columns():
+    run = collected(lambda x, y: rank_one(repeat(splat(1.0, W), 6), three(x), (load(y, 0, W), load(y, W, W))), 6)
+    outer = X.reshape(3, 1, W) * Y[: 2 * W].reshape(1, 2, W)
+    np.testing.assert_allclose(run(X, Y), 1.0 + outer.reshape(6, W), rtol=1e-15)
+
+
+def test_dead_lanes_are_zero():
+    run = collected(lambda x: keep_each(tail_mask(3, W), three(x)), 3)
+    expected = X.reshape(3, W) * (np.arange(W) < 3)
+    np.testing.assert_array_equal(run(X), expected)
+    np.testing.assert_array_equal(run(np.full(12, np.nan))[:, 3], 0.0)
+
+
+def test_sums_of_rows():
+    found = collected(lambda x, y: sum_rows((load(x, 0, W), load(x, W, W), load(y, 0, W), load(y, W, W)), 2), 2)(X, Y)
+    expected = np.stack([v[: 2 * W].reshape(2, W).sum(1) for v in (X, Y)])
+    np.testing.assert_allclose(found[:, :2], expected, rtol=1e-15)
+    np.testing.assert_array_equal(found[:, 2:], 0.0)
+
+
+# -- rows of a block in memory -------------------------------------------------------------------------------
+A = np.arange(7.0 * 9.0).reshape(7, 9)
+
+
+@pytest.mark.parametrize("left", [0, 1, 2, 9])
+def test_rows_beyond_the_last_repeat_it(left):
+    last = [min(r, left) for r in range(3)]
+    rows = collected(lambda a, n: load_rows(a, (2, 1), 0, 1, n, 3, W), 3)(A, left)
+    np.testing.assert_array_equal(rows, A[[2 + r for r in last], 1 : 1 + W])
+    masked = collected(lambda a, n: load_rows(a, (2, 1), 0, 2, n, 3, tail_mask(2, W)), 3)(A, min(left, 2))
+    expected = A[[2 + 2 * r for r in last], 1 : 1 + W] * (np.arange(W) < 2)
+    np.testing.assert_array_equal(masked, expected)
+    columns = collected(lambda a, n: load_rows(a, (5, 0), 1, W, n, 2, W), 2)(A, left)
+    np.testing.assert_array_equal(columns[1], A[5, W : 2 * W] if left else A[5, :W])
+
+
+@pytest.mark.parametrize("layout", range(3))
+def test_elements_of_rows(layout):
+    a = layouts(A)[layout]
+    down_rows = collected(lambda a, n: splat_rows(a, (6, 2), 0, -1, n, 3, W), 3)(a, 1)
+    np.testing.assert_array_equal(down_rows, np.array([A[6, 2], A[5, 2], A[5, 2]])[:, None] * np.ones(W))
+
+
+@pytest.mark.parametrize("update", [add_rows, store_rows])
+@pytest.mark.parametrize(("left", "lanes"), [(0, W), (1, 3), (5, 1)])
+def test_only_rows_that_are_there_are_written(update, left, lanes):
+    @numba.njit
+    def run(a, x, left, lanes):
+        update(a, (1, 2), 0, 2, left, 3, three(x), (tail_mask(lanes, W),))
+
+    found, expected = A.copy(), A.copy()
+    run(found, X, left, lanes)
+    for row in range(min(left, 2) + 1):
+        where = (1 + 2 * row, slice(2, 2 + lanes))
+        before = A[where] if update is add_rows else 0.0
+        expected[where] = before + X[W * row : W * row + lanes]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_of_several_vectors():
+    @numba.njit
+    def run(a, x):
+        store_rows(a, (3, 0), 0, 1, 0, 1, (load(x, 0, W), load(x, W, W)), ())
+
+    found = A.copy()
+    run(found, X)
+    np.testing.assert_array_equal(found[3, :8], X[:8])
+    np.testing.assert_array_equal(found[[0, 1, 2, 4, 5, 6]], A[[0, 1, 2, 4, 5, 6]])
+
+
+def refuses(function: Callable[..., Any], *args: Any) -> None:
+    with pytest.raises(numba.core.errors.TypingError):
+        numba.njit(function)(*args)
+
+
+def test_what_does_not_fit_is_refused():
+    whole = np.arange(12)
+    refuses(lambda a: load_rows(a, (0, 0), 2, 1, 0, 1, W), A)
+    refuses(lambda a, n: load_rows(a, (0, 0), 0, 1, 0, n, W), A, 3)
+    refuses(lambda a: load_rows(a, 0, 0, 1, 0, 1, W), whole)
+    refuses(lambda a: splat_rows(a, (0, 0), 0, 1.0, 0, 1, W), A)
+    refuses(lambda a, x: store_rows(a, (0, 0), 0, 1, 0, 2, three(x), ()), A, X)
+    refuses(lambda a, x: add_rows(a, (0, 0), 0, 1, 0, 3, three(x), ()), A.astype(np.float32), X)
+    refuses(lambda x: add_each(three(x), splat(1.0, 2)), X)
+    refuses(lambda x: add_each(load(x, 0, W), load(x, 0, W)), X)
+    refuses(lambda x: sum_rows(three(x), 1), X)
+    refuses(lambda x: keep_each(tail_mask(1, 2), three(x)), X)
+
+
+# -- contractions of every shape -----------------------------------------------------------------------------
+def squared_distances(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            C[i, j] = 0.0
+            for k in range(A.shape[1]):
+                C[i, j] += (A[i, k] - B[j, k]) * (A[i, k] - B[j, k])
+
+
+def several_terms(A, B, C, s):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(B.shape[0]):
+                C[i, j] += -(s * A[i, k]) * B[k, j] - A[i, k] + 2.0 * B[k, j] * (s + 1.0) + s
+
+
+def batches(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(B.shape[0]):
+                C[i, j] += A[i, j] * B[k, j] * B[k, j]
+
+
+def diagonals(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(B.shape[0]):
+                C[i, j] += A[i, i + k] * B[k, j]
+
+
+def diagonal_target(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(B.shape[0]):
+                C[i, i + j] += A[i, k] * B[k, j]
+
+
+def reversed_rows(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(B.shape[0]):
+                C[A.shape[0] - 1 - i, j] += A[A.shape[0] - 1 - i, k] * B[k, j]
+
+
+def transposed_dots(A, B, C, s):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            for k in range(A.shape[1]):
+                C[j, i] += A[i, k] * B[j, k] * s - A[i, k]
+
+
+M, N, K = 11, 29, 13
+P, Q, R = (np.random.default_rng(k).standard_normal(s) for k, s in enumerate([(M, K), (K, N), (N, K)]))
+SQUARE, SPAN = np.random.default_rng(5).standard_normal((M, N)), np.random.default_rng(6).standard_normal((M, M + K))
+SHAPES = {
+    "squared_distances": (squared_distances, (P, R), (M, N), lambda: ((P[:, None] - R[None]) ** 2).sum(2)),
+    "several_terms": (
+        several_terms,
+        (P, Q),
+        (M, N),
+        lambda: -(0.5 * P) @ Q - P.sum(1)[:, None] + 3.0 * Q.sum(0)[None] + 0.5 * K,
+    ),
+    "batches": (batches, (SQUARE, Q), (M, N), lambda: SQUARE * (Q * Q).sum(0)),
+    "diagonals": (
+        diagonals,
+        (SPAN, Q),
+        (M, N),
+        lambda: np.stack([SPAN[i, i : i + K] for i in range(M)]) @ Q,
+    ),
+    "diagonal_target": (
+        diagonal_target,
+        (P, Q),
+        (M, M + N),
+        lambda: np.stack([np.pad((P @ Q)[i], (i, M - i)) for i in range(M)]),
+    ),
+    "reversed_rows": (reversed_rows, (P, Q), (M, N), lambda: P @ Q),
+    "transposed_dots": (transposed_dots, (P, R), (N, M), lambda: (0.5 * P @ R.T - P.sum(1)[:, None]).T),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", SHAPES)
+def test_contractions_of_every_shape(name, dtype):
+    function, operands, shape, expected = SHAPES[name]
+    args: dict[str, Any] = dict(zip("AB", (v.astype(dtype) for v in operands), strict=False))
+    args["C"] = np.ones(shape, dtype)
+    if "s" in function.__code__.co_varnames:
+        args["s"] = dtype(0.5)
+    compiled = compile_loopset(lower(function, args))
+    assert "repeat(" in compiled.source
+    compiled.dispatcher(*args.values())
+    start = 0.0 if name == "squared_distances" else 1.0
+    rtol = 1e-12 if dtype is np.float64 else 2e-4
+    np.testing.assert_allclose(args["C"], start + expected(), rtol=rtol, atol=10 * rtol)
