@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from loopdiff.specialization import is_floating, result_types
 from loopdiff.stages import Stages
 from loopdiff.transform.blocked import block_sweeps
 
+T = TypeVar("T")
 Values = dict[str, Any]
 Runner = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 ROWS = 2
@@ -72,6 +73,18 @@ class Plan:
     reverse: Runner
 
 
+class Keeping(Stages):
+    """Keeps the last result of every stage."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.results: dict[str, Any] = {}
+
+    def run(self, stage: str, build: Callable[..., T], *args: object) -> T:
+        found = self.results[stage] = super().run(stage, build, *args)
+        return found
+
+
 class Interpreted:
     """The LoopSets of a program, executed by the reference interpreter."""
 
@@ -80,11 +93,11 @@ class Interpreted:
     def __init__(self, program: Program) -> None:
         function = program.function()
         self.names = program.wrt
-        self.stages = Stages(function.__name__)
+        self.stages = Keeping(function.__name__)
         types = argument_types(program.values(program.sizes[0]))
         surface = pipeline.read(source_of(function), Sources(), types, self.stages).ls
         self.normal = pipeline.lower(surface, types, self.stages)
-        self.interface = interface_of(pipeline.bind_types(surface, types, self.stages), self.normal)
+        self.interface = interface_of(self.stages.results["bound"], self.normal)
         self.wrt = self.interface.expanded(program.wrt)
         self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
         self.kinds = result_types(self.normal)

@@ -22,7 +22,7 @@ AWKWARD_NAMES = (
 )  # fmt: skip
 LOOSE_SIZES = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
 # Characters in a program. What checking costs grows faster than these.
-SHORT, MEDIUM, LONG = 400, 700, 2000
+SHORT, MEDIUM, LONG = 400, 550, 2000
 
 
 def generate(seed: int) -> Program:

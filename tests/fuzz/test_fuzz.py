@@ -126,7 +126,7 @@ def test_a_seed_gives_one_program() -> None:
 
 
 def test_programs_cover_the_language() -> None:
-    texts = [generate(seed).text for seed in range(500)]
+    texts = [generate(seed).text for seed in range(1000)]
     found = {type(node) for text in texts for node in ast.walk(ast.parse(text))}
     assert {ast.For, ast.If, ast.IfExp, ast.AugAssign, ast.BoolOp, ast.Tuple, ast.Slice} <= found
     assert {ast.While, ast.Break, ast.Continue, ast.FunctionDef} <= found
