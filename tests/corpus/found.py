@@ -110,7 +110,21 @@ def returned_product_of_overwritten(A, B):
     return C
 
 
+def inverted_masks(A, x):
+    x[~(0.5 * A.sum(axis=0) < x)] *= 2.0
+    m = ~((np.sin(x) > 0.2) & (A[0] < 0.7))
+    return x[m].sum() + np.sum(x[~m] ** 2)
+
+
 ENTRIES = (
+    Entry(
+        name="inverted_masks",
+        function=inverted_masks,
+        make=lambda r: dict(A=r.random((3, 6)), x=r.random(6)),
+        wrt=("A", "x"),
+        outputs=("x",),
+        notes="`~` of an array of booleans was refused if they were compared with more than an element",
+    ),
     Entry(
         name="returned_product_of_overwritten",
         function=returned_product_of_overwritten,

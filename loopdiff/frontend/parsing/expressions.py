@@ -9,10 +9,11 @@ import ast
 from dataclasses import replace
 
 from loopdiff.frontend.arrays.contractions import matmul
+from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.shapes import shape_attribute
 from loopdiff.frontend.arrays.subscripts import subscript
-from loopdiff.frontend.arrays.values import Quantity, View
+from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.language import REFUSED_EXPRESSIONS
 from loopdiff.frontend.parsing.calls import call
 from loopdiff.frontend.parsing.folding import binary
@@ -114,9 +115,12 @@ def unary(state: State, node: ast.UnaryOp) -> Quantity:
     if isinstance(node.op, ast.Not):
         return condition(state, node)
     span, op = state.source.span(node), node.op
+    operand = parse_quantity(state, node.operand)
 
     def build(value: Expr) -> Expr:
         match op, value:
+            case ast.Invert(), Apply() if is_array(operand) and is_truth_value(state, value):
+                return Apply(Op.NOT, (value,), loc=span)  # elements are NumPy's, whatever they are made of
             case ast.UAdd(), _:
                 return value
             case ast.USub(), Const(value=given, dtype=None):
@@ -124,7 +128,7 @@ def unary(state: State, node: ast.UnaryOp) -> Quantity:
             case _:
                 return Apply(UNARY[type(op)], (value,), loc=span)
 
-    return combined(state, build, [parse_quantity(state, node.operand)], node)
+    return combined(state, build, [operand], node)
 
 
 def comparison(state: State, node: ast.Compare) -> Quantity:
