@@ -61,6 +61,11 @@ class Arrays(Chooser):
                 found.append(f"{name}[{sections}, {self.subscript(scope, known[1])}]")
         return found
 
+    def vectors(self, scope: Scope) -> list[str]:
+        """Arrays of N elements, rows and reversed ones among them."""
+        found = self.parts(scope, full("N"))
+        return found if self.chance(0.3) else super().vectors(scope)
+
     def part(self, scope: Scope, shape: Shape) -> str | None:
         """What may be written: a view of that shape."""
         found = self.parts(scope, shape)
@@ -122,12 +127,18 @@ class Arrays(Chooser):
                 forms = [f"np.sum({a}, axis=1)", f"{a}.mean(axis=-1)", f"np.einsum('ij,ij->i', {a}, {b})"]
                 forms += [f"({a} @ {columns})", f"np.dot({a}, {columns})"] if columns else []
                 forms += [f"np.max({a}, axis=1)"] if scope.reaches("N") else []
+                forms += [f"({a} - np.sum({b}, axis=1, keepdims=True)).sum(axis=1)"]
             case ("N",):
+                indices = [x.name for x in scope.arguments.values() if x.kind == "index"]
+                if indices and scope.reaches("M") and self.chance(0.3):
+                    return f"{a}[{self.subscript(scope, 'M')}, {self.pick(indices)}]"
                 forms = [f"{a}.sum(axis=0)", f"np.einsum('ij,ij->j', {a}, {b})"]
                 forms += [f"({rows} @ {a})", f"({a}.T @ {rows})", f"np.einsum('i,ij->j', {rows}, {a})"] if rows else []
                 forms += [f"np.min({a}, axis=0)", f"np.mean({a}, axis=0)"] if scope.reaches("M") else []
             case ("M", "N") if rows and columns:
                 forms = [f"np.outer({rows}, {columns})", f"({a} @ {b}.T @ {a})"]
+                forms += [f"np.reshape({a}, (N, M)).T", f"({columns}).reshape(1, -1) * {a}.reshape(-1).reshape(M, N)"]
+                forms += [f"np.reshape({columns} * {a}, ({a}.shape[0], {a}.shape[1]))"]
             case _:
                 return None
         return f"(0.2 * {self.pick(forms)})"

@@ -197,9 +197,13 @@ class Chooser:
             return spelling.format(inner, inner)
         return spelling.format(self.number(scope, depth - 1), self.number(scope, depth - 1))
 
+    def vectors(self, scope: Scope) -> list[str]:
+        """Arrays of N elements."""
+        return [name for name, axes in scope.arrays.items() if axes == ("N",)]
+
     def call(self, scope: Scope, helper: Helper, depth: int) -> str | None:
         """A call of `helper` that gives a number; None where there is none, or none with what is in scope."""
-        vectors = [name for name, axes in scope.arrays.items() if axes == ("N",)]
+        vectors = self.vectors(scope)
         value = self.number(scope, depth)
         match helper.kind:
             case "scalar":

@@ -374,7 +374,7 @@ class Writer(Statements):
         array, other = self.pick(vectors), self.pick(vectors)
         v, w, i = self.fresh("v"), self.fresh("w"), self.fresh("i")
         inner = scope.inner()
-        match self.pick(("plain", "slice", "enumerate", "zip", "row")):
+        match self.pick(("plain", "slice", "enumerate", "zip", "row", "rows")):
             case "slice":
                 header = f"for {v} in {array}[{self.pick(['1:', ':-1', '1:-1', '::2', '::-1'])}]:"
             case "enumerate":
@@ -383,8 +383,15 @@ class Writer(Statements):
             case "zip":
                 header = f"for {v}, {w} in zip({array}, {other}):"
                 inner.floats.append(w)
-            case "row" if scope.has("matrix") and scope.reaches("M"):
+            case "row" if "A" in scope.arrays and scope.reaches("M"):
                 header = f"for {v} in A[{self.subscript(scope, 'M')}]:"
+            case "rows" if "A" in scope.arrays:
+                row = self.fresh("q")
+                inner.arrays[row] = ("N",)
+                inner.points.append(Margin("0", "M", 0, 0, False))
+                self.emit(f"for {row} in A:")
+                self.body(inner, depth - 1, scope)
+                return
             case _:
                 header = f"for {v} in {array}:"
         inner.floats.append(v)

@@ -152,7 +152,19 @@ class Statements(Complexes):
     # -- whole arrays ----------------------------------------------------------------------------------------
     def whole(self, scope: Scope) -> None:
         """A statement about whole arrays or slices of them."""
-        kind = self.weighted(store=5, change=4, masked=2, scatter=2, number=2, fresh=1.5, view=1.5, swap=2, choice=0.5)
+        kind = self.weighted(
+            store=5,
+            change=4,
+            masked=2,
+            scatter=2,
+            number=2,
+            fresh=1.5,
+            view=1.5,
+            swap=2,
+            choice=0.5,
+            parallel=0.7,
+            rebind=0.7,
+        )
         text: str | None = None
         match kind:
             case "store" | "change":
@@ -164,6 +176,12 @@ class Statements(Complexes):
             case "number":
                 value = self.reduced(scope)
                 text = value and self.pick((f"s += {value}", f"s = 0.7 * s - {value}"))
+            case "parallel":
+                text = self.parallel(scope)
+            case "rebind" if scope.pairs:
+                name = self.pick(self.pick(scope.pairs))
+                value = self.array(scope, full(*scope.arrays[name]))
+                text = value and f"{name} = 0.5 * {value}"
             case "swap" if scope.pairs:
                 a, b = self.pick(scope.pairs)
                 text = f"{a}, {b} = {b}, {a}"
@@ -186,6 +204,14 @@ class Statements(Complexes):
             times = f"{target} *= 0.5 + 0.4 * np.cos({value})"
             return self.pick((f"{target} += {value}", f"{target} -= {value}", times, f"{target} /= 1.4 + abs({value})"))
         return f"{target} = {value}"
+
+    def parallel(self, scope: Scope) -> str | None:
+        """Two slices at once: both right sides are views that the first assignment may change."""
+        shape = self.shape(scope)
+        names = [self.part(scope, shape) for _ in range(2)]
+        a, b = (f"{n}[:]" if n and (n.isidentifier() or n.endswith(".T")) else n for n in names)
+        value = self.array(scope, shape, 1)
+        return a and b and value and f"{a}, {b} = {b}, {self.pick((a, value))}"
 
     def masked(self, scope: Scope) -> str | None:
         """A statement about the elements that a mask chooses."""
