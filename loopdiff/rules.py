@@ -18,6 +18,7 @@ import inspect
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from loopdiff.codes import reject
@@ -208,11 +209,10 @@ def declare(
     """Register the rule of `function`. Raises ArgumentError (LD353) if it contradicts itself."""
     name = getattr(function, "__name__", "")
     name = name if name.isidentifier() else "function"
-    try:
-        params = parameters_of(function)
-    except (TypeError, ValueError):
+    if not isinstance(plain(function), FunctionType):
         hint = "give the rule to a Python function that calls it"
-        raise ArgumentError(reject("LD353", f"`{name}` has no signature to read", NOWHERE, hint)) from None
+        raise ArgumentError(reject("LD353", f"`{name}` is not a Python function", NOWHERE, hint))
+    params = parameters_of(function)
     if result == "auto":
         result = None if groups.overwrites | groups.outputs else "float64"
     derived: dict[Form, Callable[..., Any]] = {f: functions[f] for f in DERIVED if f in functions}

@@ -52,6 +52,8 @@ def live_names(body: tuple[Stmt, ...], wanted: Names, writable: Names | None) ->
                 leaving = [s for loop in site.loops for s in exits(loop)]
                 exprs = [e for s in (*site.enclosing, *leaving, site.stmt) for e in stmt_exprs(s)]
                 more |= {n for e in exprs for n in names_in(e)}
+                if isinstance(site.stmt, Call):  # it is made for one of its results, and leaves the others too
+                    more |= written_arrays((site.stmt,))
         if more == live:
             return live
         live = more

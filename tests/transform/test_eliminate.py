@@ -8,12 +8,13 @@ import numpy as np
 
 from loopdiff.ir.build import integer
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Apply, Dim, Loop, Require
+from loopdiff.ir.nodes import Apply, Call, Dim, Loop, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.transform.eliminate import eliminate_dead
 from tests.ad.interpreted import copied, lower
+from tests.corpus.ruled import normalised, relax
 
 ARGS = {"x": np.arange(1.0, 6.0), "y": np.zeros(5), "z": np.zeros(5)}
 
@@ -75,6 +76,20 @@ def test_checks_are_never_dead() -> None:
     check = Require(Apply(Op.GT, (Dim("x", 0), integer(0))), "LD310", "no elements")
     after = eliminate_dead(replace(before, body=(check, *before.body)), frozenset())
     assert after.body == (check,)
+
+
+def calling(x, y, z):
+    norm = normalised(x, y)
+    relax(x[0], z[0], norm)
+
+
+def test_a_call_leaves_all_that_it_returns() -> None:
+    matrices = {name: np.ones((2, 2)) for name in ARGS}
+    after = eliminate_dead(lower(calling, matrices), frozenset({"y"}))
+    verify(after, "eliminate")
+    (call,) = after.body
+    assert isinstance(call, Call)
+    assert call.rule.name == "normalised"
 
 
 def test_nothing_live_leaves_no_loop() -> None:
