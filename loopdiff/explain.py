@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from loopdiff.ir.nodes import Apply, Cast, Expr, LoopSet
+from loopdiff.ir.nodes import Apply, Call, Cast, Expr, LoopSet
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -55,14 +55,23 @@ def flat_values(ls: LoopSet) -> Iterator[str]:
     env = type_env(ls)
     seen: set[str] = set()
     for site in statements(ls.body):
-        for root in stmt_exprs(site.stmt):
-            for expr in subexprs(root):
-                reason = flat_reason(expr, env)
-                loc = expr.loc if expr.loc.line else site.stmt.loc
-                text = f"{loc.in_words}: {print_expr(expr)}: {reason}"
-                if reason is not None and text not in seen:
-                    seen.add(text)
-                    yield text
+        found = [(e, flat_reason(e, env)) for root in stmt_exprs(site.stmt) for e in subexprs(root)]
+        if isinstance(site.stmt, Call):
+            declared = f"the rule of `{site.stmt.rule.name}` declares it constant"
+            found += [(e, declared) for e in constants(site.stmt, env)]
+        for expr, reason in found:
+            loc = expr.loc if expr.loc.line else site.stmt.loc
+            text = f"{loc.in_words}: {print_expr(expr).removesuffix('[]')}: {reason}"
+            if reason is not None and text not in seen:
+                seen.add(text)
+                yield text
+
+
+def constants(call: Call, env: TypeEnv) -> Iterator[Expr]:
+    """Floating arguments of `call` by which its rule declares derivatives zero."""
+    for name, arg in zip(call.rule.params, call.args, strict=True):
+        if arg is not None and name in call.rule.constant and type_of(arg, env).is_float:
+            yield arg
 
 
 def flat_reason(expr: Expr, env: TypeEnv) -> str | None:

@@ -9,6 +9,7 @@ from numba import float64
 from loopdiff import ArgumentError, stop_gradient, vectorize_grad
 from tests.api.programs import grouped, grow, recurrence, weighted_square
 from tests.corpus import helpers
+from tests.corpus.ruled import level, looked_up, staircase
 
 X, W = np.arange(1.0, 5.0), np.array([1.0, 0.5, 2.0, 1.0])
 
@@ -51,6 +52,19 @@ def test_values_without_derivative_are_listed() -> None:
     assert "stop_gradient(x[i]): the program declares it constant" in text
     assert "int64(x[i]): integers carry no derivative" in text
     assert "no derivative" not in grouped.explain(np.array([0, 4]), X)
+
+
+def test_arguments_that_a_rule_declares_constant_are_listed() -> None:
+    @vectorize_grad
+    def stepped(x, y):
+        staircase(x, y)
+        return looked_up(y, x[0]) * level(x[1])
+
+    text = stepped.explain(X, W)
+    assert "x: the rule of `staircase` declares it constant" in text
+    assert "y: the rule of `looked_up` declares it constant" in text
+    assert "x[1]: the rule of `level` declares it constant" in text
+    assert "x[0]: the rule" not in text
 
 
 def test_lines_of_helpers_come_with_their_file() -> None:
