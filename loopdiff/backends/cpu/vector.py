@@ -297,9 +297,11 @@ class VectorLoopWriter:
 
     def narrowed(self, lanes: Lanes, cond: str) -> Lanes:
         """`lanes` under one more condition."""
-        name = self.emitter.names.fresh("mask")
         both = cond if lanes.cond is None else f"{lanes.cond} & {cond}"
-        self.emitter.writer.line(f"{name} = {both}")
+        name = both
+        if not both.isidentifier():
+            name = self.emitter.names.fresh("mask")
+            self.emitter.writer.line(f"{name} = {both}")
         if lanes.mask is None:
             return replace(lanes, mask=name, cond=name)
         live = self.emitter.names.fresh("live")
@@ -404,15 +406,15 @@ class VectorLoopWriter:
 
     def choice(self, cond: Expr, then: Expr, orelse: Expr, lanes: Lanes) -> str:
         """Both branches are evaluated; what they load is masked by the condition."""
-        reads = any(isinstance(e, Load) and e.access.subscripts for b in (then, orelse) for e in subexprs(b))
-        test = self.expr(cond, lanes)
-        if not reads:
-            return f"{self.simd('select')}({test}, {self.vector(then, lanes)}, {self.vector(orelse, lanes)})"
-        held = self.emitter.names.fresh("mask")
-        self.emitter.writer.line(f"{held} = {self.vector(cond, lanes)}")
-        yes = self.vector(then, self.narrowed(lanes, held))
-        no = self.vector(orelse, self.narrowed(lanes, f"~{held}"))
-        return f"{self.simd('select')}({held}, {yes}, {no})"
+        reads = [any(isinstance(e, Load) and e.access.subscripts for e in subexprs(b)) for b in (then, orelse)]
+        test = self.vector(cond, lanes) if any(reads) else self.expr(cond, lanes)
+        if any(reads) and not test.isidentifier():
+            held = self.emitter.names.fresh("mask")
+            self.emitter.writer.line(f"{held} = {test}")
+            test = held
+        yes = self.vector(then, self.narrowed(lanes, test) if reads[0] else lanes)
+        no = self.vector(orelse, self.narrowed(lanes, f"~{test}") if reads[1] else lanes)
+        return f"{self.simd('select')}({test}, {yes}, {no})"
 
     def apply(self, expr: Apply, lanes: Lanes) -> str:
         op = expr.op
