@@ -14,13 +14,19 @@ class VectorLoop:
 
 @dataclass(frozen=True, slots=True)
 class TiledNest:
-    """A contraction whose results stay in registers: `rows` unrolled, `columns` the vector loop (or the sum)."""
+    """A contraction whose results stay in registers: a tile of `rows` and `columns`, vectors along `lanes`.
 
+    The columns may be vectors themselves (`lanes` is `columns`); the lanes may be summed (dot products).
+    """
+
+    lanes: str
     rows: str | None
     columns: str
     sums: tuple[str, ...]
-    is_dot: bool
-    second_rows: str | None = None
+
+    @property
+    def is_dot(self) -> bool:
+        return self.lanes in self.sums
 
 
 @dataclass(frozen=True, slots=True)

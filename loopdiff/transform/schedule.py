@@ -259,9 +259,10 @@ def explain_schedule(schedule: Schedule, model: Model) -> str:
             case VectorLoop(reductions=reductions):
                 sums = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""
                 text = f"vectorised{sums}"
-            case TiledNest(rows=rows, columns=columns, sums=sums, is_dot=is_dot):
-                held = "dot products" if is_dot else f"vectors along `{columns}`"
-                unrolled = f", `{rows}` unrolled" if rows else ""
+            case TiledNest(lanes=lanes, rows=rows, columns=columns, sums=sums, is_dot=is_dot):
+                held = "dot products" if is_dot else f"vectors along `{lanes}`"
+                sides = [rows] if is_dot or columns == lanes else [rows, columns]
+                unrolled = "".join(f", `{s}` unrolled" for s in sides if s)
                 text = f"register tile of {held}{unrolled}, summed over {', '.join(f'`{s}`' for s in sums)}"
             case ScalarLoop(reason=reason):
                 text = f"scalar: {reason}"

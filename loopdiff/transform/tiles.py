@@ -7,7 +7,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 from loopdiff.transform.contractions import Contraction, indices_in
 from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import lane_axis, stride_of
+from loopdiff.transform.strides import Stride, lane_axis, stride_of
 
 NONE: frozenset[str] = frozenset()
 
@@ -25,26 +25,59 @@ def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
 
 
 def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
-    """Vector loop and unrolled loops of the tile; None if no loop gives contiguous vectors throughout.
+    """The tile of a contraction; None if no loop gives vectors worth their loads.
 
-    Preferred: vectors along an axis of the target. Else dot products: vectors along the one summed loop.
+    Preferred: vectors along an axis of the target. Else dot products: vectors along the one summed loop. Else vectors
+    along an axis of the target whose elements lie apart in some arrays.
     """
     if not is_plain(found.summand, frozenset(p.index for p in found.loops)):
         return None
-    target, kept, sums = found.update.target, found.kept, found.sums
     reads = [e.access for e in subexprs(found.summand) if isinstance(e, Load)]
-    for columns in reversed(kept):
+    return column_vectors(ls, found, reads) or dot_products(ls, found, reads) or gathered_vectors(ls, found, reads)
+
+
+def column_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
+    for columns in reversed(found.kept):
         strides = [stride_of(a, columns, NONE, ls) for a in reads]
-        is_smooth = stride_of(target, columns, NONE, ls) == "unit" and all(s in ("unit", "uniform") for s in strides)
-        if is_smooth and "unit" in strides:
-            return TiledNest(row_loop(found, columns, reads), columns, sums, is_dot=False)
+        is_smooth = all(s in ("unit", "uniform") for s in strides) and "unit" in strides
+        if is_smooth and stride_of(found.update.target, columns, NONE, ls) == "unit":
+            return TiledNest(columns, row_loop(found, columns, reads), columns, found.sums)
+    return None
+
+
+def dot_products(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
+    target, kept, sums = found.update.target, found.kept, found.sums
     if len(sums) != 1 or not kept:
         return None
     strides = [stride_of(a, sums[0], NONE, ls) for a in reads]
     if "unit" not in strides or not all(s in ("unit", "uniform") for s in strides):
         return None
-    second = next((k for k in reversed(kept) if stride_of(target, k, NONE, ls) == "unit"), kept[-1])
-    return TiledNest(row_loop(found, second, reads), sums[0], sums, is_dot=True, second_rows=second)
+    columns = next((k for k in reversed(kept) if stride_of(target, k, NONE, ls) == "unit"), kept[-1])
+    return TiledNest(sums[0], row_loop(found, columns, reads), columns, sums)
+
+
+def gathered_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
+    """Lanes along the loop in which most accesses are contiguous; the others are gathered, once for all rows or
+    columns."""
+    target, kept = found.update.target, found.kept
+
+    def strides(index: str) -> list[Stride]:
+        return [stride_of(a, index, NONE, ls) for a in (target, *reads)]
+
+    def moves_straight(index: str) -> bool:
+        return all(lane_axis(a, index, NONE) is not None for a in (target, *reads) if index in indices_in(a))
+
+    suitable = [k for k in kept if moves_straight(k) and "unit" in strides(k)]
+    lanes = max(suitable, key=lambda k: strides(k).count("unit"), default=None)
+    if lanes is None:
+        return None
+    sides = [k for k in kept if k != lanes and moves_straight(k) and any(k not in indices_in(a) for a in reads)]
+    for rows in sides:
+        for columns in sides:
+            is_reused = all(not {rows, columns} <= indices_in(a) for a in reads)
+            if rows != columns and is_reused:
+                return TiledNest(lanes, rows, columns, found.sums)
+    return None
 
 
 def row_loop(found: Contraction, columns: str, reads: list[Access]) -> str | None:

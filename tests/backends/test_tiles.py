@@ -14,7 +14,9 @@ from loopdiff.backends.cpu.simd import (
     across,
     add_each,
     add_rows,
+    column_of,
     down,
+    iota,
     keep_each,
     load,
     load_rows,
@@ -155,6 +157,27 @@ def test_rows_of_several_vectors():
     np.testing.assert_array_equal(found[[0, 1, 2, 4, 5, 6]], A[[0, 1, 2, 4, 5, 6]])
 
 
+def test_lanes_that_are_apart():
+    rows = collected(lambda a: load_rows(a, (iota(0, 2, W), 1), 1, 3, 1, 3, tail_mask(3, W)), 3)(A)
+    expected = np.stack([A[:8:2, 1], A[:8:2, 4], A[:8:2, 4]]) * (np.arange(W) < 3)
+    np.testing.assert_array_equal(rows, expected)
+
+    @numba.njit
+    def run(a, x):
+        add_rows(a, (iota(1, 1, W), 0), 1, 1, 5, 3, three(x), (tail_mask(2, W),))
+
+    found = A.copy()
+    run(found, X)
+    expected = A.copy()
+    expected[1:3, :3] += X.reshape(3, W)[:, :2].T
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_columns_of_a_tile():
+    run = collected(lambda x, y: column_of((load(x, 0, W), load(x, W, W), load(y, 0, W), load(y, W, W)), 1, 2), 2)
+    np.testing.assert_array_equal(run(X, Y), np.stack([X[W : 2 * W], Y[W : 2 * W]]))
+
+
 def refuses(function: Callable[..., Any], *args: Any) -> None:
     with pytest.raises(numba.core.errors.TypingError):
         numba.njit(function)(*args)
@@ -171,6 +194,8 @@ def test_what_does_not_fit_is_refused():
     refuses(lambda x: add_each(three(x), splat(1.0, 2)), X)
     refuses(lambda x: add_each(load(x, 0, W), load(x, 0, W)), X)
     refuses(lambda x: sum_rows(three(x), 1), X)
+    refuses(lambda x: column_of(three(x), 0, 2), X)
+    refuses(lambda a: load_rows(a, (iota(0, 1, 2), 0), 1, 1, 0, 1, W), A)
     refuses(lambda x: keep_each(tail_mask(1, 2), three(x)), X)
 
 
@@ -225,10 +250,35 @@ def transposed_dots(A, B, C, s):
                 C[j, i] += A[i, k] * B[j, k] * s - A[i, k]
 
 
+def batched(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[2]):
+            for b in range(A.shape[2]):
+                for k in range(A.shape[1]):
+                    C[i, j, b] += A[i, k, b] * B[b, k, j]
+
+
+def batched_into_gaps(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            for b in range(A.shape[2]):
+                C[b, j, i] = 0.0
+                for k in range(A.shape[1]):
+                    C[b, j, i] += A[i, k, b] * B[j, k, b]
+
+
 M, N, K = 11, 29, 13
 P, Q, R = (np.random.default_rng(k).standard_normal(s) for k, s in enumerate([(M, K), (K, N), (N, K)]))
 SQUARE, SPAN = np.random.default_rng(5).standard_normal((M, N)), np.random.default_rng(6).standard_normal((M, M + K))
+CUBE, TALL, FLAT = (np.random.default_rng(7).standard_normal(s) for s in ((M, 5, N), (N, 5, 7), (7, 5, N)))
 SHAPES = {
+    "batched": (batched, (CUBE, TALL), (M, 7, N), lambda: np.einsum("ikb,bkj->ijb", CUBE, TALL)),
+    "batched_into_gaps": (
+        batched_into_gaps,
+        (CUBE, FLAT),
+        (N, 7, M),
+        lambda: np.einsum("ikb,jkb->bji", CUBE, FLAT),
+    ),
     "squared_distances": (squared_distances, (P, R), (M, N), lambda: ((P[:, None] - R[None]) ** 2).sum(2)),
     "several_terms": (
         several_terms,
@@ -265,6 +315,6 @@ def test_contractions_of_every_shape(name, dtype):
     compiled = compile_loopset(lower(function, args))
     assert "repeat(" in compiled.source
     compiled.dispatcher(*args.values())
-    start = 0.0 if name == "squared_distances" else 1.0
+    start = 0.0 if name in ("squared_distances", "batched_into_gaps") else 1.0
     rtol = 1e-12 if dtype is np.float64 else 2e-4
     np.testing.assert_allclose(args["C"], start + expected(), rtol=rtol, atol=10 * rtol)

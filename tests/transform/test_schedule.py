@@ -83,11 +83,11 @@ def test_a_triangle_is_vectorised_inside() -> None:
 @pytest.mark.parametrize(
     ("name", "tile"),
     [
-        ("product", TiledNest("m", "n", ("k",), is_dot=False)),
-        ("product_tangent", TiledNest("m", "n", ("k",), is_dot=False)),
-        ("product_of_rows", TiledNest("m", "n", ("n",), is_dot=True, second_rows="k")),
-        ("distances_turned", TiledNest("k", "n", ("n",), is_dot=True, second_rows="m")),
-        ("matrix_vector", TiledNest(None, "n", ("n",), is_dot=True, second_rows="m")),
+        ("product", TiledNest("n", "m", "n", ("k",))),
+        ("product_tangent", TiledNest("n", "m", "n", ("k",))),
+        ("product_of_rows", TiledNest("n", "m", "k", ("n",))),
+        ("distances_turned", TiledNest("n", "k", "m", ("n",))),
+        ("matrix_vector", TiledNest("n", None, "m", ("n",))),
     ],
 )
 def test_contractions_become_tiles(name: str, tile: TiledNest) -> None:

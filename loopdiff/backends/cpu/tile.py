@@ -10,8 +10,8 @@ At the edge of the result a tile keeps its shape: columns are masked; rows beyon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import subexprs, substitute
 from loopdiff.transform.contractions import Contraction, factors, indices_in, terms
 from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import lane_axis, stride_of
+from loopdiff.transform.strides import Stride, lane_axis, stride_of
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -94,7 +94,7 @@ class TileWriter:
         writer.quote(self.found.update.loc)
         self.zero = self.fresh("zero")
         self.line(f"{self.zero} = {self.splat(0.0)}")
-        used = {tile.columns, *tile.sums, tile.rows, tile.second_rows}
+        used = {tile.lanes, tile.rows, tile.columns, *tile.sums}
         with ExitStack() as stack:
             if self.found.start is None:
                 # Where nothing is summed the target is not touched: it may be smaller than the loops around it.
@@ -105,8 +105,10 @@ class TileWriter:
                 stack.enter_context(self.plain(index))
             if tile.is_dot:
                 self.dot_tiles()
-            else:
+            elif tile.columns == tile.lanes:
                 self.column_tiles()
+            else:
+                self.batch_tiles()
 
     # -- loops -----------------------------------------------------------------------------------------------
     def line(self, text: str) -> None:
@@ -190,32 +192,59 @@ class TileWriter:
             self.add_products(tile, block)
         self.update(tile, block.rows, block.mask)
 
-    def update(self, tile: str, rows: Side, mask: str) -> None:
-        """Bring the rows of a tile into consecutive elements of the target."""
+    def update(self, tile: str, rows: Side, mask: str, placed: Placed | None = None) -> None:
+        """Bring the rows of a tile into the target."""
         target = self.found.update.target
+        if placed:
+            target = replace(target, subscripts=tuple(substitute(s, placed) for s in target.subscripts))
         function = self.simd("add_rows" if self.found.start is None else "store_rows")
         masks = f"({mask},)" if mask else "()"
         self.line(f"{function}({self.run(target, rows)}, {tile}, {masks})")
 
+    # -- vectors along a third index --------------------------------------------------------------------------
+    def batch_tiles(self) -> None:
+        """Vectors of lanes, the last one masked; inside, blocks of columns around blocks of rows."""
+        index, width = self.tile.lanes, self.width
+        rows = 8 if vector_bits() == 512 else 4
+        start, end = self.span(index)
+        with self.emitter.writer.block(f"for {index} in range({start}, {end}, {width}):"):
+            mask = self.fresh("live")
+            self.line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
+
+            def inside(columns: Side) -> None:
+                self.row_blocks(self.tile.rows, rows, lambda side: self.batch_tile(Block(side, columns, mask)), True)
+
+            self.row_blocks(self.tile.columns, 3, inside, False)
+
+    def batch_tile(self, block: Block) -> None:
+        tile, columns = self.fresh("tile"), block.columns
+        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {block.size})")
+        with ExitStack() as stack:
+            for summed in self.tile.sums:
+                stack.enter_context(self.plain(summed))
+            self.add_products(tile, block)
+        for number, placed in enumerate(self.places(columns)):
+            with self.emitter.writer.block(f"if {number} <= {columns.left}:") if number else nullcontext():
+                column = f"{self.simd('column_of')}({tile}, {number}, {columns.count})"
+                self.update(column, block.rows, block.mask, placed)
+
     # -- dot products ----------------------------------------------------------------------------------------
     def dot_tiles(self) -> None:
         """Blocks of the longer side of a tile, which stay in cache, around blocks of the shorter one."""
-        second = self.tile.second_rows
-        assert second is not None
-        seconds = min(8, self.width)
-        rows = max(1, (24 if vector_bits() == 512 else 12) // seconds)
+        size = min(8, self.width)
+        rows = max(1, (24 if vector_bits() == 512 else 12) // size)
 
         def inside(columns: Side) -> None:
             live = self.fresh("live")
-            left = f"{self.simd('minimum')}({columns.left} + 1, {seconds})"
+            left = f"{self.simd('minimum')}({columns.left} + 1, {size})"
             self.line(f"{live} = {self.simd('tail_mask')}({left}, {self.width})")
             self.row_blocks(self.tile.rows, rows, lambda side: self.dot_tile(side, columns, live), False)
 
-        self.row_blocks(second, seconds, inside, False)
+        self.row_blocks(self.tile.columns, size, inside, False)
 
     def dot_tile(self, rows: Side, columns: Side, live: str) -> None:
         """One tile; `live` is the mask of its columns."""
-        tile, sums, index = self.fresh("tile"), self.fresh("sums"), self.tile.columns
+        tile, sums, index = self.fresh("tile"), self.fresh("sums"), self.tile.lanes
         self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {rows.count * columns.count})")
         lower, upper = self.bounds(index)
         stop, mask = self.fresh(f"{index}_end"), self.fresh("live")
@@ -276,7 +305,7 @@ class TileWriter:
         """Whether `expr` is zero in dead lanes, whose loads give zero."""
         match expr:
             case Load(access=access):
-                return stride_of(access, self.tile.columns, NONE, self.emitter.ls) != "uniform"
+                return self.stride(access) != "uniform"
             case Apply(op=Op.NEG | Op.ADD | Op.SUB | Op.MUL, args=args):
                 return all(self.vanishes(a) for a in args)
             case _:
@@ -342,19 +371,31 @@ class TileWriter:
         side = sides[moving[0]]
         if side.index is None or lane_axis(access, side.index, NONE) is None:
             return self.singles(access, self.places(side), block.mask), moving[0]
-        if self.is_uniform(access):
+        if self.stride(access) == "uniform":
             return f"{self.simd('splat_rows')}({self.run(access, side)}, {self.width})", moving[0]
         return f"{self.simd('load_rows')}({self.run(access, side)}, {block.mask or self.width})", moving[0]
 
-    def is_uniform(self, access: Access) -> bool:
-        return stride_of(access, self.tile.columns, NONE, self.emitter.ls) == "uniform"
+    def stride(self, access: Access) -> Stride:
+        return stride_of(access, self.tile.lanes, NONE, self.emitter.ls)
 
     def single(self, access: Access, placed: Placed, mask: str) -> str:
-        where = self.subscripts(access.subscripts, placed)
-        if self.is_uniform(access):
-            return f"{self.simd('load_splat')}({access.array}, {where}, {self.width})"
-        function = self.simd("load_masked" if mask else "load")
-        return f"{function}({access.array}, {where}, {mask or self.width})"
+        match self.stride(access):
+            case "uniform":
+                where = self.subscripts(access.subscripts, placed)
+                return f"{self.simd('load_splat')}({access.array}, {where}, {self.width})"
+            case "unit":
+                where = self.subscripts(access.subscripts, placed)
+                function = self.simd("load_masked" if mask else "load")
+                return f"{function}({access.array}, {where}, {mask or self.width})"
+            case _:
+                where = self.subscripts(access.subscripts, {**placed, **self.lanes_apart()})
+                function, tail = ("gather_masked", f", {mask}") if mask else ("gather", "")
+                return f"{self.simd(function)}({access.array}, {where}{tail})"
+
+    def lanes_apart(self) -> Placed:
+        """The index of each lane, for elements that are not next to each other."""
+        index = self.tile.lanes
+        return {Index(index): Index(f"{self.simd('iota')}({index}, 1, {self.width})")}
 
     def singles(self, access: Access, places: list[Placed], mask: str) -> str:
         return f"({', '.join(self.single(access, p, mask) for p in places)},)"
@@ -374,7 +415,7 @@ class TileWriter:
         found = (0, 0) if side.index is None else lane_axis(access, side.index, NONE)
         assert found is not None
         axis, step = found
-        where = self.subscripts(access.subscripts, {})
+        where = self.subscripts(access.subscripts, {} if self.stride(access) != "strided" else self.lanes_apart())
         return f"{access.array}, {where}, {axis}, {step * side.step}, {side.left or side.count - 1}, {side.count}"
 
     def subscripts(self, parts: tuple[Expr, ...], placed: Placed) -> str:

@@ -62,6 +62,7 @@ from .operators import OPERATORS
 from .tiles import (
     across,
     add_each,
+    column_of,
     down,
     keep_each,
     multiply_each,
@@ -86,6 +87,7 @@ __all__ = [
     "any_",
     "cast",
     "ceil",
+    "column_of",
     "copysign",
     "cpu_features",
     "down",

@@ -2,27 +2,34 @@
 
 Row r of a block is where `axis` of the index is advanced by r * step. Blocks at the edge of an array keep their shape:
 rows beyond the last, which is the first but for `left` others, repeat the last one on loading, and are not stored.
+
+The lanes of a vector are consecutive elements; with an int64 vector in the index, they are where its lanes say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from .build import FLOATS, INT8, INT64, Typed, broadcast, call
+from .build import FLOATS, INT8, INT64, Typed, broadcast, call, lane_addresses
 from .memory import (
     Place,
     accepts,
     address,
+    index_width,
     is_integer,
     is_mask,
+    lane_load,
+    lane_store,
     lane_type,
     literal,
+    offsets_of_lanes,
     place,
     whole_load,
     whole_store,
@@ -34,7 +41,7 @@ from .types import Vector
 
 def is_block(a: Any, idx: Any, axis: Any, step: Any, left: Any, rows: Any) -> bool:
     """Whether these arguments name the rows of a block of a floating array."""
-    if not accepts(a, idx) or lane_type(a) not in FLOATS or not all(map(is_integer, (step, left))):
+    if not accepts(a, idx, True) or lane_type(a) not in FLOATS or not all(map(is_integer, (step, left))):
         return False
     return isinstance(axis, types.IntegerLiteral) and axis.literal_value < a.ndim and literal(rows) > 0
 
@@ -52,21 +59,46 @@ def advanced(builder: Any, pointer: Any, offset: Any) -> Any:
     return builder.gep(pointer, [offset], source_etype=INT8)
 
 
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Where the lanes of a vector are, relative to the first: `offsets` in bytes (None: consecutive elements)."""
+
+    at: Place
+    width: int
+    offsets: Any
+    mask: Any = None
+
+    def load(self, builder: Any, first: Any) -> Any:
+        if self.offsets is None:
+            return whole_load(builder, self.at, first, self.width, self.mask)
+        return lane_load(builder, self.at, lane_addresses(builder, first, self.offsets), self.mask)
+
+    def store(self, builder: Any, first: Any, vector: Any) -> None:
+        if self.offsets is None:
+            whole_store(builder, self.at, first, vector, self.mask)
+        else:
+            lane_store(builder, self.at, lane_addresses(builder, first, self.offsets), vector, self.mask)
+
+
+def lane_offsets(builder: Any, at: Place, idx: Any) -> Any:
+    return offsets_of_lanes(builder, at, index_width(idx)) if index_width(idx) else None
+
+
 @intrinsic(prefer_literal=True)
 def load_rows(typingctx: Any, a: Any, idx: Any, axis: Any, step: Any, left: Any, rows: Any, lanes: Any) -> Typed | None:
     """A vector of consecutive elements for each of `rows` (a literal) rows from a[idx] on; `lanes` is their number (a
     literal), or a mask: lanes that it leaves out are not read and load as zero."""
     width = lanes.width if is_mask(lanes) else literal(lanes)
-    if not width or not is_block(a, idx, axis, step, left, rows):
+    if not width or not is_block(a, idx, axis, step, left, rows) or index_width(idx) not in (0, width):
         return None
     result = types.UniTuple(Vector(lane_type(a), width), literal(rows))
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         at = place(context, builder, a, values[0], idx, values[1])
         first = address(context, builder, at)
-        mask = values[6] if is_mask(lanes) else None
+        where = Lanes(at, width, lane_offsets(builder, at, idx), values[6] if is_mask(lanes) else None)
         offsets = row_offsets(context, builder, sig, values, at, result.count)
-        held = [whole_load(builder, at, advanced(builder, first, o), width, mask) for o in offsets]
+        held = [where.load(builder, advanced(builder, first, o)) for o in offsets]
         return context.make_tuple(builder, result, held)
 
     return signature(result, a, idx, axis, step, left, rows, lanes), lower
@@ -77,7 +109,7 @@ def splat_rows(
     typingctx: Any, a: Any, idx: Any, axis: Any, step: Any, left: Any, rows: Any, width: Any
 ) -> Typed | None:
     """One element for each of `rows` (a literal) rows from a[idx] on, each in all of `width` (a literal) lanes."""
-    if not literal(width) or not is_block(a, idx, axis, step, left, rows):
+    if not literal(width) or index_width(idx) or not is_block(a, idx, axis, step, left, rows):
         return None
     result = types.UniTuple(Vector(lane_type(a), literal(width)), literal(rows))
 
@@ -97,9 +129,11 @@ def splat_rows(
 def updating(args: tuple[Any, ...], is_sum: bool) -> Typed | None:
     """Typing and lowering of an update of consecutive memory with the rows of a tile."""
     a, idx, axis, step, left, rows, tile, masks = args
-    if not is_block(a, idx, axis, step, left, rows) or not writable(a, idx) or not is_tile(tile):
+    if not is_block(a, idx, axis, step, left, rows) or not writable(a, idx, True) or not is_tile(tile):
         return None
     columns, rest = divmod(tile.count, literal(rows))
+    if index_width(idx) not in (0, tile.dtype.width) or (index_width(idx) and columns > 1):
+        return None
     is_masked = isinstance(masks, types.UniTuple) and is_mask(masks.dtype) and masks.count == columns
     if rest or tile.dtype.element != lane_type(a) or not (is_masked or masks == types.Tuple(())):
         return None
@@ -107,6 +141,7 @@ def updating(args: tuple[Any, ...], is_sum: bool) -> Typed | None:
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         at = place(context, builder, a, values[0], idx, values[1])
         first = address(context, builder, at)
+        apart = lane_offsets(builder, at, idx)
         live = parts(builder, values[7], masks) if is_masked else [None] * columns
         held = parts(builder, values[6], tile)
         last = context.cast(builder, values[4], left, types.int64)
@@ -116,10 +151,11 @@ def updating(args: tuple[Any, ...], is_sum: bool) -> Typed | None:
                 start = advanced(builder, first, offset)
                 for column, mask in enumerate(live):
                     where = advanced(builder, start, INT64(column * tile.dtype.width * at.itemsize))
+                    lanes = Lanes(at, tile.dtype.width, apart, mask)
                     vector = held[row * columns + column]
                     if is_sum:
-                        vector = builder.fadd(whole_load(builder, at, where, tile.dtype.width, mask), vector)
-                    whole_store(builder, at, where, vector, mask)
+                        vector = builder.fadd(lanes.load(builder, where), vector)
+                    lanes.store(builder, where, vector)
         return context.get_dummy_value()
 
     return signature(types.void, *args), lower

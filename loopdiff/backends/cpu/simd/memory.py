@@ -222,14 +222,19 @@ def locate_lanes(width: int) -> Locate:
     """One address per lane from an index that has vectors in it."""
 
     def locate(context: Any, builder: Any, at: Place, sig: Any, args: Any) -> tuple[Any, bool]:
-        offsets = constant(ir.VectorType(INT64, width), 0)
-        for (ty, value), stride in zip(at.indices, at.strides, strict=True):
-            if width_of(ty):
-                scaled = builder.mul(value, broadcast(builder, stride, width), flags=("nsw",))
-                offsets = builder.add(offsets, scaled, flags=("nsw",))
-        return lane_addresses(builder, address(context, builder, at), offsets), False
+        return lane_addresses(builder, address(context, builder, at), offsets_of_lanes(builder, at, width)), False
 
     return locate
+
+
+def offsets_of_lanes(builder: Any, at: Place, width: int) -> Any:
+    """Bytes from the element that the scalar components name to that of each lane."""
+    offsets = constant(ir.VectorType(INT64, width), 0)
+    for (ty, value), stride in zip(at.indices, at.strides, strict=True):
+        if width_of(ty):
+            scaled = builder.mul(value, broadcast(builder, stride, width), flags=("nsw",))
+            offsets = builder.add(offsets, scaled, flags=("nsw",))
+    return offsets
 
 
 def loading(args: tuple[Any, ...], width: int, locate: Locate, is_masked: bool) -> Typed:

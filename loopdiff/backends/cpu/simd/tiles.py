@@ -142,6 +142,22 @@ def down(typingctx: Any, columns: Any, rows: Any) -> Typed | None:
 
 
 @intrinsic(prefer_literal=True)
+def column_of(typingctx: Any, tile: Any, column: Any, columns: Any) -> Typed | None:
+    """The vectors in column number `column` of a tile with `columns` of them (both literals), from row to row."""
+    if not is_tile(tile) or not literal(columns) or not isinstance(column, types.IntegerLiteral):
+        return None
+    first, count = column.literal_value, literal(columns)
+    if tile.count % count or first >= count:
+        return None
+    result = types.UniTuple(tile.dtype, tile.count // count)
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        return context.make_tuple(builder, result, parts(builder, values[0], tile)[first::count])
+
+    return signature(result, tile, column, columns), lower
+
+
+@intrinsic(prefer_literal=True)
 def sum_rows(typingctx: Any, tile: Any, rows: Any) -> Typed | None:
     """For each of the `rows` (a literal) rows of a tile, one vector whose first lanes are the sums over the lanes of
     each of the row's vectors; these are as many as lanes or fewer, both powers of two."""
