@@ -95,7 +95,7 @@ def connect(ls: LoopSet, function: Callable[..., Any], wiring: Wiring, returns: 
     """Compile and register the handler that `wiring` describes."""
     handler = Handler(
         ls.name, function, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments), tuple(returns),
-        complaint_of(ls),
+        ls.returns_tuple, complaint_of(ls),
     )  # fmt: skip
     return ForeignCall(register(handler), handler.results, tuple(wiring.aliases.items()))
 

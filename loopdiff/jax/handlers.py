@@ -50,7 +50,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """What a foreign call runs: `function(*arguments)`, whose scalar results go to `returns` (result numbers)."""
+    """What a foreign call runs: `function(*arguments)`, whose scalar results go to `returns` (result numbers).
+
+    `is_tuple`: it returns a tuple, perhaps of one.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -58,6 +61,7 @@ class Handler:
     results: tuple[Port, ...]
     arguments: tuple[Argument, ...]
     returns: tuple[int | None, ...]
+    is_tuple: bool
     complaint: str
 
 
@@ -115,7 +119,7 @@ def source(handler: Handler) -> str:
     ]
     kept = [(k, r) for k, r in enumerate(handler.returns) if r is not None]
     for position, number in kept:
-        item = "value" if len(handler.returns) == 1 else f"value[{position}]"
+        item = f"value[{position}]" if handler.is_tuple else "value"
         lines.append(f"    {pointer('result', number, handler.results[number])}[0] = {item}")
     return "\n".join([*lines, "    return 0"]) + "\n"
 

@@ -50,6 +50,26 @@ def weighted(function: Callable[..., Any]) -> Callable[..., Any]:
     return loss
 
 
+def test_one_number_and_arrays_in_place() -> None:
+    """The pullback returns a tuple of one number."""
+
+    @vectorize_grad
+    def running(x, k):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += np.sin(k * x[i])
+            x[i] = s
+        return (s,)
+
+    function = wrap(running)
+    x, k = POINT[0], 0.7
+    found = jax.jacrev(jax.grad(lambda x, k: function(x, k)[0] ** 2, (0, 1)), (0, 1))(x, k)
+    expected = jax.hessian(lambda x, k: jnp.sum(jnp.sin(k * x)) ** 2, (0, 1))(x, k)
+    for row, right in zip(found, expected, strict=True):
+        for block, value in zip(row, right, strict=True):
+            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+
+
 def test_hessians_by_reverse_mode_alone() -> None:
     every = (0, 1, 2, 3)
     found = jax.jit(jax.jacrev(jax.grad(weighted(wrapped), every), every))(*POINT)
