@@ -415,7 +415,7 @@ CODES: dict[str, Code] = {
     "LD411": Code(
         "rule without this derivative",
         "loopdiff does not look into a function with a rule: it has the derivatives that the rule states, and no "
-        "others, in particular none of second order.",
+        "others. Those of second order go through `partials` that have a rule.",
         "add it to the rule, or declare it zero with `nondifferentiable`",
     ),
     "LD601": Code(

@@ -165,6 +165,8 @@ class RuleCheck:
             if not self.slopes(active, self.outcome(self.values, 0.0)):
                 continue  # nothing that anyone asks for
             direction = self.direction(active)
+            if self.rule.partials:
+                yield from self.attempt(active, "partials", self.partials)
             if "tangent" in self.rule.derived:
                 yield from self.attempt(active, "tangent", lambda a=active, d=direction: self.tangent(a, d))
             if "reverse" in self.rule.derived:
@@ -255,6 +257,19 @@ class RuleCheck:
         for name, value in self.slopes(active, self.difference(direction)).items():
             error = distance(slopes[name], value)
             yield f"tangent of `{name}` is that of differences", error, DIFFERENCES[self.width()][0]
+
+    def partials(self) -> Iterator[tuple[str, float, float]]:
+        for name in self.rule.partials:
+            one = {name: self.width().type(1.0)}
+            expected = self.difference(one)["result"]
+            rule = self.rule.partial(name)
+            function = called(key_of(rule), "primal") if self.compiled else plain(rule.function)
+            found = function(*(self.fresh()[p] for p in self.rule.params))
+            yield (
+                f"the partial by `{name}` is that of differences",
+                distance(found, expected),
+                DIFFERENCES[self.width()][0],
+            )
 
     def kept(self, values: Values) -> tuple[Any, Any]:
         """Run the function, or `forward`: its result, and what it keeps."""

@@ -10,6 +10,9 @@ A rule names its functions by their parameters. Of a function `f(x, y)`, where `
 Each takes the names it needs, in any order. An array's derivative is None where nobody asks for it. A function with a
 result, `result`, returns the pair of it and its tangent from `tangent`; its adjoint is `result_adj` of `reverse`, which
 returns the adjoints of the active numbers.
+
+Of a function of numbers the rule may name `partials` instead: functions of the same arguments, for which there may be
+rules in turn, so that these have derivatives of every order.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import inspect
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -38,7 +41,7 @@ class Rule:
 
     `active` parameters have a derivative, those in `constant` have none by declaration; a derivative by any other is
     refused. The function may read and overwrite the arrays `overwrites`, and fills those in `outputs` without reading
-    them. `shape` gives the shape of the tape.
+    them. `shape` gives the shape of the tape. `partials` are the derivatives by single parameters, as functions.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Rule:
     result: ResultType | None
     derived: dict[Form, Callable[..., Any]]
     shape: Callable[..., Any] | None = None
+    partials: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __reduce__(self) -> Any:
         """By the key of its text, under which another process knows it once it has read the program."""
@@ -65,6 +69,19 @@ class Rule:
     def has_slope(self) -> bool:
         """Whether the result is a floating number, which may have a derivative."""
         return self.result in ("float64", "float32") and bool(self.active)
+
+    def partial(self, name: str) -> Rule:
+        """The rule of the derivative by `name`; one that states no derivatives if it has none."""
+        function = self.partials[name]
+        found = rule_for(function)
+        if found is None:
+            found = LEAVES.get(plain(function))
+        if found is None:
+            params, nothing = parameters_of(function), frozenset[str]()
+            found = Rule(name_of(function), function, params, (), nothing, nothing, nothing, "float64", {})
+            LEAVES[plain(function)] = found
+            add_key(found)
+        return found
 
     def function_of(self, form: Form) -> Callable[..., Any]:
         return self.function if form == "primal" else self.derived[form]
@@ -94,6 +111,7 @@ class Rule:
 
 Rules = Mapping[Callable[..., Any], Rule]
 RULES: dict[Callable[..., Any], Rule] = {}
+LEAVES: dict[Callable[..., Any], Rule] = {}
 KEYS: dict[Rule, str] = {}
 KNOWN: dict[str, Rule] = {}
 STABLE: set[str] = set()
@@ -123,6 +141,12 @@ def key_of(rule: Rule) -> str:
     return KEYS[rule]
 
 
+def add_key(rule: Rule) -> None:
+    """Give `rule` a key of this process."""
+    KEYS[rule] = key = f"{rule.name}-{secrets.token_hex(8)}"
+    KNOWN[key] = rule
+
+
 def name_rule(rule: Rule, digest: str) -> None:
     """Call `rule` by the digest of its text from now on."""
     KEYS[rule] = key = f"{rule.name}-{digest}"
@@ -143,7 +167,8 @@ def rule_of_key(key: str) -> Rule:
 def rule(
     function: Callable[..., Any],
     *,
-    active: Iterable[str],
+    active: Iterable[str] = (),
+    partials: Mapping[str, Callable[..., Any]] | None = None,
     overwrites: Iterable[str] = (),
     outputs: Iterable[str] = (),
     nondifferentiable: Iterable[str] = (),
@@ -154,6 +179,8 @@ def rule(
     Args:
         function: A function that Numba can compile or has compiled. A C function is ruled through one that calls it.
         active: Parameters that it has derivatives by.
+        partials: Of a function of numbers, its derivative by each active parameter, a function of the same arguments.
+            There is no class then.
         overwrites: Array parameters that it changes in place.
         outputs: Array parameters that it fills, whatever was in them.
         nondifferentiable: Parameters that its derivative by is declared zero.
@@ -167,12 +194,16 @@ def rule(
         ArgumentError: The rule contradicts itself (LD353).
     """
 
+    groups = Groups(frozenset(overwrites), frozenset(outputs), frozenset(nondifferentiable))
+    names = tuple(active) or tuple(partials or ())
+
     def decorate(cls: T) -> T:
         functions = {n: getattr(v, "__func__", v) for n, v in vars(cls).items() if callable(getattr(v, "__func__", v))}
-        groups = Groups(frozenset(overwrites), frozenset(outputs), frozenset(nondifferentiable))
-        declare(function, tuple(active), groups, result, functions)
+        declare(function, names, groups, result, functions, partials or {})
         return cls
 
+    if partials is not None:
+        declare(function, names, groups, result, {}, partials)
     return decorate
 
 
@@ -185,7 +216,7 @@ def nondifferentiable(
     """
 
     def decorate(marked: Any) -> Any:
-        declare(marked, (), Groups(frozenset(overwrites), frozenset(outputs), None), result, {})
+        declare(marked, (), Groups(frozenset(overwrites), frozenset(outputs), None), result, {}, {})
         return marked
 
     return decorate if function is None else decorate(function)
@@ -205,10 +236,10 @@ def declare(
     groups: Groups,
     result: Returned,
     functions: Mapping[str, Callable[..., Any]],
+    partials: Mapping[str, Callable[..., Any]],
 ) -> None:
     """Register the rule of `function`. Raises ArgumentError (LD353) if it contradicts itself."""
-    name = getattr(function, "__name__", "")
-    name = name if name.isidentifier() else "function"
+    name = name_of(function)
     if not isinstance(plain(function), FunctionType):
         hint = "give the rule to a Python function that calls it"
         raise ArgumentError(reject("LD353", f"`{name}` is not a Python function", NOWHERE, hint))
@@ -219,14 +250,19 @@ def declare(
     order = tuple(p for p in params if p in active)
     constant = frozenset(params) if groups.constant is None else groups.constant
     found = Rule(
-        name, function, params, order, constant, groups.overwrites, groups.outputs, result, derived, functions.get(TAPE)
+        name, function, params, order, constant, groups.overwrites, groups.outputs, result, derived,
+        functions.get(TAPE), dict(partials),
     )  # fmt: skip
     problem = next(iter(contradictions(found, frozenset(active))), None)
     if problem is not None:
         raise ArgumentError(reject("LD353", f"the rule of `{name}`: {problem}", NOWHERE))
     RULES[plain(function)] = found
-    KEYS[found] = key = f"{name}-{secrets.token_hex(8)}"
-    KNOWN[key] = found
+    add_key(found)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", "")
+    return name if name.isidentifier() else "function"
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -249,6 +285,7 @@ def contradictions(found: Rule, active: Collection[str]) -> Iterable[str]:
         yield "`forward` and `tape` go together"
     if found.result not in (None, "float64", "float32", "int64", "bool"):
         yield f"`result` is {found.result!r}, not a type of numbers"
+    yield from misplaced_partials(found)
     for form in found.derived:
         allowed = params | known_names(found, form)
         yield from (f"`{form}` takes {n!r}, which stands for nothing" for n in found.names(form) if n not in allowed)
@@ -256,6 +293,20 @@ def contradictions(found: Rule, active: Collection[str]) -> Iterable[str]:
         yield from (f"`{form}` does not take {n!r}" for n in sorted(required - set(found.names(form))))
     if found.shape is not None:
         yield from (f"`tape` takes {n!r}, no parameter" for n in parameters_of(found.shape) if n not in params)
+
+
+def misplaced_partials(found: Rule) -> Iterable[str]:
+    """What is wrong with `partials`."""
+    if not found.partials:
+        return
+    if found.derived or found.changed or not found.has_slope:
+        yield "`partials` are for functions that return a floating number, and write nothing, instead of a class"
+    yield from (f"`partials` has none for {n!r}" for n in found.active if n not in found.partials)
+    for name, function in found.partials.items():
+        if name not in found.active:
+            yield f"`partials` names {name!r}, which is not active"
+        elif not isinstance(plain(function), FunctionType) or parameters_of(function) != found.params:
+            yield f"the partial by {name!r} is no function of the same parameters"
 
 
 def known_names(found: Rule, form: Form) -> frozenset[str]:

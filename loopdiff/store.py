@@ -131,16 +131,32 @@ def value_parts(value: Any, met: list[FunctionType]) -> Iterator[str]:
 
 
 def rule_parts(rule: Rule) -> Iterator[str]:
-    """The key of `rule`, which from now on stands for the text of all its functions."""
-    if not has_text(rule):
-        functions = (rule.function, *rule.derived.values(), *(() if rule.shape is None else (rule.shape,)))
-        settings = (rule.params, rule.active, *map(sorted, (rule.constant, rule.overwrites, rule.outputs)), rule.result)
-        met: list[FunctionType] = []
-        parts = [repr((settings, sorted(rule.derived)))]
-        for function in functions:
-            parts += helper_parts(plain_function(function), met)
-        name_rule(rule, digest_of(parts))
+    """The key of `rule`, which from now on stands for the text of all its functions, and of their rules."""
+    group: list[Rule] = []
+    collect(rule, group)
+    for one in group:
+        if not has_text(one):
+            reached: list[Rule] = []
+            collect(one, reached)
+            name_rule(one, digest_of([part for other in reached for part in own_parts(other)]))
     yield key_of(rule)
+
+
+def collect(rule: Rule, met: list[Rule]) -> None:
+    """`rule` and those of its partials."""
+    if rule not in met:
+        met.append(rule)
+        for name in sorted(rule.partials):
+            collect(rule.partial(name), met)
+
+
+def own_parts(rule: Rule) -> Iterator[str]:
+    functions = (rule.function, *rule.derived.values(), *(() if rule.shape is None else (rule.shape,)))
+    groups = map(sorted, (rule.constant, rule.overwrites, rule.outputs, rule.derived, rule.partials))
+    yield repr((rule.params, rule.active, *groups, rule.result))
+    met: list[FunctionType] = []
+    for function in functions:
+        yield from helper_parts(plain_function(function), met)
 
 
 def helper_parts(function: FunctionType, met: list[FunctionType]) -> Iterator[str]:

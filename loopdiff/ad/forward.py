@@ -9,7 +9,7 @@ from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partials
 from loopdiff.ad.record import own_expressions
 from loopdiff.ad.regions import Region, mark_regions, region_of, where
-from loopdiff.ad.ruled import cleared, constant_parts, is_asked, tangent_of_call
+from loopdiff.ad.ruled import cleared, constant_parts, given, is_asked, partial_calls, tangent_of_call
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.nodes import (
@@ -161,6 +161,8 @@ class Tangent:
         emitter = Emitter(self.names, stmt.loc)
         made: list[Stmt] = [stmt]
         constant = [] if asked else [r for r in stmt.results if r.array in self.tangent_of]
+        if asked and stmt.rule.partials:
+            return self.through_partials(stmt)
         if asked:
             scratch = self.names.fresh(f"{stmt.rule.name}_tan")
             kinds = [self.kind(r.array) for r in stmt.results if r.array not in self.tangent_of]
@@ -170,6 +172,19 @@ class Tangent:
         parts = [p for p in constant_parts(stmt, asked) if p.array in self.tangent_of]
         clear = [cleared(p, self.tangent_of[p.array], self.ls, self.names) for p in parts]
         return [*emitter.out, *made, *zeros, *clear]
+
+    def through_partials(self, stmt: Call) -> list[Stmt]:
+        """The tangent of the result is the sum of those of the numbers, each times the derivative by it."""
+        emitter, args, (result,) = Emitter(self.names, stmt.loc), given(stmt), stmt.results
+        total: Expr | None = None
+        for partial in partial_calls(stmt, self.types, self.activity.active, self.names):
+            arg = args[partial.name]
+            self.ties[partial.cell] = (partial.cell, partial.own_kind)
+            emitter.emit(partial.statement(stmt.args))
+            term = partial.scaled(self.of(arg, emitter), type_of(arg, self.types), partial.kind)
+            total = term if total is None else Apply(Op.ADD, (total, term))
+        slope = zero(self.kind(result.array)) if total is None else total
+        return [*emitter.out, Assign(self.tangent(result), slope, loc=stmt.loc), stmt]
 
     def kind(self, array: str) -> ScalarType:
         return self.types.arrays[array].element

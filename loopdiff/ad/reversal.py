@@ -12,7 +12,7 @@ from loopdiff.ad.needed import At, Needed
 from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region, region_of, where
 from loopdiff.ad.replay import slice_of
-from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, unless_zero
+from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, partial_calls, unless_zero
 from loopdiff.ad.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
 from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
@@ -35,6 +35,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
+from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path
 from loopdiff.names import NameSupply
 from loopdiff.transform.rename import renamed_block
@@ -170,6 +171,9 @@ class Reversal:
             return clear
         emitter = Emitter(self.names, stmt.loc)
         reverse = ReverseCall(self.needed, self.adjoint_of, stmt, path)
+        if stmt.rule.partials:
+            self.through_partials(reverse, emitter)
+            return [*emitter.out, *clear]
         slopes = reverse.slopes(self.names)
         self.cells |= dict(slopes.values())
         emitter.emit(reverse.statement([name for name, _ in slopes.values()], emitter))
@@ -178,6 +182,17 @@ class Reversal:
             self.propagation.through(args[number], Load(Access(cell)), At(path, (), emitter), emitter)
         out = unless_zero([reverse.seed], emitter.out) if reverse.is_of_numbers else emitter.out
         return [*out, *clear]
+
+    def through_partials(self, reverse: ReverseCall, emitter: Emitter) -> None:
+        """Send the adjoint of the result to each number, multiplied by the derivative by that."""
+        facts, stmt = self.facts, reverse.call
+        args = given(stmt)
+        for partial in partial_calls(stmt, facts.types, facts.activity.active, self.names):
+            self.cells[partial.cell] = partial.own_kind
+            emitter.emit(partial.statement(reverse.again(emitter)))
+            kind = type_of(args[partial.name], facts.types)
+            bar = partial.scaled(reverse.seed, partial.kind, kind)
+            self.propagation.through(args[partial.name], bar, At(reverse.path, (), emitter), emitter)
 
     def exact_part(self, part: Access, path: Path) -> Access:
         return self.needed.exact_access(part, At(path))

@@ -10,14 +10,14 @@ from loopdiff.ad.needed import At, Needed
 from loopdiff.analysis.activity import is_active
 from loopdiff.codes import reject
 from loopdiff.errors import DifferentiationError
-from loopdiff.ir.build import compare, extents_of, integer, zero
+from loopdiff.ir.build import cast, compare, extents_of, integer, strong_mul, zero
 from loopdiff.ir.nodes import Access, Apply, Assign, Call, Expr, If, Index, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.typing import TypeEnv, part_of, type_of
 from loopdiff.ir.walk import Path, written_parts
 from loopdiff.names import NameSupply
-from loopdiff.rules import RESULT, TAPE, Form
+from loopdiff.rules import RESULT, TAPE, Form, Rule
 
 Slope = Callable[[Expr], Expr]
 
@@ -42,7 +42,7 @@ def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collectio
     if call.form != "primal":
         if sources:
             message = f"`{call.form}` of the rule of `{rule.name}` would have to be differentiated"
-            hint = "rules have first derivatives; take differences of the gradient, or let loopdiff read the function"
+            hint = "state `partials` that have rules in turn, or take differences of the gradient"
             raise DifferentiationError(reject("LD411", message, call.loc, hint))
         return False
     asked = sources | {p for p in rule.changed if array_of(args[p]) in carriers}
@@ -52,11 +52,11 @@ def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collectio
             raise DifferentiationError(reject("LD411", message, call.loc))
     if not asked - rule.constant:
         return False
-    if form not in rule.derived:
+    if form not in rule.derived and not rule.partials:
         message = f"the rule of `{rule.name}` has no `{form}`"
         raise DifferentiationError(reject("LD411", message, call.loc))
-    for name in rule.active if form == "reverse" else ():
-        takes_buffer = f"{name}_adj" in rule.names("reverse")
+    for name in rule.active if form == "reverse" or rule.partials else ():
+        takes_buffer = not rule.partials and f"{name}_adj" in rule.names("reverse")
         if takes_buffer != (part_of(args[name], types) is not None):
             kind = "an array" if takes_buffer else "a number"
             message = f"`{name}` of `{rule.name}` is {kind} for `reverse` of its rule, and not here"
@@ -95,6 +95,42 @@ def unless_zero(seeds: list[Expr], then: Iterable[Stmt], orelse: Iterable[Stmt] 
     tests = [compare(Op.NE, s, zero(F64)) for s in seeds]
     cond = tests[0] if len(tests) == 1 else Apply(Op.OR, tuple(tests))
     return [If(cond, tuple(then), tuple(orelse))]
+
+
+# -- derivatives that are functions of their own ---------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class PartialCall:
+    """The derivative of `call`, which returns a number of type `kind`, by its parameter `name`."""
+
+    call: Call
+    name: str
+    kind: ScalarType
+    cell: str
+
+    @property
+    def rule(self) -> Rule:
+        return self.call.rule.partial(self.name)
+
+    @property
+    def own_kind(self) -> ScalarType:
+        return ScalarType(self.rule.result)
+
+    def statement(self, args: tuple[Expr | None, ...]) -> Call:
+        return Call(self.rule, "primal", args, (Access(self.cell),), loc=self.call.loc)
+
+    def scaled(self, bar: Expr, found: ScalarType, wanted: ScalarType) -> Expr:
+        """`bar`, of the type `found`, times the derivative; in the type `wanted`."""
+        slope = cast(Load(Access(self.cell)), self.own_kind, self.kind)
+        return cast(strong_mul(cast(bar, found, self.kind), slope), self.kind, wanted)
+
+
+def partial_calls(call: Call, types: TypeEnv, active: frozenset[str], names: NameSupply) -> list[PartialCall]:
+    """Of the active numbers among the arguments; each with a new cell."""
+    args = given(call)
+    (result,) = call.results
+    kind = types.arrays[result.array].element
+    asked = [p for p in call.rule.active if is_active(args[p], active, types)]
+    return [PartialCall(call, p, kind, names.fresh(f"{call.rule.name}_by_{p}")) for p in asked]
 
 
 # -- forward mode --------------------------------------------------------------------------------------------
@@ -156,6 +192,10 @@ class ReverseCall:
         rule = self.call.rule
         args = tuple(self.argument(n, emitter) for n in rule.names("reverse"))
         return Call(rule, "reverse", args, tuple(map(Access, slopes)), loc=self.call.loc)
+
+    def again(self, emitter: Emitter) -> tuple[Expr | None, ...]:
+        """The arguments of the call itself."""
+        return tuple(self.argument(p, emitter) for p in self.call.rule.params)
 
     def argument(self, name: str, emitter: Emitter) -> Expr | None:
         args, types, needed = given(self.call), self.needed.facts.types, self.needed

@@ -28,6 +28,9 @@ CHECKED = {
     ruled.normalised: (MATRIX, np.zeros((2, 2))),
     ruled.looked_up: (ROW, 0.4),
     ruled.level: (0.4,),
+    ruled.wave: (0.3, 1.2),
+    ruled.wave_by_x: (0.3, 1.2),
+    ruled.wave_by_k: (0.3, 1.2),
     ruled.staircase: (ROW, np.zeros(3)),
 }
 
@@ -284,6 +287,21 @@ CONTRADICTIONS = {
     "`forward` and `tape` go together": {"active": ("x", "y", "c"), "overwrites": ("y",), "without": "tape"},
     "`tangent` does not take 'y_tan'": {"active": ("x", "y"), "overwrites": ("y",), "tangent": lambda x_tan, y: 0.0},
     "the name 'result' has a meaning of its own": {"active": (), "function": lambda result: result},
+    "`partials` are for functions that return a floating number": {
+        "partials": {"x": blend},
+        "active": ("x", "y", "c"),
+        "overwrites": ("y",),
+    },
+    "`partials` has none for 'y'": {"active": ("x", "y"), "partials": {"x": blend}, "function": lambda x, y, c: x},
+    "`partials` names 'c', which is not active": {
+        "active": ("x",),
+        "partials": {"x": lambda x, c: x, "c": lambda x, c: c},
+        "function": lambda x, c: x,
+    },
+    "the partial by 'x' is no function of the same parameters": {
+        "partials": {"x": lambda y: y},
+        "function": lambda x: x,
+    },
     "`tape` takes 'd', no parameter": {"active": ("x", "y", "c"), "tape": lambda d: 1},
 }
 
@@ -294,11 +312,36 @@ def test_a_rule_that_contradicts_itself_is_refused(said: str) -> None:
     without, function = settings.pop("without", None), settings.pop("function", blend)
     own = {n: settings.pop(n) for n in ("tangent", "tape") if n in settings}
     changes = {**own, **({} if without is None else {without: None})}
-    if function is not blend:
+    if function is not blend or "partials" in settings:
         changes = dict.fromkeys(("tape", "forward", "tangent", "reverse"))
     with pytest.raises(ArgumentError, match="LD353: the rule of") as caught:
         of_blend(function, {"result": "float64", **settings}, **changes)
     assert said in str(caught.value)
+
+
+# -- partials ------------------------------------------------------------------------------------------------
+def triple(x):
+    return 3.0 * x
+
+
+def two(x):
+    return 2.0
+
+
+loopdiff.rule(triple, partials={"x": two})
+
+
+@vectorize_grad
+def sixth(x):
+    return 2.0 * triple(x)
+
+
+def test_partials_without_a_rule_and_wrong_ones() -> None:
+    assert sixth.grad(1.0).x == 4.0
+    with pytest.raises(DifferentiationError, match="LD411: the rule of `two` states no derivative by `x`"):
+        sixth.hvp((1.0,), {"x": 1.0})
+    with pytest.raises(RuleCheckError, match="the partial by `x` is that of differences: error 3"):
+        check_rule(triple, (1.0,), compiled=False)
 
 
 # -- in programs ---------------------------------------------------------------------------------------------

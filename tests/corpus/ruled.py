@@ -144,6 +144,47 @@ class LookedUpRule:
         return table[min(int(4.0 * x), table.shape[0] - 1)] * result_adj
 
 
+def wave(x, k):
+    return math.sin(k * x)
+
+
+def wave_by_x(x, k):
+    return k * math.cos(k * x)
+
+
+def wave_by_k(x, k):
+    return x * math.cos(k * x)
+
+
+def wave_by_both(x, k):
+    return math.cos(k * x) - k * x * math.sin(k * x)
+
+
+def wave_by_x_twice(x, k):
+    return -k * k * math.sin(k * x)
+
+
+def wave_by_k_twice(x, k):
+    return -x * x * math.sin(k * x)
+
+
+loopdiff.rule(wave, partials={"x": wave_by_x, "k": wave_by_k})
+loopdiff.rule(wave_by_x, partials={"x": wave_by_x_twice, "k": wave_by_both})
+loopdiff.rule(wave_by_k, partials={"x": wave_by_both, "k": wave_by_k_twice})
+
+
+def ruled_partials(x, k):
+    """The only one with second derivatives; the first wave is zero, and so is its adjoint."""
+    s = 0.0
+    for i in range(x.shape[0]):
+        a = wave(x[i], k)
+        if a > 0.9:
+            s += wave(a, 2.0) * k
+        s += a**2
+        x[i] = s
+    return s
+
+
 def ruled_numbers(x, w):
     def applied(f, v):
         return f(v) if v > 0.6 and f(v) < 2.0 else 0.1 * v
@@ -204,6 +245,13 @@ def ruled_constants(x, table, y):
 
 
 ENTRIES = (
+    Entry(
+        name="ruled_partials",
+        function=ruled_partials,
+        make=lambda rng: {"x": np.array([0.0, 0.9, *rng.uniform(0.2, 0.6, 2)]), "k": 1.4},
+        wrt=("x", "k"),
+        outputs=("x",),
+    ),
     Entry(
         name="ruled_numbers",
         function=ruled_numbers,

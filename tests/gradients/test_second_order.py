@@ -35,8 +35,9 @@ def returns_one_number(entry: Entry) -> bool:
     return is_wide and isinstance(entry.function(*args.values()), float)
 
 
-# Rules have no derivatives of second order.
-SCALAR = tuple(e for e in ENTRIES if returns_one_number(e) and e not in ruled.ENTRIES)
+# Only rules of partials have derivatives of second order.
+FIRST_ORDER = tuple(e for e in ruled.ENTRIES if e.name != "ruled_partials")
+SCALAR = tuple(e for e in ENTRIES if returns_one_number(e) and e not in FIRST_ORDER)
 
 
 # -- the joined sweeps, interpreted ------------------------------------------------------------------------
