@@ -20,6 +20,9 @@ AWKWARD_NAMES = (
     "x_adj", "s_adj", "x_tan", "result", "result_adj", "i0_1", "s_1", "s_tape", "x_tape", "a_x", "v_s", "w0", "a0",
     "args", "seed", "value", "workspace", "tie", "count", "lower", "step", "numba", "vector",
 )  # fmt: skip
+TIDY_SIZES = ((2, 9), (3, 17), (2, 19), (4, 8), (9, 10))
+# Enough for several vectors, and for blocks of rows.
+LARGE_SIZES = ((3, 40), (17, 33), (70, 6), (2, 67), (35, 35))
 LOOSE_SIZES = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
 # Characters in a program. What checking costs grows faster than these.
 SHORT, MEDIUM, LONG = 400, 550, 2000
@@ -79,7 +82,9 @@ class Writer(Statements):
             text = self.renamed(text)
         floating = [a.name for a in self.arguments if a.is_floating]
         wrt = floating if self.chance(0.75) else [n for n in floating if self.chance(0.5)] or floating[:1]
-        first = ((2, 9), (3, 17), (2, 19), (4, 8), (9, 10)) if self.is_tidy else ((3, 4), (2, 5), (4, 3))
+        first = TIDY_SIZES if self.is_tidy else ((3, 4), (2, 5), (4, 3))
+        if self.is_tidy and seed % 10 == 0:
+            first = LARGE_SIZES
         sizes = (self.rng.choice(first), *self.rng.sample(LOOSE_SIZES, 2))
         return Program(text, self.arguments, tuple(wrt), sizes, seed)
 
