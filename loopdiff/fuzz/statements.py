@@ -275,9 +275,12 @@ class Statements(Complexes):
         return f"{name} = {value}"
 
     def pair_of_names(self, scope: Scope) -> None:
-        """Two more names for arrays of one shape, to be swapped."""
+        """Two names for arrays of one shape, to be swapped: known ones or new ones."""
         a = self.pick(list(scope.arrays))
         b = self.pick([name for name, axes in scope.arrays.items() if axes == scope.arrays[a]])
+        if a != b and self.chance(0.35):
+            scope.pairs.append((a, b))
+            return
         names = self.fresh("q"), self.fresh("q")
         second = self.pick((b, f"{a}.copy()", f"np.zeros_like({a})"))
         self.emit(f"{', '.join(names)} = {a}, {second}")
