@@ -23,7 +23,10 @@ def full(*axes: Axis) -> Shape:
 
 
 class Arrays(Chooser):
-    """Draws expressions over arrays; None where nothing in scope has the shape."""
+    """Draws expressions over arrays; None where nothing in scope has the shape.
+
+    Now and then extents differ after all, or there is nothing to find the largest of: what raises must raise.
+    """
 
     def shape(self, scope: Scope) -> Shape:
         """Of one axis mostly, of two if there are matrices."""
@@ -105,7 +108,7 @@ class Arrays(Chooser):
         found: str | None = None
         match self.weighted(same=5, scalar=2, row=1.5 * (len(shape) == 2), column=1.5 * (len(shape) == 2)):
             case "same":
-                found = self.array(scope, shape, depth)
+                found = self.array(scope, self.shape(scope) if self.chance(0.01) else shape, depth)
             case "row":
                 found = self.array(scope, shape[1:], 0)
             case "column":
@@ -183,7 +186,8 @@ class Arrays(Chooser):
         forms += [f"{other}[{other} > 0.2].sum()", f"np.count_nonzero({value} > 0.1)"]
         if len(shape) == 1:
             forms += [f"({value} @ {other})", f"np.dot({other}, {value})", f"np.einsum('i,i->', {value}, {other})"]
-        if not any(s.trim > 0 for s in shape) and all(scope.reaches(s.axis) for s in shape):
+        is_reached = not any(s.trim > 0 for s in shape) and all(scope.reaches(s.axis) for s in shape)
+        if is_reached or self.chance(0.05):
             forms += [
                 f"np.max({value})",
                 f"np.min({value})",

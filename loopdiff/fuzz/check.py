@@ -27,8 +27,17 @@ LARGEST = 1e4
 TOLERANCES = {"float64": (1e-8, 1e-9), "float32": (2e-3, 1e-4)}
 # Every so many programs run under every tape policy.
 ALL_POLICIES = 5
-# What Python raises where loopdiff must raise too: touching memory that is not there, names without values.
+# What Python raises where loopdiff must raise too: touching memory that is not there, names without values, extents
 MISUSES = (IndexError, UnboundLocalError, NameError)
+SHAPE_ERRORS = (
+    "broadcast",
+    "zero-size array",
+    "of an empty sequence",
+    "mismatch",
+    "not aligned",
+    "cannot assign",
+    "cannot reshape",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,11 @@ def check_sizes(program: Program, engines: list[Engine], sizes: Sizes) -> Outcom
         expected = expect(program, sizes)
     except MISUSES as error:
         return check_misuse(program, engines, sizes, error)
-    except (ArithmeticError, ValueError, TypeError, AttributeError) as error:
+    except ValueError as error:
+        if any(text in str(error) for text in SHAPE_ERRORS):
+            return check_misuse(program, engines, sizes, error)
+        return Outcome("invalid", "ValueError", str(error), sizes)
+    except (ArithmeticError, TypeError, AttributeError) as error:
         return Outcome("invalid", type(error).__name__, str(error), sizes)
     if expected is None:
         return Outcome("invalid", "fragile", "", sizes)

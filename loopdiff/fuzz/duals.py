@@ -360,9 +360,9 @@ def reduction(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """The reduction of arrays by `function`, where NumPy's would not share slopes."""
 
     def apply(array: np.ndarray, axis: int | None = None) -> Any:
-        if not array.size:
-            raise ValueError("a largest element of none")
-        return np.frompyfunc(function, 2, 1).reduce(array.ravel() if axis is None else array, axis=axis or 0)
+        if axis is None:
+            array, axis = array.ravel(), 0
+        return np.frompyfunc(function, 2, 1).reduce(array, axis=axis)
 
     return apply
 
