@@ -17,7 +17,6 @@ rules in turn, so that these have derivatives of every order.
 
 from __future__ import annotations
 
-import inspect
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -266,7 +265,8 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(plain(function)).parameters)
+    code = plain(function).__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def contradictions(found: Rule, active: Collection[str]) -> Iterable[str]:
