@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from loopdiff.ir.nodes import Accumulate, Assign, Call, Exit, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
 from loopdiff.ir.walk import loads, statements, stmt_exprs, subexprs
+from loopdiff.names import NameSupply
 
 Names = frozenset[str]
 
@@ -25,26 +26,30 @@ def exposed_cells(body: tuple[Stmt, ...], asked: Names, cells: Names) -> Names:
     return frozenset(c for c in asked if c in live_at_entry(body, cells - {c}, cells))
 
 
-def drop_dead_cell_stores(ls: LoopSet, cells: Names, keeps_reads: bool = False) -> LoopSet:
+def drop_dead_cell_stores(ls: LoopSet, cells: Names, reads: NameSupply | None = None) -> LoopSet:
     """`ls` without stores to cells that nothing reads, and without Lets nothing uses.
 
-    `keeps_reads`: Lets that read elements stay, for these may not be there.
+    `reads`: what reads elements stays, as Lets of these names, for the elements may not be there.
     """
     results = cells_read((r.value for r in ls.results if isinstance(r, ScalarResult)), cells)
     while True:
-        body, _ = sweep(ls.body, results, cells)
-        out = drop_dead_lets(replace(ls, body=body), keeps_reads)
+        body, _ = sweep(ls.body, results, cells, reads=reads)
+        out = drop_dead_lets(replace(ls, body=body), reads is not None)
         if out == ls:
             return out
         ls = out
 
 
 def sweep(
-    body: tuple[Stmt, ...], live: Names, cells: Names, after_loop: Names = frozenset()
+    body: tuple[Stmt, ...],
+    live: Names,
+    cells: Names,
+    after_loop: Names = frozenset(),
+    reads: NameSupply | None = None,
 ) -> tuple[tuple[Stmt, ...], Names]:
     """`body` without dead cell stores, and the cells live before it, given those live after it.
 
-    `after_loop` are those live after the loop whose body this is.
+    `after_loop` are those live after the loop whose body this is. `reads` names Lets of what dead stores read.
     """
     kept: list[Stmt] = []
     for stmt in reversed(body):
@@ -54,18 +59,21 @@ def sweep(
                     overwritten = {target.array} if isinstance(stmt, Assign) else set()
                     live = (live - overwritten) | cells_read(stmt_exprs(stmt), cells)
                     kept.append(stmt)
+                elif reads is not None and reads_elements(stmt.value):
+                    live |= cells_read((stmt.value,), cells)
+                    kept.append(Let(reads.fresh(f"{target.array}_unused"), stmt.value, loc=stmt.loc))
             case Loop(body=inner):
                 around = live
-                new, entry = sweep(inner, around, cells, live)
+                new, entry = sweep(inner, around, cells, live, reads)
                 while not entry <= around:
                     around |= entry
-                    new, entry = sweep(inner, around, cells, live)
+                    new, entry = sweep(inner, around, cells, live, reads)
                 if new:
                     live = around | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, body=new))
             case If(then=then, orelse=orelse):
-                new_then, live_then = sweep(then, live, cells)
-                new_else, live_else = sweep(orelse, live, cells)
+                new_then, live_then = sweep(then, live, cells, reads=reads)
+                new_else, live_else = sweep(orelse, live, cells, reads=reads)
                 if new_then or new_else:
                     live = live_then | live_else | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, then=new_then, orelse=new_else))
@@ -81,6 +89,10 @@ def sweep(
     return tuple(reversed(kept)), live
 
 
+def reads_elements(expr: Expr) -> bool:
+    return any(load.access.subscripts for load in loads(expr))
+
+
 def drop_dead_lets(ls: LoopSet, keeps_reads: bool) -> LoopSet:
     """`ls` without Lets whose name no expression mentions, but perhaps those that read elements."""
     used = {
@@ -93,7 +105,7 @@ def drop_dead_lets(ls: LoopSet, keeps_reads: bool) -> LoopSet:
     used |= {e.name for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value) if isinstance(e, Var)}
     if keeps_reads:
         lets = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Let))
-        used |= {s.name for s in lets if any(load.access.subscripts for load in loads(s.value))}
+        used |= {s.name for s in lets if reads_elements(s.value)}
     return replace(ls, body=without_lets(ls.body, frozenset(used)))
 
 

@@ -59,7 +59,7 @@ def normalize(ls: LoopSet, keeps_reads: bool = False) -> LoopSet:
     ls = expand_fills(ls)
     forward = Forwarding(cell_types(ls), supply(ls))
     ls, cells = forward.loopset(ls), frozenset(forward.cells)
-    ls = drop_dead_cell_stores(ls, cells, keeps_reads)
+    ls = drop_dead_cell_stores(ls, cells, supply(ls) if keeps_reads else None)
     ls = replace(ls, body=forward_cell_reads(ls.body, cells, used_by_results(ls)))
     return name_lets_after_cells(drop_unused_cells(ls, cells), forward.cell_of)
 

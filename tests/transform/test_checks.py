@@ -190,6 +190,23 @@ def test_elements_read_for_nothing_are_checked_and_then_forgotten():
     refused(ls, {"x": np.ones(1), "k": 0}, "LD310")
 
 
+def added_for_nothing(x, k):
+    total = 0.0
+    for i in range(x.shape[0]):
+        if x[i] > 0.5:
+            total += x[i + k]
+        total *= 0.5
+    return x[0]
+
+
+def test_elements_added_up_for_nothing_are_checked():
+    args = {"x": np.ones(3), "k": 0}
+    ls = normal_form(added_for_nothing, args)
+    assert run(ls, args) == (1.0,)
+    for k in (1, -1):
+        refused(ls, {"x": np.ones(3), "k": k}, "LD310")
+
+
 def test_subscripts_from_the_end():
     ls = checked(ends, {"x": np.ones(3)})
     assert run(ls, {"x": np.array([5.0, 2.0, 3.0])}) == (6.0,)
