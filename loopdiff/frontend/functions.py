@@ -188,7 +188,8 @@ def function_table() -> dict[Any, ScalarFunction]:
     for name, op in MATH_BINARY.items():
         table[getattr(math, name)] = ScalarFunction(f"math.{name}", partial(apply, op), 2, 2)
     for name, op in NUMPY_UNARY.items():
-        table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op))
+        if hasattr(np, name):
+            table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op))
     for name, op in NUMPY_BINARY.items():
         table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op), 2, 2)
     for name, op in CMATH_FUNCTIONS.items():

@@ -79,7 +79,7 @@ def float_functions(a, b, y):
         y[i] += np.fmax(a[i], b[i]) * np.fmin(a[i], b[i] * b[i])
         y[i] += m.radians(a[i]) * m.degrees(b[i]) + np.radians(b[i]) * np.degrees(a[i])
         y[i] += np.float_power(a[i], 3) + np.fabs(a[i] - b[i])
-        y[i] += np.fix(a[i] * 3.0) * b[i] + np.round(b[i] * 7.0) * a[i] + np.around(a[i] * 5.0)
+        y[i] += np.trunc(a[i] * 3.0) * b[i] + np.round(b[i] * 7.0) * a[i] + np.around(a[i] * 5.0)
 
 
 def to_float32(x, y):

@@ -58,7 +58,8 @@ def called(source: SourceFunction, call: ast.Call) -> object:
 
 def test_every_function_of_the_language_is_called_in_some_entry() -> None:
     calls = {called(source, node) for source, node in definitions() if isinstance(node, ast.Call)}
-    assert [f.name for value, f in SCALAR_FUNCTIONS.items() if value not in calls] == []
+    # NumPy 2.5 deprecates `fix`: plain Python may not call it here (tests/frontend/test_structure.py does not run it).
+    assert [f.name for value, f in SCALAR_FUNCTIONS.items() if value not in calls] == ["np.fix"]
     assert {np.empty, np.zeros, np.ones, np.full, np.empty_like, np.zeros_like, np.ones_like, np.full_like} <= calls
     assert {range, len, enumerate, zip, reversed} <= calls
 

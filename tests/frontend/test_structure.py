@@ -57,6 +57,14 @@ def test_loop_variables_are_cells_and_indices_are_unique() -> None:
         """)
 
 
+def test_a_spelling_that_numpy_deprecates() -> None:
+    text = """
+        def f(x):
+            x[0] = np.{}(x[1])
+        """
+    assert surface(text.format("fix")) == surface(text.format("trunc")) == "x[0] = trunc(x[1])"
+
+
 def test_indices_keep_clear_of_arguments_and_arrays() -> None:
     ls = parse_function(
         source_of(
