@@ -121,6 +121,11 @@ CODES: dict[str, Code] = {
         "NumPy would give a view or a copy, depending on strides, and writes through it would mean one or the other.",
         "copy it first: `x.copy().reshape(...)`",
     ),
+    "LD123": Code(
+        "a number of np.where, changed in place",
+        "NumPy returns numbers of `np.where` in an array without axes. `+=` changes it for every name that shares it.",
+        "write `t = t + ...`, or a conditional expression `a if c else b`",
+    ),
     "LD130": Code(
         "recursion",
         "Functions that are called are written out where they are called, which has no end for one that calls itself.",

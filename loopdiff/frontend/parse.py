@@ -15,6 +15,7 @@ from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
+from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.inline import call
 from loopdiff.frontend.parsing.jumps import remove_jumps
@@ -67,7 +68,7 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     declare_parameters(state)
     parse_block(state, source.node.body)
     check_end(state)
-    raise_if(state.diagnostics)
+    raise_if([*state.diagnostics, *shared_boxes(whole, tuple(state.out))])
     span = source.span(source.node)
     scalars = tuple(ScalarDecl(p, None, loc=span) for p in parameters if p not in found.array_names)
     body, flags = remove_jumps(placed_block((*whole.entry, *state.out)), state.names, span)

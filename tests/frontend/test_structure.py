@@ -320,3 +320,15 @@ def test_extents_follow_what_integers_hold() -> None:
 
 def print_extents(ls: Any, name: str) -> list[str]:
     return [print_expr(e) for e in ls.array(name).extents]
+
+
+def test_a_number_of_where_that_no_other_name_shares_may_change() -> None:
+    found = surface("""
+        def f(x):
+            t = 0.0
+            for i in range(x.shape[0]):
+                t = max(t, np.where(x[i] > 0.0, x[i], 1.0))
+                t -= 0.5
+            return t * t
+        """)
+    assert "t[] += -0.5" in found

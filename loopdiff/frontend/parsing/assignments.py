@@ -341,6 +341,7 @@ def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: Expr 
         assign_name(state, target, total, state.source.span(node))
         return
     access = state.define(target.id, state.source.span(target))
+    state.whole.changed.setdefault(access.array, (target.id, state.source.span(node)))
     accumulate(state, node, access, state.as_number(old, target), state.as_number(value, node.value))
     note_undecided(state, access, state.as_number(value, node.value))
 

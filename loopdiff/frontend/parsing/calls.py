@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 
+import numpy as np
+
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.functions import array_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
@@ -54,7 +56,15 @@ def call(state: State, node: ast.Call) -> Quantity:
     if any(map(is_array, args)) and not function.is_elementwise:
         hint = "use the function of `np` that works element by element, or a reduction"
         return state.reject("LD108", f"`{text}` takes numbers, here an array", node, hint)
-    return combined(state, lambda *values: with_place(function.build(*values), span), args, node)
+    found = combined(state, lambda *values: with_place(function.build(*values), span), args, node)
+    note_box(state, callee, found)
+    return found
+
+
+def note_box(state: State, callee: object, value: Quantity) -> None:
+    """Remember that `value` is a number which NumPy returns as an array (see `boxes`)."""
+    if callee is np.where and not is_array(value):
+        state.whole.boxed.add(value)  # type: ignore[arg-type]
 
 
 def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quantity:

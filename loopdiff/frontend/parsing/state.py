@@ -158,7 +158,8 @@ class Whole:
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
     many statements around are. `site` numbers the places where arrays are made, `entry` are statements for the start of
     the function, `results` arrays that several returns fill. `ranges` are the first value and the end of what cells of
-    loop variables hold where they are known.
+    loop variables hold where they are known. `boxed` are the numbers that `np.where` gives, `changed` the names behind
+    cells that augmented assignments change (see `boxes`).
     """
 
     names: NameSupply
@@ -180,6 +181,8 @@ class Whole:
     entry: list[Stmt] = field(default_factory=list)
     results: set[str] = field(default_factory=set)
     ranges: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    boxed: set[Expr] = field(default_factory=set)
+    changed: dict[str, tuple[str, Span]] = field(default_factory=dict)
     arrays: dict[str, ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     inlined: int = 0
