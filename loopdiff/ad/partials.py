@@ -115,15 +115,18 @@ def call(op: Op, *args: Expr) -> Expr:
 
 
 # -- rules that need more than a line ------------------------------------------------------------------------
-def extremum_partials(t: Terms, args: Partials, result: Expr) -> Partials:
-    """1 for the only argument that equals the result; tied arguments share it evenly."""
-    is_tied = [compare(Op.EQ, a, result) for a in args]
+def extremum_partials(op: Op, t: Terms, args: Partials) -> Partials:
+    """1 for the only argument that is the extremum; tied arguments share it evenly.
+
+    Arguments are compared with each other, never with the result: that may have been kept, and arguments computed
+    again, by another implementation of a function, differ from it in the last bit.
+    """
     if len(args) == 2:
-        first, second = is_tied
-        return (
-            Select(first, Select(second, t.const(0.5), t.one), t.zero),
-            Select(second, Select(first, t.const(0.5), t.one), t.zero),
-        )
+        x, y = args
+        tied = Select(compare(Op.EQ, x, y), t.const(0.5), t.zero)
+        beats = Op.GT if op is Op.MAX else Op.LT
+        return Select(compare(beats, x, y), t.one, tied), Select(compare(beats, y, x), t.one, tied)
+    is_tied = [compare(Op.EQ, a, Apply(op, args)) for a in args]
     counts: list[Expr] = [Select(tied, t.one, t.zero) for tied in is_tied]
     total = counts[0]
     for count in counts[1:]:
@@ -223,8 +226,8 @@ ARITHMETIC: dict[Op, Rule] = {
     Op.FMOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y)), is_regular=False),
     Op.POW: binary(power_partials, is_regular=False),
     Op.NEG: unary(lambda t, x, r: t.const(-1.0), is_regular=True),
-    Op.MIN: Rule(extremum_partials, is_regular=True),
-    Op.MAX: Rule(extremum_partials, is_regular=True),
+    Op.MIN: Rule(lambda t, args, r: extremum_partials(Op.MIN, t, args), is_regular=True),
+    Op.MAX: Rule(lambda t, args, r: extremum_partials(Op.MAX, t, args), is_regular=True),
     Op.ABS: unary(lambda t, x, r: call(Op.SIGN, x), is_regular=True),
     Op.ATAN2: binary(atan2_partials, is_regular=False),
     Op.HYPOT: binary(hypot_partials, is_regular=True),

@@ -198,10 +198,12 @@ class Compiled:
 
     def tangents(self, args: Values, directions: Values) -> tuple[Values, Values]:
         results, tangents = self.decorate("auto").jvp(tuple(args.values()), directions)
-        slopes = tangents._asdict()
-        pushed = named(slopes.pop("result", None), {}, frozenset())
+        # By position: an argument may have the name `result` too.
+        has_results = results is not None
+        pushed = named(tangents[0] if has_results else None, {}, frozenset())
         of_results = {n: v for n, v in pushed.items() if v is not None}
-        return named(results, args, self.written), of_results | {n: v for n, v in slopes.items() if n in self.written}
+        arrays = [n for n, v in args.items() if n in self.written and v.dtype.kind in "fc"]
+        return named(results, args, self.written), of_results | dict(zip(arrays, tangents[has_results:], strict=True))
 
     def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]:
         results, pullback = self.decorate(policy).vjp(*args.values())

@@ -116,7 +116,19 @@ def inverted_masks(A, x):
     return x[m].sum() + np.sum(x[~m] ** 2)
 
 
+def largest_of_gathered(x, idx):
+    x -= np.maximum(np.tanh(x[idx]), 0.53)
+
+
 ENTRIES = (
+    Entry(
+        name="largest_of_gathered",
+        function=largest_of_gathered,
+        make=lambda r: dict(x=r.uniform(-1.4, 1.4, 40), idx=r.integers(0, 40, 40)),
+        wrt=("x",),
+        outputs=("x",),
+        notes="the reverse sweep compared a kept maximum of vectors with arguments that it computed again one by one",
+    ),
     Entry(
         name="inverted_masks",
         function=inverted_masks,
