@@ -37,7 +37,9 @@ def calls_per_batch(call: Call, target: float) -> int:
 
 
 def medians(candidates: Mapping[str, Call], rounds: int = 31, batch: float = 0.01) -> dict[str, float]:
-    """Median seconds of one call of each candidate, over `rounds` batches taken in turn."""
+    """Median seconds of one call of each candidate, over `rounds` batches taken in turn; the first call may compile."""
+    for call in candidates.values():
+        call()
     counts = {name: calls_per_batch(call, batch) for name, call in candidates.items()}
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
