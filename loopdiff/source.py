@@ -26,6 +26,7 @@ from loopdiff.errors import NOWHERE, Span, UnsupportedLoopError
 MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 LAMBDA = "<lambda>"
+ANONYMOUS = "<string>"
 NAME_OF_LAMBDAS = "anonymous"
 LIBRARIES = ("numpy", "scipy", "numba", "jax", "torch")
 SPECIAL_KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
@@ -137,6 +138,9 @@ def source_lines(function: FunctionType, code: CodeType) -> tuple[str, list[str]
     file = code.co_filename
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
+    message = f"the source of `{function.__name__}` is not available ({code.co_filename})"
+    if lines and file == ANONYMOUS and not stands_in(lines, code):
+        raise UnsupportedLoopError(reject("LD100", message, NOWHERE))
     if lines:
         return file, lines
     try:
@@ -144,10 +148,22 @@ def source_lines(function: FunctionType, code: CodeType) -> tuple[str, list[str]
     except (OSError, TypeError) as error:
         file, lines = typed_lines(code)
         if not lines:
-            message = f"the source of `{function.__name__}` is not available ({code.co_filename})"
             raise UnsupportedLoopError(reject("LD100", message, NOWHERE)) from error
     linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
     return file, lines
+
+
+def stands_in(lines: list[str], code: CodeType) -> bool:
+    """Whether `code` is part of what `lines` compile to: Python 3.13 keeps the text of `python -c` under the name that
+    all other text without a name has too.
+    """
+    try:
+        inside = [compile("".join(lines), ANONYMOUS, "exec", dont_inherit=True)]
+    except SyntaxError:
+        return False
+    for found in inside:
+        inside += [c for c in found.co_consts if isinstance(c, CodeType)]
+    return code in inside
 
 
 def typed_lines(code: CodeType) -> tuple[str, list[str]]:

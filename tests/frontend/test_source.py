@@ -199,6 +199,20 @@ def test_lambda_whose_text_says_something_else(monkeypatch: pytest.MonkeyPatch) 
     assert found("f = lambda: 1, lambda: 2\n").startswith(expected)
 
 
+def test_text_without_a_name_is_that_of_the_function_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.13 keeps the text of `python -c` as `<string>`, which every other text without a name is called too."""
+    text = "def f(x):\n    return x[0] * 3.0\n"
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "<string>", "exec", dont_inherit=True), namespace)
+    monkeypatch.setitem(linecache.cache, "<string>", (len(text), None, text.splitlines(True), "<string>"))
+    assert source_of(namespace["f"]).text == text
+    other = text.replace("3.0", "4.0")
+    for found in (other, "def f(x:\n"):
+        monkeypatch.setitem(linecache.cache, "<string>", (len(found), None, found.splitlines(True), "<string>"))
+        with pytest.raises(UnsupportedLoopError, match="is not available"):
+            source_of(namespace["f"])
+
+
 def test_exec_without_registered_text() -> None:
     namespace: dict[str, Any] = {}
     exec("def f(x):\n    x[0] = 1.0\n", namespace)
