@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from types import FunctionType
 from typing import Any
 
@@ -283,27 +284,32 @@ def partner(*values: Any) -> Dual | None:
 
 
 def larger(a: Any, b: Any) -> Any:
-    """`max` as loopdiff defines it: a tie shares the slope."""
+    return chosen(a, b, is_least=False)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    return chosen(a, b, is_least=True)
+
+
+def chosen(a: Any, b: Any, is_least: bool) -> Any:
+    """`max` or `min` as loopdiff defines it: a tie shares the slope."""
     some = partner(a, b)
     if some is None:
-        return a if a >= b else b
+        return a if (a <= b if is_least else a >= b) else b
     p, q = some.lift(a), some.lift(b)
     some.trace.compare(p, q)
     if p.value == q.value:
         some.trace.has_kink |= p.slope != q.slope
         return Dual(p.value, 0.5 * (p.slope + q.slope), some.trace, p.is_exact and q.is_exact)
-    return p if p.value > q.value else q
+    return p if (p.value < q.value) == is_least else q
 
 
 def largest(*values: Any) -> Any:
-    found = values[0]
-    for v in values[1:]:
-        found = larger(found, v)
-    return found
+    return reduce(larger, values)
 
 
 def smallest(*values: Any) -> Any:
-    return -largest(*(-v for v in values))
+    return reduce(smaller, values)
 
 
 def atan2(y: Any, x: Any) -> Any:

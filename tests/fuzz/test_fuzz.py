@@ -70,6 +70,12 @@ def whole_arrays(x, A, c):
     return y @ x, c - np.sum(np.maximum(A, c)), np.einsum("ij,j->i", A, x)[1]
 
 
+def test_the_least_of_zero_and_more_is_positive_zero() -> None:
+    """Seed 1400947: the oracle's `min` gave -0.0, whose sign `copysign` takes."""
+    found = STAND_INS["min"](0, Dual(0.5, 1.0, Trace(1e-9)))
+    assert math.copysign(1.0, found.value) == 1.0
+
+
 def test_duals_in_arrays_agree_with_differences() -> None:
     args: dict[str, Any] = {"x": np.array([0.7, 0.45]), "A": np.array([[0.3, 0.9], [0.8, 0.1]]), "c": 0.61}
     along: dict[str, Any] = {"x": np.array([0.3, -1.1]), "A": np.array([[0.2, 0.5], [-0.4, 0.6]]), "c": 0.9}
