@@ -24,18 +24,14 @@ Values = dict[str, Any]
 COMPILED = frozenset(e.name for e in (*SUITE, *ENTRIES[::5]))
 
 
-@cache
-def decorated(name: str, **settings: Any) -> Any:
-    """The entry's function, decorated once for all tests of a process."""
+def decorate(name: str, **settings: Any) -> Any:
+    """The function of the entry `name`, decorated."""
     entry = BY_NAME[name]
     return vectorize_grad(wrt=entry.wrt, **settings)(entry.function)
 
 
-@cache
-def interpreted(name: str) -> Any:
-    """The entry's function, decorated to be called in `interpreting()` only."""
-    entry = BY_NAME[name]
-    return vectorize_grad(wrt=entry.wrt)(entry.function)
+# Once for all tests of a process; `interpreted` ones are to be called in `interpreting()` only.
+decorated, interpreted = cache(decorate), cache(decorate)
 
 
 def is_floating(value: Any) -> bool:

@@ -124,6 +124,18 @@ class TileWriter:
     def splat(self, value: float) -> str:
         return f"{self.simd('splat')}({self.emitter.expr(Const(value, self.kind))}, {self.width})"
 
+    def zero_tile(self, size: int) -> str:
+        """The name of a tile of `size` vectors of zeros."""
+        tile = self.fresh("tile")
+        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {size})")
+        return tile
+
+    def mask_of(self, count: str) -> str:
+        """The name of a mask of the first `count` lanes."""
+        mask = self.fresh("live")
+        self.line(f"{mask} = {self.simd('tail_mask')}({count}, {self.width})")
+        return mask
+
     def bounds(self, index: str) -> tuple[str, str]:
         loop = self.loop(index)
         return self.emitter.expr(loop.lower), self.emitter.expr(loop.upper)
@@ -178,19 +190,21 @@ class TileWriter:
             whole = Side(index, columns, width)
             self.row_blocks(self.tile.rows, rows, lambda side: self.column_tile(Block(side, whole, "")), True)
         with block(f"for {index} in range({stop}, {end}, {width}):"):
-            mask = self.fresh("live")
-            self.line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
+            mask = self.mask_of(f"{end} - {index}")
             single = Side(index, 1, width)
             self.row_blocks(self.tile.rows, rows, lambda side: self.column_tile(Block(side, single, mask)), False)
 
     def column_tile(self, block: Block) -> None:
-        tile = self.fresh("tile")
-        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {block.size})")
+        self.update(self.summed(block), block.rows, block.mask)
+
+    def summed(self, block: Block) -> str:
+        """A tile with the sums at all places of `block`."""
+        tile = self.zero_tile(block.size)
         with ExitStack() as stack:
-            for summed in self.tile.sums:
-                stack.enter_context(self.plain(summed))
+            for index in self.tile.sums:
+                stack.enter_context(self.plain(index))
             self.add_products(tile, block)
-        self.update(tile, block.rows, block.mask)
+        return tile
 
     def update(self, tile: str, rows: Side, mask: str, placed: Placed | None = None) -> None:
         """Bring the rows of a tile into the target."""
@@ -208,8 +222,7 @@ class TileWriter:
         rows = 8 if vector_bits() == 512 else 4
         start, end = self.span(index)
         with self.emitter.writer.block(f"for {index} in range({start}, {end}, {width}):"):
-            mask = self.fresh("live")
-            self.line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
+            mask = self.mask_of(f"{end} - {index}")
 
             def inside(columns: Side) -> None:
                 self.row_blocks(self.tile.rows, rows, lambda side: self.batch_tile(Block(side, columns, mask)), True)
@@ -217,12 +230,7 @@ class TileWriter:
             self.row_blocks(self.tile.columns, 3, inside, False)
 
     def batch_tile(self, block: Block) -> None:
-        tile, columns = self.fresh("tile"), block.columns
-        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {block.size})")
-        with ExitStack() as stack:
-            for summed in self.tile.sums:
-                stack.enter_context(self.plain(summed))
-            self.add_products(tile, block)
+        tile, columns = self.summed(block), block.columns
         for number, placed in enumerate(self.places(columns)):
             with self.emitter.writer.block(f"if {number} <= {columns.left}:") if number else nullcontext():
                 column = f"{self.simd('column_of')}({tile}, {number}, {columns.count})"
@@ -235,27 +243,24 @@ class TileWriter:
         rows = max(1, (24 if vector_bits() == 512 else 12) // size)
 
         def inside(columns: Side) -> None:
-            live = self.fresh("live")
-            left = f"{self.simd('minimum')}({columns.left} + 1, {size})"
-            self.line(f"{live} = {self.simd('tail_mask')}({left}, {self.width})")
+            live = self.mask_of(f"{self.simd('minimum')}({columns.left} + 1, {size})")
             self.row_blocks(self.tile.rows, rows, lambda side: self.dot_tile(side, columns, live), False)
 
         self.row_blocks(self.tile.columns, size, inside, False)
 
     def dot_tile(self, rows: Side, columns: Side, live: str) -> None:
         """One tile; `live` is the mask of its columns."""
-        tile, sums, index = self.fresh("tile"), self.fresh("sums"), self.tile.lanes
-        self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {rows.count * columns.count})")
+        tile, index = self.zero_tile(Block(rows, columns, "").size), self.tile.lanes
         lower, upper = self.bounds(index)
-        stop, mask = self.fresh(f"{index}_end"), self.fresh("live")
+        stop = self.fresh(f"{index}_end")
         self.line(f"{stop} = {upper}")
         full = self.fresh(f"{index}_full")
         self.line(f"{full} = {stop} - ({stop} - {lower}) % {self.width}")
         with self.emitter.writer.block(f"for {index} in range({lower}, {full}, {self.width}):"):
             self.add_products(tile, Block(rows, columns, ""))
         with self.emitter.writer.block(f"for {index} in range({full}, {stop}, {self.width}):"):
-            self.line(f"{mask} = {self.simd('tail_mask')}({stop} - {index}, {self.width})")
-            self.add_products(tile, Block(rows, columns, mask))
+            self.add_products(tile, Block(rows, columns, self.mask_of(f"{stop} - {index}")))
+        sums = self.fresh("sums")
         self.line(f"{sums} = {self.simd('sum_rows')}({tile}, {rows.count})")
         self.add_sums(sums, rows, columns, live)
 
@@ -379,12 +384,11 @@ class TileWriter:
         return stride_of(access, self.tile.lanes, NONE, self.emitter.ls)
 
     def single(self, access: Access, placed: Placed, mask: str) -> str:
+        where = self.subscripts(access.subscripts, placed)
         match self.stride(access):
             case "uniform":
-                where = self.subscripts(access.subscripts, placed)
                 return f"{self.simd('load_splat')}({access.array}, {where}, {self.width})"
             case "unit":
-                where = self.subscripts(access.subscripts, placed)
                 function = self.simd("load_masked" if mask else "load")
                 return f"{function}({access.array}, {where}, {mask or self.width})"
             case _:
