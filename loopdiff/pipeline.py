@@ -132,8 +132,8 @@ def arrange_rows(forward: LoopSet, reverse: LoopSet, stages: Stages) -> tuple[Lo
     from loopdiff.transform.blocked import block_sweeps
     from loopdiff.transform.layout import align_tapes
 
-    forward, reverse = stages.run("rows", block_sweeps, forward, reverse)
-    forward, reverse = stages.run("layout", align_tapes, forward, reverse)
+    forward, reverse, lanes = stages.run("rows", block_sweeps, forward, reverse)
+    forward, reverse = stages.run("layout", align_tapes, forward, reverse, lanes)
     stages.check("forward rows", forward)
     stages.check("reverse rows", reverse)
     return forward, reverse

@@ -119,7 +119,7 @@ class Interpreted:
     def plan(self, policy: TapePolicy) -> Plan:
         if policy not in self.plans:
             found = pipeline.derive_sweeps(self.normal, self.wrt, policy, self.stages)
-            forward, reverse = block_sweeps(found.forward, found.reverse, ROWS)
+            forward, reverse, _ = block_sweeps(found.forward, found.reverse, ROWS)
             found = replace(found, forward=forward, reverse=reverse)
             runners = compile_loopset(found.forward), compile_loopset(found.reverse)
             self.plans[policy] = Plan(found, workspace_of(found, runners[0]), *runners)

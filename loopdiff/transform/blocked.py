@@ -9,33 +9,36 @@ from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import ArrayDecl, ArrayResult, LoopSet
 from loopdiff.ir.walk import read_arrays
 from loopdiff.names import NameSupply
-from loopdiff.transform.lanes import sink_lanes
+from loopdiff.transform.lanes import widen_lanes
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rows import ROWS, block_rows
 
 
-def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[LoopSet, LoopSet]:
-    """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep."""
+def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[LoopSet, LoopSet, frozenset[str]]:
+    """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
+    indices of loops over the lanes of a block."""
     names, place = supply(forward, reverse), len(forward.params)
     own = scratch(forward) & frozenset(forward.params)
     first, second = own - results(forward), own
     if first & read_arrays(reverse.body):
         first -= {access.array for _, access in exposed_reads(build_model(reverse))}
-    new_forward = in_blocks(forward, first, names, rows)
-    new_reverse = in_blocks(reverse, second, names, rows)
+    new_forward, lanes = in_blocks(forward, first, names, rows)
+    new_reverse, others = in_blocks(reverse, second, names, rows)
     ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
     workspace = (*ours, *theirs)
-    return with_workspace(new_forward, workspace, place, theirs), with_workspace(new_reverse, workspace, place, ours)
+    new_forward = with_workspace(new_forward, workspace, place, theirs)
+    return new_forward, with_workspace(new_reverse, workspace, place, ours), lanes | others
 
 
 def block_primal(ls: LoopSet, rows: int = ROWS) -> LoopSet:
     """The function itself in blocks of `rows`, whose buffers are its own."""
-    return in_blocks(ls, scratch(ls) - results(ls) - frozenset(ls.params), supply(ls), rows)
+    return in_blocks(ls, scratch(ls) - results(ls) - frozenset(ls.params), supply(ls), rows)[0]
 
 
-def in_blocks(ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int) -> LoopSet:
-    """As rows of a matrix where that isolates contractions, else as lanes where the loops inside make no vectors."""
-    return sink_lanes(block_rows(ls, dead, names, rows), dead, names, rows)
+def in_blocks(ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int) -> tuple[LoopSet, frozenset[str]]:
+    """As rows of a matrix where that isolates contractions, else as lanes where the loops inside make no vectors; the
+    indices of these lanes."""
+    return widen_lanes(block_rows(ls, dead, names, rows), dead, names, rows)
 
 
 def scratch(ls: LoopSet) -> frozenset[str]:

@@ -1,20 +1,20 @@
-"""Lanes: a loop whose iterations are independent but for buffers they use again becomes the innermost of every nest.
+"""Lanes: a loop whose iterations are independent but for buffers they use again becomes the vector around its nests.
 
-    for i in range(n):                      for i0 in range(0, n, 64):
-        for a in range(d):                      for a in range(d):
-            s = c[a] * x[i, a]                      for i in rows: s_lanes[i - i0] = c[a] * x[i, a]
-            for b in range(a):        becomes       for b in range(a):
-                s += l[a, b] * y[b]                     for i in rows: s_lanes[i - i0] += l[a, b] * y_lanes[b, i - i0]
-            y[a] = s                                for i in rows: y_lanes[a, i - i0] = s_lanes[i - i0]
+    for i in range(n):                      for i0 in range(0, n, 32):
+        for a in range(d):                      for i in lanes:
+            s = c[a] * x[i, a]                      for a in range(d):
+            for b in range(a):        becomes           s = c[a] * x[i, a]
+                s += l[a, b] * y[b]                     for b in range(a):
+            y[a] = s                                        s += l[a, b] * y_lanes[b, i - i0]
+                                                        y_lanes[a, i - i0] = s
 
-Independent iterations may run side by side in any nest, so this is always allowed where their own buffers get an axis
-more; that is the last, so that the new loops are vectors. Worth it where the nests inside are none: recurrences, and
+Independent iterations may run side by side, so this is always allowed where their own buffers get an axis more; that is
+the last, so that lanes lie side by side. Scalars stay in registers. Worth it where the nests inside make no vectors:
 loops whose number of iterations is that of another loop (outer-loop vectorization: Nuzman and Zaks, PACT 2008).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import Model, build_model
@@ -29,7 +29,6 @@ from loopdiff.ir.nodes import (
     Call,
     Const,
     Exit,
-    Expr,
     If,
     Index,
     Let,
@@ -42,39 +41,42 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.typing import type_env
 from loopdiff.ir.walk import (
     Path,
+    map_accesses,
     statements,
     stmt_exprs,
     subexprs,
 )
 from loopdiff.names import NameSupply
-from loopdiff.transform.privates import Names, Privates, find_privates, mentioned, moved, span
+from loopdiff.transform.privates import Names, Privates, find_privates, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
+from loopdiff.transform.schedule import Planner
 from loopdiff.transform.strides import stride_of, varying_names
 from loopdiff.transform.sums import tidy_sums
 
-LANES = 64
 ONE = integer(1)
 
 
-def sink_lanes(ls: LoopSet, dead: Names, names: NameSupply, lanes: int = LANES) -> LoopSet:
-    """`ls` with independent outer loops innermost, in blocks of `lanes`, where the loops inside make no vectors.
+def widen_lanes(ls: LoopSet, dead: Names, names: NameSupply, lanes: int) -> tuple[LoopSet, Names]:
+    """`ls` with independent outer loops in blocks of `lanes`, where the loops inside make no vectors, and the indices
+    of the loops over lanes.
 
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the lanes of a block.
     """
     if not any(is_candidate(s.stmt) for s in statements(ls.body)):
-        return ls
+        return ls, frozenset()
     tidy = ascend(tidy_sums(ls))
-    sinker = Sinker(build_model(tidy), type_env(tidy), dead, names, lanes, [])
-    body = tuple(sinker.visit(s, (k,)) for k, s in enumerate(tidy.body))
-    if not sinker.buffers:
-        return ls
-    fresh = tuple(Allocate(a.name) for a in sinker.buffers)
-    return replace(tidy, arrays=(*ls.arrays, *sinker.buffers), body=(*fresh, *body))
+    widener = Widener(Planner(build_model(tidy), type_env(tidy), True), dead, names, lanes, [], set())
+    body = tuple(widener.visit(s, (k,)) for k, s in enumerate(tidy.body))
+    if not widener.buffers:
+        return ls, frozenset()
+    fresh = tuple(Allocate(a.name) for a in widener.buffers)
+    wide = replace(tidy, arrays=(*ls.arrays, *widener.buffers), body=(*fresh, *body))
+    return wide, frozenset(widener.indices)
 
 
 def is_candidate(stmt: Stmt) -> bool:
@@ -103,22 +105,26 @@ def is_unit(loop: Loop) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Sinker:
-    model: Model
-    types: TypeEnv
+class Widener:
+    planner: Planner
     dead: Names
     names: NameSupply
     lanes: int
     buffers: list[ArrayDecl]
+    indices: set[str]
+
+    @property
+    def model(self) -> Model:
+        return self.planner.model
 
     def visit(self, stmt: Stmt, path: Path) -> Stmt:
-        """The outermost candidate in `stmt` that qualifies, sunk."""
+        """`stmt` with its outermost candidates that qualify in blocks."""
         if not isinstance(stmt, Loop):
             return stmt
-        if is_candidate(stmt) and self.is_worth_it(stmt):
+        if is_candidate(stmt) and self.is_worth_it(stmt) and not self.planner.obstacle(stmt):
             own = find_privates(self.model, self.dead, stmt, path)
             if own is not None and own.arrays:
-                return Sinking(self, stmt, path, own).loop()
+                return Outermost(self, stmt, own).loop()
         return replace(stmt, body=tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body)))
 
     def is_worth_it(self, loop: Loop) -> bool:
@@ -135,107 +141,54 @@ class Sinker:
         return len(found) <= sum(len(s.loops) == depth for s in sites)
 
 
-class Sinking:
-    """One loop made innermost."""
+class Outermost:
+    """One loop in blocks, each with buffers for its lanes."""
 
-    def __init__(self, sinker: Sinker, loop: Loop, path: Path, own: Privates) -> None:
-        self.sinker = sinker
+    def __init__(self, widener: Widener, loop: Loop, own: Privates) -> None:
+        self.widener = widener
         self.source = loop
-        self.path = path
         self.own = own
-        self.start = sinker.names.fresh(f"{loop.index}_block")
+        self.start = widener.names.fresh(f"{loop.index}_block")
         self.lower, self.upper = span(loop)
         self.place = sub(Index(loop.index), Index(self.start))
-        self.arrays: dict[str, str] = {}
-        self.cells: dict[str, Access] = {}
-        self.lets: dict[str, Access] = {}
+        self.arrays = {array: self.buffer(array) for array in sorted(own.arrays)}
 
     def loop(self) -> Loop:
-        groups = list(self.groups(self.source.body))
-        self.expand(groups)
         body = [self.cleared(a) for a in sorted(self.own.zero)]
-        body += self.block(self.source.body)
-        step = integer(self.sinker.lanes)
+        body.append(self.lanes_loop(tuple(map_accesses(self.placed, s) for s in self.source.body)))
+        step = integer(self.widener.lanes)
         return Loop(self.start, self.lower, self.upper, step, tuple(body), loc=self.source.loc)
 
-    # -- buffers ---------------------------------------------------------------------------------------------
-    def groups(self, body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
-        """Runs of statements that share a loop over the lanes."""
-        run: list[Stmt] = []
-        for stmt in body:
-            if isinstance(stmt, Loop):
-                yield tuple(run)
-                run = []
-                yield from self.groups(stmt.body)
-            else:
-                run.append(stmt)
-        yield tuple(run)
-
-    def expand(self, groups: list[tuple[Stmt, ...]]) -> None:
-        """Buffers for the lanes of a block: of arrays, and of cells and Lets that more than one group uses."""
-        ls, users = self.sinker.model.ls, dict[str, set[int]]()
-        for number, group in enumerate(groups):
-            for name in mentioned(group):
-                users.setdefault(name, set()).add(number)
-        for array in sorted(self.own.arrays):
-            self.arrays[array] = self.buffer(array, ls.array(array), ls.array(array).extents or ())
-        for cell in sorted(self.own.homes):
-            if len(users.get(cell, ())) > 1:
-                self.cells[cell] = Access(self.buffer(cell, ls.array(cell), ()), (self.place,))
-        for site in statements(self.source.body):
-            if isinstance(site.stmt, Let) and len(users.get(site.stmt.name, ())) > 1:
-                kind = ArrayType(type_of(site.stmt.value, self.sinker.types).value, 0)
-                decl = ArrayDecl(site.stmt.name, kind)
-                self.lets[site.stmt.name] = Access(self.buffer(site.stmt.name, decl, ()), (self.place,))
-
-    def buffer(self, stem: str, decl: ArrayDecl, extents: tuple[Expr, ...]) -> str:
+    def buffer(self, array: str) -> str:
+        """A new array with an element for each lane where `array` has one."""
+        decl = self.widener.model.ls.array(array)
         assert decl.type is not None
-        name = self.sinker.names.fresh(f"{stem}_lanes")
-        shape = (*extents, integer(self.sinker.lanes))
-        self.sinker.buffers.append(ArrayDecl(name, ArrayType(decl.type.dtype, len(shape)), "local", shape))
+        name = self.widener.names.fresh(f"{array}_lanes")
+        shape = (*(decl.extents or ()), integer(self.widener.lanes))
+        self.widener.buffers.append(ArrayDecl(name, ArrayType(decl.type.dtype, len(shape)), "local", shape))
         return name
 
-    # -- nests -----------------------------------------------------------------------------------------------
     def lanes_loop(self, body: tuple[Stmt, ...]) -> Stmt:
-        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.sinker.lanes)), self.upper))
-        loop = Loop(self.source.index, Index(self.start), stop, ONE, body, loc=body[0].loc)
-        return renamed_block((loop,), self.sinker.names)[0]
+        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.widener.lanes)), self.upper))
+        loop = Loop(self.source.index, Index(self.start), stop, ONE, body, loc=self.source.loc)
+        (made,) = renamed_block((loop,), self.widener.names)
+        assert isinstance(made, Loop)
+        self.widener.indices.add(made.index)
+        return made
 
     def cleared(self, array: str) -> Stmt:
-        decl = self.sinker.model.ls.array(array)
+        decl = self.widener.model.ls.array(array)
         assert decl.type is not None
         extents = decl.extents or ()
-        indices = [self.sinker.names.fresh("d") for _ in extents]
+        indices = [self.widener.names.fresh("d") for _ in extents]
         access = Access(self.arrays[array], (*map(Index, indices), self.place))
         out = self.lanes_loop((Assign(access, Const(0.0, decl.type.element), loc=self.source.loc),))
         for index, extent in reversed(list(zip(indices, extents, strict=True))):
             out = Loop(index, integer(0), extent, ONE, (out,), loc=self.source.loc)
         return out
 
-    def block(self, body: tuple[Stmt, ...]) -> list[Stmt]:
-        out: list[Stmt] = []
-        run: list[Stmt] = []
-        for stmt in (*body, None):
-            if stmt is not None and not isinstance(stmt, Loop):
-                run.append(stmt)
-                continue
-            if run:
-                out.append(self.lanes_loop(tuple(self.in_lanes(run))))
-                run = []
-            if isinstance(stmt, Loop):
-                out.append(replace(stmt, body=tuple(self.block(stmt.body))))
-        return out
-
-    def in_lanes(self, run: list[Stmt]) -> Iterator[Stmt]:
-        """Statements of one lane on the buffers; a Let that other groups use is kept for them."""
-        here = {s.name for s in run if isinstance(s, Let)}
-        for stmt in run:
-            yield from moved(stmt, self.placed, self.lets, here)
-
     def placed(self, access: Access) -> Access:
         """Where `access` goes in the buffers of the block; its subscripts are placed already."""
-        if access.array in self.cells:
-            return self.cells[access.array]
         if access.array in self.arrays:
             return replace(access, array=self.arrays[access.array], subscripts=(*access.subscripts, self.place))
         return access

@@ -23,7 +23,7 @@ BLOCKED = ("attention", "mlp_rows")
 
 
 def in_rows(sweeps: Sweeps) -> Sweeps:
-    forward, reverse = block_sweeps(sweeps.forward, sweeps.reverse, 2)
+    forward, reverse, _ = block_sweeps(sweeps.forward, sweeps.reverse, 2)
     return replace(sweeps, forward=forward, reverse=reverse)
 
 

@@ -1,109 +1,92 @@
 """Vector loops: the statements of a loop body as operations on all lanes at once.
 
-A value is uniform if all lanes share it, else varying. Uniform values stay scalars and are broadcast where they meet a
-varying one. Conditions that vary become masks; the last, partial vector is a mask too, so there is no scalar tail.
+Conditions that vary become masks; the last, partial vector is a mask too, so there is no scalar tail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loopdiff.backends.cpu.lane_values import INFIX, NAMED, Lanes, LaneValues
 from loopdiff.backends.cpu.simd.types import host_width
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
     Apply,
     Assign,
-    Cast,
     Const,
     Expr,
     If,
-    Index,
     Let,
-    Load,
     Loop,
-    Select,
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, Op
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs, substitute
-from loopdiff.transform.strides import is_varying, lane_axis, stride_of, varying_names
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.transform.strides import is_varying, varying_names
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 
-INFIX = frozenset((*COMPARISONS, *BINARY_SAME, *BITWISE, Op.DIV)) - {Op.POW}
-NAMED = {
-    Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
-    Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
-    Op.MAX: "maximum", Op.MIN: "minimum",
-}  # fmt: skip
 UNROLL = 4
+COPIES_OF_BLOCK = 4
 # Sizes of loop bodies, in operations: below the first a single sum is bound by latency, up to the second copies still
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
 COPIED_CELLS = 4
-LARGEST_POWER = 16  # whole exponents up to here are multiplied out
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """Where a vector stands: `base` is the index of lane 0, `mask` the live lanes (None: all), `cond` the part of the
-    mask that comes from conditions; `suffix` tells unrolled copies apart."""
-
-    base: str
-    mask: str | None = None
-    cond: str | None = None
-    suffix: str = ""
 
 
 @dataclass(slots=True)
-class VectorLoopWriter:
+class VectorLoopWriter(LaneValues):
     """Writes one loop as vectors of `width` lanes into `emitter`.
 
     Of the cells that an iteration owns, `private` have a value per lane and `shared` the same one in all lanes.
     """
 
-    emitter: ScheduledEmitter
-    loop: Loop
     private: frozenset[str]
     shared: frozenset[str]
-    varying: frozenset[str]
-    width: int
     sums: dict[int, list[str]]
 
     @classmethod
     def of(cls, emitter: ScheduledEmitter, loop: Loop, owned: frozenset[str]) -> VectorLoopWriter:
         varying = varying_names(loop)
-        return cls(emitter, loop, owned & varying, owned - varying, varying, loop_width(emitter, loop), {})
+        return cls(emitter, loop, varying, loop_width(emitter, loop), owned & varying, owned - varying, {})
 
     # -- the loop --------------------------------------------------------------------------------------------
     def write(self) -> None:
-        names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
-        index, width = self.loop.index, self.width
+        names, line = self.emitter.names, self.emitter.writer.line
+        index = self.loop.index
         start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
         line(f"{start} = {self.emitter.expr(self.loop.lower)}")
         line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
-        promoted = self.promoted()
-        copies = self.copies(promoted)
-        suffixes = self.suffixes(copies)
+        promoted, is_block = self.promoted(), self.is_block_of_nests()
+        suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
         for cell in sorted(self.private):
             for suffix in dict.fromkeys(("", *suffixes)):
                 line(f"{cell}{suffix} = {self.splat_constant(0, self.emitter.types.arrays[cell].element)}")
         self.start_sums(promoted, suffixes)
+        if is_block:
+            self.write_block(start, end, suffixes)
+        else:
+            self.write_range(start, end, suffixes)
+        self.finish_sums(promoted)
+
+    def write_range(self, start: str, end: str, suffixes: list[str]) -> None:
+        """Vectors side by side, then single ones, the last one masked."""
+        names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
+        index, width, copies = self.loop.index, self.width, len(suffixes)
         mask, first = names.fresh("live"), start
         if copies > 1:
             first = names.fresh(f"{index}_many")
             line(f"{first} = {end} - ({end} - {start}) % {copies * width}")
             with block(f"for {index} in range({start}, {first}, {copies * width}):"):
-                bases = [f"({index} + {k * width})" if k else index for k in range(copies)]
-                self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in zip(bases, suffixes, strict=True)])
+                self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in self.places(suffixes)])
         if self.is_heavy():
             with block(f"for {index} in range({first}, {end}, {width}):"):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
@@ -116,7 +99,27 @@ class VectorLoopWriter:
             with block(f"if {full} < {end}:"):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
                 self.block(self.loop.body, [Lanes(full, mask)])
-        self.finish_sums(promoted)
+
+    def write_block(self, start: str, end: str, suffixes: list[str]) -> None:
+        """The vectors of a block of lanes side by side, all of them masked: inner loops are written once."""
+        index, width, line = self.loop.index, self.width, self.emitter.writer.line
+        with self.emitter.writer.block(f"for {index} in range({start}, {end}, {len(suffixes) * width}):"):
+            copies = []
+            for base, suffix in self.places(suffixes):
+                mask = self.emitter.names.fresh("live")
+                line(f"{mask} = {self.simd('tail_mask')}({end} - {base}, {width})")
+                copies.append(Lanes(base, mask, suffix=suffix))
+            self.block(self.loop.body, copies)
+
+    def places(self, suffixes: list[str]) -> Iterator[tuple[str, str]]:
+        """The index of lane 0 of each of the vectors side by side, and its suffix."""
+        for number, suffix in enumerate(suffixes):
+            yield (f"({self.loop.index} + {number * self.width})" if number else self.loop.index), suffix
+
+    def is_block_of_nests(self) -> bool:
+        """Whether the loop runs over a block of lanes around loops that they share."""
+        is_whole = self.lane_block is not None and self.lane_block.size % (COPIES_OF_BLOCK * self.width) == 0
+        return is_whole and any(isinstance(s, Loop) for s in self.loop.body)
 
     def copies(self, promoted: list[Accumulate]) -> int:
         """How many vectors run side by side, to hide the latency of sums that each depend on the one before."""
@@ -231,6 +234,8 @@ class VectorLoopWriter:
                 self.emitter.statement(stmt)
             case Assign(target=Access(array=array, subscripts=())) if array not in self.private:
                 self.emitter.statement(stmt)
+            case Accumulate() if self.is_summed(stmt):
+                self.add_to_place(stmt, self.sum_of_lanes(stmt, copies))
             case _:
                 for number, lanes in enumerate(copies):
                     self.simple(stmt, lanes, number)
@@ -262,14 +267,24 @@ class VectorLoopWriter:
         elif target.array in self.private:
             name = f"{target.array}{lanes.suffix}"
             line(f"{name} = {self.where(lanes.cond, self.combined(stmt, name, value), name)}")
-        elif self.stride(target) == "uniform":
-            kind = self.emitter.types.arrays[target.array].element
-            live = self.where(lanes.mask, value, self.splat_constant(neutral_value(stmt, kind), kind))
-            self.add_to_place(stmt, f"{self.simd(f'reduce_{stmt.op}')}({live})")
         elif self.stride(target) == "indexed":
             line(self.scatter_add(target, value, lanes))
         else:
             line(self.store(target, self.combined(stmt, self.load(target, lanes), value), lanes))
+
+    def is_summed(self, stmt: Accumulate) -> bool:
+        """Whether all lanes go to one element, here and now."""
+        is_own = stmt.target.array in self.private or id(stmt) in self.sums
+        return not is_own and self.stride(stmt.target) == "uniform"
+
+    def sum_of_lanes(self, stmt: Accumulate, copies: list[Lanes]) -> str:
+        """The sum (or greatest, least) of `stmt`'s values in all live lanes of all copies."""
+        kind = self.emitter.types.arrays[stmt.target.array].element
+        neutral = self.splat_constant(neutral_value(stmt, kind), kind)
+        first, *others = (self.where(c.mask, self.vector(stmt.value, c), neutral) for c in copies)
+        for value in others:
+            first = self.combined(stmt, first, value)
+        return f"{self.simd(f'reduce_{stmt.op}')}({first})"
 
     def combined(self, stmt: Accumulate, old: str, value: str) -> str:
         if stmt.op == "add":
@@ -294,180 +309,6 @@ class VectorLoopWriter:
             if body:
                 pairs = zip(masks, copies, strict=True)
                 self.block(body, [self.narrowed(lanes, m if outcome else f"~{m}") for m, lanes in pairs])
-
-    def narrowed(self, lanes: Lanes, cond: str) -> Lanes:
-        """`lanes` under one more condition."""
-        both = cond if lanes.cond is None else f"{lanes.cond} & {cond}"
-        name = both
-        if not both.isidentifier():
-            name = self.emitter.names.fresh("mask")
-            self.emitter.writer.line(f"{name} = {both}")
-        if lanes.mask is None:
-            return replace(lanes, mask=name, cond=name)
-        live = self.emitter.names.fresh("live")
-        self.emitter.writer.line(f"{live} = {lanes.mask} & {name}")
-        return replace(lanes, mask=live, cond=name)
-
-    # -- memory ----------------------------------------------------------------------------------------------
-    def stride(self, access: Access) -> str:
-        return stride_of(access, self.loop.index, self.varying, self.emitter.ls)
-
-    def subscripts(self, access: Access, lanes: Lanes) -> str:
-        """The element of lane 0."""
-        at: dict[Expr, Expr] = {Index(self.loop.index): Index(lanes.base)}
-        texts = [self.emitter.expr(substitute(s, at)) for s in access.subscripts]
-        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-
-    def lane_subscripts(self, access: Access, lanes: Lanes) -> str:
-        """The elements of all lanes."""
-        texts = [self.vector(s, lanes) for s in access.subscripts]
-        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-
-    def load(self, access: Access, lanes: Lanes) -> str:
-        array, width = access.array, self.width
-        kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
-        if kind == "indexed":
-            where = self.lane_subscripts(access, lanes)
-            if lanes.mask is None:
-                return f"{self.simd('gather')}({array}, {where})"
-            return f"{self.simd('gather_masked')}({array}, {where}, {lanes.mask})"
-        where = self.subscripts(access, lanes)
-        if kind == "unit":
-            if lanes.mask is None:
-                return f"{self.simd('load')}({array}, {where}, {width})"
-            return f"{self.simd('load_masked')}({array}, {where}, {lanes.mask})"
-        axis, step = self.axis(access)
-        if lanes.mask is None:
-            return f"{self.simd('load_strided')}({array}, {where}, {axis}, {step}, {width})"
-        return f"{self.simd('load_strided_masked')}({array}, {where}, {axis}, {step}, {lanes.mask})"
-
-    def axis(self, access: Access) -> tuple[int, int]:
-        found = lane_axis(access, self.loop.index, self.varying)
-        assert found is not None
-        return found
-
-    def store(self, access: Access, value: str, lanes: Lanes) -> str:
-        array = access.array
-        kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
-        tail = "" if lanes.mask is None else f", {lanes.mask}"
-        masked = "" if lanes.mask is None else "_masked"
-        if kind == "indexed":
-            return f"{self.simd('scatter' + masked)}({array}, {self.lane_subscripts(access, lanes)}, {value}{tail})"
-        where = self.subscripts(access, lanes)
-        if kind == "unit":
-            return f"{self.simd('store' + masked)}({array}, {where}, {value}{tail})"
-        axis, step = self.axis(access)
-        return f"{self.simd('store_strided' + masked)}({array}, {where}, {axis}, {step}, {value}{tail})"
-
-    def scatter_add(self, access: Access, value: str, lanes: Lanes) -> str:
-        where = self.lane_subscripts(access, lanes)
-        if lanes.mask is None:
-            return f"{self.simd('scatter_add')}({access.array}, {where}, {value})"
-        return f"{self.simd('scatter_add_masked')}({access.array}, {where}, {value}, {lanes.mask})"
-
-    # -- expressions -----------------------------------------------------------------------------------------
-    def simd(self, name: str) -> str:
-        self.emitter.simd.add(name)
-        return name
-
-    def splat_constant(self, value: float, kind: ScalarType) -> str:
-        return f"{self.simd('splat')}({self.emitter.expr(Const(value, kind))}, {self.width})"
-
-    def is_vector(self, expr: Expr, lanes: Lanes) -> bool:
-        """Whether the text of `expr` is a vector: it varies, or loads under a condition."""
-        if is_varying(expr, self.varying):
-            return True
-        return lanes.cond is not None and any(isinstance(e, Load) and e.access.subscripts for e in subexprs(expr))
-
-    def vector(self, expr: Expr, lanes: Lanes) -> str:
-        """`expr` as a vector, broadcast if it is uniform."""
-        text = self.expr(expr, lanes)
-        return text if self.is_vector(expr, lanes) else f"{self.simd('splat')}({text}, {self.width})"
-
-    def expr(self, expr: Expr, lanes: Lanes) -> str:
-        """`expr` as it is, scalar or vector."""
-        if not self.is_vector(expr, lanes):
-            return self.emitter.expr(expr)
-        match expr:
-            case Index():
-                return f"{self.simd('iota')}({lanes.base}, 1, {self.width})"
-            case Var(name=name):
-                return f"{name}{lanes.suffix}"
-            case Load(access=access):
-                return self.load(access, lanes) if access.subscripts else f"{access.array}{lanes.suffix}"
-            case Cast(dtype=dtype, value=value):
-                return f"{self.simd('cast')}({self.expr(value, lanes)}, {dtype.value!r})"
-            case Select(cond=cond, then=then, orelse=orelse):
-                return self.choice(cond, then, orelse, lanes)
-            case Apply():
-                return self.apply(expr, lanes)
-            case _:
-                raise AssertionError(expr)
-
-    def choice(self, cond: Expr, then: Expr, orelse: Expr, lanes: Lanes) -> str:
-        """Both branches are evaluated; what they load is masked by the condition."""
-        reads = [any(isinstance(e, Load) and e.access.subscripts for e in subexprs(b)) for b in (then, orelse)]
-        test = self.vector(cond, lanes) if any(reads) else self.expr(cond, lanes)
-        if any(reads) and not test.isidentifier():
-            held = self.emitter.names.fresh("mask")
-            self.emitter.writer.line(f"{held} = {test}")
-            test = held
-        yes = self.vector(then, self.narrowed(lanes, test) if reads[0] else lanes)
-        no = self.vector(orelse, self.narrowed(lanes, f"~{test}") if reads[1] else lanes)
-        return f"{self.simd('select')}({test}, {yes}, {no})"
-
-    def apply(self, expr: Apply, lanes: Lanes) -> str:
-        op = expr.op
-        if op in (Op.AND, Op.OR):
-            return self.logical(expr, lanes)
-        texts = [self.expr(a, lanes) for a in expr.args]
-        if op in INFIX:
-            return f"({texts[0]} {op.value} {texts[1]})"
-        if op is Op.STOP:
-            return texts[0]
-        if op is Op.NEG:
-            return f"(-{texts[0]})"
-        if op in (Op.NOT, Op.INVERT):
-            return f"(~{texts[0]})"
-        if op is Op.POW:
-            return self.power(expr, texts)
-        if op in NAMED:
-            folded = texts[0]
-            rest = texts[1:]
-            if not rest:
-                return f"{self.simd(NAMED[op])}({folded})"
-            for text in rest:
-                folded = f"{self.simd(NAMED[op])}({folded}, {text})"
-            return folded
-        self.emitter.functions.add(op.name.lower())
-        return f"v{op.name.lower()}({', '.join(texts)})"
-
-    def logical(self, expr: Apply, lanes: Lanes) -> str:
-        """`and` / `or` of masks; later operands that load do so only where the earlier ones leave it open."""
-        out = self.vector(expr.args[0], lanes)
-        for arg in expr.args[1:]:
-            inner = lanes
-            if any(isinstance(e, Load) and e.access.subscripts for e in subexprs(arg)):
-                held = self.emitter.names.fresh("mask")
-                self.emitter.writer.line(f"{held} = {out}")
-                out = held
-                inner = self.narrowed(lanes, held if expr.op is Op.AND else f"~{held}")
-            out = f"({out} {'&' if expr.op is Op.AND else '|'} {self.vector(arg, inner)})"
-        return out
-
-    def power(self, expr: Apply, texts: list[str]) -> str:
-        exponent = expr.args[1]
-        if isinstance(exponent, Const):
-            value = float(exponent.value)
-            if value.is_integer() and abs(value) <= LARGEST_POWER:
-                return f"{self.simd('powi')}({texts[0]}, {int(value)})"
-            if value == 0.5:
-                return f"{self.simd('root')}({texts[0]})"
-        self.emitter.functions.add("pow")
-        kind = type_of(expr, self.emitter.types)
-        if type_of(exponent, self.emitter.types) is not kind:
-            texts[1] = f"{self.simd('cast')}({texts[1]}, {kind.value!r})"
-        return f"vpow({texts[0]}, {texts[1]})"
 
 
 def neutral_value(stmt: Accumulate, kind: ScalarType) -> int | float:

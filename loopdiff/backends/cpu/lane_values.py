@@ -1,0 +1,235 @@
+"""What the statements of a vector loop read and compute, on all lanes at once.
+
+A value is uniform if all lanes share it, else varying. Uniform values stay scalars and are broadcast where they meet a
+varying one. Conditions that vary become masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Index, Load, Loop, Select, Var
+from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, Op
+from loopdiff.ir.types import ScalarType
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import subexprs, substitute
+from loopdiff.transform.lane_blocks import LaneBlock, lane_block
+from loopdiff.transform.strides import is_varying, lane_axis, stride_of
+
+if TYPE_CHECKING:
+    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+
+INFIX = frozenset((*COMPARISONS, *BINARY_SAME, *BITWISE, Op.DIV)) - {Op.POW}
+NAMED = {
+    Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
+    Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
+    Op.MAX: "maximum", Op.MIN: "minimum",
+}  # fmt: skip
+LARGEST_POWER = 16  # whole exponents up to here are multiplied out
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Where a vector stands: `base` is the index of lane 0, `mask` the live lanes (None: all), `cond` the part of the
+    mask that comes from conditions; `suffix` tells unrolled copies apart."""
+
+    base: str
+    mask: str | None = None
+    cond: str | None = None
+    suffix: str = ""
+
+
+@dataclass(slots=True)
+class LaneValues:
+    """Writes expressions in the body of `loop` as vectors of `width` lanes, between which `varying` names differ."""
+
+    emitter: ScheduledEmitter
+    loop: Loop
+    varying: frozenset[str]
+    width: int
+
+    @property
+    def lane_block(self) -> LaneBlock | None:
+        return lane_block(self.loop)
+
+    def has_all_lanes(self, access: Access) -> bool:
+        """Whether lanes beyond the end have elements of their own, so that no mask is needed (nor a store that a load
+        soon after would have to wait for: masked stores are not forwarded)."""
+        block = self.lane_block
+        return block is not None and block.size % self.width == 0 and block.holds(access, self.emitter.ls)
+
+    def narrowed(self, lanes: Lanes, cond: str) -> Lanes:
+        """`lanes` under one more condition."""
+        both = cond if lanes.cond is None else f"{lanes.cond} & {cond}"
+        name = both
+        if not both.isidentifier():
+            name = self.emitter.names.fresh("mask")
+            self.emitter.writer.line(f"{name} = {both}")
+        if lanes.mask is None:
+            return replace(lanes, mask=name, cond=name)
+        live = self.emitter.names.fresh("live")
+        self.emitter.writer.line(f"{live} = {lanes.mask} & {name}")
+        return replace(lanes, mask=live, cond=name)
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    def stride(self, access: Access) -> str:
+        return stride_of(access, self.loop.index, self.varying, self.emitter.ls)
+
+    def subscripts(self, access: Access, lanes: Lanes) -> str:
+        """The element of lane 0."""
+        at: dict[Expr, Expr] = {Index(self.loop.index): Index(lanes.base)}
+        texts = [self.emitter.expr(substitute(s, at)) for s in access.subscripts]
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def lane_subscripts(self, access: Access, lanes: Lanes) -> str:
+        """The elements of all lanes."""
+        texts = [self.vector(s, lanes) for s in access.subscripts]
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def load(self, access: Access, lanes: Lanes) -> str:
+        array, width = access.array, self.width
+        kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
+        if kind == "indexed":
+            where = self.lane_subscripts(access, lanes)
+            if lanes.mask is None:
+                return f"{self.simd('gather')}({array}, {where})"
+            return f"{self.simd('gather_masked')}({array}, {where}, {lanes.mask})"
+        where = self.subscripts(access, lanes)
+        if kind == "unit":
+            if lanes.mask is None or self.has_all_lanes(access):
+                return f"{self.simd('load')}({array}, {where}, {width})"
+            return f"{self.simd('load_masked')}({array}, {where}, {lanes.mask})"
+        axis, step = self.axis(access)
+        if lanes.mask is None:
+            return f"{self.simd('load_strided')}({array}, {where}, {axis}, {step}, {width})"
+        return f"{self.simd('load_strided_masked')}({array}, {where}, {axis}, {step}, {lanes.mask})"
+
+    def axis(self, access: Access) -> tuple[int, int]:
+        found = lane_axis(access, self.loop.index, self.varying)
+        assert found is not None
+        return found
+
+    def store(self, access: Access, value: str, lanes: Lanes) -> str:
+        array, mask = access.array, lanes.mask
+        kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
+        if kind == "unit" and self.has_all_lanes(access):
+            mask = lanes.cond
+        tail, masked = ("", "") if mask is None else (f", {mask}", "_masked")
+        if kind == "indexed":
+            return f"{self.simd('scatter' + masked)}({array}, {self.lane_subscripts(access, lanes)}, {value}{tail})"
+        where = self.subscripts(access, lanes)
+        if kind == "unit":
+            return f"{self.simd('store' + masked)}({array}, {where}, {value}{tail})"
+        axis, step = self.axis(access)
+        return f"{self.simd('store_strided' + masked)}({array}, {where}, {axis}, {step}, {value}{tail})"
+
+    def scatter_add(self, access: Access, value: str, lanes: Lanes) -> str:
+        where = self.lane_subscripts(access, lanes)
+        if lanes.mask is None:
+            return f"{self.simd('scatter_add')}({access.array}, {where}, {value})"
+        return f"{self.simd('scatter_add_masked')}({access.array}, {where}, {value}, {lanes.mask})"
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def simd(self, name: str) -> str:
+        self.emitter.simd.add(name)
+        return name
+
+    def splat_constant(self, value: float, kind: ScalarType) -> str:
+        return f"{self.simd('splat')}({self.emitter.expr(Const(value, kind))}, {self.width})"
+
+    def is_vector(self, expr: Expr, lanes: Lanes) -> bool:
+        """Whether the text of `expr` is a vector: it varies, or loads under a condition."""
+        if is_varying(expr, self.varying):
+            return True
+        return lanes.cond is not None and any(isinstance(e, Load) and e.access.subscripts for e in subexprs(expr))
+
+    def vector(self, expr: Expr, lanes: Lanes) -> str:
+        """`expr` as a vector, broadcast if it is uniform."""
+        text = self.expr(expr, lanes)
+        return text if self.is_vector(expr, lanes) else f"{self.simd('splat')}({text}, {self.width})"
+
+    def expr(self, expr: Expr, lanes: Lanes) -> str:
+        """`expr` as it is, scalar or vector."""
+        if not self.is_vector(expr, lanes):
+            return self.emitter.expr(expr)
+        match expr:
+            case Index():
+                return f"{self.simd('iota')}({lanes.base}, 1, {self.width})"
+            case Var(name=name):
+                return f"{name}{lanes.suffix}"
+            case Load(access=access):
+                return self.load(access, lanes) if access.subscripts else f"{access.array}{lanes.suffix}"
+            case Cast(dtype=dtype, value=value):
+                return f"{self.simd('cast')}({self.expr(value, lanes)}, {dtype.value!r})"
+            case Select(cond=cond, then=then, orelse=orelse):
+                return self.choice(cond, then, orelse, lanes)
+            case Apply():
+                return self.apply(expr, lanes)
+            case _:
+                raise AssertionError(expr)
+
+    def choice(self, cond: Expr, then: Expr, orelse: Expr, lanes: Lanes) -> str:
+        """Both branches are evaluated; what they load is masked by the condition."""
+        reads = [any(isinstance(e, Load) and e.access.subscripts for e in subexprs(b)) for b in (then, orelse)]
+        test = self.vector(cond, lanes) if any(reads) else self.expr(cond, lanes)
+        if any(reads) and not test.isidentifier():
+            held = self.emitter.names.fresh("mask")
+            self.emitter.writer.line(f"{held} = {test}")
+            test = held
+        yes = self.vector(then, self.narrowed(lanes, test) if reads[0] else lanes)
+        no = self.vector(orelse, self.narrowed(lanes, f"~{test}") if reads[1] else lanes)
+        return f"{self.simd('select')}({test}, {yes}, {no})"
+
+    def apply(self, expr: Apply, lanes: Lanes) -> str:
+        op = expr.op
+        if op in (Op.AND, Op.OR):
+            return self.logical(expr, lanes)
+        texts = [self.expr(a, lanes) for a in expr.args]
+        if op in INFIX:
+            return f"({texts[0]} {op.value} {texts[1]})"
+        if op is Op.STOP:
+            return texts[0]
+        if op is Op.NEG:
+            return f"(-{texts[0]})"
+        if op in (Op.NOT, Op.INVERT):
+            return f"(~{texts[0]})"
+        if op is Op.POW:
+            return self.power(expr, texts)
+        if op in NAMED:
+            folded = texts[0]
+            rest = texts[1:]
+            if not rest:
+                return f"{self.simd(NAMED[op])}({folded})"
+            for text in rest:
+                folded = f"{self.simd(NAMED[op])}({folded}, {text})"
+            return folded
+        self.emitter.functions.add(op.name.lower())
+        return f"v{op.name.lower()}({', '.join(texts)})"
+
+    def logical(self, expr: Apply, lanes: Lanes) -> str:
+        """`and` / `or` of masks; later operands that load do so only where the earlier ones leave it open."""
+        out = self.vector(expr.args[0], lanes)
+        for arg in expr.args[1:]:
+            inner = lanes
+            if any(isinstance(e, Load) and e.access.subscripts for e in subexprs(arg)):
+                held = self.emitter.names.fresh("mask")
+                self.emitter.writer.line(f"{held} = {out}")
+                out = held
+                inner = self.narrowed(lanes, held if expr.op is Op.AND else f"~{held}")
+            out = f"({out} {'&' if expr.op is Op.AND else '|'} {self.vector(arg, inner)})"
+        return out
+
+    def power(self, expr: Apply, texts: list[str]) -> str:
+        exponent = expr.args[1]
+        if isinstance(exponent, Const):
+            value = float(exponent.value)
+            if value.is_integer() and abs(value) <= LARGEST_POWER:
+                return f"{self.simd('powi')}({texts[0]}, {int(value)})"
+            if value == 0.5:
+                return f"{self.simd('root')}({texts[0]})"
+        self.emitter.functions.add("pow")
+        kind = type_of(expr, self.emitter.types)
+        if type_of(exponent, self.emitter.types) is not kind:
+            texts[1] = f"{self.simd('cast')}({texts[1]}, {kind.value!r})"
+        return f"vpow({texts[0]}, {texts[1]})"

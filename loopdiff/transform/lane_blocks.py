@@ -1,0 +1,45 @@
+"""Loops over the lanes, or rows, of one block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.ir.build import add, integer, sub
+from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Loop, LoopSet
+from loopdiff.ir.ops import Op
+
+
+@dataclass(frozen=True, slots=True)
+class LaneBlock:
+    """`size` lanes of the loop over `index` from `start`, the index of the loop over blocks."""
+
+    index: str
+    start: str
+    size: int
+
+    @property
+    def place(self) -> Expr:
+        """Which of the lanes an iteration is."""
+        return sub(Index(self.index), Index(self.start))
+
+    def stop(self, upper: Expr) -> Expr:
+        """Where the block ends, of lanes that end at `upper`."""
+        return Apply(Op.MIN, (add(Index(self.start), integer(self.size)), upper))
+
+    def holds(self, access: Access, ls: LoopSet) -> bool:
+        """Whether an array has an element for every lane, also for those that the last block lacks."""
+        extents = ls.array(access.array).extents
+        if not extents or not access.subscripts or access.subscripts[-1] != self.place:
+            return False
+        return isinstance(extents[-1], Const) and extents[-1].value >= self.size
+
+
+def lane_block(loop: Loop) -> LaneBlock | None:
+    """The block that `loop` runs over, if it is such a loop."""
+    match loop.lower, loop.upper:
+        case Index(name=start), Apply(
+            op=Op.MIN, args=(Apply(op=Op.ADD, args=(Index(name=first), Const(value=size))), _)
+        ):
+            return LaneBlock(loop.index, start, int(size)) if first == start else None
+        case _:
+            return None
