@@ -15,6 +15,7 @@ from loopdiff.errors import (
 from loopdiff.marks import stop_gradient
 from loopdiff.rules import nondifferentiable, rule
 from loopdiff.testing import GradientCheckError, check_grads
+from loopdiff.threads import set_num_threads
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ __all__ = [
     "stop_gradient",
     "rule",
     "nondifferentiable",
+    "set_num_threads",
     "Differentiable",
     "CompiledGradient",
     "LoopdiffError",

@@ -286,7 +286,7 @@ def vectorize_grad(
             are fully overwritten before they are read; of a gradient, those that it is the gradient by.
         tape: `store` or `recompute` what the reverse sweep needs, or choose for each value (`auto`).
         fastmath: Whether sums may be reordered and products fused. NaN and infinity keep their meaning.
-        parallel: Whether threads may be used. Without effect so far: code runs on the thread that calls it.
+        parallel: Whether outer loops may run on several threads, where their work pays for it.
         cache: Whether generated code is kept on disk for later processes.
         accuracy: `high` asks elementary functions for 1 ulp.
         memory_limit: Most bytes between the sweeps; beyond it values are recomputed.

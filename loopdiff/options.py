@@ -20,8 +20,8 @@ class Options:
     """What the arguments of `vectorize_grad` other than `wrt` say.
 
     `tape`: how values travel from the forward to the reverse sweep. `fastmath`: whether sums may be reordered
-    and products fused (never that NaN or infinity do not occur). `parallel`: whether threads may be used
-    (no back end does so yet).
+    and products fused (never that NaN or infinity do not occur). `parallel`: whether loops may run on
+    several threads.
     `cache`: whether compiled code is kept on disk. `accuracy`: `high` asks elementary functions for 1 ulp.
     `check`: how it is noticed that arrays changed which a pullback still needs.
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
@@ -72,3 +72,11 @@ def dump_directory() -> Path | None:
     """`LOOPDIFF_DUMP`: where the text of every stage is written, if anywhere."""
     text = os.environ.get("LOOPDIFF_DUMP", "")
     return Path(text) if text else None
+
+
+def thread_count() -> int:
+    """`LOOPDIFF_NUM_THREADS`: threads of loops that run in parallel; by default the cores this process may use."""
+    text = os.environ.get("LOOPDIFF_NUM_THREADS", "")
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

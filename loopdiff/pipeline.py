@@ -169,12 +169,17 @@ def derive_pullback(
     return stages.run("pullback", build_pullback, normal, forward, reverse, count_names, wrt)
 
 
-def compile_function(ls: LoopSet, options: Options, stages: Stages) -> CompiledFunction:
-    """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
-    from loopdiff.backends.cpu.compile import arrange_loops, write_function
+def compile_function(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> CompiledFunction:
+    """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk.
 
+    `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep.
+    """
+    from loopdiff.backends.cpu.compile import Style, arrange_loops, write_function
+    from loopdiff.transform.blocked import own_arrays
+
+    dead = own_arrays(ls, reader) if options.parallel else None
     arrange = partial(arrange_loops, fastmath=options.fastmath)
-    write = partial(write_function, fastmath=options.fastmath, cache=options.cache, accuracy=options.accuracy)
+    write = partial(write_function, style=Style(options.fastmath, options.accuracy, dead), cache=options.cache)
     generated = stages.run(f"emit {ls.name}", write, stages.run(f"loops {ls.name}", arrange, ls))
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated

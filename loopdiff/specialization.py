@@ -366,7 +366,7 @@ class Specialization:
             plan = self.kept(f"rows-{label}", lambda: self.in_rows(plan))
         return SweepUnits(
             plan,
-            self.unit(f"forward-{label}", plan.forward),
+            self.unit(f"forward-{label}", plan.forward, plan.reverse),
             self.unit(f"reverse-{label}", plan.reverse),
             None if plan.counts is None else self.unit(f"counts-{label}", plan.counts),
         )
@@ -387,12 +387,15 @@ class Specialization:
         ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
         return self.unit(f"{label}-code", plain_buffers(ls))
 
-    def unit(self, label: str, ls: LoopSet) -> Unit:
-        """`ls` with its function; the generated text is found again on disk without emitting it."""
+    def unit(self, label: str, ls: LoopSet, reader: LoopSet | None = None) -> Unit:
+        """`ls` with its function; the generated text is found again on disk without emitting it.
+
+        `reader` goes on with the arrays that it leaves.
+        """
         kept = self.store.load(f"{label}-emitted")
         function = None if kept is None else reload_function(*kept)
         if function is None:
-            function = compile_function(ls, self.options, self.stages)
+            function = compile_function(ls, self.options, self.stages, reader)
             fields = (function.name, function.path, function.source, function.explanation)
             self.store.save(f"{label}-emitted", fields)
         instantiate(ls, function, self.stages)

@@ -24,7 +24,7 @@ LAYERS = (
     ("transform",),
     ("ad",),
     ("backends",),
-    ("stages", "store", "arena", "launch", "guards"),
+    ("stages", "store", "arena", "launch", "guards", "threads"),
     ("pipeline",),
     ("specialization", "interface", "declared", "gradients"),
     ("call", "runs", "tangents"),

@@ -18,10 +18,8 @@ def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[
     """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
     indices of loops over the lanes of a block."""
     names, place = supply(forward, reverse), len(forward.params)
-    own = scratch(forward) & frozenset(forward.params)
-    first, second = own - results(forward), own
-    if first & read_arrays(reverse.body):
-        first -= {access.array for _, access in exposed_reads(build_model(reverse))}
+    second = scratch(forward) & frozenset(forward.params)
+    first = second & own_arrays(forward, reverse)
     new_forward, lanes = in_blocks(forward, first, names, rows)
     new_reverse, others = in_blocks(reverse, second, names, rows)
     ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
@@ -44,6 +42,14 @@ def in_blocks(ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int) -
 def scratch(ls: LoopSet) -> frozenset[str]:
     """Arrays that a function makes for itself."""
     return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint"))
+
+
+def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
+    """Arrays that a function makes for itself and nobody looks at afterwards, `reader` included."""
+    own = scratch(ls) - results(ls)
+    if reader is not None and own & read_arrays(reader.body):
+        own -= {access.array for _, access in exposed_reads(build_model(reader))}
+    return own
 
 
 def results(ls: LoopSet) -> frozenset[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loopdiff.ir.nodes import AccumulateOp
+
 
 @dataclass(frozen=True, slots=True)
 class VectorLoop:
@@ -37,3 +39,33 @@ class ScalarLoop:
 
 
 Mapping = VectorLoop | TiledNest | ScalarLoop
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Chunks of the loop over `index` run on several threads; they begin at multiples of `granule` iterations.
+
+    Every chunk has arrays of its own for `arrays`, those in `zero` all zero at first, and cells of its own for `cells`.
+    For `sums` as well, and what it has accumulated there is brought together in the order of the chunks. Into arrays of
+    `near` only chunks side by side accumulate in the same place, if they are `reach` iterations long: every second one
+    runs first, then the others.
+    """
+
+    index: str
+    granule: int = 1
+    reach: int = 1
+    sums: tuple[tuple[str, AccumulateOp], ...] = ()
+    near: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+    zero: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """The loop runs on one thread, for this `reason`."""
+
+    reason: str
+
+
+Sharing = Parallel | Serial

@@ -34,7 +34,7 @@ from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, Site, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.contractions import Contraction, contraction
-from loopdiff.transform.mapping import Mapping, ScalarLoop, TiledNest, VectorLoop
+from loopdiff.transform.mapping import Mapping, Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.strides import Stride, is_varying, stride_of, varying_names
 from loopdiff.transform.tiles import choose_tile
 
@@ -45,9 +45,13 @@ COSTS: dict[Stride, float] = {"uniform": 0.3, "unit": 1.0, "strided": 6.0, "inde
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A mapping for every loop that is reached; loops inside a VectorLoop or TiledNest have none of their own."""
+    """A mapping for every loop that is reached; loops inside a VectorLoop or TiledNest have none of their own.
+
+    `sharing`: for the outermost of these loops whether they run on several threads, where that was asked.
+    """
 
     mappings: tuple[tuple[Path, Mapping], ...]
+    sharing: tuple[tuple[Path, Sharing], ...] = ()
 
     def of(self, path: Path) -> Mapping | None:
         return next((m for p, m in self.mappings if p == path), None)
@@ -251,6 +255,7 @@ def describe(model: Model, conflict: Conflict) -> str:
 def explain_schedule(schedule: Schedule, model: Model) -> str:
     """One line per loop: what it became and why."""
     lines: list[str] = []
+    sharing = dict(schedule.sharing)
     for path, mapping in sorted(schedule.mappings, key=lambda p: p[0]):
         loop = model.loop(path)
         depth = "  " * len(model.sites[path].loops)
@@ -266,5 +271,21 @@ def explain_schedule(schedule: Schedule, model: Model) -> str:
                 text = f"register tile of {held}{unrolled}, summed over {', '.join(f'`{s}`' for s in sums)}"
             case ScalarLoop(reason=reason):
                 text = f"scalar: {reason}"
-        lines.append(f"{depth}for {loop.index}{where}: {text}")
+        lines.append(f"{depth}for {loop.index}{where}: {text}{explain_sharing(sharing.get(path), text)}")
     return "\n".join(lines)
+
+
+def explain_sharing(sharing: Sharing | None, known: str) -> str:
+    """Whether the loop is shared among threads, and why not unless that is `known`."""
+    match sharing:
+        case Parallel(index=index, granule=granule, sums=sums, near=near, arrays=arrays, zero=zero):
+            size = f"chunks of `{index}`" + (f" by multiples of {granule}" if granule > 1 else "")
+            if near:
+                size += f", every second one first for {', '.join(f'`{n}`' for n in near)}"
+            groups = ((("sums of ", n) for n, _ in sums), (("its own ", n) for n in (*arrays, *zero)))
+            own = [f"{what}`{name}`" for group in groups for what, name in group]
+            return f"; in parallel, {size}{'; per chunk ' + ', '.join(own) if own else ''}"
+        case Serial(reason=reason) if reason not in known:
+            return f"; on one thread: {reason}"
+        case _:
+            return ""

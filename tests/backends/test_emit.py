@@ -10,7 +10,7 @@ import pytest
 from numba.core.runtime import _nrt_python as nrt
 from numba.core.runtime.nrt import rtsys
 
-from loopdiff.backends.cpu.compile import compile_loopset
+from loopdiff.backends.cpu.compile import Style, compile_loopset
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet
@@ -83,7 +83,7 @@ def test_without_fastmath_sums_keep_their_order(name: str) -> None:
     ls = lower(function, args)
     expected, found = copied(args), copied(args)
     wanted = run(ls, expected)
-    compiled = compile_loopset(ls, fastmath=False)
+    compiled = compile_loopset(ls, Style(fastmath=False))
     out = compiled.dispatcher(*found.values())
     for a, b in zip(wanted, () if out is None else out, strict=True):
         np.testing.assert_array_max_ulp(np.float64(a), np.float64(b), 1)

@@ -13,7 +13,7 @@ from numba.core import config
 
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import build_sweeps
-from loopdiff.backends.cpu.compile import arrange_loops, generate
+from loopdiff.backends.cpu.compile import PLAIN, arrange_loops, generate
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import LoopSet
@@ -62,8 +62,6 @@ def test_ir(case: str, stage: str, update_golden: bool) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_source(case: str, name: str, update_golden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "CPU_FEATURES", "+avx512f,+avx512vl,+avx2,+fma")
-    text, explanation = generate(
-        arrange_loops(stages(case)[name], fastmath=True), fastmath=True, cache=True, accuracy="default"
-    )
+    text, explanation = generate(arrange_loops(stages(case)[name], fastmath=True), PLAIN, cache=True)
     compare(golden(case, f"{name}-source.txt"), text, update_golden)
     compare(golden(case, f"{name}-schedule.txt"), explanation + "\n", update_golden)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.backends.cpu import simd
@@ -14,27 +14,42 @@ from loopdiff.backends.writer import render
 from loopdiff.ir.nodes import Call, Index, Let, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
 from loopdiff.rules import has_text, key_of
+from loopdiff.transform.mapping import Parallel
 from loopdiff.transform.normalize import supply
+from loopdiff.transform.parallel import share_loops
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import explain_schedule, plan
 from loopdiff.transform.strong import choose_strong_products
 
-BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit")
+CALLS = ("share", "run_in_chunks", "run_in_turns", "add_parts")
+BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
 
 
-def compile_loopset(
-    ls: LoopSet, *, fastmath: bool = True, cache: bool = True, accuracy: str = "default"
-) -> CompiledFunction:
-    """Generate, write and import the function of `ls`; Numba compiles it at its first call, or loads it from disk.
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a function is written.
 
     `fastmath` allows reassociation, reciprocals and ignoring the sign of zero, never assumptions about NaN or infinity.
-    Without it sums keep their order; products and sums in vectors may be fused all the same.
+    Without it sums keep their order; products and sums in vectors may be fused all the same. `accuracy`: which
+    elementary functions. `dead`: arrays that nobody looks at before or after the function, so that threads may each
+    have their own; None: no threads.
     """
-    return write_function(arrange_loops(ls, fastmath=fastmath), fastmath=fastmath, cache=cache, accuracy=accuracy)
+
+    fastmath: bool = True
+    accuracy: str = "default"
+    dead: frozenset[str] | None = None
+
+
+PLAIN = Style()
+
+
+def compile_loopset(ls: LoopSet, style: Style = PLAIN, *, cache: bool = True) -> CompiledFunction:
+    """Generate, write and import the function of `ls`; Numba compiles it at its first call, or loads it from disk."""
+    return write_function(arrange_loops(ls, fastmath=style.fastmath), style, cache=cache)
 
 
 def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
@@ -43,22 +58,29 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
     return restructure(ls) if fastmath else ascend(ls)
 
 
-def write_function(ls: LoopSet, *, fastmath: bool, cache: bool, accuracy: str) -> CompiledFunction:
+def write_function(ls: LoopSet, style: Style, *, cache: bool) -> CompiledFunction:
     """The function of `ls`, whose loops are arranged, in a module on disk."""
     cache = cache and all(has_text(s.stmt.rule) for s in statements(ls.body) if isinstance(s.stmt, Call))
-    text, explanation = generate(ls, fastmath=fastmath, cache=cache, accuracy=accuracy)
+    text, explanation = generate(ls, style, cache=cache)
     return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, explanation)
 
 
-def generate(ls: LoopSet, *, fastmath: bool, cache: bool, accuracy: str) -> tuple[str, str]:
+def generate(ls: LoopSet, style: Style, *, cache: bool) -> tuple[str, str]:
     """Module text of `ls`, whose loops are arranged, and the explanation of its schedule."""
     model = build_model(ls)
-    schedule = plan(model, may_reassociate=fastmath)
-    emitter = ScheduledEmitter(ls, mappings={id(model.sites[p].stmt): (p, m) for p, m in schedule.mappings})
+    schedule = plan(model, may_reassociate=style.fastmath)
+    if style.dead is not None:
+        schedule = replace(schedule, sharing=share_loops(model, schedule, style.dead, style.fastmath))
+    emitter = ScheduledEmitter(
+        ls,
+        mappings={id(model.sites[p].stmt): (p, m) for p, m in schedule.mappings},
+        sharing={id(model.sites[p].stmt): s for p, s in schedule.sharing if isinstance(s, Parallel)},
+    )
     function = emitter.function()
-    flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if fastmath else "False"
+    flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
     decorator = f"@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags})"
-    text = "\n".join([*header(emitter, ls.name, accuracy), decorator, function])
+    functions = [line for text in (*emitter.chunks, function) for line in (decorator, text)]
+    text = "\n".join([*header(emitter, ls.name, style.accuracy), *functions])
     return render(text), explain_schedule(schedule, model)
 
 
@@ -90,6 +112,8 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         lines += [f"{name} = called({key!r}, {form!r})" for name, key, form in found]
     if emitter.imports:
         lines.append(f"from loopdiff.backends.cpu.scalar_math import {', '.join(sorted(emitter.imports))}")
+    if emitter.threads:
+        lines.append(f"from loopdiff.backends.cpu.threads.calling import {', '.join(sorted(emitter.threads))}")
     if emitter.simd:
         lines.append(f"from loopdiff.backends.cpu.simd import {', '.join(sorted(emitter.simd))}")
     if emitter.functions:

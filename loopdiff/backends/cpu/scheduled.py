@@ -5,25 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loopdiff.analysis.ownership import owned_cells
+from loopdiff.backends.cpu.chunks import ChunkWriter
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
-from loopdiff.ir.nodes import Loop
+from loopdiff.ir.nodes import Loop, Stmt
 from loopdiff.ir.walk import Path
 from loopdiff.transform.contractions import contraction
-from loopdiff.transform.schedule import Mapping as LoopMapping
-from loopdiff.transform.schedule import ScalarLoop, TiledNest, VectorLoop
+from loopdiff.transform.mapping import Mapping as LoopMapping
+from loopdiff.transform.mapping import Parallel, ScalarLoop, TiledNest, VectorLoop
 
 
 @dataclass(slots=True)
 class ScheduledEmitter(ScalarEmitter):
-    """Writes loops as `mappings` says (by identity of the statement); `simd` and `functions` collect imports."""
+    """Writes loops as `mappings` and `sharing` say (by identity of the statement).
+
+    `simd`, `functions` and `threads` collect imports, `chunks` the functions of chunks.
+    """
 
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
+    sharing: dict[int, Parallel] = field(default_factory=dict)
     simd: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
+    threads: set[str] = field(default_factory=set)
+    chunks: list[str] = field(default_factory=list)
+    loops_around: int = 0
+    kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
 
     def loop(self, stmt: Loop) -> None:
+        sharing = self.sharing.get(id(stmt))
+        if sharing is None:
+            self.on_one_thread(stmt)
+        else:
+            ChunkWriter(self, stmt, sharing).write(self.loops_around > 0)
+
+    def on_one_thread(self, stmt: Loop) -> None:
+        """The loop as its mapping says."""
         path, mapping = self.mappings.get(id(stmt), ((), ScalarLoop("")))
         match mapping:
             case VectorLoop():
@@ -33,4 +50,16 @@ class ScheduledEmitter(ScalarEmitter):
                 assert found is not None
                 TileWriter(self, mapping, found).write()
             case ScalarLoop():
+                self.loops_around += 1
                 ScalarEmitter.loop(self, stmt)
+                self.loops_around -= 1
+
+    def mapping_of(self, stmt: Stmt) -> LoopMapping | None:
+        found = self.mappings.get(id(stmt))
+        return None if found is None else found[1]
+
+    def take_for(self, stmt: Loop, known: Loop) -> None:
+        """Write `stmt` in the way of the loop `known`."""
+        if id(known) in self.mappings:
+            self.mappings[id(stmt)] = self.mappings[id(known)]
+            self.kept.append(stmt)

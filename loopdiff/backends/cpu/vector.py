@@ -15,6 +15,7 @@ from loopdiff.backends.cpu.simd.types import host_width
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
+    AccumulateOp,
     Apply,
     Assign,
     Const,
@@ -182,7 +183,7 @@ class VectorLoopWriter(LaneValues):
             kind = self.emitter.types.arrays[array].element
             self.sums[id(stmt)] = [self.emitter.names.fresh(f"{array}_lanes") for _ in suffixes]
             for name in self.sums[id(stmt)]:
-                self.emitter.writer.line(f"{name} = {self.splat_constant(neutral_value(stmt, kind), kind)}")
+                self.emitter.writer.line(f"{name} = {self.splat_constant(neutral_value(stmt.op, kind), kind)}")
 
     def finish_sums(self, promoted: list[Accumulate]) -> None:
         for stmt in promoted:
@@ -204,7 +205,7 @@ class VectorLoopWriter(LaneValues):
                 kind = self.emitter.types.arrays[stmt.target.array].element
                 total = self.emitter.names.fresh("total")
                 line(f"{total} = {value}")
-                neutral = self.emitter.expr(Const(neutral_value(stmt, kind), kind))
+                neutral = self.emitter.expr(Const(neutral_value(stmt.op, kind), kind))
                 stack.enter_context(self.emitter.writer.block(f"if {total} != {neutral}:"))
                 value = total
             if stmt.op == "add":
@@ -280,7 +281,7 @@ class VectorLoopWriter(LaneValues):
     def sum_of_lanes(self, stmt: Accumulate, copies: list[Lanes]) -> str:
         """The sum (or greatest, least) of `stmt`'s values in all live lanes of all copies."""
         kind = self.emitter.types.arrays[stmt.target.array].element
-        neutral = self.splat_constant(neutral_value(stmt, kind), kind)
+        neutral = self.splat_constant(neutral_value(stmt.op, kind), kind)
         first, *others = (self.where(c.mask, self.vector(stmt.value, c), neutral) for c in copies)
         for value in others:
             first = self.combined(stmt, first, value)
@@ -311,11 +312,11 @@ class VectorLoopWriter(LaneValues):
                 self.block(body, [self.narrowed(lanes, m if outcome else f"~{m}") for m, lanes in pairs])
 
 
-def neutral_value(stmt: Accumulate, kind: ScalarType) -> int | float:
+def neutral_value(op: AccumulateOp, kind: ScalarType) -> int | float:
     """What leaves an accumulation of `kind` unchanged."""
     if kind.is_float:
-        return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[stmt.op]
-    return {"add": 0, "max": -(1 << 63), "min": (1 << 63) - 1}[stmt.op]
+        return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[op]
+    return {"add": 0, "max": -(1 << 63), "min": (1 << 63) - 1}[op]
 
 
 def loop_width(emitter: ScheduledEmitter, loop: Loop) -> int:

@@ -1,0 +1,1 @@
+"""Loops on several threads: a pool of native threads, and what generated code says to it."""

@@ -1,0 +1,122 @@
+"""What generated code says to the pool: how many chunks a loop has, run them, add up what they summed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic
+
+from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, load, the_state
+
+# Nanoseconds of work below which no chunk is made, and how many a loop has at least that is shared.
+LEAST_CHUNK, LEAST_CHUNKS, MOST_CHUNKS = 25_000.0, 4.0, 64.0
+APART = 0.125  # of the work, at most, goes into what chunks have for themselves
+
+
+@njit
+def share(trips: int, granule: int, reach: int, work: float, apart: float) -> tuple[int, int]:
+    """(chunks, iterations of each) for a loop of `trips` iterations that takes about `work` nanoseconds.
+
+    Chunks begin at multiples of `granule`, and are `reach` long at least. What each chunk but the first has for itself
+    costs `apart` nanoseconds. The number of threads does not count, so that results do not depend on it.
+    """
+    state = the_state()
+    if load(state + EAGER) != 0:
+        most, granule = min(MOST_CHUNKS, float(trips // reach)), reach
+    else:
+        most = min(MOST_CHUNKS, work / LEAST_CHUNK, float(trips // granule))
+        if most < LEAST_CHUNKS and work < LEAST_CHUNK * LEAST_CHUNKS:
+            most = 1.0
+        if apart > 0.0:
+            most = min(most, 1.0 + work * APART / apart)
+    if most < 2.0:
+        return 1, max(trips, 0)
+    size = -(-trips // int(most))
+    size = -(-size // granule) * granule
+    return -(-trips // size), size
+
+
+def run_as(turns: int) -> Any:
+    """An intrinsic that runs chunks in that many turns."""
+
+    def run(typingctx: Any, function: Any, count: Any, given: Any) -> Any:
+        if not isinstance(function, types.Dispatcher) or not isinstance(given, types.BaseTuple):
+            return None
+        kinds = (types.int64, *(types.unliteral(t) for t in given))
+        called = function.get_call_type(typingctx, kinds, {})
+        whole = types.Tuple(kinds[1:])
+
+        def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+            compiled = function.dispatcher.overloads[tuple(called.args)]
+            context.active_code_library.add_linking_library(compiled.library)
+            chunks = context.cast(builder, values[1], sig.args[1], types.int64)
+            packed = context.cast(builder, values[2], sig.args[2], whole)
+            items = cgutils.unpack_tuple(builder, packed)
+            with builder.if_else(builder.icmp_signed("<=", chunks, INT64(1))) as (one, several):
+                with one:
+                    context.call_internal(builder, compiled.fndesc, called, [INT64(0), *items])
+                with several:
+                    share_out(context, builder, (compiled.fndesc, called), chunks, packed, turns)
+            return context.get_dummy_value()
+
+        return signature(types.void, function, count, given), lower
+
+    return run
+
+
+# Call the compiled `function(chunk, *given)` for every chunk below `count`, on the pool if there are several. What one
+# chunk raises is raised when all have ended. `run_in_turns`: first the even chunks, then the odd ones.
+run_in_chunks = intrinsic(run_as(1))
+run_in_turns = intrinsic(run_as(2))
+
+
+def share_out(context: Any, builder: Any, function: Any, chunks: Any, packed: Any, turns: int) -> None:
+    """Hand the chunks to the pool; an error of theirs becomes one of the caller."""
+    slots = ir.LiteralStructType([packed.type, INT64, INT32, BYTES])
+    place = cgutils.alloca_once(builder, slots)
+    given, turn, error, told = (cgutils.gep_inbounds(builder, place, 0, k) for k in range(4))
+    builder.store(packed, given)
+    builder.store(INT32(0), error)
+    entry, status = entry_of_chunk(context, builder.module, function, slots, turns)
+    kind = ir.FunctionType(ir.VoidType(), [INT64, INT64, INT64])
+    run = cgutils.get_or_insert_function(builder.module, kind, RUN)
+    for number in range(turns):
+        builder.store(INT64(number), turn)
+        count = builder.sdiv(builder.add(chunks, INT64(turns - 1 - number)), INT64(turns))
+        builder.call(run, [builder.ptrtoint(entry, INT64), builder.ptrtoint(place, INT64), count])
+    code = builder.load(error)
+    with cgutils.if_unlikely(builder, builder.icmp_unsigned("!=", code, INT32(0))):
+        info = builder.bitcast(builder.load(told), status.excinfoptr.type)
+        context.call_conv.return_status_propagate(builder, status._replace(code=code, excinfoptr=info))
+
+
+def entry_of_chunk(context: Any, module: Any, function: Any, slots: Any, turns: int) -> tuple[Any, Any]:
+    """A function `(environment, number)` that unpacks the environment, and the status of the call in it."""
+    fndesc, called = function
+    name = module.get_unique_name(f"{fndesc.llvm_func_name}.chunk")
+    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [INT64, INT64]), name)
+    entry.linkage = "internal"
+    inside = ir.IRBuilder(entry.append_basic_block("entry"))
+    place = inside.inttoptr(entry.args[0], slots.as_pointer())
+    given, turn, error, told = (cgutils.gep_inbounds(inside, place, 0, k) for k in range(4))
+    items = cgutils.unpack_tuple(inside, inside.load(given))
+    chunk = inside.add(inside.mul(entry.args[1], INT64(turns)), inside.load(turn))
+    status, _ = context.call_internal_no_propagate(inside, fndesc, called, [chunk, *items])
+    with cgutils.if_unlikely(inside, status.is_error):
+        inside.store(inside.bitcast(status.excinfoptr, BYTES), told)
+        inside.store(status.code, error)
+    inside.ret_void()
+    return entry, status
+
+
+@njit
+def add_parts(target: Any, parts: Any) -> None:
+    """Add to `target` what the chunks summed, one after the other; both contiguous in the same order of axes."""
+    total, given = target.reshape(-1), parts.reshape((parts.shape[0], -1))
+    for number in range(given.shape[0]):
+        for k in range(total.shape[0]):
+            total[k] += given[number, k]

@@ -1,0 +1,218 @@
+"""Which loops run on several threads, in chunks of their iterations.
+
+The outermost loop whose iterations are independent, apart from what each chunk can have for itself: cells and arrays
+that every iteration fills anew, and what is only summed into, which is added up chunk by chunk at the end. Of a
+register tile the chunks go along an index of its target, so that they have nothing in common. Loops that check
+something or may end early are left alone: which iteration does so first would depend on the threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import carried, commute, may_meet, pairs, within
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedra import Model
+from loopdiff.analysis.polyhedra_sets import Order
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    AccumulateOp,
+    Allocate,
+    Apply,
+    Assign,
+    Call,
+    Const,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Loop,
+    Require,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import BOOL
+from loopdiff.ir.walk import Path, children, loads, statements, stmt_exprs, subexprs
+from loopdiff.transform.contractions import Contraction, contraction
+from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
+from loopdiff.transform.privates import find_privates
+from loopdiff.transform.schedule import Schedule, describe, scalar_only
+from loopdiff.transform.strides import coefficient
+
+# Whole vectors, and whole tiles, of any width.
+LANES, ROWS, COLUMNS = 64, 24, 48
+FARTHEST = 64  # iterations, in chunks that may wait for each other
+
+Found = list[tuple[Path, Sharing]]
+
+
+def share_loops(
+    model: Model, schedule: Schedule, dead: frozenset[str], may_reassociate: bool
+) -> tuple[tuple[Path, Sharing], ...]:
+    """For the outermost loops of each nest whether they run in parallel, down to those that do.
+
+    Nobody looks at the contents of the `dead` arrays before or after the function.
+    """
+    sharer = Sharer(model, schedule, dead, may_reassociate)
+    found: Found = []
+    for number, stmt in enumerate(model.ls.body):
+        sharer.visit(stmt, (number,), found)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharer:
+    model: Model
+    schedule: Schedule
+    dead: frozenset[str]
+    may_reassociate: bool
+
+    def visit(self, stmt: Stmt, path: Path, found: Found) -> None:
+        if isinstance(stmt, Loop):
+            mapping = self.schedule.of(path)
+            sharing = self.tile(stmt, mapping) if isinstance(mapping, TiledNest) else self.loop(stmt, path)
+            found.append((path, sharing))
+            if isinstance(sharing, Parallel) or not isinstance(mapping, ScalarLoop):
+                return
+        if isinstance(stmt, Loop | If):
+            for number, child in enumerate(children(stmt)):
+                self.visit(child, (*path, number), found)
+
+    # -- register tiles --------------------------------------------------------------------------------------
+    def tile(self, stmt: Loop, tile: TiledNest) -> Sharing:
+        """Chunks along an index of the target: at best one that is no side of the tile, else its rows or columns."""
+        found = contraction(stmt)
+        assert found is not None
+        free = [k for k in found.kept if k not in (tile.lanes, tile.rows, tile.columns)]
+        sides = [(k, 1) for k in free]
+        sides += [(k, n) for k, n in ((tile.rows, ROWS), (tile.columns, COLUMNS), (tile.lanes, COLUMNS)) if k]
+        for index, granule in sides:
+            if index in found.kept and is_apart(found, index):
+                return Parallel(index, granule)
+        return Serial("no index of its result tells the results of chunks apart")
+
+    # -- other loops -----------------------------------------------------------------------------------------
+    def loop(self, stmt: Loop, path: Path) -> Sharing:
+        obstacle = self.obstacle(stmt)
+        if obstacle:
+            return Serial(obstacle)
+        private = find_privates(self.model, self.dead, stmt, path)
+        if private is None:
+            conflict = carried(self.model, path, owned_cells(self.model.ls, path))
+            return Serial("its iterations share arrays" if conflict is None else describe(self.model, conflict))
+        sums = self.sums(path, private.names)
+        obstacle = self.lost(stmt, frozenset(private.homes), sums)
+        if obstacle:
+            return Serial(obstacle)
+        granule = LANES if isinstance(self.schedule.of(path), VectorLoop) else 1
+        reaches = {n: r for n in sums if (r := reach(stmt, n)) is not None and r <= FARTHEST}
+        farthest = max((1, *reaches.values()))
+        return Parallel(
+            stmt.index,
+            granule * -(-farthest // granule),
+            farthest,
+            tuple(sorted((n, op) for n, op in sums.items() if n not in reaches)),
+            near=tuple(sorted(reaches)),
+            cells=tuple(sorted(private.homes)),
+            arrays=tuple(sorted(private.arrays - private.zero)),
+            zero=tuple(sorted(private.zero)),
+        )
+
+    def obstacle(self, loop: Loop) -> str:
+        """What in the loop has to happen on one thread."""
+        if not isinstance(loop.step, Const):
+            return "its step is not known"
+        for site in statements(loop.body):
+            if isinstance(site.stmt, Require | Exit | Allocate | Call):
+                return scalar_only(site)
+        return ""
+
+    def sums(self, path: Path, private: frozenset[str]) -> dict[str, AccumulateOp]:
+        """Arrays and cells into which several iterations of the loop at `path` accumulate."""
+        found: dict[str, AccumulateOp] = {}
+        order = Order(depth_of(self.model, path) - 1, True)
+        for a, b in pairs(within(self.model, path)):
+            name = a.access.array
+            if name in private or name in found or a.combines is None or not commute(a, b):
+                continue
+            if may_meet(self.model, a, b, order) or (a is not b and may_meet(self.model, b, a, order)):
+                found[name] = a.combines
+        return found
+
+    def lost(self, loop: Loop, owned: frozenset[str], sums: dict[str, AccumulateOp]) -> str:
+        """What chunks could not hand on to those who need it."""
+        if sums and not self.may_reassociate:
+            return f"`{min(sums)}` is summed in the order that is written"
+        for name in sums:
+            kind = self.model.ls.array(name).type
+            if kind is None or kind.element is BOOL or (kind.rank and (kind.layout == "A" or sums[name] != "add")):
+                return f"what it accumulates in `{name}` has no form in parts"
+        for site in statements(loop.body):
+            read = {e.access.array for x in stmt_exprs(site.stmt) for e in loads(x)}
+            if read & sums.keys():
+                return f"it reads `{min(read & sums.keys())}`, into which it sums"
+            match site.stmt:
+                case Accumulate(op=op, target=Access(array=array)) if array in sums:
+                    if op != sums[array]:
+                        return f"it accumulates into `{array}` in two ways"
+                case Assign(target=target) | Accumulate(target=target):
+                    is_kept = target.array not in owned and not target.subscripts
+                    if target.array in sums or is_kept:
+                        return f"`{target.array}` keeps the value of one iteration"
+                case _:
+                    pass
+        return ""
+
+
+def reach(loop: Loop, array: str) -> int | None:
+    """How many iterations of `loop` apart the farthest are that accumulate into one element of `array`.
+
+    None unless all do so along one axis, at a fixed distance from the iteration's own place.
+    """
+    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, Accumulate)]
+    axes = zip(*(t.subscripts for t in targets if t.array == array), strict=True)
+    return min((r for places in axes if (r := spread(places, loop.index)) is not None), default=None)
+
+
+def spread(places: tuple[Expr, ...], index: str) -> int | None:
+    """The same for the subscripts of one axis."""
+    factors = {coefficient(p, index) for p in places}
+    if len(factors) > 1 or factors <= {0, None}:
+        return None
+    origins = [constant_part(p, index) for p in places]
+    known = [o for o in origins if o is not None]
+    if len(known) < len(origins):
+        return None
+    factor = factors.pop() or 1
+    return -(-(max(known) - min(known)) // abs(factor))
+
+
+def constant_part(expr: Expr, index: str) -> int | None:
+    """`expr`, which is linear in the index, where the index is zero; None if that is not a number."""
+    match expr:
+        case Index(name=name) if name == index:
+            return 0
+        case Const(value=value):
+            return int(value)
+        case Apply(op=Op.NEG, args=(a,)):
+            inner = constant_part(a, index)
+            return None if inner is None else -inner
+        case Apply(op=Op.ADD | Op.SUB | Op.MUL as op, args=(a, b)):
+            left, right = constant_part(a, index), constant_part(b, index)
+            if left is None or right is None:
+                return None
+            return left + right if op is Op.ADD else left - right if op is Op.SUB else left * right
+        case _:
+            return None
+
+
+def is_apart(found: Contraction, index: str) -> bool:
+    """Whether iterations of the loop over `index` never meet in the target, whatever the other indices are."""
+    others = {p.index for p in found.loops} - {index}
+    return any(
+        coefficient(s, index) not in (0, None)
+        and not any(isinstance(e, Index) and e.name in others for e in subexprs(s))
+        for s in found.update.target.subscripts
+    )
