@@ -40,11 +40,15 @@ def share(trips: int, granule: int, reach: int, work: float, apart: float) -> tu
     return -(-trips // size), size
 
 
+def is_call(function: Any, given: Any) -> bool:
+    return isinstance(function, types.Dispatcher) and isinstance(given, types.BaseTuple)
+
+
 def run_as(turns: int) -> Any:
     """An intrinsic that runs chunks in that many turns."""
 
     def run(typingctx: Any, function: Any, count: Any, given: Any) -> Any:
-        if not isinstance(function, types.Dispatcher) or not isinstance(given, types.BaseTuple):
+        if not is_call(function, given):
             return None
         kinds = (types.int64, *(types.unliteral(t) for t in given))
         called = function.get_call_type(typingctx, kinds, {})

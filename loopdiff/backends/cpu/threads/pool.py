@@ -46,6 +46,7 @@ HAS_THREADS = all(llvm.address_of_symbol(name) for name in ("pthread_create", "p
 
 INT64, INT32, BYTES = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
 i64 = types.int64
+emitted: Any = intrinsic  # to type checkers, what a function of the typing context is when called
 
 
 def word_operation(emit: Any, count: int) -> Any:
@@ -76,7 +77,7 @@ add = word_operation(lambda builder, pointer, value: builder.atomic_rmw("add", p
 swap = word_operation(swapped, 3)
 
 
-@intrinsic
+@emitted
 def the_state(typingctx: Any) -> Any:
     """The address of the state."""
 
@@ -87,7 +88,7 @@ def the_state(typingctx: Any) -> Any:
     return signature(i64), lower
 
 
-@intrinsic
+@emitted
 def call_chunk(typingctx: Any, function: Any, environment: Any, chunk: Any) -> Any:
     """Run one chunk of a job."""
 
@@ -109,7 +110,7 @@ def instruction(builder: Any, name: str, result: ir.Type, *args: Any) -> Any:
     return builder.call(get_or_insert_function(builder.module, kind, name), args)
 
 
-@intrinsic
+@emitted
 def pause(typingctx: Any) -> Any:
     """Let the other thread of the core work."""
 
@@ -123,7 +124,7 @@ def pause(typingctx: Any) -> Any:
     return signature(types.void), lower
 
 
-@intrinsic
+@emitted
 def float_mode(typingctx: Any) -> Any:
     """The state of the processor's floating point unit."""
 
@@ -137,7 +138,7 @@ def float_mode(typingctx: Any) -> Any:
     return signature(i64), lower
 
 
-@intrinsic
+@emitted
 def set_float_mode(typingctx: Any, mode: Any) -> Any:
     """Make the floating point unit work as `mode` says."""
 
@@ -291,7 +292,7 @@ def stop_workers(state: int) -> None:
         pthread_join(load(state + THREADS + 8 * number), 0)
 
 
-@intrinsic
+@emitted
 def the_worker(typingctx: Any) -> Any:
     """The address of the compiled `work`."""
 
