@@ -17,16 +17,15 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from .build import FLOATS, INT8, INT64, Typed, broadcast, call, lane_addresses
+from .build import FLOATS, INT8, INT64, Typed, broadcast, call
 from .memory import (
+    Apart,
     Place,
     accepts,
     address,
     index_width,
     is_integer,
     is_mask,
-    lane_load,
-    lane_store,
     lane_type,
     literal,
     offsets_of_lanes,
@@ -71,13 +70,13 @@ class Lanes:
     def load(self, builder: Any, first: Any) -> Any:
         if self.offsets is None:
             return whole_load(builder, self.at, first, self.width, self.mask)
-        return lane_load(builder, self.at, lane_addresses(builder, first, self.offsets), self.mask)
+        return Apart(first, self.offsets, self.width).load(builder, self.at, self.mask)
 
     def store(self, builder: Any, first: Any, vector: Any) -> None:
         if self.offsets is None:
             whole_store(builder, self.at, first, vector, self.mask)
         else:
-            lane_store(builder, self.at, lane_addresses(builder, first, self.offsets), vector, self.mask)
+            Apart(first, self.offsets, self.width).store(builder, self.at, vector, self.mask)
 
 
 def lane_offsets(builder: Any, at: Place, idx: Any) -> Any:

@@ -16,6 +16,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from .apart import Apart
 from .build import (
     INT8,
     INT32,
@@ -25,12 +26,11 @@ from .build import (
     broadcast,
     call,
     constant,
-    lane_addresses,
     llvm_type,
     mangled,
     shuffle,
 )
-from .lanes import is_index, lane_numbers
+from .lanes import is_index
 from .types import Vector, element_of, width_of
 
 POINTER = INT8.as_pointer()
@@ -166,21 +166,6 @@ def whole_store(builder: Any, at: Place, pointer: Any, value: Any, mask: Any) ->
     call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", ir.VoidType(), args)
 
 
-def lane_load(builder: Any, at: Place, where: Any, mask: Any) -> Any:
-    width = where.type.count
-    memory = ir.VectorType(at.memory, width)
-    mask = constant(llvm_type(types.boolean, width), 1) if mask is None else mask
-    args = [where, INT32(at.align), mask, constant(memory, 0)]
-    return call(builder, f"llvm.masked.gather.{mangled(memory)}.v{width}p0", memory, args)
-
-
-def lane_store(builder: Any, at: Place, where: Any, value: Any, mask: Any) -> None:
-    width = where.type.count
-    mask = constant(llvm_type(types.boolean, width), 1) if mask is None else mask
-    args = [value, where, INT32(at.align), mask]
-    call(builder, f"llvm.masked.scatter.{mangled(value.type)}.v{width}p0", ir.VoidType(), args)
-
-
 def is_mask(ty: Any) -> bool:
     return isinstance(ty, Vector) and ty.element == types.boolean
 
@@ -212,8 +197,7 @@ def locate_along(axis: int, width: int) -> Locate:
             return builder.gep(first, [INT64((1 - width) * at.itemsize)], source_etype=INT8), True
         stride = context.cast(builder, args[3], sig.args[3], types.int64)
         stride = builder.mul(stride, at.strides[axis], flags=("nsw",))
-        offsets = builder.mul(lane_numbers(width), broadcast(builder, stride, width), flags=("nsw",))
-        return lane_addresses(builder, first, offsets), False
+        return Apart(first, stride, width), False
 
     return locate
 
@@ -222,7 +206,7 @@ def locate_lanes(width: int) -> Locate:
     """One address per lane from an index that has vectors in it."""
 
     def locate(context: Any, builder: Any, at: Place, sig: Any, args: Any) -> tuple[Any, bool]:
-        return lane_addresses(builder, address(context, builder, at), offsets_of_lanes(builder, at, width)), False
+        return Apart(address(context, builder, at), offsets_of_lanes(builder, at, width), width), False
 
     return locate
 
@@ -245,8 +229,8 @@ def loading(args: tuple[Any, ...], width: int, locate: Locate, is_masked: bool) 
         at = place(context, builder, array, values[0], idx, values[1])
         where, is_reversed = locate(context, builder, at, sig, values)
         mask = values[-1] if is_masked else None
-        if isinstance(where.type, ir.VectorType):
-            return widened(builder, at, lane_load(builder, at, where, mask))
+        if isinstance(where, Apart):
+            return widened(builder, at, where.load(builder, at, mask))
         mask = flipped(builder, mask) if is_reversed and mask else mask
         value = whole_load(builder, at, where, width, mask)
         return widened(builder, at, flipped(builder, value) if is_reversed else value)
@@ -263,8 +247,8 @@ def storing(args: tuple[Any, ...], width: int, locate: Locate, value_at: int) ->
         where, is_reversed = locate(context, builder, at, sig, values)
         value = narrowed(context, builder, at, values[value_at], sig.args[value_at], width)
         mask = values[value_at + 1] if len(values) > value_at + 1 else None
-        if isinstance(where.type, ir.VectorType):
-            lane_store(builder, at, where, value, mask)
+        if isinstance(where, Apart):
+            where.store(builder, at, value, mask)
         elif is_reversed:
             whole_store(builder, at, where, flipped(builder, value), flipped(builder, mask) if mask else None)
         else:
@@ -450,7 +434,7 @@ def accumulating(args: tuple[Any, ...], width: int) -> Typed:
         plain = element == types.int64
 
         def add(lane: int) -> None:
-            pointer = builder.extract_element(where, INT32(lane))
+            pointer = where.pointer(builder, lane)
             cell = builder.bitcast(pointer, at.memory.as_pointer())
             before = widened(builder, at, builder.load(cell, align=at.align, typ=at.memory))
             increment = builder.extract_element(increments, INT32(lane))

@@ -1,0 +1,69 @@
+"""Lanes that lie apart in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+from numba.core import types
+
+from .build import INT8, INT32, INT64, broadcast, call, constant, lane_addresses, llvm_type, mangled
+from .lanes import lane_numbers
+
+if TYPE_CHECKING:
+    from .memory import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Lanes that lie apart: byte `offsets` from the pointer `first`, a vector, or the same scalar distance each."""
+
+    first: Any
+    offsets: Any
+    width: int
+
+    def pointer(self, builder: Any, lane: int) -> Any:
+        """Where one lane is."""
+        if isinstance(self.offsets.type, ir.VectorType):
+            offset = builder.extract_element(self.offsets, INT32(lane))
+        else:
+            offset = builder.mul(INT64(lane), self.offsets, flags=("nsw",))
+        return builder.gep(self.first, [offset], source_etype=INT8)
+
+    def addresses(self, builder: Any) -> Any:
+        """A vector of pointers."""
+        offsets = self.offsets
+        if not isinstance(offsets.type, ir.VectorType):
+            offsets = builder.mul(lane_numbers(self.width), broadcast(builder, offsets, self.width), flags=("nsw",))
+        return lane_addresses(builder, self.first, offsets)
+
+    def load(self, builder: Any, at: Place, mask: Any) -> Any:
+        """Lane by lane, dead ones from memory of our own: gather instructions take two to four times as long since
+        processors got their mitigation of CVE-2022-40982, and no less time than this without it."""
+        memory = ir.VectorType(at.memory, self.width)
+        out = constant(memory, 0)
+        own = None if mask is None else zero_in_memory(builder.module, at.memory)
+        for lane in range(self.width):
+            where = builder.bitcast(self.pointer(builder, lane), at.memory.as_pointer())
+            if own is not None:
+                where = builder.select(builder.extract_element(mask, INT32(lane)), where, own)
+            element = builder.load(where, align=at.align, typ=at.memory)
+            out = builder.insert_element(out, element, INT32(lane))
+        return out
+
+    def store(self, builder: Any, at: Place, value: Any, mask: Any) -> None:
+        mask = constant(llvm_type(types.boolean, self.width), 1) if mask is None else mask
+        args = [value, self.addresses(builder), INT32(at.align), mask]
+        call(builder, f"llvm.masked.scatter.{mangled(value.type)}.v{self.width}p0", ir.VoidType(), args)
+
+
+def zero_in_memory(module: Any, ty: ir.Type) -> Any:
+    """A constant zero that dead lanes may be loaded from."""
+    name = f"loopdiff.zero.{ty}"
+    found: Any = module.globals.get(name)
+    if found is None:
+        found = ir.GlobalVariable(module, ty, name)
+        found.linkage, found.global_constant = "internal", True
+        found.initializer = constant(ty, 0)
+    return found
