@@ -11,11 +11,15 @@ import numba
 import numpy as np
 
 from loopdiff.arena import allocate, size_in_bytes
-from loopdiff.explain import explain
+from loopdiff.errors import ArgumentError
+from loopdiff.explain import Sweep, explain
 from loopdiff.ir.printer import print_loopset
-from loopdiff.pipeline import bind_types
+from loopdiff.pipeline import bind_types, explain_loops
 from loopdiff.runs import ReverseRun
 from loopdiff.specialization import Specialization, Temporary, Unit
+from loopdiff.stopwatch import shapes_of, time_sweeps
+
+QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
 
 
 class CompiledGradient:
@@ -128,7 +132,29 @@ class CompiledGradient:
         """Seconds that each stage took in this process, in order; stages loaded from disk are absent."""
         return {**self.spec.program.stages.seconds, **self.spec.stages.seconds}
 
-    def explain(self) -> str:
-        """What was decided and why: loops, temporaries, values without derivative."""
-        sweeps = {n: self.unit(n).function.explanation for n in ("forward", "reverse")}
+    def explain(self, measure: bool | None = None) -> str:
+        """What was decided and why: loops, temporaries, values without derivative.
+
+        With arguments, not just their types, also the time that the cost model predicts for the sweeps, and the time
+        that they take, on copies of the arguments. `measure`: whether to take the time; if None (default), where the
+        prediction is below a tenth of a second.
+        """
+        shapes = None if self.args is None else shapes_of(self.run, self.args)
+        values = dict(zip(self.spec.normal.params, self.args or (), strict=False))
+        units = [self.unit(n) for n in ("forward", "reverse")]
+        found = [explain_loops(self.spec.arranged(u), shapes, values) for u in units]
+        predicted = [ns for _, ns in found if ns is not None]
+        is_measured = bool(predicted) and (sum(predicted) < QUICK if measure is None else measure)
+        seconds = self.seconds(is_forced=bool(measure)) if is_measured else (None, None)
+        sweeps = [Sweep(n, *f, took) for n, f, took in zip(("forward", "reverse"), found, seconds, strict=True)]
         return explain(self.spec, sweeps, self.temporaries)
+
+    def seconds(self, is_forced: bool) -> tuple[float | None, float | None]:
+        """How long the sweeps take; unless `is_forced`, nothing of arguments that the function refuses."""
+        assert self.args is not None
+        try:
+            return time_sweeps(self.run, self.args)
+        except ArgumentError:
+            if is_forced:
+                raise
+            return None, None

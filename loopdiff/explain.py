@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from loopdiff.ir.nodes import Apply, Call, Cast, Expr, LoopSet
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
-from loopdiff.names import in_user_words
+from loopdiff.names import in_units, in_user_words
 from loopdiff.specialization import Specialization, Temporary
 
 
-def explain(spec: Specialization, sweeps: Mapping[str, str], temporaries: Sequence[Temporary]) -> str:
-    """The report of `f.explain(*args)`; `sweeps` says how each sweep is scheduled."""
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """How a sweep is scheduled, the nanoseconds predicted for it and the seconds it took, where these are known."""
+
+    name: str
+    text: str
+    predicted: float | None
+    measured: float | None
+
+    @property
+    def title(self) -> str:
+        predicted = "" if self.predicted is None else f", predicted {in_units(self.predicted)}"
+        measured = "" if self.measured is None else f", measured {in_units(1e9 * self.measured)}"
+        return f"{self.name} sweep{predicted}{measured}:"
+
+
+def explain(spec: Specialization, sweeps: Sequence[Sweep], temporaries: Sequence[Temporary]) -> str:
+    """The report of `f.explain(*args)`."""
     lines = [header(spec)]
     words = {n.id for n in ast.walk(spec.program.source.node) if isinstance(n, ast.Name)}
-    for name, text in sweeps.items():
-        if text:
-            lines += [
-                f"{name} sweep:",
-                *(f"  {line}" for line in in_user_words(text, words).splitlines()),
-            ]
+    for sweep in sweeps:
+        if sweep.text:
+            lines += [sweep.title, *(f"  {line}" for line in in_user_words(sweep.text, words).splitlines())]
     lines.append(f"between the sweeps{total_bytes(temporaries)}:")
     lines += [f"  {t}" for t in temporaries] or ["  nothing is kept"]
     flat = list(flat_values(spec.normal))

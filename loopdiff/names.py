@@ -1,4 +1,5 @@
-"""Fresh names, one `NameSupply` per compilation so that they never depend on history; and the way back from them."""
+"""Fresh names, one `NameSupply` per compilation so that they never depend on history; the way back from them; and times
+in words."""
 
 from __future__ import annotations
 
@@ -39,6 +40,11 @@ def tail_names(names: Sequence[str], candidates: Sequence[str], suffix: str) -> 
     return found
 
 
+def stem_of(name: str) -> str:
+    """The name that `name` was made fresh from: `j` of `j_1`."""
+    return NUMBERED.sub(r"\1", name)
+
+
 def in_user_words(text: str, names: Collection[str]) -> str:
     """`text` in the `names` of the source: `j_1` is a second loop over `j`, `k[]` the variable `k`."""
 
@@ -46,3 +52,11 @@ def in_user_words(text: str, names: Collection[str]) -> str:
         return found[1] if found[0] not in names and found[1] in names else found[0]
 
     return CELL.sub(r"\1", NUMBERED.sub(own, text))
+
+
+def in_units(nanoseconds: float) -> str:
+    """A time with two digits that count."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.{1 if nanoseconds < 10 * size else 0}f} {unit}"
+    return f"{nanoseconds:.0f} ns"

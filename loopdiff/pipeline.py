@@ -7,7 +7,8 @@
     forward + reverse -> gradient, to start again from           derive_gradient
     forward + reverse -> pullback, likewise                      derive_pullback
     forward + reverse -> the same in blocks                      arrange_rows
-    any of these -> loops arranged -> generated source           compile_function
+    any of these -> loops arranged -> scheduled                  arrange
+    scheduled -> generated source                                compile_function
     generated source -> Numba dispatcher                         instantiate
 
 Every step goes through `Stages.run`, which verifies, times and dumps its result.
@@ -36,8 +37,10 @@ from loopdiff.stages import Stages
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Sweeps
+    from loopdiff.backends.cpu.compile import Style
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
+    from loopdiff.transform.schedule import Arranged
 
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
 
@@ -169,25 +172,56 @@ def derive_pullback(
     return stages.run("pullback", build_pullback, normal, forward, reverse, count_names, wrt)
 
 
-def compile_function(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> CompiledFunction:
-    """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk.
+def style_of(ls: LoopSet, options: Options, reader: LoopSet | None) -> Style:
+    """How the function of `ls` is written; `reader` goes on with the arrays that it leaves."""
+    from loopdiff.backends.cpu.compile import Style
+    from loopdiff.transform.blocked import own_arrays
+
+    return Style(options.fastmath, options.accuracy, own_arrays(ls, reader) if options.parallel else None)
+
+
+def arrange(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> Arranged:
+    """A normal LoopSet with its loops arranged for the machine, and their schedule.
 
     `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep.
     """
-    from loopdiff.backends.cpu.compile import Style, arrange_loops, write_function
-    from loopdiff.transform.blocked import own_arrays
+    from loopdiff.backends.cpu.compile import arrange_loops, schedule_loops
 
-    dead = own_arrays(ls, reader) if options.parallel else None
-    arrange = partial(arrange_loops, fastmath=options.fastmath)
-    write = partial(write_function, style=Style(options.fastmath, options.accuracy, dead), cache=options.cache)
-    generated = stages.run(f"emit {ls.name}", write, stages.run(f"loops {ls.name}", arrange, ls))
+    loops = stages.run(f"loops {ls.name}", partial(arrange_loops, fastmath=options.fastmath), ls)
+    return stages.run(f"schedule {ls.name}", schedule_loops, loops, style_of(ls, options, reader))
+
+
+def compile_function(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> CompiledFunction:
+    """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
+    from loopdiff.backends.cpu.compile import write_function
+
+    write = partial(write_function, style=style_of(ls, options, reader), cache=options.cache)
+    generated = stages.run(f"emit {ls.name}", write, arrange(ls, options, stages, reader))
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
 
 
-def reload_function(name: str, path: Path, source: str, explanation: str) -> CompiledFunction | None:
+def explain_loops(
+    arranged: Arranged, shapes: Mapping[str, tuple[int, ...]] | None, values: Mapping[str, Any]
+) -> tuple[str, float | None]:  # fmt: skip
+    """The schedule in words and, where `shapes` of the arrays are known, the nanoseconds that the cost model predicts.
+
+    `values` are the arguments.
+    """
+    from loopdiff.backends.cpu.host import host_machine
+    from loopdiff.transform.extents import Extents
+    from loopdiff.transform.prediction import predict
+    from loopdiff.transform.schedule_text import explain_schedule
+
+    machine = host_machine()
+    found = None if shapes is None else predict(arranged.ls, arranged.schedule, Extents(shapes, values), machine)
+    text = explain_schedule(arranged.schedule, arranged.ls, machine, found)
+    return text, None if found is None else found.total
+
+
+def reload_function(name: str, path: Path, source: str) -> CompiledFunction | None:
     """A function generated before, if its file is still there."""
-    return load_function(name, path, source, explanation) if path.exists() else None
+    return load_function(name, path, source) if path.exists() else None
 
 
 def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> None:

@@ -23,6 +23,7 @@ from loopdiff.ir.walk import written_arrays
 from loopdiff.launch import refusal
 from loopdiff.options import Options, TapePolicy
 from loopdiff.pipeline import (
+    arrange,
     arrange_primal_rows,
     arrange_rows,
     bind_types,
@@ -46,16 +47,18 @@ if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Sweeps
     from loopdiff.backends.load import CompiledFunction
     from loopdiff.frontend.parse import Surface
+    from loopdiff.transform.schedule import Arranged
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A LoopSet and its compiled function."""
+    """A LoopSet and its compiled function; `reader` goes on with the arrays that it leaves."""
 
     ls: LoopSet
     function: CompiledFunction
+    reader: LoopSet | None = None
 
     @property
     def call(self) -> Callable[..., Any]:
@@ -396,10 +399,13 @@ class Specialization:
         function = None if kept is None else reload_function(*kept)
         if function is None:
             function = compile_function(ls, self.options, self.stages, reader)
-            fields = (function.name, function.path, function.source, function.explanation)
-            self.store.save(f"{label}-emitted", fields)
+            self.store.save(f"{label}-emitted", (function.name, function.path, function.source))
         instantiate(ls, function, self.stages)
-        return Unit(ls, function)
+        return Unit(ls, function, reader)
+
+    def arranged(self, unit: Unit) -> Arranged:
+        """The loops that `unit` was generated from; those of a function from disk are arranged again."""
+        return unit.function.arranged or arrange(unit.ls, self.options, self.stages, unit.reader)
 
 
 def pullback_of(inner: Specialization) -> Specialization:

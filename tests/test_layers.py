@@ -28,7 +28,7 @@ LAYERS = (
     ("pipeline",),
     ("specialization", "interface", "declared", "gradients"),
     ("call", "runs", "tangents"),
-    ("compiled", "explain", "jacobian", "identity"),
+    ("compiled", "explain", "stopwatch", "jacobian", "identity"),
     ("api",),
     ("testing", "rule_checks"),
     ("jax", "torch"),

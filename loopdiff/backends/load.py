@@ -18,18 +18,22 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loopdiff.transform.schedule import Arranged
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledFunction:
-    """A generated function: Numba `dispatcher`, its `source`, the file it lives in, and what was decided and why."""
+    """A generated function: Numba `dispatcher`, its `source`, the file it lives in, and what it was generated from, if
+    that was in this process."""
 
     name: str
     dispatcher: Callable[..., Any]
     source: str
     path: Path
-    explanation: str
+    arranged: Arranged | None = None
 
 
 def cache_directory() -> Path:
@@ -92,6 +96,6 @@ def import_module(path: Path) -> ModuleType:
     return module
 
 
-def load_function(name: str, path: Path, text: str, explanation: str) -> CompiledFunction:
+def load_function(name: str, path: Path, text: str, arranged: Arranged | None = None) -> CompiledFunction:
     """The generated function `name` in the module at `path`."""
-    return CompiledFunction(name, getattr(import_module(path), name), text, path, explanation)
+    return CompiledFunction(name, getattr(import_module(path), name), text, path, arranged)

@@ -41,7 +41,6 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.typing import type_env
 from loopdiff.ir.walk import (
     Path,
     map_accesses,
@@ -70,7 +69,7 @@ def widen_lanes(ls: LoopSet, dead: Names, names: NameSupply, lanes: int) -> tupl
     if not any(is_candidate(s.stmt) for s in statements(ls.body)):
         return ls, frozenset()
     tidy = ascend(tidy_sums(ls))
-    widener = Widener(Planner(build_model(tidy), type_env(tidy), True), dead, names, lanes, [], set())
+    widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, [], set())
     body = tuple(widener.visit(s, (k,)) for k, s in enumerate(tidy.body))
     if not widener.buffers:
         return ls, frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopdiff.ir.nodes import AccumulateOp
+from loopdiff.ir.nodes import Access, AccumulateOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,13 @@ class TiledNest:
 
 @dataclass(frozen=True, slots=True)
 class ScalarLoop:
-    """Iterations run one after the other; `reason` says what forbids more."""
+    """Iterations run one after the other; `reason` says what forbids more.
+
+    `through`: the access that makes each iteration wait for an earlier one, if one does.
+    """
 
     reason: str
+    through: Access | None = None
 
 
 Mapping = VectorLoop | TiledNest | ScalarLoop

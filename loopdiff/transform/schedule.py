@@ -13,6 +13,7 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.ir.nodes import (
+    Access,
     Accumulate,
     Allocate,
     Apply,
@@ -24,6 +25,7 @@ from loopdiff.ir.nodes import (
     Index,
     Load,
     Loop,
+    LoopSet,
     Require,
     Stmt,
     Var,
@@ -34,13 +36,16 @@ from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, Site, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.contractions import Contraction, contraction
-from loopdiff.transform.mapping import Mapping, Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
-from loopdiff.transform.strides import Stride, is_varying, stride_of, varying_names
+from loopdiff.transform.cost import OFTEN, CostModel
+from loopdiff.transform.extents import Counter, Extents, Ranges
+from loopdiff.transform.machine import Machine
+from loopdiff.transform.mapping import Mapping, ScalarLoop, Sharing, TiledNest, VectorLoop
+from loopdiff.transform.strides import is_varying, stride_of, varying_names
 from loopdiff.transform.tiles import choose_tile
 
-TRIPS = 32.0
-LANES = 8
-COSTS: dict[Stride, float] = {"uniform": 0.3, "unit": 1.0, "strided": 6.0, "indexed": 8.0}
+DEFAULT = Machine()
+INNER_IS_BETTER = "its inner loop makes the better vectors"
+SCALAR_IS_BETTER = "one iteration after the other takes less time than lanes of far apart elements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,22 @@ class Schedule:
         return next((m for p, m in self.mappings if p == path), None)
 
 
-def plan(model: Model, *, may_reassociate: bool = True) -> Schedule:
-    """The cheapest legal schedule of the model's LoopSet. `may_reassociate`: sums may run in any order."""
-    planner = Planner(model, type_env(model.ls), may_reassociate)
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """A LoopSet whose loops are arranged, and their schedule."""
+
+    ls: LoopSet
+    schedule: Schedule
+
+
+def plan(model: Model, *, may_reassociate: bool = True, machine: Machine = DEFAULT) -> Schedule:
+    """The schedule of the model's LoopSet that is fastest on `machine`, as the cost model sees it, for any arguments.
+
+    `may_reassociate`: sums may run in any order.
+    """
+    planner = Planner.of(model, may_reassociate=may_reassociate, machine=machine)
     found: list[tuple[Path, Mapping]] = []
-    for number, stmt in enumerate(model.ls.body):
-        planner.visit(stmt, (number,), found)
+    planner.below(model.ls.body, (), {}, found)
     return Schedule(tuple(found))
 
 
@@ -70,48 +85,64 @@ def plan(model: Model, *, may_reassociate: bool = True) -> Schedule:
 class Planner:
     model: Model
     types: TypeEnv
+    costs: CostModel
     may_reassociate: bool
 
-    def visit(self, stmt: Stmt, path: Path, found: list[tuple[Path, Mapping]]) -> float:
-        """Choose mappings below `stmt`; the estimated cost of running it once."""
-        match stmt:
-            case Loop():
-                return self.loop(stmt, path, found)
-            case If():
-                return sum(self.visit(s, (*path, k), found) for k, s in enumerate(children(stmt)))
-            case _:
-                return 1.0 + len(list(e for x in stmt_exprs(stmt) for e in subexprs(x) if isinstance(e, Load | Apply)))
+    @classmethod
+    def of(cls, model: Model, *, may_reassociate: bool = True, machine: Machine = DEFAULT) -> Planner:
+        types = type_env(model.ls)
+        costs = CostModel(model.ls, types, machine, Counter.of(model.ls, Extents()))
+        return cls(model, types, costs, may_reassociate)
 
-    def loop(self, stmt: Loop, path: Path, found: list[tuple[Path, Mapping]]) -> float:
+    def below(
+        self, body: tuple[Stmt, ...], path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]
+    ) -> float:  # fmt: skip
+        """Choose mappings of the loops in `body`; the nanoseconds of running them once."""
+        total = 0.0
+        for number, stmt in enumerate(body):
+            match stmt:
+                case Loop():
+                    total += self.loop(stmt, (*path, number), ranges, found)
+                case If():
+                    total += OFTEN * self.below(children(stmt), (*path, number), ranges, found)
+                case _:
+                    pass
+        return total
+
+    def loop(self, stmt: Loop, path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]) -> float:
         tile = self.tile(stmt)
         if tile is not None:
-            found.append((path, tile))
-            return 0.0
+            found.append((path, tile[1]))
+            return self.costs.tile(*tile, ranges)
         inner: list[tuple[Path, Mapping]] = []
-        below = TRIPS * sum(self.visit(s, (*path, k), inner) for k, s in enumerate(stmt.body))
-        mapping = self.vector(stmt, path)
-        if isinstance(mapping, VectorLoop):
-            cost = vector_cost(stmt, self.model, self.types) * TRIPS / LANES
-            if cost <= below:
-                found.append((path, mapping))
-                return cost
-            mapping = ScalarLoop("its inner loop makes the better vectors")
+        _, span = self.costs.counter.trips(stmt, ranges)
+        below = self.below(stmt.body, path, {**ranges, stmt.index: span}, inner)
+        apart, together = self.costs.scalar(stmt, below, None, ranges), self.costs.vector(stmt, ranges)
+        mapping = self.scalar_only(stmt, path)
+        if mapping is None and together > apart:
+            mapping = ScalarLoop(INNER_IS_BETTER if inner else SCALAR_IS_BETTER)
+        if mapping is None:
+            mapping = self.vector(stmt, path)
         found.append((path, mapping))
+        if isinstance(mapping, VectorLoop):
+            return together
         found += inner
-        return below
+        return self.costs.scalar(stmt, below, mapping.through, ranges)
 
     # -- vector loops ----------------------------------------------------------------------------------------
-    def vector(self, stmt: Loop, path: Path) -> VectorLoop | ScalarLoop:
-        """Whether the loop's iterations may run in lanes."""
+    def scalar_only(self, stmt: Loop, path: Path) -> ScalarLoop | None:
+        """The loop as a scalar one if it is plain to see that it has to be: by its step, or what is in its body."""
         if not (isinstance(stmt.step, Const) and stmt.step.value == 1):
-            return ScalarLoop(self.order(stmt, path))
+            return self.in_order(stmt, path)
         obstacle = self.obstacle(stmt)
-        if obstacle:
-            return ScalarLoop(obstacle)
+        return ScalarLoop(obstacle) if obstacle else None
+
+    def vector(self, stmt: Loop, path: Path) -> VectorLoop | ScalarLoop:
+        """Whether the dependences let the loop's iterations run in lanes."""
         private = owned_cells(self.model.ls, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is not None:
-            return ScalarLoop(describe(self.model, conflict))
+            return ScalarLoop(describe(self.model, conflict), seen(conflict))
         held = self.held_back(stmt, private)
         if held:
             return ScalarLoop(held)
@@ -134,16 +165,18 @@ class Planner:
                     pass
         return ""
 
-    def order(self, stmt: Loop, path: Path) -> str:
+    def in_order(self, stmt: Loop, path: Path) -> ScalarLoop:
         """Why a loop that does not count up by one was not turned into one that does."""
         is_block = any(isinstance(s, Loop) and s.lower == Index(stmt.index) for s in stmt.body)
         if isinstance(stmt.step, Const) and is_block:
-            return f"it goes by blocks of {stmt.step.value} rows, each row with buffers of its own"
+            return ScalarLoop(f"it goes by blocks of {stmt.step.value} rows, each row with buffers of its own")
         if not (isinstance(stmt.step, Const) and stmt.step.value == -1):
-            return "its step is not 1"
+            return ScalarLoop("its step is not 1")
         private = owned_cells(self.model.ls, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
-        return "it runs backwards" if conflict is None else f"it runs backwards; {describe(self.model, conflict)}"
+        if conflict is None:
+            return ScalarLoop("it runs backwards")
+        return ScalarLoop(f"it runs backwards; {describe(self.model, conflict)}", seen(conflict))
 
     def obstacle(self, loop: Loop) -> str:
         """What in the body has no vector form."""
@@ -168,12 +201,13 @@ class Planner:
         return ""
 
     # -- contractions ----------------------------------------------------------------------------------------
-    def tile(self, stmt: Loop) -> TiledNest | None:
-        """The tile of a contraction that starts here, if its access patterns suit one."""
+    def tile(self, stmt: Loop) -> tuple[Contraction, TiledNest] | None:
+        """The contraction that starts here and its tile, if its access patterns suit one."""
         found = contraction(stmt) if self.may_reassociate else None
         if found is None or not is_rectangular(found.loops) or not self.is_uniform(found):
             return None
-        return choose_tile(self.model.ls, found)
+        tile = choose_tile(self.model.ls, found)
+        return None if tile is None else (found, tile)
 
     def is_uniform(self, found: Contraction) -> bool:
         """Whether the summand never reads what is summed into, and all is of one floating type."""
@@ -219,21 +253,9 @@ def has_vector_form(node: Apply, types: TypeEnv) -> bool:
     return True
 
 
-def vector_cost(loop: Loop, model: Model, types: TypeEnv) -> float:
-    """Estimated cost of `LANES` iterations of the body, side by side."""
-    total, varying = 0.0, varying_names(loop)
-    for site in statements(loop.body):
-        weight = TRIPS ** len(site.loops)
-        accesses = [e.access for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Load)]
-        match site.stmt:
-            case Assign(target=target) | Accumulate(target=target):
-                accesses.append(target)
-            case _:
-                pass
-        operations = sum(1 for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Apply))
-        memory = sum(COSTS[stride_of(a, loop.index, varying, model.ls)] for a in accesses)
-        total += weight * (1.0 + operations + memory)
-    return total
+def seen(conflict: Conflict) -> Access | None:
+    """The read of a conflict, which sees what another iteration left."""
+    return next((e.access for e in (conflict.first, conflict.second) if not e.is_write), None)
 
 
 def describe(model: Model, conflict: Conflict) -> str:
@@ -250,42 +272,3 @@ def describe(model: Model, conflict: Conflict) -> str:
         f"iterations of `{index}` depend on each other through `{conflict.array}`: "
         f"{words(conflict.first)}, {words(conflict.second)} in another iteration"
     )
-
-
-def explain_schedule(schedule: Schedule, model: Model) -> str:
-    """One line per loop: what it became and why."""
-    lines: list[str] = []
-    sharing = dict(schedule.sharing)
-    for path, mapping in sorted(schedule.mappings, key=lambda p: p[0]):
-        loop = model.loop(path)
-        depth = "  " * len(model.sites[path].loops)
-        where = f" ({loop.loc.in_words})" if loop.loc.line else ""
-        match mapping:
-            case VectorLoop(reductions=reductions):
-                sums = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""
-                text = f"vectorised{sums}"
-            case TiledNest(lanes=lanes, rows=rows, columns=columns, sums=sums, is_dot=is_dot):
-                held = "dot products" if is_dot else f"vectors along `{lanes}`"
-                sides = [rows] if is_dot or columns == lanes else [rows, columns]
-                unrolled = "".join(f", `{s}` unrolled" for s in sides if s)
-                text = f"register tile of {held}{unrolled}, summed over {', '.join(f'`{s}`' for s in sums)}"
-            case ScalarLoop(reason=reason):
-                text = f"scalar: {reason}"
-        lines.append(f"{depth}for {loop.index}{where}: {text}{explain_sharing(sharing.get(path), text)}")
-    return "\n".join(lines)
-
-
-def explain_sharing(sharing: Sharing | None, known: str) -> str:
-    """Whether the loop is shared among threads, and why not unless that is `known`."""
-    match sharing:
-        case Parallel(index=index, granule=granule, sums=sums, near=near, arrays=arrays, zero=zero):
-            size = f"chunks of `{index}`" + (f" by multiples of {granule}" if granule > 1 else "")
-            if near:
-                size += f", every second one first for {', '.join(f'`{n}`' for n in near)}"
-            groups = ((("sums of ", n) for n, _ in sums), (("its own ", n) for n in (*arrays, *zero)))
-            own = [f"{what}`{name}`" for group in groups for what, name in group]
-            return f"; in parallel, {size}{'; per chunk ' + ', '.join(own) if own else ''}"
-        case Serial(reason=reason) if reason not in known:
-            return f"; on one thread: {reason}"
-        case _:
-            return ""

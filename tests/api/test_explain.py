@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import float64
 
-from loopdiff import ArgumentError, stop_gradient, vectorize_grad
+from loopdiff import ArgumentError, compiled, stop_gradient, vectorize_grad
 from tests.api.programs import grouped, grow, recurrence, weighted_square
 from tests.corpus import helpers
 from tests.corpus.ruled import level, looked_up, staircase
@@ -97,3 +97,31 @@ def test_names_are_those_of_the_source() -> None:
     assert "through `s`" in text
     assert "[]" not in text.split("\n", 1)[1]
     assert "y_1: float64[:]" in text
+
+
+def test_sweeps_are_predicted_and_measured_on_copies() -> None:
+    @vectorize_grad
+    def doubled(x):
+        for i in range(x.shape[0]):
+            x[i] = 2.0 * x[i]
+
+    x = np.ones(3)
+    assert "forward sweep, predicted " in doubled.explain(x)
+    assert doubled.explain(x).count(", measured ") == 2
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    k = doubled.compile(x)
+    assert "measured" not in k.explain(measure=False)
+    assert k.explain(measure=True).count(", measured ") == 2
+    assert "forward sweep:" in doubled.explain(float64[::1])
+
+
+def test_arguments_that_would_be_refused_are_measured_only_if_that_is_asked_for() -> None:
+    short = (X, W, np.zeros(1), 2.0)
+    assert ", measured " not in weighted_square.explain(*short)
+    with pytest.raises(ArgumentError, match="LD310"):
+        weighted_square.compile(*short).explain(measure=True)
+
+
+def test_long_runs_are_not_measured_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "QUICK", 0.0)
+    assert ", measured " not in weighted_square.explain(X, W, np.zeros(4), 2.0)

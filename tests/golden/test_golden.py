@@ -5,6 +5,7 @@ A change that only moves code leaves them alone; `pytest tests/golden --update-g
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -13,16 +14,24 @@ from numba.core import config
 
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import build_sweeps
-from loopdiff.backends.cpu.compile import PLAIN, arrange_loops, generate
+from loopdiff.backends.cpu.compile import PLAIN, arrange_loops, generate, schedule_loops
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_loopset
 from loopdiff.source import source_of
+from loopdiff.transform.blocked import block_sweeps
+from loopdiff.transform.extents import Extents
+from loopdiff.transform.layout import align_tapes
+from loopdiff.transform.machine import Machine
+from loopdiff.transform.prediction import predict
+from loopdiff.transform.schedule_text import explain_schedule
 from tests.corpus import BY_NAME
 from tests.gradients.interpreted import lowered_by_name
 
 CASES = ("matmul_loss", "seidel_2d")
+EXPLAINED = ("rde_matmul_log1p", "hdiff", "mlp_rows")
+TIME = re.compile(r"predicted [\d.]+ [a-zµ]+")
 STAGES = ("surface", "normal", "forward", "reverse", "tangent")
 SOURCES = ("forward", "reverse", "tangent")
 
@@ -62,6 +71,24 @@ def test_ir(case: str, stage: str, update_golden: bool) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_source(case: str, name: str, update_golden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "CPU_FEATURES", "+avx512f,+avx512vl,+avx2,+fma")
-    text, explanation = generate(arrange_loops(stages(case)[name], fastmath=True), PLAIN, cache=True)
+    arranged = schedule_loops(arrange_loops(stages(case)[name], fastmath=True), PLAIN)
+    text = generate(arranged, PLAIN, cache=True)
     compare(golden(case, f"{name}-source.txt"), text, update_golden)
+    explanation = explain_schedule(arranged.schedule, arranged.ls, Machine())
     compare(golden(case, f"{name}-schedule.txt"), explanation + "\n", update_golden)
+
+
+@pytest.mark.parametrize("case", EXPLAINED)
+def test_explained(case: str, update_golden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Order, tiles and gather form of both sweeps; times are left out."""
+    monkeypatch.setattr(config, "CPU_FEATURES", "+avx512f,+avx512vl,+avx2,+fma")
+    entry, machine = BY_NAME[case], Machine()
+    args = entry.args()
+    sweeps = build_sweeps(lowered_by_name(case), entry.wrt)
+    lines: list[str] = []
+    for ls in align_tapes(*block_sweeps(sweeps.forward, sweeps.reverse)):
+        found = schedule_loops(arrange_loops(ls, fastmath=True), PLAIN)
+        known = Extents.of(list(args), list(args.values()))
+        times = predict(found.ls, found.schedule, known, machine)
+        lines += [f"{ls.name}:", explain_schedule(found.schedule, found.ls, machine, times)]
+    compare(golden("explained", f"{case}.txt"), TIME.sub("predicted ...", "\n".join(lines)) + "\n", update_golden)

@@ -110,7 +110,7 @@ def interpreting() -> Iterator[None]:
 
 
 def interpreted_unit(spec: Specialization, label: str, ls: LoopSet) -> Unit:
-    return Unit(ls, CompiledFunction(ls.name, interpreted_function(ls), "", Path(), ""))
+    return Unit(ls, CompiledFunction(ls.name, interpreted_function(ls), "", Path()))
 
 
 def interpreted_function(ls: LoopSet) -> Callable[..., Any]:

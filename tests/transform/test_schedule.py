@@ -9,9 +9,11 @@ import pytest
 
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.analysis.polyhedra import build_model
+from loopdiff.transform.machine import Machine
 from loopdiff.transform.mapping import ScalarLoop, TiledNest, VectorLoop
 from loopdiff.transform.restructure import restructure
-from loopdiff.transform.schedule import Schedule, explain_schedule, plan
+from loopdiff.transform.schedule import Schedule, plan
+from loopdiff.transform.schedule_text import explain_schedule
 from tests.ad.interpreted import lower
 from tests.backends.programs import PROGRAMS
 from tests.gradients.interpreted import normal_form
@@ -21,16 +23,23 @@ def schedule(name: str, **options: Any) -> tuple[Schedule, str]:
     function, make = PROGRAMS[name]
     model = build_model(restructure(lower(function, make(np.random.default_rng(0), 9, np.float64))))
     found = plan(model, **options)
-    return found, explain_schedule(found, model)
+    return found, explain_schedule(found, model.ls, Machine())
 
 
 @pytest.mark.parametrize(
-    "name", ["elementwise", "conditions", "indirect", "strided_and_reversed", "descending", "counted_in_every_lane"]
+    "name", ["elementwise", "conditions", "strided_and_reversed", "descending", "counted_in_every_lane"]
 )
 def test_independent_iterations_become_lanes(name: str) -> None:
     found, text = schedule(name)
     assert found.of((0,)) == VectorLoop(())
     assert "vectorised" in text
+
+
+def test_elements_at_computed_places_are_updated_one_by_one() -> None:
+    found, text = schedule("indirect")
+    assert isinstance(found.of((0,)), ScalarLoop)
+    assert "far apart elements" in text
+    assert "in scatter form: the places are computed" in text
 
 
 def roots(z, y):

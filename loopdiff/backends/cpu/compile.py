@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.backends.cpu import simd
+from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.cpu.scalar_math import HELPERS
 from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
@@ -19,7 +20,7 @@ from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
-from loopdiff.transform.schedule import explain_schedule, plan
+from loopdiff.transform.schedule import Arranged, plan
 from loopdiff.transform.strong import choose_strong_products
 
 CALLS = ("share", "run_in_chunks", "run_in_turns", "add_parts")
@@ -49,7 +50,8 @@ PLAIN = Style()
 
 def compile_loopset(ls: LoopSet, style: Style = PLAIN, *, cache: bool = True) -> CompiledFunction:
     """Generate, write and import the function of `ls`; Numba compiles it at its first call, or loads it from disk."""
-    return write_function(arrange_loops(ls, fastmath=style.fastmath), style, cache=cache)
+    arranged = schedule_loops(arrange_loops(ls, fastmath=style.fastmath), style)
+    return write_function(arranged, style, cache=cache)
 
 
 def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
@@ -58,30 +60,37 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
     return restructure(ls) if fastmath else ascend(ls)
 
 
-def write_function(ls: LoopSet, style: Style, *, cache: bool) -> CompiledFunction:
-    """The function of `ls`, whose loops are arranged, in a module on disk."""
-    cache = cache and all(has_text(s.stmt.rule) for s in statements(ls.body) if isinstance(s.stmt, Call))
-    text, explanation = generate(ls, style, cache=cache)
-    return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, explanation)
-
-
-def generate(ls: LoopSet, style: Style, *, cache: bool) -> tuple[str, str]:
-    """Module text of `ls`, whose loops are arranged, and the explanation of its schedule."""
+def schedule_loops(ls: LoopSet, style: Style) -> Arranged:
+    """`ls`, whose loops are arranged, with a schedule for the host."""
     model = build_model(ls)
-    schedule = plan(model, may_reassociate=style.fastmath)
+    schedule = plan(model, may_reassociate=style.fastmath, machine=host_machine())
     if style.dead is not None:
         schedule = replace(schedule, sharing=share_loops(model, schedule, style.dead, style.fastmath))
+    return Arranged(ls, schedule)
+
+
+def write_function(arranged: Arranged, style: Style, *, cache: bool) -> CompiledFunction:
+    """The function of a scheduled LoopSet in a module on disk."""
+    ls = arranged.ls
+    cache = cache and all(has_text(s.stmt.rule) for s in statements(ls.body) if isinstance(s.stmt, Call))
+    text = generate(arranged, style, cache=cache)
+    return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, arranged)
+
+
+def generate(arranged: Arranged, style: Style, *, cache: bool) -> str:
+    """Module text of a scheduled LoopSet."""
+    ls, schedule = arranged.ls, arranged.schedule
+    sites = {s.path: s.stmt for s in statements(ls.body)}
     emitter = ScheduledEmitter(
         ls,
-        mappings={id(model.sites[p].stmt): (p, m) for p, m in schedule.mappings},
-        sharing={id(model.sites[p].stmt): s for p, s in schedule.sharing if isinstance(s, Parallel)},
+        mappings={id(sites[p]): (p, m) for p, m in schedule.mappings},
+        sharing={id(sites[p]): s for p, s in schedule.sharing if isinstance(s, Parallel)},
     )
     function = emitter.function()
     flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
     decorator = f"@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags})"
     functions = [line for text in (*emitter.chunks, function) for line in (decorator, text)]
-    text = "\n".join([*header(emitter, ls.name, style.accuracy), *functions])
-    return render(text), explain_schedule(schedule, model)
+    return render("\n".join([*header(emitter, ls.name, style.accuracy), *functions]))
 
 
 def avoid_reserved_names(ls: LoopSet) -> LoopSet:

@@ -1,0 +1,123 @@
+"""A schedule in words: what each loop became and why, how long it is predicted to take, and where sums go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loopdiff.ir.nodes import Access, Accumulate, Expr, Index, Loop, LoopSet
+from loopdiff.ir.walk import Path, Site, map_expr, statements
+from loopdiff.names import in_units, stem_of
+from loopdiff.transform.contractions import indices_in
+from loopdiff.transform.cost import tile_shape
+from loopdiff.transform.machine import Machine
+from loopdiff.transform.mapping import Mapping as LoopMapping
+from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
+from loopdiff.transform.prediction import Prediction
+from loopdiff.transform.schedule import Schedule
+from loopdiff.transform.strides import lane_axis
+
+NONE: frozenset[str] = frozenset()
+
+
+def explain_schedule(schedule: Schedule, ls: LoopSet, machine: Machine, prediction: Prediction | None = None) -> str:
+    """One line for each loop; `prediction` says how long nests take."""
+    sharing = dict(schedule.sharing)
+    times = {} if prediction is None else dict(prediction.nests)
+    sites = {s.path: s for s in statements(ls.body)}
+    lines: list[str] = []
+    for path, mapping in sorted(schedule.mappings, key=lambda p: p[0]):
+        loop = sites[path].stmt
+        assert isinstance(loop, Loop)
+        depth = "  " * len(sites[path].loops)
+        where = f" ({loop.loc.in_words})" if loop.loc.line else ""
+        took = f"; predicted {in_units(times[path])}" if path in times else ""
+        text = words(mapping, loop, ls, machine)
+        lines.append(f"{depth}for {loop.index}{where}: {text}{sharing_words(sharing.get(path), text)}{took}")
+        lines += [f"{depth}  {text}" for text in sums(mapping, path, sites)]
+    return "\n".join(lines)
+
+
+def words(mapping: LoopMapping, loop: Loop, ls: LoopSet, machine: Machine) -> str:
+    match mapping:
+        case VectorLoop(reductions=reductions):
+            lanes = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""
+            return f"vectorised{lanes}"
+        case TiledNest():
+            return tile_words(mapping, loop, ls, machine)
+        case ScalarLoop(reason=reason):
+            return f"scalar: {reason}"
+
+
+def tile_words(tile: TiledNest, loop: Loop, ls: LoopSet, machine: Machine) -> str:
+    """The shape of a register tile, and what its vectors lie along."""
+    target = next(s.stmt.target for s in statements((loop,)) if isinstance(s.stmt, Accumulate))
+    kind = ls.array(target.array).type
+    lanes = machine.lanes(32 if kind is not None and kind.dtype == "float32" else 64)
+    rows, columns = tile_shape(tile, machine.bits, lanes)
+    held = "dot products" if tile.is_dot else f"vectors along `{tile.lanes}`"
+    sides = [tile.rows] if tile.is_dot or tile.columns == tile.lanes else [tile.rows, tile.columns]
+    unrolled = "".join(f", `{s}` unrolled" for s in sides if s)
+    summed = ", ".join(f"`{s}`" for s in tile.sums)
+    return f"register tile of {rows} x {columns} {held}{unrolled}, summed over {summed}"
+
+
+def sharing_words(sharing: Sharing | None, known: str) -> str:
+    """Whether the loop is shared among threads, and why not unless that is `known`."""
+    match sharing:
+        case Parallel(index=index, granule=granule, sums=sums, near=near, arrays=arrays, zero=zero):
+            size = f"chunks of `{index}`" + (f" by multiples of {granule}" if granule > 1 else "")
+            if near:
+                size += f", every second one first for {', '.join(f'`{n}`' for n in near)}"
+            groups = ((("sums of ", n) for n, _ in sums), (("its own ", n) for n in (*arrays, *zero)))
+            own = [f"{what}`{name}`" for group in groups for what, name in group]
+            return f"; in parallel, {size}{'; per chunk ' + ', '.join(own) if own else ''}"
+        case Serial(reason=reason) if reason not in known:
+            return f"; on one thread: {reason}"
+        case _:
+            return ""
+
+
+# -- sums -----------------------------------------------------------------------------------------------------
+def sums(mapping: LoopMapping, path: Path, sites: dict[Path, Site]) -> Iterator[str]:
+    """Where the sums of the statements below the loop at `path` go, if the loop is the one that they run in."""
+    inside = [s for p, s in sites.items() if p[: len(path)] == path and isinstance(s.stmt, Accumulate)]
+    if isinstance(mapping, ScalarLoop):
+        inside = [s for s in inside if isinstance(s.stmt, Accumulate) and s.loops[-1] is sites[path].stmt]
+    held = mapping.reductions if isinstance(mapping, VectorLoop) else ()
+    nest = [s for p, s in sites.items() if p[0] == path[0]]
+    for array in dict.fromkeys(s.stmt.target.array for s in inside if isinstance(s.stmt, Accumulate)):
+        own = [s for s in inside if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array]
+        if array not in held and any(isinstance(s.stmt, Accumulate) and s.stmt.target.subscripts for s in own):
+            yield f"`{array}` in {form(array, own, nest, mapping)}"
+
+
+def form(array: str, own: list[Site], nest: list[Site], mapping: LoopMapping) -> str:
+    """Gather form: an iteration has all that goes to an element. Scatter form: it adds to several, or others do too."""
+    updates = [s for s in nest if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array]
+    places = {in_one_name(t) for s in updates if isinstance(s.stmt, Accumulate) for t in (s.stmt.target,)}
+    if isinstance(mapping, TiledNest):
+        return "gather form: summed in registers"
+    for site in own:
+        assert isinstance(site.stmt, Accumulate)
+        if any(lane_axis(site.stmt.target, i, NONE) is None for i in indices_in(site.stmt.target)):
+            return "scatter form: the places are computed"
+    if len(places) > 1:
+        return f"scatter form: {len(places)} places for each iteration"
+    again = [p.index for s in own for p in s.loops if p.index not in indices_in(target_of(s))]
+    if again:
+        return f"scatter form: in each iteration of `{again[-1]}` again"
+    return "gather form"
+
+
+def target_of(site: Site) -> Access:
+    assert isinstance(site.stmt, Accumulate)
+    return site.stmt.target
+
+
+def in_one_name(target: Access) -> tuple[Expr, ...]:
+    """Subscripts with the indices of loops that were one in the program under one name."""
+
+    def renamed(e: Expr) -> Expr:
+        return Index(stem_of(e.name)) if isinstance(e, Index) else e
+
+    return tuple(map_expr(renamed, s) for s in target.subscripts)

@@ -1,0 +1,163 @@
+"""Bytes that loops move between the levels of the memory.
+
+What one run of a loop touches comes in once if it fits into a cache; else every iteration brings in its own, or, where
+one iteration fits, what is new in it (layer conditions: Rivera and Tseng, "Tiling optimizations for 3D scientific
+computations", SC 2000).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Load, Loop, Stmt
+from loopdiff.ir.walk import Path, children, stmt_exprs, subexprs
+from loopdiff.transform.contractions import contraction, indices_in
+from loopdiff.transform.cost import tile_shape
+from loopdiff.transform.extents import Counter, Ranges
+from loopdiff.transform.machine import Machine
+from loopdiff.transform.mapping import TiledNest
+from loopdiff.transform.schedule import Schedule
+from loopdiff.transform.strides import coefficient
+
+LINE = 64.0
+WRITTEN = 2.0  # a line that is written comes in first, and goes out
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An access below a loop, the loops around it from there on, and whether it writes."""
+
+    access: Access
+    loops: tuple[Loop, ...]
+    is_write: bool
+
+
+def touches(stmt: Stmt, loops: tuple[Loop, ...] = ()) -> Iterator[Touch]:
+    """Every access to an array in `stmt`."""
+    if isinstance(stmt, Loop):
+        loops = (*loops, stmt)
+    for expr in stmt_exprs(stmt):
+        for e in subexprs(expr):
+            if isinstance(e, Load) and e.access.subscripts:
+                yield Touch(e.access, loops, False)
+    if isinstance(stmt, Assign | Accumulate) and stmt.target.subscripts:
+        yield Touch(stmt.target, loops, True)
+    for child in children(stmt):
+        yield from touches(child, loops)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes in and out of caches under `schedule`; `counter` says how often loops run."""
+
+    counter: Counter
+    schedule: Schedule
+    machine: Machine
+
+    def nanoseconds(self, stmt: Stmt, path: Path, total: float) -> float:
+        """How long the busiest path between levels takes for `stmt`, part of a function that touches `total` bytes.
+
+        What the whole function touches may be in a cache from the call before.
+        """
+        caches = [c for c in self.machine.caches if total > c.size]
+        return max((self.moved(stmt, path, {}, c.size) / c.bandwidth for c in caches), default=0.0)
+
+    def moved(self, stmt: Stmt, path: Path, ranges: Ranges, size: int) -> float:
+        """Bytes that one run of `stmt` brings into, and sends out of, a cache of `size` bytes."""
+        whole = self.footprint(stmt, ranges)
+        inside = [(s, (*path, k)) for k, s in enumerate(children(stmt))]
+        if whole <= size or not inside:
+            return whole
+        if not isinstance(stmt, Loop):
+            return sum(self.moved(s, p, ranges, size) for s, p in inside)
+        mapping = self.schedule.of(path)
+        if isinstance(mapping, TiledNest):
+            return self.moved_by_tiles(stmt, mapping, ranges, size)
+        trips, span = self.counter.trips(stmt, ranges)
+        known = {**ranges, stmt.index: span}
+        if sum(self.footprint(s, known) for s, _ in inside) <= size:
+            return whole
+        return trips * sum(self.moved(s, p, known, size) for s, p in inside)
+
+    def moved_by_tiles(self, stmt: Loop, tile: TiledNest, ranges: Ranges, size: int) -> float:
+        """Bytes of a contraction: blocks of columns, which may stay in the cache, around blocks of rows."""
+        found = contraction(stmt)
+        assert found is not None
+        bits = 8 * self.item_size(found.update.target.array)
+        lanes = self.machine.lanes(bits)
+        rows, columns = tile_shape(tile, self.machine.bits, lanes)
+        trips = self.counter.nest_trips(found.loops, ranges)
+        width = columns * (lanes if tile.columns == tile.lanes else 1)
+        across, down = trips.get(tile.rows or "", 1.0) / rows, trips[tile.columns] / width
+        used = {tile.lanes, tile.rows, tile.columns, *tile.sums}
+        total = 0.0
+        for touch in touches(stmt):
+            moving = indices_in(touch.access)
+            box = self.box(touch, ranges) * (WRITTEN if touch.is_write else 1.0)
+            panel = box / max(1.0, down) if tile.columns in moving else box
+            again = 1.0 if tile.columns in moving else max(1.0, down)
+            if tile.rows not in moving and panel > size / 2:
+                again *= max(1.0, across)
+            again *= math.prod(n for i, n in trips.items() if i not in used and i not in moving)
+            total += box * again
+        return total
+
+    def item_size(self, array: str) -> int:
+        kind = self.counter.ls.array(array).type
+        assert kind is not None
+        return np.dtype(kind.dtype).itemsize
+
+    def footprint(self, stmt: Stmt, ranges: Ranges) -> float:
+        """Bytes of the different cache lines that `stmt` touches, those that are written counted twice."""
+        boxes: dict[tuple[str, object], tuple[float, bool]] = {}
+        for touch in touches(stmt):
+            key = (touch.access.array, self.shape(touch))
+            size, is_written = boxes.get(key, (0.0, False))
+            boxes[key] = max(size, self.box(touch, ranges)), is_written or touch.is_write
+        found: dict[str, tuple[float, bool]] = {}
+        for (array, _), (size, is_written) in boxes.items():
+            before, was_written = found.get(array, (0.0, False))
+            found[array] = before + size, is_written or was_written
+        return sum(
+            min(size, self.whole(array)) * (WRITTEN if is_written else 1.0)
+            for array, (size, is_written) in found.items()
+        )
+
+    def shape(self, touch: Touch) -> object:
+        """What accesses have in common that differ by a shift alone."""
+        inside = [p.index for p in touch.loops]
+        return tuple(
+            tuple((k, coefficient(s, i)) for k, i in enumerate(inside) if coefficient(s, i) != 0)
+            for s in touch.access.subscripts
+        )
+
+    def box(self, touch: Touch, ranges: Ranges) -> float:
+        """Bytes of the lines that one access touches."""
+        trips = self.counter.nest_trips(touch.loops, ranges)
+        counts = [self.places(s, trips) for s in touch.access.subscripts]
+        kind = self.counter.ls.array(touch.access.array).type
+        dense = 0 if kind is not None and kind.layout == "F" else len(counts) - 1
+        apart = math.prod(n for axis, n in enumerate(counts) if axis != dense)
+        return apart * max(LINE, counts[dense] * self.item_size(touch.access.array))
+
+    def places(self, subscript: Expr, trips: dict[str, float]) -> float:
+        """How many places a subscript takes in loops that run `trips` times."""
+        found = 1.0
+        for index, count in trips.items():
+            step = coefficient(subscript, index)
+            moves = any(isinstance(e, Index) and e.name == index for e in subexprs(subscript))
+            if step is None and moves:
+                found *= max(1.0, count)
+            elif step:
+                found += abs(step) * max(0.0, count - 1.0)
+        return found
+
+    def whole(self, array: str) -> float:
+        """Bytes of an array."""
+        kind = self.counter.ls.array(array).type
+        rank = 0 if kind is None else kind.rank
+        return self.item_size(array) * math.prod(self.counter.extent(array, axis) for axis in range(rank))
