@@ -1,6 +1,6 @@
 """Dense contractions: matrix products, batched products and convolutions.
 
-Each kernel was defined by the source its entry names; `S` is the size used for timing.
+Each kernel was defined by the source its entry names; `S` and `M` are the sizes used for timing.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ ENTRIES = (
         oracle=lambda xp, A, B, C: {"C": A @ B, "result": -2.5 * xp.sum(xp.log1p(0.25 * (A @ B - 18.0) ** 2))},
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(M=72, K=72, N=72)),
+        sizes=dict(S=dict(M=72, K=72, N=72), M=dict(M=256, K=256, N=256)),
         notes="ReverseDiffExpressions.jl issue #2 (chriselrod)",
     ),
     Entry(
@@ -122,7 +122,7 @@ ENTRIES = (
         oracle=lambda xp, A, B, C: {"C": xp.einsum("ijb,bkj->ikb", A, B)},
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(I=20, J=30, N=500, K=40)),
+        sizes=dict(S=dict(I=20, J=30, N=500, K=40), M=dict(I=64, J=64, N=1024, K=64)),
         notes="Tullio.jl README, bmm_rev",
     ),
     Entry(
@@ -139,7 +139,7 @@ ENTRIES = (
         oracle=conv2d_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(N=8, C_in=3, C_out=16, K=2, H=32, W=32)),
+        sizes=dict(S=dict(N=8, C_in=3, C_out=16, K=2, H=32, W=32), M=dict(N=8, C_in=3, C_out=8, K=5, H=64, W=64)),
         notes="NPBench conv2d_bias (NHWC, stride 1, valid)",
     ),
     Entry(
@@ -156,7 +156,7 @@ ENTRIES = (
         outputs=("out",),
         oracle=depthwise_oracle,
         is_twin=True,
-        sizes=dict(S=dict(N=4, H=112, W=112, CI=32, CO=16)),
+        sizes=dict(S=dict(N=4, H=112, W=112, CI=32, CO=16), M=dict(N=16, H=112, W=112, CI=32, CO=16)),
         notes="Halide apps/depthwise_separable_conv (2nd layer of MobileNet v2)",
     ),
 )

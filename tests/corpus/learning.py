@@ -1,6 +1,6 @@
 """Row-wise reductions of machine learning: softmax, attention, perceptrons, mixtures and clustering.
 
-Each kernel was defined by the source its entry names; `S` is the size used for timing.
+Each kernel was defined by the source its entry names; `S` and `M` are the sizes used for timing.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ ENTRIES = (
         outputs=("out",),
         oracle=lambda xp, x, out: {"out": softmax_rows(xp, x)},
         is_twin=True,
-        sizes=dict(S=dict(N=16, H=16, SM=128)),
+        sizes=dict(S=dict(N=16, H=16, SM=128), M=dict(N=32, H=8, SM=256)),
         notes="NPBench softmax",
     ),
     Entry(
@@ -192,7 +192,7 @@ ENTRIES = (
             "out": softmax_rows(xp, xp.einsum("bid,bjd->bij", Q, K) / math.sqrt(Q.shape[-1])) @ V
         },
         is_twin=True,
-        sizes=dict(S=dict(B=16, S=128, D=64)),
+        sizes=dict(S=dict(B=16, S=128, D=64), M=dict(B=64, S=512, D=64)),
         notes="Vaswani et al. 2017 eq. 1 (= torch scaled_dot_product_attention)",
     ),
     Entry(
@@ -210,7 +210,7 @@ ENTRIES = (
             "result": xp.mean((xp.maximum(xp.maximum(x @ W1.T, 0) @ W2.T, 0) @ W3.T - y) ** 2)
         },
         is_twin=True,
-        sizes=dict(S=dict(P=2**14, I=32, H=64, O=3)),
+        sizes=dict(S=dict(P=2**14, I=32, H=64, O=3), M=dict(P=2**16, I=32, H=64, O=3)),
         notes="tiny-cuda-nn FullyFusedMLP, data/config_hash.json shape: no bias, ReLU, 64 wide, 2 hidden, L2",
     ),
     Entry(
@@ -228,7 +228,7 @@ ENTRIES = (
         wrt=("alpha", "mu", "q", "l"),
         oracle=gmm_oracle,
         is_twin=True,
-        sizes=dict(S=dict(n=1000, d=10, K=25)),
+        sizes=dict(S=dict(n=1000, d=10, K=25), M=dict(n=1000, d=32, K=50)),
         notes="ADBench GMM (constants dropped, GradBench's sign of the prior)",
     ),
     Entry(
@@ -240,7 +240,7 @@ ENTRIES = (
         wrt=("cent",),
         oracle=lambda xp, points, cent: {"result": xp.sum(xp.min(xp.sum((points[:, None] - cent[None]) ** 2, -1), 1))},
         is_twin=True,
-        sizes=dict(S=dict(n=1000, d=8, K=10)),
+        sizes=dict(S=dict(n=1000, d=8, K=10), M=dict(n=10000, d=8, K=100)),
         notes="GradBench kmeans / Futhark SC22 k-means cost (gradient only)",
     ),
 )

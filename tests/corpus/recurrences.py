@@ -1,6 +1,6 @@
 """Recurrences over time steps.
 
-Each kernel was defined by the source its entry names; `S` is the size used for timing.
+Each kernel was defined by the source its entry names; `S` and `M` are the sizes used for timing.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ ENTRIES = (
         oracle=lstm_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(L=2, T=1024, H=14)),
+        sizes=dict(S=dict(L=2, T=1024, H=14), M=dict(L=4, T=4096, H=14)),
         notes="ADBench LSTM (diagonal weights; H = bits per character)",
     ),
     Entry(
@@ -180,7 +180,7 @@ ENTRIES = (
         oracle=nbody_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(N=25, Nt=40, step=0.05)),
+        sizes=dict(S=dict(N=25, Nt=40, step=0.05), M=dict(N=50, Nt=250, step=0.02)),
         notes="NPBench nbody (P. Mocz)",
     ),
 )

@@ -1,6 +1,6 @@
 """Indirect subscripts: sparse rows, histograms, hash tables and observations of shared points.
 
-Each kernel was defined by the source its entry names; `S` is the size used for timing.
+Each kernel was defined by the source its entry names; `S` and `M` are the sizes used for timing.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ ENTRIES = (
         oracle=spmv_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(M=4096, N=4096, nnz=8192)),
+        sizes=dict(S=dict(M=4096, N=4096, nnz=8192), M=dict(M=32768, N=32768, nnz=65536)),
         notes="NPBench spmv (CSR)",
     ),
     Entry(
@@ -217,7 +217,7 @@ ENTRIES = (
         outputs=("res",),
         oracle=histogram_oracle,
         is_twin=True,
-        sizes=dict(S=dict(N=400000, npt=1000)),
+        sizes=dict(S=dict(N=400000, npt=1000), M=dict(N=4000000, npt=1000)),
         notes="NPBench azimint_hist (azimuthal integration)",
     ),
     Entry(
@@ -228,7 +228,9 @@ ENTRIES = (
         outputs=("out",),
         oracle=hash_oracle,
         is_twin=True,
-        sizes=dict(S=dict(P=2**14, L=16, log2T=15, base=16, growth=1.5)),
+        sizes=dict(
+            S=dict(P=2**14, L=16, log2T=15, base=16, growth=1.5), M=dict(P=2**16, L=16, log2T=17, base=16, growth=1.5)
+        ),
         notes="Instant-NGP multiresolution hash encoding (tiny-cuda-nn HashGrid, coherent-prime hash)",
     ),
     Entry(
@@ -239,7 +241,7 @@ ENTRIES = (
         outputs=("reproj", "werr"),
         oracle=bundle_oracle,
         is_twin=True,
-        sizes=dict(S=dict(n=49, m=7776, p=31843)),
+        sizes=dict(S=dict(n=49, m=7776, p=31843), M=dict(n=88, m=64298, p=383937)),
         notes="ADBench BA (Rodrigues rotation, 2-term radial distortion)",
     ),
 )

@@ -1,6 +1,6 @@
 """Stencils in space and time, some of them in place.
 
-Each kernel was defined by the source its entry names; `S` is the size used for timing.
+Each kernel was defined by the source its entry names; `S` and `M` are the sizes used for timing.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ ENTRIES = (
         oracle=jacobi_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(T=50, N=150)),
+        sizes=dict(S=dict(T=50, N=150), M=dict(T=80, N=350)),
         notes="PolyBench/NPBench jacobi_2d",
     ),
     Entry(
@@ -214,7 +214,7 @@ ENTRIES = (
         oracle=seidel_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(T=8, N=50)),
+        sizes=dict(S=dict(T=8, N=50), M=dict(T=15, N=100)),
         notes="PolyBench/NPBench seidel_2d",
     ),
     Entry(
@@ -228,7 +228,7 @@ ENTRIES = (
         oracle=fdtd_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(T=20, NX=200, NY=220)),
+        sizes=dict(S=dict(T=20, NX=200, NY=220), M=dict(T=60, NX=400, NY=450)),
         notes="PolyBench/NPBench fdtd_2d",
     ),
     Entry(
@@ -241,7 +241,7 @@ ENTRIES = (
         outputs=("out",),
         oracle=hdiff_oracle,
         is_twin=True,
-        sizes=dict(S=dict(I=64, J=64, K=60)),
+        sizes=dict(S=dict(I=64, J=64, K=60), M=dict(I=128, J=128, K=160)),
         notes="COSMO / NPBench hdiff",
     ),
     Entry(
@@ -260,7 +260,7 @@ ENTRIES = (
         oracle=vadv_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(I=60, J=60, K=40)),
+        sizes=dict(S=dict(I=60, J=60, K=40), M=dict(I=112, J=112, K=80)),
         notes="COSMO / NPBench vadv, wcon scaled by 0.2 to keep the matrices well conditioned",
     ),
 )

@@ -1,6 +1,6 @@
 """Triangular nests: factorisations, recursions over orders, and dynamic programming.
 
-Each kernel was defined by the source its entry names; `S` is the size used for timing.
+Each kernel was defined by the source its entry names; `S` and `M` are the sizes used for timing.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ ENTRIES = (
         oracle=lambda xp, A: {"A": xp.linalg.cholesky(xp.tril(A) + xp.tril(A, -1).T) + xp.triu(A, 1)},
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(N=100)),
+        sizes=dict(S=dict(N=100), M=dict(N=300)),
         notes="PolyBench/NPBench cholesky (upper part untouched; only the lower part of A is read)",
     ),
     Entry(
@@ -117,7 +117,7 @@ ENTRIES = (
         oracle=lambda xp, alpha, beta, C, A: {"C": xp.tril(beta * C + alpha * A @ A.T) + xp.triu(C, 1)},
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(M=50, N=70)),
+        sizes=dict(S=dict(M=50, N=70), M=dict(M=150, N=200)),
         notes="PolyBench/NPBench syrk",
     ),
     Entry(
@@ -129,7 +129,7 @@ ENTRIES = (
         oracle=durbin_oracle,
         is_twin=True,
         is_analytic=True,
-        sizes=dict(S=dict(N=1000)),
+        sizes=dict(S=dict(N=1000), M=dict(N=6000)),
         notes="PolyBench/NPBench durbin (Yule-Walker), with decaying r: PolyBench's is ill conditioned",
     ),
     Entry(
@@ -140,7 +140,7 @@ ENTRIES = (
         outputs=("table",),
         oracle=nussinov_oracle,
         is_twin=True,
-        sizes=dict(S=dict(N=40)),
+        sizes=dict(S=dict(N=40), M=dict(N=90)),
         notes="PolyBench/NPBench nussinov with real pair scores in place of the 0/1 match",
     ),
 )
