@@ -1,4 +1,4 @@
-"""Paired timing on one pinned core: the candidates take turns, so that both see the same machine."""
+"""Paired timing: the candidates take turns, round after round, so that all of them see the same machine."""
 
 from __future__ import annotations
 
@@ -6,21 +6,44 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 Call = Callable[[], object]
+POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one call: the median of the rounds, and the least."""
+
+    median: float
+    least: float
+
+
+def thread_settings(count: int) -> dict[str, str]:
+    """Environment variables for a process that is to use `count` threads in every pool."""
+    return {
+        **dict.fromkeys(POOLS, str(count)),
+        "JAX_ENABLE_X64": "1",
+        "JAX_PLATFORMS": "cpu",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+
+
+def pin(count: int = 1) -> list[int]:
+    """Restrict this process, and threads it starts later, to its last `count` cores; which these are."""
+    if not hasattr(os, "sched_setaffinity"):
+        return []
+    cores = sorted(os.sched_getaffinity(0))[-count:]
+    os.sched_setaffinity(0, cores)
+    return cores
 
 
 def pin_to_one_core() -> int:
-    """Restrict this process, and thread pools it starts later, to one core. Call before other imports."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = "1"
-    os.environ.setdefault("JAX_ENABLE_X64", "1")
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    if not hasattr(os, "sched_setaffinity"):
-        return -1
-    core = max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})
-    return core
+    """`pin`, with the settings of thread pools in this process. Call before other imports."""
+    for name, value in thread_settings(1).items():
+        os.environ.setdefault(name, value)
+    return next(iter(pin()), -1)
 
 
 def calls_per_batch(call: Call, target: float) -> int:
@@ -36,20 +59,30 @@ def calls_per_batch(call: Call, target: float) -> int:
         count *= 4
 
 
-def medians(candidates: Mapping[str, Call], rounds: int = 31, batch: float = 0.01) -> dict[str, float]:
-    """Median seconds of one call of each candidate, over `rounds` batches taken in turn; the first call may compile."""
+def seconds_of(call: Call, count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count
+
+
+def paired(
+    candidates: Mapping[str, Call], budget: float = 4.0, batch: float = 0.01, most: int = 31, least: int = 5
+) -> dict[str, Timing]:
+    """Time the candidates in turn, each round beginning with another one, for about `budget` seconds in all.
+
+    Every candidate has been called before the first round: what it compiles is not timed.
+    """
     for call in candidates.values():
         call()
     counts = {name: calls_per_batch(call, batch) for name, call in candidates.items()}
     times: dict[str, list[float]] = {name: [] for name in candidates}
-    for _ in range(rounds):
-        for name, call in candidates.items():
-            start = time.perf_counter()
-            for _ in range(counts[name]):
-                call()
-            times[name].append((time.perf_counter() - start) / counts[name])
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
-def microseconds(seconds: float) -> str:
-    return f"{1e6 * seconds:11.1f}"
+    names = list(candidates)
+    begin = time.perf_counter()
+    for number in range(most):
+        if number >= least and time.perf_counter() - begin > budget:
+            break
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            times[name].append(seconds_of(candidates[name], counts[name]))
+    return {name: Timing(statistics.median(found), min(found)) for name, found in times.items()}

@@ -42,9 +42,3 @@ def test_example(path: Path) -> None:
     printed = run(str(path))
     for text in EXPECTED[path.stem]:
         assert text in printed
-
-
-def test_suite_benchmark_runs() -> None:
-    pytest.importorskip("jax")
-    printed = run(str(ROOT / "examples" / "bench" / "suite.py"), "--size", "tiny", "spmv_csr")
-    assert "spmv_csr" in printed

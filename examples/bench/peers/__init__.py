@@ -1,0 +1,48 @@
+"""The others: one module for each, found by name.
+
+A module has `TITLE`, `NEEDS` (the packages it imports) and `gradient(problem)`, which compiles nothing more than
+it must and gives a call of the value with the gradients, or None where the peer cannot say the kernel or nobody
+has written it down for that peer. The call returns the value (or the outputs) and a mapping from differentiated
+arguments to arrays, all of them computed by the time it returns.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+from kernels import Problem
+
+Gradient = Callable[[], tuple[Any, Mapping[str, Any]]]
+
+
+class Peer(Protocol):
+    TITLE: str
+    NEEDS: tuple[str, ...]
+
+    @staticmethod
+    def gradient(problem: Problem) -> Gradient | None: ...
+
+
+MODULES = {
+    "jax": "jax_arrays",
+    "jax-literal": "jax_literal",
+    "torch": "torch_eager",
+    "torch-compile": "torch_compile",
+    "numba": "numba_adjoint",
+}
+
+
+def missing(name: str) -> tuple[str, ...]:
+    """The packages that the peer needs and this Python does not have."""
+    return tuple(p for p in load(name).NEEDS if importlib.util.find_spec(p) is None)
+
+
+def load(name: str) -> Peer:
+    return cast(Peer, importlib.import_module(f"peers.{MODULES[name]}"))
+
+
+def available() -> tuple[str, ...]:
+    return tuple(name for name in MODULES if not missing(name))
