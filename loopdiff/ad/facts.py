@@ -9,7 +9,7 @@ from functools import cache
 from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
-from loopdiff.analysis.exposure import exposed_reads, overwritten_after, rewritten_after
+from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.ownership import owned_arrays
 from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
@@ -24,7 +24,8 @@ class Facts:
 
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
     statement itself writes, remembered; `exposed(path)` are the
-    arrays and cells of which an iteration of the loop at `path` may read what was there before it.
+    arrays and cells of which an iteration of the loop at `path` may read what was there before it. `covers` answers
+    `exposure.covers`, remembered.
     """
 
     ls: LoopSet
@@ -39,6 +40,7 @@ class Facts:
     trip_hull: Callable[[Path], Expr | None]
     owners: Callable[[Path], frozenset[str]]
     exposed: Callable[[Path], frozenset[str]]
+    covers: Callable[[Path, Access, Path, Access, int], bool]
 
     def loops_around(self, path: Path) -> tuple[tuple[Path, Loop], ...]:
         """The loops that enclose the statement at `path`, outermost first, with their paths."""
@@ -74,6 +76,7 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         trip_hull=cache(lambda path: None if is_open(sites[path].stmt) else trip_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
         exposed=cache(lambda path: exposed_arrays(marked, model, path)),
+        covers=cache(lambda *reads: covers(model, *reads)),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.same_reads import same_read
 from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, trip_number, trips
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.nodes import (
@@ -39,7 +40,7 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import is_repeatable, type_of
-from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, substitute, written_arrays
 from loopdiff.names import NameSupply
 
 TapePolicy = Literal["auto", "store", "recompute"]
@@ -337,10 +338,29 @@ class Needed:
         key = (at.path, expr, at.guards)
         if key not in self.recorded:
             scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, Load) else self.scope_of(at.path)
+            if isinstance(expr, Load) and at.path:
+                same = self.recorded_elsewhere(expr, at.path, scope)
+                if same is not None:
+                    return same
             self.recorded[key] = slot = self.slot(expr, at.path, scope)
             when = "before" if at.path else "end"
             self.tape.stores.append(Store(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
         return Load(self.element(self.recorded[key]))
+
+    def recorded_elsewhere(self, load: Load, path: Path, scope: Scope) -> Load | None:
+        """The element of a tape that another statement records, if it is always what the one at `path` loads."""
+        for (other, expr, guards), slot in self.recorded.items():
+            is_alike = isinstance(expr, Load) and expr.access.array == load.access.array and slot.scope == scope
+            if not is_alike or guards or not other or scope in self.segmented:
+                continue
+            assert isinstance(expr, Load)
+            if any(self.facts.trip_hull(p) is None for p, _ in slot.loops):
+                continue
+            there = same_read(self.facts, path, load.access, other, expr.access)
+            if there is not None:
+                element = self.element(slot)
+                return Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
+        return None
 
     def record_let(self, name: str) -> Access:
         if name not in self.recorded_lets:

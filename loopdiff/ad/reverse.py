@@ -46,6 +46,7 @@ from loopdiff.names import NameSupply
 from loopdiff.transform.normalize import normalize, supply
 from loopdiff.transform.simplify import simplify
 
+WORTH_REPEATING = 0.9  # of the memory, by `weight`, for which `auto` runs iterations again
 SeedNames = tuple[str | None, ...]
 Paths = frozenset[Path]
 
@@ -64,7 +65,8 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
     plans = {frozenset(): plain} | ({replayed: build(facts, policy, replayed)} if replayed else {})
     if policy == "recompute":
         plans = {paths: in_segments(facts, plan, paths) for paths, plan in plans.items()}
-    return reduce(lighter, plans.values()).sweeps
+    worth = 1.0 if policy == "recompute" else WORTH_REPEATING
+    return reduce(lambda one, other: lighter(one, other, worth), plans.values()).sweeps
 
 
 def in_segments(facts: Facts, best: Built, replayed: Paths) -> Built:
@@ -81,9 +83,9 @@ def in_segments(facts: Facts, best: Built, replayed: Paths) -> Built:
     return best
 
 
-def lighter(one: Built, other: Built) -> Built:
-    """The plan that keeps less; `one` if the extents of `other` cannot be had."""
-    return other if is_sized(other) and weight(other.tape) < weight(one.tape) else one
+def lighter(one: Built, other: Built, worth: float = 1.0) -> Built:
+    """`other` if it keeps less than `worth` of what `one` keeps, and its extents can be had."""
+    return other if is_sized(other) and weight(other.tape) < worth * weight(one.tape) else one
 
 
 def is_sized(built: Built) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 
 from loopdiff.analysis.polyhedra_events import Event, Frame
 from loopdiff.analysis.polyhedra_sets import (
+    IN,
+    OUT,
     SET,
     Model,
     Order,
@@ -21,7 +23,7 @@ from loopdiff.analysis.polyhedra_sets import (
     orders,
     same_element,
 )
-from loopdiff.ir.nodes import Access
+from loopdiff.ir.nodes import Access, Loop
 from loopdiff.ir.walk import Path
 
 Scope = Path | None
@@ -92,6 +94,25 @@ def read_after(model: Model, scope: Path, array: str) -> bool:
         return False
 
     return model.bounded(lambda: any(reaches(w, r) for w in writes for r in reads), True)
+
+
+def covers(model: Model, path: Path, access: Access, other: Path, read: Access, level: int) -> bool:
+    """Whether every element that `access` means at `path` is one that `read` certainly means at `other`, in the same
+    iterations of the loops around both that are outside the statements of that `level`.
+    """
+    wanted, known = model.reading(path, access), model.reading(other, read)
+    if known.is_possible or known.opaques:
+        return False
+
+    def search() -> bool:
+        pairs = same_element(model, wanted, known)
+        for place, dim in enumerate(wanted.frame.dims):
+            if dim.kind == "loop" and dim.level <= depth and dim.key in known.places:
+                pairs = pairs.equate(IN, place, OUT, known.places[dim.key])
+        return instances(model, wanted).subtract(pairs.domain()).is_empty()
+
+    depth = sum(isinstance(model.sites[path[:k]].stmt, Loop) for k in range(1, level + 1))
+    return model.bounded(search, False)
 
 
 def is_exposed(model: Model, read: Event, least: int = 0) -> bool:
