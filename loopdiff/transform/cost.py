@@ -181,7 +181,8 @@ class CostModel:
         for access in {e.access for e in loads_of(found.summand)}:
             moving = indices_in(access)
             places = (rows if tile.rows in moving else 1) * (columns if tile.columns in moving else 1)
-            each = lanes if stride_of(access, tile.lanes, NONE, self.ls) in APART else 1
+            is_apart = tile.product is None and stride_of(access, tile.lanes, NONE, self.ls) in APART
+            each = lanes if is_apart else 1
             step.loads += places * (LOAD if each == 1 else GATHERED * each)
             step.instructions += places * each
         waiting = LATENCY if rows * columns < 8 or not tile.is_dot else 0.0

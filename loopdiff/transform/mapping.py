@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopdiff.ir.nodes import Access, AccumulateOp
+from loopdiff.ir.nodes import Access, AccumulateOp, Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +15,35 @@ class VectorLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """A contraction as a product of matrices: `left` has the rows of the target, `right` its columns.
+
+    Rows and sums are named from the inside out. `scale` is the same for all elements; `is_packed` says that columns
+    lie apart in `right`.
+    """
+
+    rows: tuple[str, ...]
+    columns: str
+    sums: tuple[str, ...]
+    left: Access
+    right: Access
+    scale: Expr
+    is_packed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TiledNest:
     """A contraction whose results stay in registers: a tile of `rows` and `columns`, vectors along `lanes`.
 
-    The columns may be vectors themselves (`lanes` is `columns`); the lanes may be summed (dot products).
+    The columns may be vectors themselves (`lanes` is `columns`); the lanes may be summed (dot products). A `product` of
+    matrices is also blocked for the caches.
     """
 
     lanes: str
     rows: str | None
     columns: str
     sums: tuple[str, ...]
+    product: Product | None = None
 
     @property
     def is_dot(self) -> bool:

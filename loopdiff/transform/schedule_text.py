@@ -15,6 +15,7 @@ from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, Ti
 from loopdiff.transform.prediction import Prediction
 from loopdiff.transform.schedule import Schedule
 from loopdiff.transform.strides import lane_axis
+from loopdiff.transform.tiles import product_blocks
 
 NONE: frozenset[str] = frozenset()
 
@@ -58,7 +59,15 @@ def tile_words(tile: TiledNest, loop: Loop, ls: LoopSet, machine: Machine) -> st
     sides = [tile.rows] if tile.is_dot or tile.columns == tile.lanes else [tile.rows, tile.columns]
     unrolled = "".join(f", `{s}` unrolled" for s in sides if s)
     summed = ", ".join(f"`{s}`" for s in tile.sums)
-    return f"register tile of {rows} x {columns} {held}{unrolled}, summed over {summed}"
+    return f"register tile of {rows} x {columns} {held}{unrolled}, summed over {summed}{blocks(tile, machine)}"
+
+
+def blocks(tile: TiledNest, machine: Machine) -> str:
+    """How a product of matrices is blocked for the caches."""
+    if tile.product is None:
+        return ""
+    copied = "packed" if tile.product.is_packed else "packed if it exceeds the first cache"
+    return f", {product_blocks(machine).depth} at a time, `{tile.product.right.array}` {copied}"
 
 
 def sharing_words(sharing: Sharing | None, known: str) -> str:

@@ -1,15 +1,72 @@
-"""Choice of the register tile of a contraction."""
+"""Choice of the register tile of a contraction, and of the blocks for its caches."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
 
 from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, LoopSet, Param, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
-from loopdiff.transform.contractions import Contraction, indices_in
-from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import Stride, lane_axis, stride_of
+from loopdiff.transform.contractions import Contraction, factors, indices_in, terms
+from loopdiff.transform.machine import Machine
+from loopdiff.transform.mapping import Product, TiledNest
+from loopdiff.transform.strides import Stride, coefficient, lane_axis, stride_of
 
 NONE: frozenset[str] = frozenset()
+ONE = Const(1.0)
+ROW_LOOPS, SUM_LOOPS = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class TileShape:
+    """Rows, and vectors in each of them, whose sums are held in registers."""
+
+    rows: int
+    columns: int
+
+    @property
+    def registers(self) -> int:
+        """The sums, a row of vectors to multiply, and one element of the other operand."""
+        return self.rows * self.columns + self.columns + 1
+
+    @property
+    def reuse(self) -> float:
+        """Products for each load."""
+        return self.rows * self.columns / (self.rows + self.columns)
+
+
+def register_tile(registers: int) -> TileShape:
+    """The tile with the most products for each load. More than three vectors in a row waste too many lanes at the edge;
+    rows that are left over are done in halves, so their number is a power of two."""
+    shapes = [TileShape(rows, columns) for rows in (1, 2, 4, 8) for columns in (1, 2, 3)]
+    return max((s for s in shapes if s.registers <= registers), key=lambda s: s.reuse)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of a product for the caches: iterations of the sum, rows, and bytes of panels of the right operand."""
+
+    depth: int
+    rows: int
+    held: int
+
+
+def product_tile(machine: Machine) -> TileShape:
+    """The register tile of a product of matrices."""
+    return register_tile(32 if machine.bits == 512 else 16)
+
+
+def product_blocks(machine: Machine) -> Blocks:
+    """The blocks of a product of matrices (Goto and van de Geijn 2008, "Anatomy of high-performance matrix
+    multiplication"): what a tile reads is twice the first cache, through which it passes; rows of the left operand take
+    a fifth of the second; panels of the right one an eighth of the last."""
+    shape, lanes = product_tile(machine), machine.bits // 8
+    first, second, last = (machine.caches[k].size for k in (0, min(1, len(machine.caches) - 1), -1))
+    depth = 1 << (2 * first // (shape.columns * lanes + 8 * shape.rows)).bit_length() - 1
+    rows = max(second // 5 // (8 * depth) // shape.rows, 1) * shape.rows
+    panel = depth * shape.columns * lanes
+    return Blocks(depth, rows, max(last // 8 // panel, 1) * panel)
 
 
 def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
@@ -27,13 +84,56 @@ def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
 def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
     """The tile of a contraction; None if no loop gives vectors worth their loads.
 
-    Preferred: vectors along an axis of the target. Else dot products: vectors along the one summed loop. Else vectors
-    along an axis of the target whose elements lie apart in some arrays.
+    Preferred: a product of matrices. Else vectors along an axis of the target. Else dot products: vectors along the one
+    summed loop. Else vectors along an axis of the target whose elements lie apart in some arrays.
     """
     if not is_plain(found.summand, frozenset(p.index for p in found.loops)):
         return None
     reads = [e.access for e in subexprs(found.summand) if isinstance(e, Load)]
+    product = as_product(ls, found)
+    if product is not None:
+        return TiledNest(product.columns, product.rows[0], product.columns, found.sums, product)
     return column_vectors(ls, found, reads) or dot_products(ls, found, reads) or gathered_vectors(ls, found, reads)
+
+
+def as_product(ls: LoopSet, found: Contraction) -> Product | None:
+    """The contraction as a product of matrices, if it is one whose operands do not lie along a loop outside it."""
+    parts = terms(found.summand)
+    if len(parts) > 1 or len(found.sums) > SUM_LOOPS:
+        return None
+    is_negative, term = parts[0]
+    inside = frozenset(p.index for p in found.loops)
+    for columns in reversed(found.kept):
+        if stride_of(found.update.target, columns, NONE, ls) != "unit":
+            continue
+        right = [f for f in factors(term) if columns in indices_of(f)]
+        outside = frozenset(found.kept) & frozenset(k for f in right for k in indices_of(f))
+        left = [f for f in factors(term) if f not in right and (inside - outside) & indices_of(f)]
+        match left, right:
+            case [Load(access=a)], [Load(access=b)]:
+                pass
+            case _:
+                continue
+        rows = tuple(k for k in reversed(found.kept) if k in indices_in(a) and k not in outside)[:ROW_LOOPS]
+        indices = (*rows, columns, *found.sums)
+        if rows and all(is_straight(access, indices) for access in (found.update.target, a, b)):
+            if any(stride_of(x, k, NONE, ls) == "unit" for x in (a, b) for k in inside - frozenset(indices)):
+                return None
+            fixed = [f for f in factors(term) if f not in left and f not in right]
+            scale = reduce(lambda x, y: Apply(Op.MUL, (x, y)), fixed) if fixed else ONE
+            is_packed = stride_of(b, columns, NONE, ls) != "unit"
+            signed = Apply(Op.NEG, (scale,)) if is_negative else scale
+            return Product(rows, columns, found.sums[::-1], a, b, signed, is_packed)
+    return None
+
+
+def indices_of(expr: Expr) -> frozenset[str]:
+    return frozenset(e.name for e in subexprs(expr) if isinstance(e, Index))
+
+
+def is_straight(access: Access, indices: tuple[str, ...]) -> bool:
+    """Whether the address of an access is linear in each of `indices`."""
+    return all(coefficient(s, k) is not None for s in access.subscripts for k in indices)
 
 
 def column_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:

@@ -92,9 +92,7 @@ def test_a_triangle_is_vectorised_inside() -> None:
 @pytest.mark.parametrize(
     ("name", "tile"),
     [
-        ("product", TiledNest("n", "m", "n", ("k",))),
         ("product_tangent", TiledNest("n", "m", "n", ("k",))),
-        ("product_of_rows", TiledNest("n", "m", "k", ("n",))),
         ("distances_turned", TiledNest("n", "k", "m", ("n",))),
         ("matrix_vector", TiledNest("n", None, "m", ("n",))),
     ],
@@ -103,6 +101,23 @@ def test_contractions_become_tiles(name: str, tile: TiledNest) -> None:
     found, text = schedule(name)
     assert found.of((0,)) == tile
     assert "register tile" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "columns", "sums", "is_packed"),
+    [("product", ("m",), "n", ("k",), False), ("product_of_rows", ("m",), "k", ("n",), True)],
+)
+def test_products_of_matrices(
+    name: str, rows: tuple[str, ...], columns: str, sums: tuple[str, ...], is_packed: bool
+) -> None:
+    found, text = schedule(name)
+    nest = found.of((0,))
+    assert isinstance(nest, TiledNest)
+    product = nest.product
+    assert product is not None
+    assert (product.rows, product.columns, product.sums, product.is_packed) == (rows, columns, sums, is_packed)
+    assert "register tile of 8 x 3 vectors" in text
+    assert "256 at a time" in text
 
 
 @pytest.mark.parametrize("name", ["weighted_by_index", "chosen_summand"])

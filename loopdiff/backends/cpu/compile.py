@@ -23,7 +23,7 @@ from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import Arranged, plan
 from loopdiff.transform.strong import choose_strong_products
 
-CALLS = ("share", "run_in_chunks", "run_in_turns", "add_parts")
+CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts")
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
@@ -121,6 +121,9 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         lines += [f"{name} = called({key!r}, {form!r})" for name, key, form in found]
     if emitter.imports:
         lines.append(f"from loopdiff.backends.cpu.scalar_math import {', '.join(sorted(emitter.imports))}")
+    if emitter.products:
+        lines.append("from loopdiff.backends.cpu.multiply import multiply, use")
+        lines += [f"use({dtype!r})" for dtype in sorted(emitter.products)]
     if emitter.threads:
         lines.append(f"from loopdiff.backends.cpu.threads.calling import {', '.join(sorted(emitter.threads))}")
     if emitter.simd:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.backends.cpu.chunks import ChunkWriter
 from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
 from loopdiff.ir.nodes import Loop, Stmt
@@ -20,13 +21,14 @@ from loopdiff.transform.mapping import Parallel, ScalarLoop, TiledNest, VectorLo
 class ScheduledEmitter(ScalarEmitter):
     """Writes loops as `mappings` and `sharing` say (by identity of the statement).
 
-    `simd`, `functions` and `threads` collect imports, `chunks` the functions of chunks.
+    `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks.
     """
 
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
     sharing: dict[int, Parallel] = field(default_factory=dict)
     simd: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
+    products: set[str] = field(default_factory=set)
     threads: set[str] = field(default_factory=set)
     chunks: list[str] = field(default_factory=list)
     loops_around: int = 0
@@ -48,7 +50,10 @@ class ScheduledEmitter(ScalarEmitter):
             case TiledNest():
                 found = contraction(stmt)
                 assert found is not None
-                TileWriter(self, mapping, found).write()
+                if mapping.product is None:
+                    TileWriter(self, mapping, found).write()
+                else:
+                    ProductWriter(self, mapping.product, found).write()
             case ScalarLoop():
                 self.loops_around += 1
                 ScalarEmitter.loop(self, stmt)

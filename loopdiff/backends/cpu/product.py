@@ -1,0 +1,80 @@
+"""Writes a contraction as a product of matrices: a call that says where operands lie and how loops move in them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopdiff.backends.cpu.scalar_math import spell_cast
+from loopdiff.ir.nodes import Access, Expr, Index, Loop
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import substitute
+from loopdiff.transform.contractions import Contraction
+from loopdiff.transform.mapping import Product
+from loopdiff.transform.strides import coefficient
+
+if TYPE_CHECKING:
+    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+
+
+@dataclass(slots=True)
+class ProductWriter:
+    """Writes one product inside the loops that are not part of it."""
+
+    emitter: ScheduledEmitter
+    nest: Product
+    found: Contraction
+
+    def write(self) -> None:
+        found, writer = self.found, self.emitter.writer
+        writer.quote(found.update.loc)
+        with ExitStack() as stack:
+            for loop in found.loops:
+                if loop.index not in self.inside:
+                    lower, upper = self.emitter.expr(loop.lower), self.emitter.expr(loop.upper)
+                    stack.enter_context(writer.block(f"for {loop.index} in range({lower}, {upper}):"))
+            self.call()
+
+    def call(self) -> None:
+        nest, emitter = self.nest, self.emitter
+        target = emitter.types.arrays[self.found.update.target.array]
+        emitter.products.add(target.dtype)
+        kind = target.element
+        scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), kind)
+        parts = [
+            self.operand(self.found.update.target, nest.rows),
+            self.operand(nest.left, (*nest.rows, *nest.sums)),
+            self.operand(nest.right, (nest.columns, *nest.sums)),
+            listed([self.extent(k) for k in nest.rows]),
+            self.extent(nest.columns),
+            listed([self.extent(k) for k in nest.sums]),
+            str(int(self.found.start is None)),
+            scale,
+        ]
+        emitter.writer.line(f"multiply({', '.join(parts)})")
+
+    def loop(self, index: str) -> Loop:
+        return next(p for p in self.found.loops if p.index == index)
+
+    def extent(self, index: str) -> str:
+        loop, spell = self.loop(index), self.emitter.expr
+        lower, upper = spell(loop.lower), spell(loop.upper)
+        return upper if lower == "0" else f"{upper} - {lower}"
+
+    def operand(self, access: Access, indices: tuple[str, ...]) -> str:
+        """An array, where the loops begin in it, and how far each moves along its axes."""
+        starts: dict[Expr, Expr] = {Index(p.index): p.lower for p in self.found.loops if p.index in self.inside}
+        first = listed([self.emitter.expr(substitute(s, starts)) for s in access.subscripts])
+        moves = [listed([str(coefficient(s, k)) for s in access.subscripts]) for k in indices]
+        return f"{access.array}, {first}, {listed(moves)}"
+
+    @property
+    def inside(self) -> frozenset[str]:
+        """Indices of the loops that are part of the product."""
+        return frozenset((*self.nest.rows, self.nest.columns, *self.nest.sums))
+
+
+def listed(texts: list[str]) -> str:
+    """A tuple."""
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"

@@ -1,0 +1,321 @@
+"""Register tiles of products as functions of their own, and the copies that bring their operands close together.
+
+A tile of C has rows, and columns of vectors: C[r, c] += the sum over s of A[r, s] * B[s, c]. Elements of A are spread
+over the lanes, those of B are vectors; the sum is a nest of three loops. Where operands lie is said in bytes: the
+address of the first element, and how far it is to the next row, column or iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from .build import (
+    ARITHMETIC,
+    INT1,
+    INT8,
+    INT32,
+    INT64,
+    broadcast,
+    call,
+    constant,
+    lane_addresses,
+    mangled,
+    overloaded,
+    shuffle,
+)
+from .lanes import lane_numbers
+from .types import LLVM_ELEMENTS
+from .words import POINTER, Variable, Word
+
+DEEP = 96  # Iterations that are long enough for rows of C to arrive meanwhile.
+
+
+def ahead(builder: Any, base: Any, *offsets: Any) -> Any:
+    for offset in offsets:
+        base = builder.gep(base, [offset], source_etype=INT8)
+    return base
+
+
+def times(builder: Any, count: Any, stride: Any) -> Any:
+    return builder.mul(count, stride, flags=("nsw",))
+
+
+def mask_of(builder: Any, live: Any, width: int) -> Any:
+    return builder.icmp_signed("<", lane_numbers(width), broadcast(builder, live, width))
+
+
+def shared_function(module: Any, name: str, arguments: Sequence[ir.Type], body: Callable[..., None]) -> Any:
+    """The function `name` of the module, written when it is first asked for."""
+    found = module.globals.get(name)
+    if found is not None:
+        return found
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    body(builder, *function.args)
+    builder.ret_void()
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Vectors of `width` elements in memory."""
+
+    element: types.Type
+    width: int
+
+    @property
+    def scalar(self) -> ir.Type:
+        return LLVM_ELEMENTS[self.element]
+
+    @property
+    def vector(self) -> ir.VectorType:
+        return ir.VectorType(self.scalar, self.width)
+
+    @property
+    def itemsize(self) -> int:
+        return 8 if self.element == types.float64 else 4
+
+    def load(self, builder: Any, pointer: Any, mask: Any = None) -> Any:
+        if mask is None:
+            return builder.load(
+                builder.bitcast(pointer, self.vector.as_pointer()), align=self.itemsize, typ=self.vector
+            )
+        args = [pointer, INT32(self.itemsize), mask, constant(self.vector, 0)]
+        return call(builder, f"llvm.masked.load.{mangled(self.vector)}.p0", self.vector, args)
+
+    def store(self, builder: Any, pointer: Any, value: Any, mask: Any = None) -> None:
+        if mask is None:
+            builder.store(value, builder.bitcast(pointer, self.vector.as_pointer()), align=self.itemsize)
+            return
+        args = [value, pointer, INT32(self.itemsize), mask]
+        call(builder, f"llvm.masked.store.{mangled(self.vector)}.p0", ir.VoidType(), args)
+
+    def spread(self, builder: Any, pointer: Any) -> Any:
+        where = builder.bitcast(pointer, self.scalar.as_pointer())
+        return broadcast(builder, builder.load(where, align=self.itemsize, typ=self.scalar), self.width)
+
+    def gather(self, builder: Any, base: Any, offsets: Any) -> Any:
+        everywhere = constant(ir.VectorType(INT1, self.width), 1)
+        args = [lane_addresses(builder, base, offsets), INT32(self.itemsize), everywhere, constant(self.vector, 0)]
+        return call(builder, f"llvm.masked.gather.{mangled(self.vector)}.v{self.width}p0", self.vector, args)
+
+
+# -- tiles ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tile of `rows` rows and `columns` vectors; only the last vector of a row may have dead lanes."""
+
+    lanes: Lanes
+    rows: int
+    columns: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.lanes.scalar}.{self.rows}x{self.columns}x{self.lanes.width}"
+
+    def places(self, builder: Any, row: Any, mask: Any) -> list[tuple[Any, Any]]:
+        """Pointers to the vectors of a row, and their masks."""
+        size = self.lanes.width * self.lanes.itemsize
+        pointers = [ahead(builder, row, INT64(k * size)) for k in range(self.columns)]
+        return [(p, mask if k == self.columns - 1 else None) for k, p in enumerate(pointers)]
+
+    def function(self, module: Any) -> Any:
+        """c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, is_sum, scale:
+        C = scale * A * B, or C += that if `is_sum`; `live` lanes of the last column are there."""
+        kinds = [POINTER, INT64, POINTER, *[INT64] * 4, POINTER, *[INT64] * 8, self.lanes.scalar]
+        return shared_function(module, f"loopdiff.tile.{self.name}", kinds, self.body)
+
+    def body(self, builder: Any, *args: Any) -> None:
+        c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, is_sum, scale = args
+        mask = mask_of(builder, live, self.lanes.width)
+        rows = [
+            self.places(builder, ahead(builder, c, times(builder, INT64(r), c_row)), mask) for r in range(self.rows)
+        ]
+        zero = constant(self.lanes.vector, 0)
+        held = [[cgutils.alloca_once_value(builder, zero) for _ in row] for row in rows]
+        with builder.if_then(builder.icmp_signed(">=", n1, INT64(DEEP))):
+            for pointer, _ in (p for row in rows for p in row):
+                call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, INT32(1), INT32(3), INT32(1)])
+        with ExitStack() as stack:
+            for count, left, right in ((n3, a3, b3), (n2, a2, b2), (n1, a1, b1)):
+                loop = stack.enter_context(cgutils.for_range(builder, count, intp=INT64))
+                a = ahead(builder, a, times(builder, loop.index, left))
+                b = ahead(builder, b, times(builder, loop.index, right))
+            self.add_products(builder, held, a, a_row, self.places(builder, b, mask))
+        factor = broadcast(builder, scale, self.lanes.width)
+        with builder.if_else(builder.icmp_signed("!=", is_sum, INT64(0))) as (then, otherwise):
+            with then:
+                self.finish(builder, held, rows, factor, True)
+            with otherwise:
+                self.finish(builder, held, rows, factor, False)
+
+    def add_products(self, builder: Any, held: Any, a: Any, a_row: Any, right: Any) -> None:
+        columns = [self.lanes.load(builder, pointer, mask) for pointer, mask in right]
+        for number, row in enumerate(held):
+            left = self.lanes.spread(builder, ahead(builder, a, times(builder, INT64(number), a_row)))
+            for cell, column in zip(row, columns, strict=True):
+                old = builder.load(cell, typ=self.lanes.vector)
+                builder.store(overloaded(builder, "llvm.fmuladd", left, column, old), cell)
+
+    def finish(self, builder: Any, held: Any, rows: Any, factor: Any, is_sum: bool) -> None:
+        """Bring the sums into C, row after row: rows may overlap."""
+        for row, places in zip(held, rows, strict=True):
+            for cell, (pointer, mask) in zip(row, places, strict=True):
+                new = builder.load(cell, typ=self.lanes.vector)
+                if is_sum:
+                    new = overloaded(builder, "llvm.fmuladd", new, factor, self.lanes.load(builder, pointer, mask))
+                else:
+                    new = builder.fmul(new, factor, flags=ARITHMETIC)
+                self.lanes.store(builder, pointer, new, mask)
+
+
+def column_function(module: Any, tile: Tile) -> Any:
+    """rows, c, c_row, a, a_row, a_block, ...: a column of tiles, blocks of `tile.rows` rows `a_block` bytes apart in A,
+    then the rows that are left in smaller ones; the other arguments are those of a tile."""
+
+    def body(builder: Any, *args: Any) -> None:
+        rows, c, c_row, a, a_row, a_block, *others = args
+
+        def tile_at(size: int, c_at: Any, a_at: Any) -> None:
+            function = Tile(tile.lanes, size, tile.columns).function(module)
+            builder.call(function, [c_at, c_row, a_at, a_row, *others])
+
+        blocks = builder.sdiv(rows, INT64(tile.rows))
+        with cgutils.for_range(builder, blocks, intp=INT64) as loop:
+            first = builder.mul(loop.index, INT64(tile.rows))
+            a_at = ahead(builder, a, times(builder, loop.index, a_block))
+            tile_at(tile.rows, ahead(builder, c, times(builder, first, c_row)), a_at)
+        done = builder.mul(blocks, INT64(tile.rows))
+        c, a = ahead(builder, c, times(builder, done, c_row)), ahead(builder, a, times(builder, blocks, a_block))
+        left, size = builder.sub(rows, done), tile.rows // 2
+        while size:
+            is_there = builder.and_(left, INT64(size))
+            with builder.if_then(builder.icmp_signed("!=", is_there, INT64(0))):
+                tile_at(size, c, a)
+            c, a = (
+                ahead(builder, c, times(builder, is_there, c_row)),
+                ahead(builder, a, times(builder, is_there, a_row)),
+            )
+            size //= 2
+
+    kinds = [INT64, POINTER, INT64, POINTER, *[INT64] * 5, POINTER, *[INT64] * 8, tile.lanes.scalar]
+    return shared_function(module, f"loopdiff.tiles.{tile.name}", kinds, body)
+
+
+# -- copies --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copies some columns of a matrix side by side: a vector of them for each iteration of the sum.
+
+    Columns that are not there are copies of the last one.
+    """
+
+    lanes: Lanes
+
+    def function(self, module: Any) -> Any:
+        """to, step, a, column, a1, a2, a3, n1, n2, n3, live: from A to vectors `step` bytes apart."""
+        kinds = [POINTER, INT64, POINTER, *[INT64] * 8]
+        return shared_function(module, f"loopdiff.pack.{self.lanes.scalar}.{self.lanes.width}", kinds, self.body)
+
+    def body(self, builder: Any, *args: Any) -> None:
+        to, step, a, column, a1, a2, a3, n1, n2, n3, live = args
+        place = cgutils.alloca_once_value(builder, to)
+        last = builder.sub(live, INT64(1))
+        apart = [
+            times(builder, call(builder, "llvm.smin.i64", INT64, [INT64(k), last]), column)
+            for k in range(self.lanes.width)
+        ]
+
+        def put(vector: Any) -> None:
+            pointer = builder.load(place, typ=POINTER)
+            self.lanes.store(builder, pointer, vector)
+            builder.store(ahead(builder, pointer, step), place)
+
+        def outside(inner: Callable[[Any], None]) -> None:
+            with ExitStack() as stack:
+                base = a
+                for count, stride in ((n3, a3), (n2, a2)):
+                    loop = stack.enter_context(cgutils.for_range(builder, count, intp=INT64))
+                    base = ahead(builder, base, times(builder, loop.index, stride))
+                inner(base)
+
+        def is_dense(stride: Any) -> Any:
+            return builder.icmp_signed("==", stride, INT64(self.lanes.itemsize))
+
+        with builder.if_else(is_dense(column)) as (then, otherwise):
+            with then:
+                mask = mask_of(builder, live, self.lanes.width)
+                outside(lambda base: self.rows(builder, base, n1, a1, mask, put))
+            with otherwise, builder.if_else(is_dense(a1)) as (then, otherwise):
+                with then:
+                    outside(lambda base: self.squares(builder, base, n1, apart, put))
+                with otherwise:
+                    outside(lambda base: self.elements(builder, base, INT64(0), n1, a1, apart, put))
+
+    def rows(self, builder: Any, base: Any, count: Any, stride: Any, mask: Any, put: Callable[[Any], None]) -> None:
+        with cgutils.for_range(builder, count, intp=INT64) as loop:
+            put(self.lanes.load(builder, ahead(builder, base, times(builder, loop.index, stride)), mask))
+
+    def squares(self, builder: Any, base: Any, count: Any, apart: list[Any], put: Callable[[Any], None]) -> None:
+        """Columns are contiguous: squares of them are transposed."""
+        full = builder.and_(count, INT64(-self.lanes.width))
+        size = INT64(self.lanes.itemsize)
+        steps = cgutils.for_range_slice(builder, INT64(0), full, INT64(self.lanes.width), intp=INT64)
+        with steps as (index, _):
+            start = ahead(builder, base, times(builder, index, size))
+            for vector in transposition(builder, [self.lanes.load(builder, ahead(builder, start, o)) for o in apart]):
+                put(vector)
+        self.elements(builder, base, full, count, size, apart, put)
+
+    def elements(
+        self, builder: Any, base: Any, start: Any, end: Any, stride: Any, apart: list[Any], put: Callable[[Any], None]
+    ) -> None:
+        offsets = ir.Constant(ir.VectorType(INT64, self.lanes.width), ir.Undefined)
+        for k, offset in enumerate(apart):
+            offsets = builder.insert_element(offsets, offset, INT32(k))
+        with cgutils.for_range_slice(builder, start, end, INT64(1), intp=INT64) as (index, _):
+            put(self.lanes.gather(builder, ahead(builder, base, times(builder, index, stride)), offsets))
+
+
+def transposition(builder: Any, rows: list[Any]) -> list[Any]:
+    """The columns of a square of vectors: blocks off the diagonal change places, from halves down to elements."""
+    count = len(rows)
+    run = count // 2
+    while run:
+        low = [k - run + count if k & run else k for k in range(count)]
+        high = [k + count if k & run else k + run for k in range(count)]
+        pairs = {k: (rows[k], rows[k + run]) for k in range(count) if not k & run}
+        rows = list(rows)
+        for k, (upper, lower) in pairs.items():
+            rows[k], rows[k + run] = shuffle(builder, upper, low, lower), shuffle(builder, upper, high, lower)
+        run //= 2
+    return rows
+
+
+# -- room for copies -----------------------------------------------------------------------------------------
+def take_room(builder: Any, count: int, size: int, lock: Variable, room: Variable) -> None:
+    """Set the address of `size` bytes, which are the caller's until their lock is 0 again, and that of the lock; leave
+    both as they are if none of `count` rooms is free. Their memory is asked for once."""
+    kind = ir.ArrayType(INT64, 2 * count)
+    table: Any = ir.GlobalVariable(builder.module, kind, "loopdiff.rooms")
+    table.linkage, table.initializer = "internal", ir.Constant(kind, None)
+    with cgutils.for_range(builder, INT64(count), intp=INT64) as loop:
+        word = builder.gep(table, [INT64(0), builder.shl(loop.index, INT64(1))])
+        found = builder.cmpxchg(word, INT64(0), INT64(1), "acquire", "monotonic")
+        with builder.if_then(builder.extract_value(found, 1)):
+            lock.become(Word(builder, builder.ptrtoint(word, INT64)))
+            kept = builder.gep(word, [INT64(1)], source_etype=INT64)
+            with builder.if_then(builder.icmp_signed("==", builder.load(kept, typ=INT64), INT64(0)), likely=False):
+                fresh = builder.ptrtoint(call(builder, "malloc", POINTER, [INT64(size + 64)]), INT64)
+                start = builder.and_(builder.add(fresh, INT64(63)), INT64(-64))
+                builder.store(builder.select(builder.icmp_signed("==", fresh, INT64(0)), INT64(0), start), kept)
+            room.become(Word(builder, builder.load(kept, typ=INT64)))
+            loop.do_break()

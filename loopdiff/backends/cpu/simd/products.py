@@ -1,0 +1,231 @@
+"""Products of matrices, C += scale * A * B, for operands that lie in memory in any way.
+
+Blocks are those of Goto and van de Geijn (2008), "Anatomy of high-performance matrix multiplication": so much of the
+sum at a time that panels of both operands pass through the first cache, so many rows that their part of A stays in the
+second. What lies apart, or on too few lines of a cache, is copied into panels first. The order of the sums depends on
+the extents only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic
+
+from loopdiff.backends.cpu.host import host_machine
+from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, product_tile
+
+from .build import FLOATS, INT8, INT64, Typed
+from .kernels import Copy, Lanes, Tile, column_function, shared_function, take_room
+from .types import host_width
+from .words import POINTER, Variable, Word, counted, repeated, words
+
+LINE, PAGE, CLOSE = 64, 4096, 24 << 10
+ROOMS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The product of matrices of one floating type, in functions of an LLVM module."""
+
+    lanes: Lanes
+    shape: TileShape
+    blocks: Blocks
+    rooms: int = ROOMS
+
+    @property
+    def panel(self) -> int:
+        """Columns of a panel of B."""
+        return self.shape.columns * self.lanes.width
+
+    @property
+    def size(self) -> int:
+        return self.lanes.itemsize
+
+    @property
+    def stem(self) -> str:
+        return f"loopdiff.product.{self.lanes.scalar}"
+
+    # -- one block of the sum --------------------------------------------------------------------------------
+    def block_function(self, module: Any) -> Any:
+        """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3,
+        is_sum, room_a, room_b, scale: the part of C that stems from this block of the sum."""
+        return shared_function(module, f"{self.stem}.block", [*[INT64] * 23, self.lanes.scalar], self.block)
+
+    def block(self, builder: Any, *args: Any) -> None:
+        c, c_row, c_row2, a, a_row, a_row2, *others = words(builder, args[:-1])
+        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, is_sum, room_a, room_b = others
+        depth, tall, counts = n1 * n2 * n3, self.shape.rows, [n1, n2, n3]
+        is_first = Variable.of(1, builder)
+        with counted(builder, rows2) as row2, counted(builder, rows, self.blocks.rows) as row:
+            here = (rows - row).least(self.blocks.rows)
+            start = a + row2 * a_row2 + row * a_row
+            with builder.if_then(room_a.test("!=", 0)), counted(builder, here, tall) as k:
+                to = [room_a + k * depth * self.size, Word(builder, INT64(tall * self.size))]
+                self.copy(builder, tall, to, [start + k * a_row, a_row, a1, a2, a3], counts, (here - k).least(tall))
+            is_copied = room_a.test("!=", 0)
+            step = Word(builder, INT64(tall * self.size))
+            packed = [room_a, Word(builder, INT64(self.size)), step * depth, step, step * n1, step * n1 * n2]
+            plain = [start, a_row, a_row * tall, a1, a2, a3]
+            left = [p.where(is_copied, q) for p, q in zip(packed, plain, strict=True)]
+            column = Variable.of(0, builder)
+            column.become(0)
+            with repeated(builder, column, columns):
+                target = [c + row2 * c_row2 + row * c_row + column.now * self.size, c_row]
+                right = [b + column.now * b_col, b_col, b1, b2, b3]
+                room = (room_b + column.now * depth * self.size).where(room_b.test("!=", 0), 0)
+                self.columns(
+                    builder,
+                    column,
+                    columns,
+                    [here, *target, *left],
+                    right,
+                    counts,
+                    room,
+                    is_first.now,
+                    [is_sum, args[-1]],
+                )
+            is_first.become(0)
+
+    def columns(
+        self,
+        builder: Any,
+        column: Variable,
+        end: Word,
+        left: list[Word],
+        right: list[Word],
+        counts: list[Word],
+        room: Word,
+        is_first: Word,
+        last: list[Any],
+    ) -> None:
+        """One, two or three vectors of columns, copied before where there is room; four that are left are two pairs."""
+        width, wide = self.lanes.width, self.shape.columns
+        there = (end - column.now + (width - 1)) // width
+        few = there.least(wide - 1)
+        vectors = Word(builder, INT64(wide)).where(builder.or_(there.test("==", wide), there.test(">", wide + 1)), few)
+        live = (end - column.now - (vectors - 1) * width).least(width)
+        step = vectors * (width * self.size)
+        with (
+            builder.if_then(room.test("!=", 0)),
+            builder.if_then(is_first.test("!=", 0)),
+            counted(builder, vectors) as k,
+        ):
+            source = [right[0] + k * width * right[1], *right[1:]]
+            exist = live.where(k.test("==", vectors - 1), width)
+            self.copy(builder, width, [room + k * (width * self.size), step], source, counts, exist)
+        packed = [room, step, step * counts[0], step * counts[0] * counts[1]]
+        is_copied = room.test("!=", 0)
+        walk = [p.where(is_copied, q) for p, q in zip(packed, [right[0], *right[2:]], strict=True)]
+        args = [w.value for w in (*left, *walk, *counts, live, last[0])]
+        for k in (1, 3, 9):
+            args[k] = builder.inttoptr(args[k], POINTER)
+        for count in range(1, wide + 1):
+            with builder.if_then(vectors.test("==", count)):
+                function = column_function(builder.module, Tile(self.lanes, self.shape.rows, count))
+                builder.call(function, [*args, last[1]])
+        column.become(column.now + vectors * width)
+
+    def copy(
+        self, builder: Any, width: int, to: list[Word], source: list[Word], counts: list[Word], live: Word
+    ) -> None:
+        args = [w.value for w in (*to, *source, *counts, live)]
+        args[0], args[2] = builder.inttoptr(args[0], POINTER), builder.inttoptr(args[2], POINTER)
+        builder.call(Copy(Lanes(self.lanes.element, width)).function(builder.module), args)
+
+    # -- the whole -------------------------------------------------------------------------------------------
+    def function(self, module: Any) -> Any:
+        """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3,
+        is_sum, scale: C = scale * A * B, or C += that if `is_sum`."""
+        return shared_function(module, self.stem, [*[INT64] * 21, self.lanes.scalar], self.body)
+
+    def body(self, builder: Any, *args: Any) -> None:
+        rows, rows2, columns, n1, n2, n3, is_sum = words(builder, args[14:21])
+        is_some = [w.test(">", 0) for w in (rows, rows2, columns)]
+        has_terms = [w.test(">", 0) for w in (n1, n2, n3)]
+        summed = builder.or_(is_sum.test("==", 0), builder.and_(builder.and_(*has_terms[:2]), has_terms[2]))
+        with builder.if_then(builder.and_(builder.and_(builder.and_(*is_some[:2]), is_some[2]), summed)):
+            self.blocked(builder, args)
+
+    def blocked(self, builder: Any, args: Any) -> None:
+        c, c_row, c_row2, a, a_row, a_row2, *others = words(builder, args[:-1])
+        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, is_sum = others
+        is_one = builder.and_((c_row * rows).test("==", c_row2), (a_row * rows).test("==", a_row2))
+        rows, rows2 = (rows * rows2).where(is_one, rows), Word(builder, INT64(1)).where(is_one, rows2)
+        n1, n2, n3 = (n.most(0) for n in (n1, n2, n3))
+        most = Word(builder, INT64(self.blocks.depth))
+        d1 = n1.least(most).most(1)
+        d2 = n2.least(most // d1).most(1).where(d1.test(">=", n1), 1)
+        is_whole = builder.and_(d1.test(">=", n1), d2.test(">=", n2))
+        d3 = n3.least(most // (d1 * d2)).most(1).where(is_whole, 1)
+        depth = d1 * d2 * d3
+        lock, room_a, room_b, held = self.copies(builder, [a_row, a1, b_col, b1], rows * rows2, columns, depth)
+        wide = (held // (depth * (self.panel * self.size)) * self.panel).where(room_b.test("!=", 0), columns)
+        adds = Variable.of(is_sum, builder)
+        with counted(builder, columns, wide) as first:
+            adds.become(is_sum)
+            with (
+                counted(builder, n3.most(1), d3) as s3,
+                counted(builder, n2.most(1), d2) as s2,
+                counted(builder, n1.most(1), d1) as s1,
+            ):
+                target = [c + first * self.size, c_row, c_row2]
+                left = [a + s1 * a1 + s2 * a2 + s3 * a3, a_row, a_row2, a1, a2, a3]
+                right = [b + first * b_col + s1 * b1 + s2 * b2 + s3 * b3, b_col, b1, b2, b3]
+                counts = [(n1 - s1).least(d1), (n2 - s2).least(d2), (n3 - s3).least(d3)]
+                extents = [rows, rows2, (columns - first).least(wide), *counts]
+                passed = [*target, *left, *right, *extents, adds.now, room_a, room_b]
+                builder.call(self.block_function(builder.module), [*(w.value for w in passed), args[-1]])
+                adds.become(1)
+        with builder.if_then(lock.test("!=", 0)):
+            builder.store_atomic(INT64(0), builder.inttoptr(lock.value, INT64.as_pointer()), "release", 8)
+
+    def copies(
+        self, builder: Any, strides: list[Word], rows: Word, columns: Word, depth: Word
+    ) -> tuple[Word, Word, Word, Word]:
+        """A lock, room for copies of A and of B (0 where they stay in place), and the bytes of the latter."""
+        a_row, a1, b_col, b1 = strides
+        fits_a = builder.or_(
+            builder.and_(a1.test("==", self.size), (a_row & -a_row).test("<", PAGE)),
+            builder.and_(a_row.test("==", self.size), (depth * (a1 & -a1).most(2 * LINE)).test("<=", CLOSE)),
+        )
+        stays_a = builder.or_(columns.test("<", self.blocks.rows), fits_a)
+        fits_b = builder.or_(rows.test("<", 32), (depth * (b1 & -b1).most(3 * LINE)).test("<=", CLOSE))
+        stays_b = builder.and_(b_col.test("==", self.size), fits_b)
+        lock, room, room_a, room_b, held = (Variable.of(0, builder) for _ in range(5))
+        of_a, small = self.blocks.rows * self.blocks.depth * 8, self.blocks.depth * self.panel * self.size
+        with builder.goto_entry_block():
+            stack = builder.alloca(ir.ArrayType(INT8, small))
+            stack.align = LINE
+        with builder.if_then(builder.not_(builder.and_(stays_a, stays_b))):
+            take_room(builder, self.rooms, of_a + self.blocks.held, lock, room)
+            is_there = room.now.test("!=", 0)
+            room_a.become(room.now.where(builder.not_(stays_a), 0))
+            taken = (room.now + of_a).where(is_there, Word(builder, builder.ptrtoint(stack, INT64)))
+            room_b.become(taken.where(builder.not_(stays_b), 0))
+            held.become(Word(builder, INT64(self.blocks.held)).where(is_there, small))
+        return lock.now, room_a.now, room_b.now, held.now
+
+
+def product_of(element: types.Type) -> Product:
+    """The product of matrices of that element for this machine."""
+    machine = host_machine()
+    return Product(Lanes(element, host_width(str(element))), product_tile(machine), product_blocks(machine))
+
+
+@intrinsic
+def product(typingctx: Any, words: Any, scale: Any) -> Typed | None:
+    """C = scale * A * B, or C += that; `words`: see `Product.function`."""
+    if scale not in FLOATS or not isinstance(words, types.UniTuple) or words.count != 21:
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        function = product_of(scale).function(builder.module)
+        builder.call(function, [*(builder.extract_value(values[0], k) for k in range(words.count)), values[1]])
+        return context.get_dummy_value()
+
+    return signature(types.void, words, scale), lower

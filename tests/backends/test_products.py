@@ -1,0 +1,175 @@
+"""Products of matrices against NumPy: extents around the edges of tiles and blocks, operands that lie in any way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from loopdiff.backends.cpu.multiply import NAMES, multiply, use
+from loopdiff.backends.cpu.simd import products
+from loopdiff.backends.cpu.simd.kernels import Lanes
+from loopdiff.transform.machine import Cache, Machine
+from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, register_tile
+
+Multiply = Callable[..., None]
+TYPES = {"float64": (np.float64, 1e-12), "float32": (np.float32, 2e-4)}
+
+
+def small_product(rooms: int, held: int) -> products.Product:
+    """Tiles of 4 rows and up to 3 vectors of 4 lanes, blocks of 6 iterations of the sum and 8 rows."""
+    return products.Product(Lanes(numba.types.float64, 4), TileShape(4, 3), Blocks(6, 8, held), rooms)
+
+
+@pytest.fixture(scope="module", params=["float64", "float32", "small", "small, without rooms"])
+def function(request: Any) -> Iterator[tuple[Multiply, str]]:
+    """A product of matrices: those of this machine, and one with small blocks that has room for copies or has none."""
+    if request.param in TYPES:
+        yield use(request.param).ctypes, request.param
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        chosen = small_product(2, 6 * 24 * 8) if request.param == "small" else small_product(0, 6 * 24 * 8)
+        patch.setattr(products, "product_of", lambda element: chosen)
+        signature = numba.types.void(*[numba.types.int64] * len(NAMES), numba.types.float64)
+        text = f"def call({', '.join(NAMES)}, scale):\n    product(({', '.join(NAMES)}), scale)"
+        scope: dict[str, Any] = {"product": products.product}
+        exec(text, scope)
+        yield numba.cfunc(signature)(scope["call"]).ctypes, "float64"
+
+
+def laid_out(rng: Any, shape: tuple[int, ...], order: tuple[int, ...], gap: int, dtype: Any) -> np.ndarray:
+    """Random numbers whose axes lie in memory in that order, elements `gap` apart (backwards if negative)."""
+    wide = [shape[k] for k in order]
+    wide[-1] *= abs(gap)
+    held = rng.standard_normal(wide).astype(dtype)[..., ::gap]
+    return held.transpose(np.argsort(order))
+
+
+def run(function: Multiply, a: np.ndarray, b: np.ndarray, c: np.ndarray, is_sum: bool, scale: float) -> None:
+    """c[r2, r, n] (+)= scale * sum of a[r2, r, s3, s2, s1] * b[n, s3, s2, s1]."""
+    rows2, rows, n3, n2, n1 = a.shape
+    left = [a.strides[k] for k in (1, 0, 4, 3, 2)]
+    right = [b.strides[k] for k in (0, 3, 2, 1)]
+    function(
+        *(c.ctypes.data, c.strides[1], c.strides[0], a.ctypes.data, *left, b.ctypes.data, *right),
+        *(rows, rows2, c.shape[2], n1, n2, n3, int(is_sum), scale),
+    )
+
+
+def check(function: Multiply, name: str, extents: tuple[int, ...], seed: int) -> None:
+    """One product of random layout against NumPy; elements between those of C stay as they are."""
+    dtype, tolerance = TYPES[name]
+    rng = np.random.default_rng(seed)
+    rows2, rows, columns, n1, n2, n3 = extents
+    gaps = (1, 1, 2, -1)
+    a = laid_out(rng, (rows2, rows, n3, n2, n1), tuple(rng.permutation(5)), gaps[rng.integers(4)], dtype)
+    b = laid_out(rng, (columns, n3, n2, n1), tuple(rng.permutation(4)), gaps[rng.integers(4)], dtype)
+    wide = rng.standard_normal((rows2, rows + 1, columns + 3)).astype(dtype)
+    before, c = wide.copy(), wide[:, :rows, :columns]
+    is_sum, scale = bool(seed % 2), (1.0, -0.5)[seed // 2 % 2]
+    run(function, a, b, c, is_sum, scale)
+    sums = scale * np.einsum("pqzyx,nzyx->pqn", a.astype(np.float64), b.astype(np.float64))
+    expected = before.astype(np.float64)
+    expected[:, :rows, :columns] = sums + is_sum * expected[:, :rows, :columns]
+    np.testing.assert_allclose(wide, expected, rtol=tolerance, atol=10 * tolerance)
+
+
+EDGES = [1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 17, 23, 24, 25, 31, 33]
+
+
+def test_edges_of_tiles(function: tuple[Multiply, str]) -> None:
+    rng = np.random.default_rng(1)
+    for seed in range(120):
+        rows2, n2, n3 = (int(n) for n in rng.integers(1, 4, 3))
+        rows, columns, n1 = (int(n) for n in rng.choice(EDGES, 3))
+        check(*function, (rows2, rows, columns, n1, n2, n3), seed)
+
+
+BLOCKS = [
+    (1, 96, 96, 256, 1, 1),
+    (1, 97, 100, 257, 1, 1),
+    (1, 95, 120, 255, 1, 1),
+    (1, 200, 97, 513, 1, 1),
+    (2, 100, 192, 86, 3, 1),
+    (1, 33, 1100, 260, 1, 1),
+    (1, 40, 2200, 40, 2, 3),
+    (3, 30, 64, 3, 3, 30),
+    (1, 130, 130, 1, 300, 1),
+    (1, 100, 200, 2, 130, 2),
+]
+
+
+@pytest.mark.parametrize("extents", BLOCKS)
+def test_edges_of_blocks(function: tuple[Multiply, str], extents: tuple[int, ...]) -> None:
+    for seed in range(4):
+        check(*function, extents, seed)
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_nothing_to_do(function: tuple[Multiply, str], place: int) -> None:
+    """Without rows or columns nothing happens; without terms the sum is zero."""
+    for seed in range(4):
+        extents = [2, 3, 4, 5, 2, 2]
+        extents[place] = 0
+        check(*function, tuple(extents), seed)
+
+
+def test_rows_may_overlap(function: tuple[Multiply, str]) -> None:
+    """C[i + j] += A[i] * B[j]: a product of polynomials."""
+    call, name = function
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(n).astype(TYPES[name][0]) for n in (21, 50))
+    c, size = np.zeros(70, a.dtype), a.itemsize
+    steps = (size, 0, 0, 0, 0)
+    call(c.ctypes.data, size, 0, a.ctypes.data, *steps, b.ctypes.data, size, 0, 0, 0, 21, 1, 50, 1, 1, 1, 1, 1.0)
+    np.testing.assert_allclose(c, np.convolve(a, b), rtol=1e-3, atol=1e-5)
+
+
+def test_threads_have_rooms_of_their_own() -> None:
+    """Equal bits from more threads at once than there are rooms."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((1, 130, 1, 1, 270)), rng.standard_normal((270, 1, 1, 300)).transpose(3, 1, 2, 0)
+    call = use("float64").ctypes
+    results = [np.zeros((1, 130, 300)) for _ in range(40)]
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(lambda c: run(call, a, b, c, True, 1.0), results))
+    np.testing.assert_allclose(results[0], np.einsum("pqzyx,nzyx->pqn", a, b), atol=1e-11)
+    assert all(np.array_equal(c, results[0]) for c in results)
+
+
+def test_what_is_no_operand_is_refused() -> None:
+    @numba.njit
+    def call(c, a, b, scale):
+        multiply(
+            c, (0, 0), ((1, 0),), a, (0, 0), ((1, 0), (0, 1)), b, (0, 0), ((0, 1), (1, 0)), (2,), 2, (2,), 0, scale
+        )
+
+    square = np.ones((2, 2))
+    call(square.copy(), square, square, 1.0)
+    for wrong in (
+        (square, square.astype(np.float32), square),
+        (square, square, np.ones(2)),
+        (np.ones(2), square, square),
+    ):
+        with pytest.raises(numba.TypingError):
+            call(*wrong, 1.0)
+
+
+def test_tiles_fill_the_registers() -> None:
+    assert register_tile(32) == TileShape(8, 3)
+    assert register_tile(16) == TileShape(4, 3)
+    assert register_tile(32).registers <= 32
+
+
+def test_blocks_fit_into_the_caches() -> None:
+    assert product_blocks(Machine()) == Blocks(256, 96, 42 * 3 * 64 * 256)
+    for sizes in ((48 << 10, 2 << 20, 16 << 20), (64 << 10, 512 << 10), (16 << 10,)):
+        for bits in (512, 256, 128):
+            blocks = product_blocks(Machine(bits, caches=tuple(Cache(size, 1.0) for size in sizes)))
+            assert blocks.depth * 3 * bits // 8 <= 2 * sizes[0]
+            assert blocks.rows * blocks.depth * 8 <= max(sizes[min(1, len(sizes) - 1)] // 5, 8 * blocks.depth * 8)
+            assert blocks.held >= blocks.depth * 3 * bits // 8
