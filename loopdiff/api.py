@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from threading import RLock
 from typing import Any, overload
@@ -19,6 +20,7 @@ from loopdiff.gradients import record_type
 from loopdiff.identity import prove
 from loopdiff.jacobian import jacobian
 from loopdiff.options import Accuracy, Check, Options, TapePolicy
+from loopdiff.requests import requests_of
 from loopdiff.runs import Pullback, ReverseRun, gradient_launcher, sweeps_of
 from loopdiff.source import SourceFunction, plain_function, source_of
 from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
@@ -156,7 +158,8 @@ class Differentiable:
         spec = self.recognised_tuple(args, "f.hvp((x, y), dict(x=x_vector))")[0].specialization
         with self.lock:
             if self.with_gradient is None:
-                self.with_gradient = differentiate_gradient(self, self.requested, self.options, has_value=True)
+                plain = replace(self.options, schedule=())
+                self.with_gradient = differentiate_gradient(self, self.requested, plain, has_value=True)
         (value, *gradients), tangents = self.with_gradient.jvp(args, vectors)
         record = record_type("Gradients", spec.wrt_of_caller)
         result = value if spec.record is None else tuple.__new__(spec.record, (value,))
@@ -272,11 +275,12 @@ def vectorize_grad(function: Callable[..., Any], /) -> Differentiable: ...
 def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None, check: Check = "cheap",
+    schedule: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Callable[[Callable[..., Any]], Differentiable]: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
-    memory_limit: int | None = None, check: Check = "cheap",
+    memory_limit: int | None = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -293,13 +297,17 @@ def vectorize_grad(
         check: How a pullback notices that arrays it needs were changed: by checksums (`cheap`), by copies
             (`always`), not at all (`never`). `first`: by checksums, and the first call of each signature
             compares reverse with forward mode.
+        schedule: What loops of the sweeps `primal`, `forward`, `reverse` and `tangent` are to become:
+            `{"reverse": {"i": "scalar", "j@12": "vector"}}`, `j@12` being the loop over `j` at line 12. One of
+            `vector`, `scalar`, `tile`, `rows=64` and `no rows`. Whatever is not asked for is chosen.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
         DifferentiationError: `wrt` is not a set of its arguments (LD401, LD403).
         ArgumentError: A setting has a value it cannot have (LD309).
+        ScheduleError: Later, when code is generated: `schedule` cannot be followed (LD5xx).
     """
-    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit, check)
+    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule))
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: decorate(f, names, options)

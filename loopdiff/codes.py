@@ -416,13 +416,31 @@ CODES: dict[str, Code] = {
         "The derivative table has no rule for an operation that a differentiated value passes through.",
         "leave the argument out of `wrt`",
     ),
-    # -- LD6xx: back ends ----------------------------------------------------------------------------------
     "LD411": Code(
         "rule without this derivative",
         "loopdiff does not look into a function with a rule: it has the derivatives that the rule states, and no "
         "others. Those of second order go through `partials` that have a rule.",
         "add it to the rule, or declare it zero with `nondifferentiable`",
     ),
+    # -- LD5xx: requested schedules ------------------------------------------------------------------------
+    "LD501": Code(
+        "vector that a dependence forbids",
+        "`schedule` asks for iterations side by side, and one of them reads or overwrites what another one leaves. The "
+        "report shows both places. Sums are no such dependence, unless `fastmath=False` keeps their order.",
+        "ask for another loop; `explain` without `schedule` says which ones can be vectors",
+    ),
+    "LD502": Code(
+        "requested loop that is not there",
+        "`schedule` names a loop by an index, or by a line, that the sweep does not have.",
+        "look up the loops of each sweep with `explain`",
+    ),
+    "LD503": Code(
+        "loop that cannot be mapped as requested",
+        "`schedule` asks for a vector of what has no vector form, for a register tile of what is no sum of "
+        "products, or for blocks of rows that nothing would be gained by.",
+        "leave the loop to the cost model",
+    ),
+    # -- LD6xx: back ends ----------------------------------------------------------------------------------
     "LD601": Code(
         "generated source that Numba cannot compile",
         "The report names the generated file and says what Numba made of it. The function itself is not at fault.",

@@ -17,7 +17,6 @@ from loopdiff.ir.printer import print_loopset
 from loopdiff.pipeline import bind_types, explain_loops
 from loopdiff.runs import ReverseRun
 from loopdiff.specialization import Specialization, Temporary, Unit
-from loopdiff.stopwatch import shapes_of, time_sweeps
 
 QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
 
@@ -139,6 +138,8 @@ class CompiledGradient:
         that they take, on copies of the arguments. `measure`: whether to take the time; if None (default), where the
         prediction is below a tenth of a second.
         """
+        from loopdiff.stopwatch import shapes_of
+
         shapes = None if self.args is None else shapes_of(self.run, self.args)
         values = dict(zip(self.spec.normal.params, self.args or (), strict=False))
         units = [self.unit(n) for n in ("forward", "reverse")]
@@ -151,6 +152,8 @@ class CompiledGradient:
 
     def seconds(self, is_forced: bool) -> tuple[float | None, float | None]:
         """How long the sweeps take; unless `is_forced`, nothing of arguments that the function refuses."""
+        from loopdiff.stopwatch import time_sweeps
+
         assert self.args is not None
         try:
             return time_sweeps(self.run, self.args)

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.requests import Request
 
 TapePolicy = Literal["auto", "store", "recompute"]
 Accuracy = Literal["default", "high"]
@@ -25,6 +26,7 @@ class Options:
     `cache`: whether compiled code is kept on disk. `accuracy`: `high` asks elementary functions for 1 ulp.
     `check`: how it is noticed that arrays changed which a pullback still needs.
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
+    `schedule`: what is asked of loops.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
     """
@@ -36,6 +38,7 @@ class Options:
     accuracy: Accuracy = "default"
     memory_limit: int | None = None
     check: Check = "cheap"
+    schedule: tuple[Request, ...] = ()
 
     def __post_init__(self) -> None:
         choices = {"tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check)}

@@ -32,6 +32,7 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import BOOL, F32, F64, INT
 from loopdiff.options import Options, TapePolicy
+from loopdiff.requests import Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 
@@ -123,19 +124,21 @@ def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> Loo
     return stages.run("tangent", build_tangent, normal, wrt)
 
 
-def arrange_primal_rows(normal: LoopSet, stages: Stages) -> LoopSet:
+def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> LoopSet:
     """The function itself, for sums that may run in any order, in row blocks."""
     from loopdiff.transform.blocked import block_primal
 
-    return stages.run("primal rows", block_primal, normal)
+    return stages.run("primal rows", partial(block_primal, requests=requests), normal)
 
 
-def arrange_rows(forward: LoopSet, reverse: LoopSet, stages: Stages) -> tuple[LoopSet, LoopSet]:
+def arrange_rows(
+    forward: LoopSet, reverse: LoopSet, asked: tuple[Requests, Requests], stages: Stages
+) -> tuple[LoopSet, LoopSet]:  # fmt: skip
     """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
     from loopdiff.transform.blocked import block_sweeps
     from loopdiff.transform.layout import align_tapes
 
-    forward, reverse, lanes = stages.run("rows", block_sweeps, forward, reverse)
+    forward, reverse, lanes = stages.run("rows", partial(block_sweeps, asked=asked), forward, reverse)
     forward, reverse = stages.run("layout", align_tapes, forward, reverse, lanes)
     stages.check("forward rows", forward)
     stages.check("reverse rows", reverse)
@@ -180,23 +183,28 @@ def style_of(ls: LoopSet, options: Options, reader: LoopSet | None) -> Style:
     return Style(options.fastmath, options.accuracy, own_arrays(ls, reader) if options.parallel else None)
 
 
-def arrange(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> Arranged:
+def arrange(
+    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
+) -> Arranged:  # fmt: skip
     """A normal LoopSet with its loops arranged for the machine, and their schedule.
 
-    `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep.
+    `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep. Raises ScheduleError for
+    `requests` that cannot be granted (LD5xx).
     """
     from loopdiff.backends.cpu.compile import arrange_loops, schedule_loops
 
     loops = stages.run(f"loops {ls.name}", partial(arrange_loops, fastmath=options.fastmath), ls)
-    return stages.run(f"schedule {ls.name}", schedule_loops, loops, style_of(ls, options, reader))
+    return stages.run(f"schedule {ls.name}", schedule_loops, loops, style_of(ls, options, reader), requests)
 
 
-def compile_function(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> CompiledFunction:
+def compile_function(
+    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
+) -> CompiledFunction:  # fmt: skip
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
     from loopdiff.backends.cpu.compile import write_function
 
     write = partial(write_function, style=style_of(ls, options, reader), cache=options.cache)
-    generated = stages.run(f"emit {ls.name}", write, arrange(ls, options, stages, reader))
+    generated = stages.run(f"emit {ls.name}", write, arrange(ls, options, requests, stages, reader))
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
 

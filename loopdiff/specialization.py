@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -39,6 +40,7 @@ from loopdiff.pipeline import (
     read,
     reload_function,
 )
+from loopdiff.requests import Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 from loopdiff.store import Store, digest_of
@@ -50,14 +52,19 @@ if TYPE_CHECKING:
     from loopdiff.transform.schedule import Arranged
 
 T = TypeVar("T")
+NOTHING = Requests()
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A LoopSet and its compiled function; `reader` goes on with the arrays that it leaves."""
+    """A LoopSet and its compiled function.
+
+    `requests` were for its loops, `reader` goes on with the arrays that it leaves.
+    """
 
     ls: LoopSet
     function: CompiledFunction
+    requests: Requests = NOTHING
     reader: LoopSet | None = None
 
     @property
@@ -329,9 +336,15 @@ class Specialization:
         return self.once("primal", self.make_primal)
 
     def make_primal(self) -> Unit:
-        if not self.options.fastmath:
-            return self.unit("primal", self.normal)
-        return self.unit("primal", self.kept("primal rows", lambda: arrange_primal_rows(self.normal, self.stages)))
+        ls, requests = self.normal, self.requests("primal")
+        if self.options.fastmath:
+            ls = self.kept("primal rows", lambda: arrange_primal_rows(self.normal, requests, self.stages))
+        return self.unit("primal", ls, requests)
+
+    def requests(self, sweep: str) -> Requests:
+        """What the options ask of the loops of one sweep."""
+        words = frozenset(n.id for n in ast.walk(self.program.source.node) if isinstance(n, ast.Name))
+        return Requests(tuple(r for r in self.options.schedule if r.sweep == sweep), words)
 
     @property
     def finish(self) -> Callable[[Any], Any] | None:
@@ -365,17 +378,18 @@ class Specialization:
     def make_sweeps(self, tape: TapePolicy) -> SweepUnits:
         plan = self.plan(tape)
         label = f"{tape}-{digest_of(list(self.wrt))[:12]}"
+        asked = (self.requests("forward"), self.requests("reverse"))
         if self.options.fastmath:
-            plan = self.kept(f"rows-{label}", lambda: self.in_rows(plan))
+            plan = self.kept(f"rows-{label}", lambda: self.in_rows(plan, asked))
         return SweepUnits(
             plan,
-            self.unit(f"forward-{label}", plan.forward, plan.reverse),
-            self.unit(f"reverse-{label}", plan.reverse),
+            self.unit(f"forward-{label}", plan.forward, asked[0], plan.reverse),
+            self.unit(f"reverse-{label}", plan.reverse, asked[1]),
             None if plan.counts is None else self.unit(f"counts-{label}", plan.counts),
         )
 
-    def in_rows(self, plan: Plan) -> Plan:
-        forward, reverse = arrange_rows(plan.forward, plan.reverse, self.stages)
+    def in_rows(self, plan: Plan, asked: tuple[Requests, Requests]) -> Plan:
+        forward, reverse = arrange_rows(plan.forward, plan.reverse, asked, self.stages)
         shapes = {a.name: tuple(map(print_expr, a.extents or ())) for a in forward.arrays}
         temporaries = tuple(replace(t, shape=shapes.get(t.name, t.shape)) for t in plan.temporaries)
         return replace(plan, forward=forward, reverse=reverse, temporaries=temporaries)
@@ -388,24 +402,26 @@ class Specialization:
         wrt = self.wrt
         label = f"tangent-{digest_of(list(wrt))[:12]}"
         ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
-        return self.unit(f"{label}-code", plain_buffers(ls))
+        return self.unit(f"{label}-code", plain_buffers(ls), self.requests("tangent"))
 
-    def unit(self, label: str, ls: LoopSet, reader: LoopSet | None = None) -> Unit:
+    def unit(
+        self, label: str, ls: LoopSet, requests: Requests = NOTHING, reader: LoopSet | None = None
+    ) -> Unit:  # fmt: skip
         """`ls` with its function; the generated text is found again on disk without emitting it.
 
-        `reader` goes on with the arrays that it leaves.
+        `requests` are for its loops, `reader` goes on with the arrays that it leaves.
         """
         kept = self.store.load(f"{label}-emitted")
         function = None if kept is None else reload_function(*kept)
         if function is None:
-            function = compile_function(ls, self.options, self.stages, reader)
+            function = compile_function(ls, self.options, requests, self.stages, reader)
             self.store.save(f"{label}-emitted", (function.name, function.path, function.source))
         instantiate(ls, function, self.stages)
-        return Unit(ls, function, reader)
+        return Unit(ls, function, requests, reader)
 
     def arranged(self, unit: Unit) -> Arranged:
         """The loops that `unit` was generated from; those of a function from disk are arranged again."""
-        return unit.function.arranged or arrange(unit.ls, self.options, self.stages, unit.reader)
+        return unit.function.arranged or arrange(unit.ls, self.options, unit.requests, self.stages, unit.reader)
 
 
 def pullback_of(inner: Specialization) -> Specialization:

@@ -17,7 +17,7 @@ ROOT = Path(loopdiff.__file__).parent
 LAYERS = (
     ("errors", "names", "marks"),
     ("codes", "rules"),
-    ("options", "source"),
+    ("options", "requests", "source"),
     ("ir",),
     ("frontend",),
     ("analysis",),

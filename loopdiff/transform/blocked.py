@@ -9,34 +9,39 @@ from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import ArrayDecl, ArrayResult, LoopSet
 from loopdiff.ir.walk import read_arrays
 from loopdiff.names import NameSupply
+from loopdiff.requests import Requests
 from loopdiff.transform.lanes import widen_lanes
 from loopdiff.transform.normalize import supply
-from loopdiff.transform.rows import ROWS, block_rows
+from loopdiff.transform.rows import NOTHING, ROWS, block_rows
 
 
-def block_sweeps(forward: LoopSet, reverse: LoopSet, rows: int = ROWS) -> tuple[LoopSet, LoopSet, frozenset[str]]:
+def block_sweeps(
+    forward: LoopSet, reverse: LoopSet, rows: int = ROWS, asked: tuple[Requests, Requests] = (NOTHING, NOTHING)
+) -> tuple[LoopSet, LoopSet, frozenset[str]]:
     """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
-    indices of loops over the lanes of a block."""
+    indices of loops over the lanes of a block. `asked` may say otherwise for each sweep."""
     names, place = supply(forward, reverse), len(forward.params)
     second = scratch(forward) & frozenset(forward.params)
     first = second & own_arrays(forward, reverse)
-    new_forward, lanes = in_blocks(forward, first, names, rows)
-    new_reverse, others = in_blocks(reverse, second, names, rows)
+    new_forward, lanes = in_blocks(forward, first, names, rows, asked[0])
+    new_reverse, others = in_blocks(reverse, second, names, rows, asked[1])
     ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
     workspace = (*ours, *theirs)
     new_forward = with_workspace(new_forward, workspace, place, theirs)
     return new_forward, with_workspace(new_reverse, workspace, place, ours), lanes | others
 
 
-def block_primal(ls: LoopSet, rows: int = ROWS) -> LoopSet:
+def block_primal(ls: LoopSet, rows: int = ROWS, requests: Requests = NOTHING) -> LoopSet:
     """The function itself in blocks of `rows`, whose buffers are its own."""
-    return in_blocks(ls, scratch(ls) - results(ls) - frozenset(ls.params), supply(ls), rows)[0]
+    return in_blocks(ls, scratch(ls) - results(ls) - frozenset(ls.params), supply(ls), rows, requests)[0]
 
 
-def in_blocks(ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int) -> tuple[LoopSet, frozenset[str]]:
+def in_blocks(
+    ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int, requests: Requests
+) -> tuple[LoopSet, frozenset[str]]:  # fmt: skip
     """As rows of a matrix where that isolates contractions, else as lanes where the loops inside make no vectors; the
     indices of these lanes."""
-    return widen_lanes(block_rows(ls, dead, names, rows), dead, names, rows)
+    return widen_lanes(block_rows(ls, dead, names, rows, requests), dead, names, rows, requests)
 
 
 def scratch(ls: LoopSet) -> frozenset[str]:

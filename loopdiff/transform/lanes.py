@@ -49,6 +49,7 @@ from loopdiff.ir.walk import (
     subexprs,
 )
 from loopdiff.names import NameSupply
+from loopdiff.requests import Requests
 from loopdiff.transform.privates import Names, Privates, find_privates, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
@@ -59,9 +60,11 @@ from loopdiff.transform.sums import tidy_sums
 ONE = integer(1)
 
 
-def widen_lanes(ls: LoopSet, dead: Names, names: NameSupply, lanes: int) -> tuple[LoopSet, Names]:
+def widen_lanes(
+    ls: LoopSet, dead: Names, names: NameSupply, lanes: int, requests: Requests
+) -> tuple[LoopSet, Names]:  # fmt: skip
     """`ls` with independent outer loops in blocks of `lanes`, where the loops inside make no vectors, and the indices
-    of the loops over lanes.
+    of the loops over lanes. Loops that `requests` want in no blocks stay as they are.
 
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the lanes of a block.
@@ -69,7 +72,7 @@ def widen_lanes(ls: LoopSet, dead: Names, names: NameSupply, lanes: int) -> tupl
     if not any(is_candidate(s.stmt) for s in statements(ls.body)):
         return ls, frozenset()
     tidy = ascend(tidy_sums(ls))
-    widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, [], set())
+    widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, requests, [], set())
     body = tuple(widener.visit(s, (k,)) for k, s in enumerate(tidy.body))
     if not widener.buffers:
         return ls, frozenset()
@@ -109,6 +112,7 @@ class Widener:
     dead: Names
     names: NameSupply
     lanes: int
+    requests: Requests
     buffers: list[ArrayDecl]
     indices: set[str]
 
@@ -120,7 +124,8 @@ class Widener:
         """`stmt` with its outermost candidates that qualify in blocks."""
         if not isinstance(stmt, Loop):
             return stmt
-        if is_candidate(stmt) and self.is_worth_it(stmt) and not self.planner.obstacle(stmt):
+        is_wanted = self.requests.rows(stmt.index, stmt.loc.line, self.lanes) > 0
+        if is_wanted and is_candidate(stmt) and self.is_worth_it(stmt) and not self.planner.obstacle(stmt):
             own = find_privates(self.model, self.dead, stmt, path)
             if own is not None and own.arrays:
                 return Outermost(self, stmt, own).loop()

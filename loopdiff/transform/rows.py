@@ -58,12 +58,14 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
+from loopdiff.requests import Requests
 from loopdiff.transform.privates import Privates, find_privates, mentioned, moved, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
 from loopdiff.transform.sums import tidy_sums
 
 ROWS = 64
+NOTHING = Requests()
 CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 CHEAP_NODES = (Const, Index, Param, Dim, Var, Load)
 MOST_REPEATED = 2
@@ -71,8 +73,9 @@ ONE = integer(1)
 Names = frozenset[str]
 
 
-def block_rows(ls: LoopSet, dead: Names, names: NameSupply, rows: int = ROWS) -> LoopSet:
+def block_rows(ls: LoopSet, dead: Names, names: NameSupply, rows: int = ROWS, requests: Requests = NOTHING) -> LoopSet:
     """`ls` with loops run in blocks of `rows` where that isolates contractions; the same values up to reassociation.
+    `requests` may say other sizes, or none.
 
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the rows of a block.
@@ -80,7 +83,7 @@ def block_rows(ls: LoopSet, dead: Names, names: NameSupply, rows: int = ROWS) ->
     if not any(is_promising(s.stmt) for s in statements(ls.body)):
         return ls
     tidy = ascend(tidy_sums(ls))
-    blocker = Blocker(build_model(tidy), type_env(tidy), dead, names, rows, [])
+    blocker = Blocker(build_model(tidy), type_env(tidy), dead, names, rows, requests, [])
     body = blocker.block(tidy.body, ())
     if not blocker.buffers:
         return ls
@@ -158,6 +161,7 @@ class Blocker:
     dead: Names
     names: NameSupply
     rows: int
+    requests: Requests
     buffers: list[ArrayDecl]
 
     def block(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
@@ -174,7 +178,8 @@ class Blocker:
 
     def in_blocks(self, loop: Loop, path: Path) -> Stmt:
         """`loop` in blocks of rows, distributed, if it may be and something is gained."""
-        if not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
+        size = self.requests.rows(loop.index, loop.loc.line, self.rows)
+        if not size or not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
             return loop
         own = find_privates(self.model, self.dead, loop, path)
         if own is None or not own.names:
@@ -183,7 +188,7 @@ class Blocker:
         pieces = self.distributed(row)
         if not any(len(p) == 1 and self.has_reuse(p[0], row) for p in pieces):
             return loop
-        return Expansion(self, row, pieces).loop()
+        return Expansion(self, row, pieces, size).loop()
 
     # -- distribution ----------------------------------------------------------------------------------------
     def distributed(self, row: Row) -> list[Piece]:
@@ -299,10 +304,11 @@ def is_rectangular(stmt: Stmt) -> bool:
 class Expansion:
     """One loop in blocks: expanded buffers, then a nest for every piece."""
 
-    def __init__(self, blocker: Blocker, row: Row, pieces: list[Piece]) -> None:
+    def __init__(self, blocker: Blocker, row: Row, pieces: list[Piece], size: int) -> None:
         self.blocker = blocker
         self.row = row
         self.pieces = pieces
+        self.size = size
         self.start = blocker.names.fresh(f"{row.loop.index}_block")
         self.lower, self.upper = span(row.loop)
         self.piece_of = {leaf.path: k for k, piece in enumerate(pieces) for leaf in piece}
@@ -315,7 +321,7 @@ class Expansion:
         body: list[Stmt] = [self.cleared(a) for a in sorted(self.row.own.zero)]
         for number in range(len(self.pieces)):
             body += renamed_block((self.nest(number),), self.blocker.names)
-        step = integer(self.blocker.rows)
+        step = integer(self.size)
         return Loop(self.start, self.lower, self.upper, step, tuple(body), loc=self.row.loop.loc)
 
     # -- buffers ---------------------------------------------------------------------------------------------
@@ -343,7 +349,7 @@ class Expansion:
 
     def buffer(self, stem: str, dtype: str, extents: tuple[Expr, ...]) -> str:
         name = self.blocker.names.fresh(f"{stem}_rows")
-        shape = (integer(self.blocker.rows), *extents)
+        shape = (integer(self.size), *extents)
         self.blocker.buffers.append(ArrayDecl(name, ArrayType(dtype, len(shape)), "local", shape))
         return name
 
@@ -362,7 +368,7 @@ class Expansion:
     # -- nests -----------------------------------------------------------------------------------------------
     def rows_loop(self, body: tuple[Stmt, ...]) -> Loop:
         loop = self.row.loop
-        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.blocker.rows)), self.upper))
+        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.size)), self.upper))
         return Loop(loop.index, Index(self.start), stop, ONE, body, loc=loop.loc)
 
     def cleared(self, array: str) -> Stmt:

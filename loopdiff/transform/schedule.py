@@ -12,6 +12,7 @@ from loopdiff.analysis.legality import Conflict, carried
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
+from loopdiff.errors import ScheduleError
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -35,6 +36,7 @@ from loopdiff.ir.printer import print_access
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, Site, children, statements, stmt_exprs, subexprs
+from loopdiff.requests import Requests, Wish
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.cost import OFTEN, CostModel
 from loopdiff.transform.extents import Counter, Extents, Ranges
@@ -42,8 +44,12 @@ from loopdiff.transform.machine import Machine
 from loopdiff.transform.mapping import Mapping, ScalarLoop, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.strides import is_varying, stride_of, varying_names
 from loopdiff.transform.tiles import choose_tile
+from loopdiff.transform.wishes import refuse_dependence, refuse_form, refuse_unblocked, refuse_unknown
 
 DEFAULT = Machine()
+NOTHING = Requests()
+REQUESTED = "as requested"
+INNER_IS_REQUESTED = "what is inside it was requested"
 INNER_IS_BETTER = "its inner loop makes the better vectors"
 SCALAR_IS_BETTER = "one iteration after the other takes less time than lanes of far apart elements"
 
@@ -70,12 +76,17 @@ class Arranged:
     schedule: Schedule
 
 
-def plan(model: Model, *, may_reassociate: bool = True, machine: Machine = DEFAULT) -> Schedule:
+def plan(
+    model: Model, *, may_reassociate: bool = True, machine: Machine = DEFAULT, requests: Requests = NOTHING
+) -> Schedule:  # fmt: skip
     """The schedule of the model's LoopSet that is fastest on `machine`, as the cost model sees it, for any arguments.
 
-    `may_reassociate`: sums may run in any order.
+    `may_reassociate`: sums may run in any order. Raises ScheduleError for `requests` that cannot be granted: LD501 if a
+    dependence forbids it, LD502 for a loop that is not there, LD503 for a mapping that has no form for the loop.
     """
-    planner = Planner.of(model, may_reassociate=may_reassociate, machine=machine)
+    refuse_unknown(model.ls, requests)
+    refuse_unblocked(model.ls, requests)
+    planner = Planner.of(model, may_reassociate=may_reassociate, machine=machine, requests=requests)
     found: list[tuple[Path, Mapping]] = []
     planner.below(model.ls.body, (), {}, found)
     return Schedule(tuple(found))
@@ -87,12 +98,15 @@ class Planner:
     types: TypeEnv
     costs: CostModel
     may_reassociate: bool
+    requests: Requests
 
     @classmethod
-    def of(cls, model: Model, *, may_reassociate: bool = True, machine: Machine = DEFAULT) -> Planner:
+    def of(
+        cls, model: Model, *, may_reassociate: bool = True, machine: Machine = DEFAULT, requests: Requests = NOTHING
+    ) -> Planner:  # fmt: skip
         types = type_env(model.ls)
         costs = CostModel(model.ls, types, machine, Counter.of(model.ls, Extents()))
-        return cls(model, types, costs, may_reassociate)
+        return cls(model, types, costs, may_reassociate, requests)
 
     def below(
         self, body: tuple[Stmt, ...], path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]
@@ -110,7 +124,9 @@ class Planner:
         return total
 
     def loop(self, stmt: Loop, path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]) -> float:
-        tile = self.tile(stmt)
+        wish = self.wish(stmt)
+        inside = {self.wish(s.stmt) for s in statements(stmt.body) if isinstance(s.stmt, Loop)} - {None}
+        tile = None if {wish, *inside} & {"vector", "scalar"} else self.tile(stmt)
         if tile is not None:
             found.append((path, tile[1]))
             return self.costs.tile(*tile, ranges)
@@ -118,16 +134,35 @@ class Planner:
         _, span = self.costs.counter.trips(stmt, ranges)
         below = self.below(stmt.body, path, {**ranges, stmt.index: span}, inner)
         apart, together = self.costs.scalar(stmt, below, None, ranges), self.costs.vector(stmt, ranges)
+        if wish == "tile":
+            raise refuse_form(stmt, "register tile", "it does not begin a sum of products that has one", self.requests)
         mapping = self.scalar_only(stmt, path)
-        if mapping is None and together > apart:
+        if mapping is None and wish is None and together > apart:
             mapping = ScalarLoop(INNER_IS_BETTER if inner else SCALAR_IS_BETTER)
+        if wish == "scalar" or (wish is None and inside & {"vector", "tile"}):
+            mapping = ScalarLoop(
+                REQUESTED if wish else INNER_IS_REQUESTED, None if mapping is None else mapping.through
+            )
         if mapping is None:
             mapping = self.vector(stmt, path)
+        if wish == "vector" and isinstance(mapping, ScalarLoop):
+            raise self.refused(stmt, path, mapping)
         found.append((path, mapping))
         if isinstance(mapping, VectorLoop):
             return together
         found += inner
         return self.costs.scalar(stmt, below, mapping.through, ranges)
+
+    def wish(self, loop: Loop) -> Wish | None:
+        return self.requests.wish(loop.index, loop.loc.line)
+
+    def refused(self, stmt: Loop, path: Path, mapping: ScalarLoop) -> ScheduleError:
+        """Why a loop that is wanted as a vector has to be scalar."""
+        private = owned_cells(self.model.ls, path)
+        conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
+        if conflict is None:
+            return refuse_form(stmt, "vector", mapping.reason, self.requests)
+        return refuse_dependence(self.model, stmt, conflict, self.requests)
 
     # -- vector loops ----------------------------------------------------------------------------------------
     def scalar_only(self, stmt: Loop, path: Path) -> ScalarLoop | None:

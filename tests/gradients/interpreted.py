@@ -109,7 +109,7 @@ def interpreting() -> Iterator[None]:
         yield
 
 
-def interpreted_unit(spec: Specialization, label: str, ls: LoopSet, reader: LoopSet | None = None) -> Unit:
+def interpreted_unit(spec: Specialization, label: str, ls: LoopSet, *_: object) -> Unit:
     return Unit(ls, CompiledFunction(ls.name, interpreted_function(ls), "", Path()))
 
 

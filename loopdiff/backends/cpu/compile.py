@@ -14,13 +14,14 @@ from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
 from loopdiff.ir.nodes import Call, Index, Let, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
+from loopdiff.requests import Requests
 from loopdiff.rules import has_text, key_of
 from loopdiff.transform.mapping import Parallel
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
-from loopdiff.transform.schedule import Arranged, plan
+from loopdiff.transform.schedule import NOTHING, Arranged, plan
 from loopdiff.transform.strong import choose_strong_products
 
 CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts")
@@ -60,10 +61,10 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
     return restructure(ls) if fastmath else ascend(ls)
 
 
-def schedule_loops(ls: LoopSet, style: Style) -> Arranged:
-    """`ls`, whose loops are arranged, with a schedule for the host."""
+def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
+    """`ls`, whose loops are arranged, with a schedule for the host. Raises ScheduleError (LD5xx) for `requests`."""
     model = build_model(ls)
-    schedule = plan(model, may_reassociate=style.fastmath, machine=host_machine())
+    schedule = plan(model, may_reassociate=style.fastmath, machine=host_machine(), requests=requests)
     if style.dead is not None:
         schedule = replace(schedule, sharing=share_loops(model, schedule, style.dead, style.fastmath))
     return Arranged(ls, schedule)

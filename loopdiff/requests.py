@@ -1,0 +1,98 @@
+"""What an expert asks of the schedule: `schedule={"reverse": {"m": "scalar", "n@12": "vector", "r": "rows=32"}}`.
+
+A loop goes by the name of its index in the program, which stands for all the loops that the compiler made of it, and
+where that is not enough by its line as well. Whether a wish can be granted is for the planner to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.names import in_user_words
+
+Wish = Literal["vector", "scalar", "tile", "rows"]
+SWEEPS = ("primal", "forward", "reverse", "tangent")
+LOOP = re.compile(r"([A-Za-z_]\w*)(?:@(\d+))?")
+WISH = re.compile(r"(vector|scalar|tile)|rows=(\d+)|(no rows)")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A wish for the loops over `index`, those at `line` only unless it is 0, of one sweep; `size` is that of a block
+    of rows, 0 for none.
+    """
+
+    sweep: str
+    index: str
+    line: int
+    wish: Wish
+    size: int = 0
+
+    @property
+    def loop(self) -> str:
+        return f"{self.index}@{self.line}" if self.line else self.index
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What is asked of one sweep, of a program that uses the names `words`."""
+
+    items: tuple[Request, ...] = ()
+    words: frozenset[str] = frozenset()
+
+    def matching(self, index: str, line: int) -> tuple[Request, ...]:
+        """Requests for the loop over `index` at `line`. The exact name of an index comes before that in the program,
+        and both before a name without a line."""
+        own = (index, in_user_words(index, self.words))
+        found = [r for r in self.items if r.index in own and r.line in (0, line)]
+        return tuple(sorted(found, key=lambda r: (r.index != index, not r.line)))
+
+    def wish(self, index: str, line: int) -> Wish | None:
+        """What the loop is to become."""
+        return next((r.wish for r in self.matching(index, line) if r.wish != "rows"), None)
+
+    def rows(self, index: str, line: int, default: int) -> int:
+        """The size of blocks of rows; 0 for none."""
+        return next((r.size for r in self.matching(index, line) if r.wish == "rows"), default)
+
+
+def requests_of(schedule: Mapping[str, Mapping[str, str]] | None) -> tuple[Request, ...]:
+    """The requests of the argument `schedule`. Raises ArgumentError (LD309) for one that cannot be read."""
+    return tuple(
+        request_of(sweep, loop, wish)
+        for sweep, loops in entries(schedule or {})
+        for loop, wish in entries(loops_of(sweep, loops))
+    )
+
+
+def loops_of(sweep: Any, loops: Any) -> Any:
+    """`loops`, of a sweep that there is."""
+    if sweep not in SWEEPS:
+        message = f"`schedule` names the sweep {sweep!r}; there are {', '.join(map(repr, SWEEPS))}"
+        raise ArgumentError(reject("LD309", message, NOWHERE))
+    return loops
+
+
+def entries(mapping: Any) -> Collection[tuple[Any, Any]]:
+    if not isinstance(mapping, Mapping):
+        message = f"`schedule` has {mapping!r} where a mapping belongs: from sweeps to mappings from loops to wishes"
+        raise ArgumentError(reject("LD309", message, NOWHERE))
+    return mapping.items()
+
+
+def request_of(sweep: str, loop: Any, wish: Any) -> Request:
+    place, wanted = LOOP.fullmatch(str(loop)), WISH.fullmatch(str(wish))
+    if place is None:
+        message = f"`schedule` names the loop {loop!r}, not an index such as 'i', or 'i@12' for the one at line 12"
+    elif wanted is None:
+        message = f"`schedule` wishes {wish!r} for `{loop}`, not 'vector', 'scalar', 'tile', 'rows=64' or 'no rows'"
+    else:
+        kind, size, _ = wanted.groups()
+        form: Wish = "rows" if kind is None else cast(Wish, kind)
+        return Request(sweep, place[1], int(place[2] or 0), form, int(size or 0))
+    raise ArgumentError(reject("LD309", message, NOWHERE))
