@@ -42,7 +42,7 @@ from loopdiff.transform.schedule import Schedule, describe, scalar_only
 from loopdiff.transform.strides import coefficient
 
 # Whole vectors, and whole tiles, of any width.
-LANES, ROWS, COLUMNS = 64, 24, 48
+LANES, ROWS, DOTS, COLUMNS, BATCH = 64, 8, 24, 48, 16
 FARTHEST = 64  # iterations, in chunks that may wait for each other
 
 Found = list[tuple[Path, Sharing]]
@@ -82,14 +82,16 @@ class Sharer:
 
     # -- register tiles --------------------------------------------------------------------------------------
     def tile(self, stmt: Loop, tile: TiledNest) -> Sharing:
-        """Chunks along an index of the target: at best one that is no side of the tile, else its rows or columns."""
+        """Chunks along an index of the target: at best one that the tile leaves alone, else the outermost of its sides
+        that makes whole tiles."""
         found = contraction(stmt)
         assert found is not None
-        free = [k for k in found.kept if k not in (tile.lanes, tile.rows, tile.columns)]
-        sides = [(k, 1) for k in free]
-        sides += [(k, n) for k, n in ((tile.rows, ROWS), (tile.columns, COLUMNS), (tile.lanes, COLUMNS)) if k]
+        sides = [(k, 1) for k in found.kept if k not in (tile.lanes, tile.rows, tile.columns)]
+        rows, columns = (tile.rows, DOTS if tile.is_dot else ROWS), (tile.columns, COLUMNS)
+        is_batch = not tile.is_dot and tile.columns != tile.lanes
+        sides += [(tile.lanes, BATCH), rows, columns] if is_batch else [rows, columns]
         for index, granule in sides:
-            if index in found.kept and is_apart(found, index):
+            if index is not None and index in found.kept and is_apart(found, index):
                 return Parallel(index, granule)
         return Serial("no index of its result tells the results of chunks apart")
 

@@ -90,8 +90,8 @@ def generate(arranged: Arranged, style: Style, *, cache: bool) -> str:
     function = emitter.function()
     flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
     decorator = f"@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags})"
-    functions = [line for text in (*emitter.chunks, function) for line in (decorator, text)]
-    return render("\n".join([*header(emitter, ls.name, style.accuracy), *functions]))
+    chunks = (line for text in emitter.chunks for line in ("@njit", text))
+    return render("\n".join([*header(emitter, ls.name, style.accuracy), *chunks, decorator, function]))
 
 
 def avoid_reserved_names(ls: LoopSet) -> LoopSet:

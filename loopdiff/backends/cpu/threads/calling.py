@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
@@ -40,31 +41,29 @@ def share(trips: int, granule: int, reach: int, work: float, apart: float) -> tu
     return -(-trips // size), size
 
 
-def is_call(function: Any, given: Any) -> bool:
-    return isinstance(function, types.Dispatcher) and isinstance(given, types.BaseTuple)
-
-
 def run_as(turns: int) -> Any:
     """An intrinsic that runs chunks in that many turns."""
 
     def run(typingctx: Any, function: Any, count: Any, given: Any) -> Any:
-        if not is_call(function, given):
+        if not isinstance(function, types.Dispatcher) or not isinstance(given, types.BaseTuple):
             return None
-        kinds = (types.int64, *(types.unliteral(t) for t in given))
-        called = function.get_call_type(typingctx, kinds, {})
-        whole = types.Tuple(kinds[1:])
+        dispatcher: Any = function.dispatcher
+        items: Any = given
+        kinds = [types.int64, *(types.unliteral(t) for t in items)]
+        called = signature(types.none, *kinds)
 
         def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-            compiled = function.dispatcher.overloads[tuple(called.args)]
-            context.active_code_library.add_linking_library(compiled.library)
+            # As a part of the caller: compiled on its own it would be optimised and written to machine code twice.
+            flags = ConfigStack().top().copy()
+            found = context.compile_subroutine(builder, dispatcher.py_func, called, flags=flags, caching=False)
             chunks = context.cast(builder, values[1], sig.args[1], types.int64)
-            packed = context.cast(builder, values[2], sig.args[2], whole)
-            items = cgutils.unpack_tuple(builder, packed)
+            packed = context.cast(builder, values[2], sig.args[2], types.Tuple(kinds[1:]))
+            parts = cgutils.unpack_tuple(builder, packed)
             with builder.if_else(builder.icmp_signed("<=", chunks, INT64(1))) as (one, several):
                 with one:
-                    context.call_internal(builder, compiled.fndesc, called, [INT64(0), *items])
+                    context.call_internal(builder, found.fndesc, called, [INT64(0), *parts])
                 with several:
-                    share_out(context, builder, (compiled.fndesc, called), chunks, packed, turns)
+                    share_out(context, builder, (found.fndesc, called), chunks, packed, turns)
             return context.get_dummy_value()
 
         return signature(types.void, function, count, given), lower
@@ -72,7 +71,7 @@ def run_as(turns: int) -> Any:
     return run
 
 
-# Call the compiled `function(chunk, *given)` for every chunk below `count`, on the pool if there are several. What one
+# Call the jitted `function(chunk, *given)` for every chunk below `count`, on the pool if there are several. What one
 # chunk raises is raised when all have ended. `run_in_turns`: first the even chunks, then the odd ones.
 run_in_chunks = intrinsic(run_as(1))
 run_in_turns = intrinsic(run_as(2))
