@@ -2,8 +2,8 @@
 
 The outermost loop whose iterations are independent, apart from what each chunk can have for itself: cells and arrays
 that every iteration fills anew, and what is only summed into, which is added up chunk by chunk at the end. Of a
-register tile the chunks go along an index of its target, so that they have nothing in common. Loops that check
-something or may end early are left alone: which iteration does so first would depend on the threads.
+register tile the chunks go along an index of its target, so that they have nothing in common. Loops that may end
+early are left alone, and those that check something and write: which iteration does so first would depend on threads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, children, loads, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, children, loads, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.privates import find_privates
@@ -105,7 +105,7 @@ class Sharer:
             conflict = carried(self.model, path, owned_cells(self.model.ls, path))
             return Serial("its iterations share arrays" if conflict is None else describe(self.model, conflict))
         sums = self.sums(path, private.names)
-        obstacle = self.lost(stmt, frozenset(private.homes), sums)
+        obstacle = self.lost(stmt, frozenset(private.homes), sums) or unchecked(stmt, private.names)
         if obstacle:
             return Serial(obstacle)
         granule = LANES if isinstance(self.schedule.of(path), VectorLoop) else 1
@@ -127,7 +127,7 @@ class Sharer:
         if not isinstance(loop.step, Const):
             return "its step is not known"
         for site in statements(loop.body):
-            if isinstance(site.stmt, Require | Exit | Allocate | Call):
+            if isinstance(site.stmt, Exit | Allocate | Call):
                 return scalar_only(site)
         return ""
 
@@ -166,6 +166,12 @@ class Sharer:
                 case _:
                     pass
         return ""
+
+
+def unchecked(loop: Loop, own: frozenset[str]) -> str:
+    """What iterations would do after one that is refused: nothing outside the loop may come of it."""
+    checks = [s for s in statements(loop.body) if isinstance(s.stmt, Require)]
+    return scalar_only(checks[0]) if checks and written_arrays(loop.body) - own else ""
 
 
 def reach(loop: Loop, array: str) -> int | None:

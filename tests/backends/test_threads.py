@@ -132,12 +132,35 @@ def test_called_from_compiled_code(shared: Differentiable) -> None:
     assert twice(*args) == 2.0 * shared(*args)
 
 
+def test_the_first_wrong_index_is_reported() -> None:
+    """Indices are checked in chunks, before anything is written."""
+
+    @vectorize_grad(parallel=True)
+    def pick(x, idx, y):
+        for i in range(idx.shape[0]):
+            y[i] = x[idx[i]]
+
+    pool.word(pool.EAGER).value = 1
+    x, y = np.arange(5.0), np.zeros(300)
+    for threads in (1, 3):
+        set_num_threads(threads)
+        idx = np.arange(300) % 5
+        pick(x, idx, y)
+        np.testing.assert_array_equal(y, x[idx])
+        idx[100], idx[290], y[:] = 5, -6, 7.0
+        with pytest.raises(ArgumentError, match=r"LD3\d\d"):
+            pick(x, idx, y)
+        assert (y == 7.0).all()
+
+
 # -- the pool ------------------------------------------------------------------------------------------------
 @numba.njit(nogil=True)
 def chunk_of_squares(chunk, size, bad, out):
     for k in range(chunk * size, min((chunk + 1) * size, out.shape[0])):
         if k == bad:
             raise ValueError("bad")
+        if bad >= 0 and k == bad + 5:
+            raise ValueError("worse")
         out[k] += k * k
 
 

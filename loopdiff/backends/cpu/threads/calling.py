@@ -78,12 +78,13 @@ run_in_turns = intrinsic(run_as(2))
 
 
 def share_out(context: Any, builder: Any, function: Any, chunks: Any, packed: Any, turns: int) -> None:
-    """Hand the chunks to the pool; an error of theirs becomes one of the caller."""
-    slots = ir.LiteralStructType([packed.type, INT64, INT32, BYTES])
+    """Hand the chunks to the pool; the error of the first chunk that has one becomes one of the caller."""
+    fndesc, called = function
+    slots = ir.LiteralStructType([packed.type, INT64, INT64, INT32, BYTES])
     place = cgutils.alloca_once(builder, slots)
-    given, turn, error, told = (cgutils.gep_inbounds(builder, place, 0, k) for k in range(4))
+    given, turn, failed, error, told = (cgutils.gep_inbounds(builder, place, 0, k) for k in range(5))
     builder.store(packed, given)
-    builder.store(INT32(0), error)
+    builder.store(chunks, failed)
     entry, status = entry_of_chunk(context, builder.module, function, slots, turns)
     kind = ir.FunctionType(ir.VoidType(), [INT64, INT64, INT64])
     run = cgutils.get_or_insert_function(builder.module, kind, RUN)
@@ -91,10 +92,13 @@ def share_out(context: Any, builder: Any, function: Any, chunks: Any, packed: An
         builder.store(INT64(number), turn)
         count = builder.sdiv(builder.add(chunks, INT64(turns - 1 - number)), INT64(turns))
         builder.call(run, [builder.ptrtoint(entry, INT64), builder.ptrtoint(place, INT64), count])
-    code = builder.load(error)
-    with cgutils.if_unlikely(builder, builder.icmp_unsigned("!=", code, INT32(0))):
+    first = builder.load(failed)
+    with cgutils.if_unlikely(builder, builder.icmp_signed("<", first, chunks)):
+        # What is checked fails again; what failed otherwise, as for want of memory, may not, and is raised as it was.
+        context.call_internal(builder, fndesc, called, [first, *cgutils.unpack_tuple(builder, packed)])
         info = builder.bitcast(builder.load(told), status.excinfoptr.type)
-        context.call_conv.return_status_propagate(builder, status._replace(code=code, excinfoptr=info))
+        known = status._replace(code=builder.load(error), excinfoptr=info)
+        context.call_conv.return_status_propagate(builder, known)
 
 
 def entry_of_chunk(context: Any, module: Any, function: Any, slots: Any, turns: int) -> tuple[Any, Any]:
@@ -105,13 +109,14 @@ def entry_of_chunk(context: Any, module: Any, function: Any, slots: Any, turns: 
     entry.linkage = "internal"
     inside = ir.IRBuilder(entry.append_basic_block("entry"))
     place = inside.inttoptr(entry.args[0], slots.as_pointer())
-    given, turn, error, told = (cgutils.gep_inbounds(inside, place, 0, k) for k in range(4))
+    given, turn, failed, error, told = (cgutils.gep_inbounds(inside, place, 0, k) for k in range(5))
     items = cgutils.unpack_tuple(inside, inside.load(given))
     chunk = inside.add(inside.mul(entry.args[1], INT64(turns)), inside.load(turn))
     status, _ = context.call_internal_no_propagate(inside, fndesc, called, [chunk, *items])
     with cgutils.if_unlikely(inside, status.is_error):
         inside.store(inside.bitcast(status.excinfoptr, BYTES), told)
         inside.store(status.code, error)
+        inside.atomic_rmw("min", failed, chunk, "seq_cst")
     inside.ret_void()
     return entry, status
 
