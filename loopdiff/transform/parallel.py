@@ -41,8 +41,8 @@ from loopdiff.transform.privates import find_privates
 from loopdiff.transform.schedule import Schedule, describe, scalar_only
 from loopdiff.transform.strides import coefficient
 
-# Whole vectors, and whole tiles, of any width.
-LANES, ROWS, DOTS, COLUMNS, BATCH = 64, 8, 24, 48, 16
+# Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
+LANES, ROWS, DOTS, COLUMNS, BATCH, PRODUCT = 64, 8, 24, 48, 16, 64
 FARTHEST = 64  # iterations, in chunks that may wait for each other
 
 Found = list[tuple[Path, Sharing]]
@@ -87,7 +87,8 @@ class Sharer:
         found = contraction(stmt)
         assert found is not None
         sides = [(k, 1) for k in found.kept if k not in (tile.lanes, tile.rows, tile.columns)]
-        rows, columns = (tile.rows, DOTS if tile.is_dot else ROWS), (tile.columns, COLUMNS)
+        height = PRODUCT if tile.product is not None else DOTS if tile.is_dot else ROWS
+        rows, columns = (tile.rows, height), (tile.columns, COLUMNS)
         is_batch = not tile.is_dot and tile.columns != tile.lanes
         sides += [(tile.lanes, BATCH), rows, columns] if is_batch else [rows, columns]
         for index, granule in sides:
