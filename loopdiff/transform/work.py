@@ -27,10 +27,14 @@ def number(value: float) -> Const:
     return Const(value, F64)
 
 
-def work_of(loop: Loop, chosen: Chosen) -> Expr:
-    """Nanoseconds of `loop`, as an expression of what is known before it; `chosen` says what loops inside became."""
-    known = {s.stmt.index: s.stmt for s in statements((loop,)) if isinstance(s.stmt, Loop)}
-    inside = {s.stmt.name for s in statements((loop,)) if isinstance(s.stmt, Let)}
+def work_of(loop: Loop, chosen: Chosen, around: Stmt | None = None) -> Expr:
+    """Nanoseconds of `loop`, as an expression of what is known before it, or before `around` where it is part of that.
+
+    `chosen` says what loops became.
+    """
+    everything = [s.stmt for s in statements((around or loop,))]
+    known = {s.index: s for s in everything if isinstance(s, Loop)}
+    inside = {s.name for s in everything if isinstance(s, Let)}
     return Estimate(chosen, known, inside).statement(loop, 1.0)
 
 

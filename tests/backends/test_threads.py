@@ -166,8 +166,8 @@ def chunk_of_squares(chunk, size, bad, out):
 
 @numba.njit(nogil=True)
 def squares(count, size, bad, out):
-    run_in_chunks(chunk_of_squares, count, (size, bad, out))
-    run_in_turns(chunk_of_squares, count, (size, -1, out))
+    run_in_chunks(chunk_of_squares, count, size, bad, out)
+    run_in_turns(chunk_of_squares, count, size, -1, out)
 
 
 @numba.njit(nogil=True)
@@ -177,7 +177,7 @@ def chunk_of_chunks(chunk, size, out):
 
 @numba.njit(nogil=True)
 def nested(size, out):
-    run_in_chunks(chunk_of_chunks, out.shape[0], (size, out))
+    run_in_chunks(chunk_of_chunks, out.shape[0], size, out)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 100])

@@ -1,14 +1,14 @@
 """Loops on several threads: the loop becomes a function of one chunk, and where it stood the pool is asked to run it.
 
     t_parts = np.empty(chunks)                      def energy_chunk(chunk, lower, upper, size, t_parts, x):
-    run_in_chunks(energy_chunk, chunks, (...))          first = lower + chunk * size
+    run_in_chunks(energy_chunk, chunks, ...)            first = lower + chunk * size
     for part in t_parts:                                t = 0.0
         t += part                                       for i in range(first, min(first + size, upper)):
                                                             t += x[i] * x[i]
                                                         t_parts[chunk] = t
 
-The first chunk works in the arrays themselves, the others in arrays of their own, so that a loop that is not worth
-sharing is one chunk and does just what it would without threads.
+The first chunk works in the arrays themselves, the others in arrays of their own. Small nests shall not pay for any of
+this: they are written a second time as without threads, and the extents decide which one runs.
 """
 
 from __future__ import annotations
@@ -32,6 +32,20 @@ if TYPE_CHECKING:
 
 # Nanoseconds that an element costs which each chunk has for itself: summed apart, set to zero, or only there.
 SUMMED, CLEARED, TOUCHED = 1.0, 0.5, 0.1
+UNEVEN = 2.0  # how much more than on average a loop inside another one may do
+
+
+def write_both(emitter: ScheduledEmitter, stmt: Loop, shared: list[Loop]) -> None:
+    """The nest `stmt`, in which the loops `shared` run in chunks if any of them is worth it."""
+    work: Expr = number(0.0)
+    for loop in shared:
+        found = work_of(loop, emitter.mapping_of, stmt)
+        work = plus(work, found if loop is stmt else times(number(UNEVEN), found))
+    emitter.threads.add("is_worth")
+    with emitter.writer.block(f"if is_worth({emitter.expr(work)}):"):
+        emitter.on_threads(stmt)
+    with emitter.writer.block("else:"):
+        emitter.on_one_thread(stmt)
 
 
 @dataclass(slots=True)
@@ -42,23 +56,30 @@ class ChunkWriter:
     loop: Loop
     sharing: Parallel
 
-    def write(self, is_repeated: bool) -> None:
-        """`is_repeated`: the loop runs many times, so it is written out a second time for when it is short."""
-        writer, fresh = self.emitter.writer, self.emitter.names.fresh
+    def write(self) -> None:
+        """Ask how many chunks there are, have them run, and bring together what they summed."""
+        writer, fresh, sharing = self.emitter.writer, self.emitter.names.fresh, self.sharing
         lower, upper, count, size = (fresh(n) for n in ("lower", "upper", "chunks", "size"))
-        along, sharing = self.along, self.sharing
+        along = self.along
         writer.line(f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}")
-        work, apart = work_of(self.loop, self.emitter.mapping_of), self.apart()
-        costs = f"{self.emitter.expr(work)}, {self.emitter.expr(apart)}"
+        costs = (work_of(self.loop, self.emitter.mapping_of), self.apart())
+        given = ", ".join(map(self.emitter.expr, costs))
         trips = trip_count(lower, upper, self.step)
-        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {sharing.granule}, {sharing.reach}, {costs})")
-        if is_repeated:
-            with writer.block(f"if {count} == 1:"):
-                self.emitter.on_one_thread(self.loop)
-            with writer.block("else:"):
-                self.run(lower, upper, count, size)
-        else:
-            self.run(lower, upper, count, size)
+        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {sharing.granule}, {sharing.reach}, {given})")
+        parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
+        for name, held in parts.items():
+            shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
+            writer.line(f"{held} = np.empty({shape}, np.{self.kind(name).value})")
+        function, names = self.function(lower, upper, size, parts)
+        run = self.call("run_in_turns" if sharing.near else "run_in_chunks")
+        writer.line(f"{run}({', '.join((function, count, *names))})")
+        for name, op in sharing.sums:
+            if name in self.emitter.cells:
+                place = fresh("chunk")
+                with writer.block(f"for {place} in range({count}):"):
+                    writer.line(f"{name} = {self.combined(op, name, f'{parts[name]}[{place}]')}")
+            else:
+                writer.line(f"{self.call('add_parts')}({self.in_order(name)}, {parts[name]})")
 
     @property
     def along(self) -> Loop:
@@ -93,26 +114,6 @@ class ChunkWriter:
                     size = times(size, Cast(F64, Dim(name, axis)))
                 total = plus(total, size)
         return total
-
-    # -- where the loop stood --------------------------------------------------------------------------------
-    def run(self, lower: str, upper: str, count: str, size: str) -> None:
-        """Have the chunks run, and bring together what they summed."""
-        emitter, writer, fresh = self.emitter, self.emitter.writer, self.emitter.names.fresh
-        parts = {name: fresh(f"{name}_parts") for name, _ in self.sharing.sums}
-        for name, held in parts.items():
-            shape = count if name in emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
-            writer.line(f"{held} = np.empty({shape}, np.{self.kind(name).value})")
-        function, given = self.function(lower, upper, size, parts)
-        run = self.call("run_in_turns" if self.sharing.near else "run_in_chunks")
-        writer.line(f"{run}({function}, {count}, ({', '.join(given)},))")
-        for name, op in self.sharing.sums:
-            if name in emitter.cells:
-                place = fresh("chunk")
-                with writer.block(f"for {place} in range({count}):"):
-                    writer.line(f"{name} = {self.combined(op, name, f'{parts[name]}[{place}]')}")
-            else:
-                with writer.block(f"if {count} > 1:"):
-                    writer.line(f"{self.call('add_parts')}({self.in_order(name)}, {parts[name]})")
 
     def in_order(self, name: str) -> str:
         """The array with its axes as they lie in memory."""

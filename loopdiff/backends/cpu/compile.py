@@ -24,7 +24,7 @@ from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import NOTHING, Arranged, plan
 from loopdiff.transform.strong import choose_strong_products
 
-CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts")
+CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts", "no_parts", "one_part")
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.

@@ -13,9 +13,15 @@ from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, load, the_state
 
-# Nanoseconds of work below which no chunk is made, and how many a loop has at least that is shared.
-LEAST_CHUNK, LEAST_CHUNKS, MOST_CHUNKS = 25_000.0, 4.0, 64.0
+# Nanoseconds of work below which a loop is not shared, and below which no chunk of it is.
+LEAST_WORK, LEAST_CHUNK, MOST_CHUNKS = 100_000.0, 25_000.0, 64.0
 APART = 0.125  # of the work, at most, goes into what chunks have for themselves
+
+
+@njit
+def is_worth(work: float) -> bool:
+    """Whether about `work` nanoseconds in one loop are worth being shared."""
+    return work >= LEAST_WORK or load(the_state() + EAGER) != 0
 
 
 @njit
@@ -25,13 +31,12 @@ def share(trips: int, granule: int, reach: int, work: float, apart: float) -> tu
     Chunks begin at multiples of `granule`, and are `reach` long at least. What each chunk but the first has for itself
     costs `apart` nanoseconds. The number of threads does not count, so that results do not depend on it.
     """
-    state = the_state()
-    if load(state + EAGER) != 0:
+    if load(the_state() + EAGER) != 0:
         most, granule = min(MOST_CHUNKS, float(trips // reach)), reach
+    elif work < LEAST_WORK:
+        most = 1.0
     else:
         most = min(MOST_CHUNKS, work / LEAST_CHUNK, float(trips // granule))
-        if most < LEAST_CHUNKS and work < LEAST_CHUNK * LEAST_CHUNKS:
-            most = 1.0
         if apart > 0.0:
             most = min(most, 1.0 + work * APART / apart)
     if most < 2.0:
@@ -44,12 +49,11 @@ def share(trips: int, granule: int, reach: int, work: float, apart: float) -> tu
 def run_as(turns: int) -> Any:
     """An intrinsic that runs chunks in that many turns."""
 
-    def run(typingctx: Any, function: Any, count: Any, given: Any) -> Any:
-        if not isinstance(function, types.Dispatcher) or not isinstance(given, types.BaseTuple):
+    def run(typingctx: Any, function: Any, count: Any, *given: Any) -> Any:
+        if not isinstance(function, types.Dispatcher):
             return None
         dispatcher: Any = function.dispatcher
-        items: Any = given
-        kinds = [types.int64, *(types.unliteral(t) for t in items)]
+        kinds = [types.int64, *(types.unliteral(t) for t in given)]
         called = signature(types.none, *kinds)
 
         def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
@@ -66,7 +70,7 @@ def run_as(turns: int) -> Any:
                     share_out(context, builder, (found.fndesc, called), chunks, packed, turns)
             return context.get_dummy_value()
 
-        return signature(types.void, function, count, given), lower
+        return signature(types.void, function, count, types.StarArgTuple.from_types(given)), lower
 
     return run
 
