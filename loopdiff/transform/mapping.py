@@ -18,17 +18,23 @@ class VectorLoop:
 class Product:
     """A contraction as a product of matrices: `left` has the rows of the target, `right` its columns.
 
-    Rows and sums are named from the inside out. `scale` is the same for all elements; `is_packed` says that columns
-    lie apart in `right`.
+    Rows and sums are named from the inside out. `lanes`: one product for each of these indices. `scale` is the same for
+    all elements; `is_packed` says that `right` is always copied.
     """
 
     rows: tuple[str, ...]
     columns: str
+    lanes: tuple[str, ...]
     sums: tuple[str, ...]
     left: Access
     right: Access
     scale: Expr
     is_packed: bool
+
+    @property
+    def kinds(self) -> tuple[tuple[str, ...], ...]:
+        """Indices of the loops that it is made of, by kind."""
+        return (self.rows, (self.columns,), *((self.lanes,) if self.lanes else ()), self.sums)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ def blocks(tile: TiledNest, machine: Machine) -> str:
     """How a product of matrices is blocked for the caches."""
     if tile.product is None:
         return ""
+    if tile.product.lanes:
+        return ", all arrays packed"
     copied = "packed" if tile.product.is_packed else "packed if it exceeds the first cache"
     return f", {product_blocks(machine).depth} at a time, `{tile.product.right.array}` {copied}"
 

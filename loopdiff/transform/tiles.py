@@ -60,13 +60,13 @@ def product_tile(machine: Machine) -> TileShape:
 def product_blocks(machine: Machine) -> Blocks:
     """The blocks of a product of matrices (Goto and van de Geijn 2008, "Anatomy of high-performance matrix
     multiplication"): what a tile reads is twice the first cache, through which it passes; rows of the left operand take
-    a fifth of the second; panels of the right one an eighth of the last."""
+    a fifth of the second; panels of the right one a sixth of the last."""
     shape, lanes = product_tile(machine), machine.bits // 8
     first, second, last = (machine.caches[k].size for k in (0, min(1, len(machine.caches) - 1), -1))
     depth = 1 << (2 * first // (shape.columns * lanes + 8 * shape.rows)).bit_length() - 1
     rows = max(second // 5 // (8 * depth) // shape.rows, 1) * shape.rows
     panel = depth * shape.columns * lanes
-    return Blocks(depth, rows, max(last // 8 // panel, 1) * panel)
+    return Blocks(depth, rows, max(last // 6 // panel, 1) * panel)
 
 
 def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
@@ -98,42 +98,61 @@ def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
 
 def as_product(ls: LoopSet, found: Contraction) -> Product | None:
     """The contraction as a product of matrices, if it is one whose operands do not lie along a loop outside it."""
+    inside = frozenset(p.index for p in found.loops)
+    for columns in reversed(found.kept):
+        parts = operands(found, columns, ())
+        if parts is None or stride_of(found.update.target, columns, NONE, ls) != "unit":
+            continue
+        a, b, scale = parts
+        rows = tuple(k for k in reversed(found.kept) if k in indices_in(a) and k not in indices_in(b))[:ROW_LOOPS]
+        used = (*rows, columns, *found.sums)
+        if rows and is_straight(found, a, b, used):
+            if any(stride_of(x, k, NONE, ls) == "unit" for x in (a, b) for k in inside - frozenset(used)):
+                return None
+            is_packed = stride_of(b, columns, NONE, ls) != "unit"
+            return Product(rows, columns, (), found.sums[::-1], a, b, scale, is_packed)
+    return None
+
+
+def side_by_side(found: Contraction, lanes: str, rows: str, columns: str) -> Product | None:
+    """The contraction as one product of matrices for each of the lanes, if it is that."""
+    parts = operands(found, columns, (lanes,))
+    if parts is None:
+        return None
+    a, b, scale = parts
+    is_split = rows in indices_in(a) and rows not in indices_in(b)
+    if not is_split or not is_straight(found, a, b, (rows, columns, lanes, *found.sums)):
+        return None
+    return Product((rows,), columns, (lanes,), found.sums[::-1], a, b, scale, True)
+
+
+def operands(found: Contraction, columns: str, lanes: tuple[str, ...]) -> tuple[Access, Access, Expr] | None:
+    """The two arrays that are multiplied, the second the one with the columns, and what scales the product."""
     parts = terms(found.summand)
     if len(parts) > 1 or len(found.sums) > SUM_LOOPS:
         return None
     is_negative, term = parts[0]
     inside = frozenset(p.index for p in found.loops)
-    for columns in reversed(found.kept):
-        if stride_of(found.update.target, columns, NONE, ls) != "unit":
-            continue
-        right = [f for f in factors(term) if columns in indices_of(f)]
-        outside = frozenset(found.kept) & frozenset(k for f in right for k in indices_of(f))
-        left = [f for f in factors(term) if f not in right and (inside - outside) & indices_of(f)]
-        match left, right:
-            case [Load(access=a)], [Load(access=b)]:
-                pass
-            case _:
-                continue
-        rows = tuple(k for k in reversed(found.kept) if k in indices_in(a) and k not in outside)[:ROW_LOOPS]
-        indices = (*rows, columns, *found.sums)
-        if rows and all(is_straight(access, indices) for access in (found.update.target, a, b)):
-            if any(stride_of(x, k, NONE, ls) == "unit" for x in (a, b) for k in inside - frozenset(indices)):
-                return None
+    right = [f for f in factors(term) if columns in indices_of(f)]
+    outside = frozenset(k for f in right for k in indices_of(f) if k in found.kept and k not in lanes)
+    left = [f for f in factors(term) if f not in right and (inside - outside) & indices_of(f)]
+    match left, right:
+        case [Load(access=a)], [Load(access=b)]:
             fixed = [f for f in factors(term) if f not in left and f not in right]
             scale = reduce(lambda x, y: Apply(Op.MUL, (x, y)), fixed) if fixed else ONE
-            is_packed = stride_of(b, columns, NONE, ls) != "unit"
-            signed = Apply(Op.NEG, (scale,)) if is_negative else scale
-            return Product(rows, columns, found.sums[::-1], a, b, signed, is_packed)
-    return None
+            return a, b, Apply(Op.NEG, (scale,)) if is_negative else scale
+        case _:
+            return None
 
 
 def indices_of(expr: Expr) -> frozenset[str]:
     return frozenset(e.name for e in subexprs(expr) if isinstance(e, Index))
 
 
-def is_straight(access: Access, indices: tuple[str, ...]) -> bool:
-    """Whether the address of an access is linear in each of `indices`."""
-    return all(coefficient(s, k) is not None for s in access.subscripts for k in indices)
+def is_straight(found: Contraction, a: Access, b: Access, indices: tuple[str, ...]) -> bool:
+    """Whether the addresses of the target and of both operands are linear in each of `indices`."""
+    places = [s for access in (found.update.target, a, b) for s in access.subscripts]
+    return all(coefficient(s, k) is not None for s in places for k in indices)
 
 
 def column_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
@@ -176,7 +195,10 @@ def gathered_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> Ti
         for columns in sides:
             is_reused = all(not {rows, columns} <= indices_in(a) for a in reads)
             if rows != columns and is_reused:
-                return TiledNest(lanes, rows, columns, found.sums)
+                product = side_by_side(found, lanes, rows, columns) or side_by_side(found, lanes, columns, rows)
+                if product is not None:
+                    rows, columns = product.rows[0], product.columns
+                return TiledNest(lanes, rows, columns, found.sums, product)
     return None
 
 

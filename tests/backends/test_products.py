@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from loopdiff.backends.cpu.multiply import NAMES, multiply, use
+from loopdiff.backends.cpu.multiply import FUNCTIONS, multiply, use
 from loopdiff.backends.cpu.simd import products
 from loopdiff.backends.cpu.simd.kernels import Lanes
 from loopdiff.transform.machine import Cache, Machine
@@ -29,16 +29,22 @@ def small_product(rooms: int, held: int) -> products.Product:
 def function(request: Any) -> Iterator[tuple[Multiply, str]]:
     """A product of matrices: those of this machine, and one with small blocks that has room for copies or has none."""
     if request.param in TYPES:
-        yield use(request.param).ctypes, request.param
+        yield use("product", request.param).ctypes, request.param
         return
     with pytest.MonkeyPatch.context() as patch:
         chosen = small_product(2, 6 * 24 * 8) if request.param == "small" else small_product(0, 6 * 24 * 8)
         patch.setattr(products, "product_of", lambda element: chosen)
-        signature = numba.types.void(*[numba.types.int64] * len(NAMES), numba.types.float64)
-        text = f"def call({', '.join(NAMES)}, scale):\n    product(({', '.join(NAMES)}), scale)"
-        scope: dict[str, Any] = {"product": products.product}
-        exec(text, scope)
-        yield numba.cfunc(signature)(scope["call"]).ctypes, "float64"
+        yield compiled(products.product), "float64"
+
+
+def compiled(function: Any) -> Multiply:
+    """A function for float64 like those that `use` knows, of what is patched now."""
+    _, *names = FUNCTIONS[function.__name__]
+    signature = numba.types.void(*[numba.types.int64] * len(names), numba.types.float64)
+    text = f"def call({', '.join(names)}, scale):\n    function(({', '.join(names)}), scale)"
+    scope: dict[str, Any] = {"function": function}
+    exec(text, scope)
+    return numba.cfunc(signature)(scope["call"]).ctypes
 
 
 def laid_out(rng: Any, shape: tuple[int, ...], order: tuple[int, ...], gap: int, dtype: Any) -> np.ndarray:
@@ -133,7 +139,7 @@ def test_threads_have_rooms_of_their_own() -> None:
     """Equal bits from more threads at once than there are rooms."""
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((1, 130, 1, 1, 270)), rng.standard_normal((270, 1, 1, 300)).transpose(3, 1, 2, 0)
-    call = use("float64").ctypes
+    call = use("product", "float64").ctypes
     results = [np.zeros((1, 130, 300)) for _ in range(40)]
     with ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda c: run(call, a, b, c, True, 1.0), results))
@@ -144,9 +150,8 @@ def test_threads_have_rooms_of_their_own() -> None:
 def test_what_is_no_operand_is_refused() -> None:
     @numba.njit
     def call(c, a, b, scale):
-        multiply(
-            c, (0, 0), ((1, 0),), a, (0, 0), ((1, 0), (0, 1)), b, (0, 0), ((0, 1), (1, 0)), (2,), 2, (2,), 0, scale
-        )
+        extents = ((2,), (2,), (2,))
+        multiply(c, (0, 0), ((1, 0),), a, (0, 0), ((1, 0), (0, 1)), b, (0, 0), ((0, 1), (1, 0)), extents, 0, scale)
 
     square = np.ones((2, 2))
     call(square.copy(), square, square, 1.0)
@@ -166,7 +171,7 @@ def test_tiles_fill_the_registers() -> None:
 
 
 def test_blocks_fit_into_the_caches() -> None:
-    assert product_blocks(Machine()) == Blocks(256, 96, 42 * 3 * 64 * 256)
+    assert product_blocks(Machine()) == Blocks(256, 96, 56 * 3 * 64 * 256)
     for sizes in ((48 << 10, 2 << 20, 16 << 20), (64 << 10, 512 << 10), (16 << 10,)):
         for bits in (512, 256, 128):
             blocks = product_blocks(Machine(bits, caches=tuple(Cache(size, 1.0) for size in sizes)))

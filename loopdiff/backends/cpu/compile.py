@@ -124,7 +124,7 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         lines.append(f"from loopdiff.backends.cpu.scalar_math import {', '.join(sorted(emitter.imports))}")
     if emitter.products:
         lines.append("from loopdiff.backends.cpu.multiply import multiply, use")
-        lines += [f"use({dtype!r})" for dtype in sorted(emitter.products)]
+        lines += [f"use({function!r}, {dtype!r})" for function, dtype in sorted(emitter.products)]
     if emitter.threads:
         lines.append(f"from loopdiff.backends.cpu.threads.calling import {', '.join(sorted(emitter.threads))}")
     if emitter.simd:

@@ -7,6 +7,8 @@ function that is compiled contains it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.simd import build, kernels, products, words
+from loopdiff.backends.cpu.simd import build, kernels, lane_products, products, words
 from loopdiff.backends.cpu.simd.build import INT64, Typed, call
 from loopdiff.backends.cpu.simd.memory import Place, accepts, address, place, writable
 from loopdiff.backends.load import import_module, write_module
@@ -25,44 +27,71 @@ from loopdiff.transform import tiles
 
 TEXT = """{title}
 from numba import cfunc, types
-from loopdiff.backends.cpu.simd.products import product
+from loopdiff.backends.cpu.simd.{module} import {function}
 
 @cfunc(types.void({types}), cache=True)
 def multiply({names}, scale):
-    product(({names}), scale)
+    {function}(({names}), scale)
 """
-NAMES = (
-    *("c", "c_row", "c_row2", "a", "a_row", "a_row2", "a1", "a2", "a3", "b", "b_col", "b1", "b2", "b3"),
-    *("rows", "rows2", "columns", "n1", "n2", "n3", "is_sum"),
-)
+# Of each function: the module it is in, and its parameters before the scale.
+FUNCTIONS = {
+    "product": (
+        "products",
+        *("c", "c_row", "c_row2", "a", "a_row", "a_row2", "a1", "a2", "a3", "b", "b_col", "b1", "b2", "b3"),
+        *("rows", "rows2", "columns", "n1", "n2", "n3", "is_sum"),
+    ),
+    "lane_product": (
+        "lane_products",
+        *("c", "c_row", "c_col", "c_lane", "a", "a_row", "a_lane", "a1", "a2", "a3", "b", "b_col", "b_lane"),
+        *("b1", "b2", "b3", "rows", "columns", "count", "n1", "n2", "n3", "is_sum"),
+    ),
+}
 
 
 @cache
-def use(dtype: str) -> Any:
-    """Make the product of matrices of `dtype` known to code that is compiled or loaded from now on."""
+def use(function: str, dtype: str) -> Any:
+    """Make the function for `dtype` known to code that is compiled or loaded from now on."""
+    module, *names = FUNCTIONS[function]
     text = TEXT.format(
         title=f'"""Products of {dtype} matrices, by loopdiff {version()}."""',
-        types=", ".join([*["types.int64"] * len(NAMES), f"types.{dtype}"]),
-        names=", ".join(NAMES),
+        module=module,
+        function=function,
+        types=", ".join([*["types.int64"] * len(names), f"types.{dtype}"]),
+        names=", ".join(names),
     )
-    function = import_module(write_module(f"multiply_{dtype}", text)).multiply
-    llvm.add_symbol(symbol(dtype), function.address)
-    return function
+    found = import_module(write_module(f"{function}_{dtype}", text)).multiply
+    llvm.add_symbol(symbol(function, dtype), found.address)
+    return found
 
 
 @cache
 def version() -> str:
     """A hash of what makes the function."""
-    modules = (build, kernels, products, tiles, words)
+    modules = (build, kernels, lane_products, products, tiles, words)
     return hashlib.sha256(b"".join(Path(str(m.__file__)).read_bytes() for m in modules)).hexdigest()[:16]
 
 
-def symbol(dtype: str) -> str:
-    return f"loopdiff_multiply_{dtype}"
+def symbol(function: str, dtype: str) -> str:
+    return f"loopdiff_{function}_{dtype}"
 
 
-def is_operand(a: Any, idx: Any, moves: Any, count: int, like: Any) -> bool:
-    return accepts(a, idx) and a.dtype == like and isinstance(moves, types.BaseTuple) and len(moves) == count
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A function, how many loops of each kind it has, and along which kinds each of c, a and b moves."""
+
+    function: str
+    loops: tuple[int, ...]
+    sides: tuple[tuple[int, ...], ...]
+
+    def takes(self, extents: Sequence[Any]) -> bool:
+        return all(len(group) <= most for group, most in zip(extents, self.loops, strict=True))
+
+
+# By the number of kinds: rows, columns and sums, or rows, columns, lanes and sums.
+FORMS = {
+    3: Form("product", (2, 1, 3), ((0,), (0, 2), (1, 2))),
+    4: Form("lane_product", (1, 1, 1, 3), ((0, 1, 2), (0, 2, 3), (1, 2, 3))),
+}
 
 
 @intrinsic
@@ -77,44 +106,52 @@ def multiply(
     b: Any,
     b_idx: Any,
     b_moves: Any,
-    rows: Any,
-    columns: Any,
-    sums: Any,
+    extents: Any,
     is_sum: Any,
     scale: Any,
 ) -> Typed | None:
     """c = scale * a * b, or c += that if `is_sum`, from the indices on.
 
-    `rows` (one or two) and `sums` (up to three) are trip counts from the inside out, `columns` is one. The moves say
-    for each of these loops how far it goes along each axis: rows for c, rows and sums for a, columns and sums for b.
-    Columns of c are consecutive elements.
+    `extents` has the trip counts from the inside out: of the rows, of the columns, of the lanes if products lie side by
+    side, and of the sums. The moves say for each loop in which an operand moves how far that goes along each axis.
+    Columns of c are consecutive elements unless there are lanes.
     """
-    if not isinstance(rows, types.BaseTuple) or not isinstance(sums, types.BaseTuple):
+    operands = ((c, c_idx, c_moves), (a, a_idx, a_moves), (b, b_idx, b_moves))
+    groups: Any = extents if isinstance(extents, types.BaseTuple) else ()
+    form = FORMS.get(len(groups))
+    if form is None or not all(isinstance(g, types.BaseTuple) for g in groups) or not form.takes(groups):
         return None
-    outer, inner = len(rows), len(sums)
-    operands = ((c, c_idx, c_moves, outer), (a, a_idx, a_moves, outer + inner), (b, b_idx, b_moves, 1 + inner))
-    if not all(is_operand(*o, scale) for o in operands) or not writable(c, c_idx) or outer > 2 or inner > 3:
+    counts = [sum(len(groups[k]) for k in side) for side in form.sides]
+    fits = [is_operand(*o, n, scale) for o, n in zip(operands, counts, strict=True)]
+    if not all(fits) or not writable(c, c_idx):
         return None
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        def walk(first: int, *groups: tuple[int, int]) -> list[Any]:
-            """Address and strides of an operand; a group of so many loops is filled up with ones that stand still."""
-            array, idx = sig.args[first : first + 2]
-            at = place(context, builder, array, values[first], idx, values[first + 1])
-            found = [builder.ptrtoint(address(context, builder, at), INT64)]
-            steps = iter(numbers(builder, values[first + 2]))
-            for count, room in groups:
-                found += [stride(builder, at, next(steps)) for _ in range(count)] + [INT64(0)] * (room - count)
-            return found
-
-        counts = [*numbers(builder, values[9]), *[INT64(1)] * (2 - outer), values[10]]
-        counts += [*numbers(builder, values[11]), *[INT64(1)] * (3 - inner)]
-        args = [*walk(0, (outer, 2)), *walk(3, (outer, 2), (inner, 3)), *walk(6, (1, 1), (inner, 3)), *counts]
-        call(builder, symbol(str(scale)), ir.VoidType(), [*args, *values[12:]])
+        trips = [numbers(builder, g) for g in numbers(builder, values[9])]
+        args: list[Any] = []
+        for number, side in enumerate(form.sides):
+            array, idx, _ = operands[number]
+            at = place(context, builder, array, values[3 * number], idx, values[3 * number + 1])
+            args.append(builder.ptrtoint(address(context, builder, at), INT64))
+            moves = iter(numbers(builder, values[3 * number + 2]))
+            for k in side:
+                args += filled([stride(builder, at, next(moves)) for _ in trips[k]], form.loops[k], 0)
+        for found, most in zip(trips, form.loops, strict=True):
+            args += filled(found, most, 1)
+        call(builder, symbol(form.function, str(scale)), ir.VoidType(), [*args, *values[10:]])
         return context.get_dummy_value()
 
-    args = (c, c_idx, c_moves, a, a_idx, a_moves, b, b_idx, b_moves, rows, types.int64, sums, types.int64, scale)
-    return signature(types.void, *args), lower
+    flat = tuple(t for operand in operands for t in operand)
+    return signature(types.void, *flat, extents, types.int64, scale), lower
+
+
+def is_operand(a: Any, idx: Any, moves: Any, count: int, like: Any) -> bool:
+    return accepts(a, idx) and a.dtype == like and isinstance(moves, types.BaseTuple) and len(moves) == count
+
+
+def filled(found: list[Any], count: int, number: int) -> list[Any]:
+    """`found`, then `number` so often that there are `count`."""
+    return found + [INT64(number)] * (count - len(found))
 
 
 def numbers(builder: Any, value: Any) -> list[Any]:

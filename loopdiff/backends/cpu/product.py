@@ -39,16 +39,14 @@ class ProductWriter:
     def call(self) -> None:
         nest, emitter = self.nest, self.emitter
         target = emitter.types.arrays[self.found.update.target.array]
-        emitter.products.add(target.dtype)
-        kind = target.element
-        scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), kind)
+        emitter.products.add(("lane_product" if nest.lanes else "product", target.dtype))
+        scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), target.element)
+        columns = (nest.columns, *nest.lanes)
         parts = [
-            self.operand(self.found.update.target, nest.rows),
-            self.operand(nest.left, (*nest.rows, *nest.sums)),
-            self.operand(nest.right, (nest.columns, *nest.sums)),
-            listed([self.extent(k) for k in nest.rows]),
-            self.extent(nest.columns),
-            listed([self.extent(k) for k in nest.sums]),
+            self.operand(self.found.update.target, (*nest.rows, *(columns if nest.lanes else ()))),
+            self.operand(nest.left, (*nest.rows, *nest.lanes, *nest.sums)),
+            self.operand(nest.right, (*columns, *nest.sums)),
+            listed([listed([self.extent(k) for k in kind]) for kind in nest.kinds]),
             str(int(self.found.start is None)),
             scale,
         ]
@@ -72,7 +70,7 @@ class ProductWriter:
     @property
     def inside(self) -> frozenset[str]:
         """Indices of the loops that are part of the product."""
-        return frozenset((*self.nest.rows, self.nest.columns, *self.nest.sums))
+        return frozenset(k for kind in self.nest.kinds for k in kind)
 
 
 def listed(texts: list[str]) -> str:

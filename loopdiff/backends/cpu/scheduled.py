@@ -29,7 +29,7 @@ class ScheduledEmitter(ScalarEmitter):
     sharing: dict[int, Parallel] = field(default_factory=dict)
     simd: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
-    products: set[str] = field(default_factory=set)
+    products: set[tuple[str, str]] = field(default_factory=set)
     threads: set[str] = field(default_factory=set)
     chunks: list[str] = field(default_factory=list)
     is_sharing: bool = False

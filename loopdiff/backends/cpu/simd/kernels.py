@@ -17,14 +17,12 @@ from numba.core import cgutils, types
 
 from .build import (
     ARITHMETIC,
-    INT1,
     INT8,
     INT32,
     INT64,
     broadcast,
     call,
     constant,
-    lane_addresses,
     mangled,
     overloaded,
     shuffle,
@@ -102,10 +100,18 @@ class Lanes:
         where = builder.bitcast(pointer, self.scalar.as_pointer())
         return broadcast(builder, builder.load(where, align=self.itemsize, typ=self.scalar), self.width)
 
-    def gather(self, builder: Any, base: Any, offsets: Any) -> Any:
-        everywhere = constant(ir.VectorType(INT1, self.width), 1)
-        args = [lane_addresses(builder, base, offsets), INT32(self.itemsize), everywhere, constant(self.vector, 0)]
-        return call(builder, f"llvm.masked.gather.{mangled(self.vector)}.v{self.width}p0", self.vector, args)
+    def everywhere(self, builder: Any, scalar: Any) -> Any:
+        return broadcast(builder, scalar, self.width)
+
+    def collect(self, builder: Any, pointers: list[Any]) -> Any:
+        """One element from each place, one by one: gather instructions take longer."""
+        vector = ir.Constant(self.vector, ir.Undefined)
+        for lane, pointer in enumerate(pointers):
+            element = builder.load(
+                builder.bitcast(pointer, self.scalar.as_pointer()), align=self.itemsize, typ=self.scalar
+            )
+            vector = builder.insert_element(vector, element, INT32(lane))
+        return vector
 
 
 # -- tiles ---------------------------------------------------------------------------------------------------
@@ -278,11 +284,9 @@ class Copy:
     def elements(
         self, builder: Any, base: Any, start: Any, end: Any, stride: Any, apart: list[Any], put: Callable[[Any], None]
     ) -> None:
-        offsets = ir.Constant(ir.VectorType(INT64, self.lanes.width), ir.Undefined)
-        for k, offset in enumerate(apart):
-            offsets = builder.insert_element(offsets, offset, INT32(k))
         with cgutils.for_range_slice(builder, start, end, INT64(1), intp=INT64) as (index, _):
-            put(self.lanes.gather(builder, ahead(builder, base, times(builder, index, stride)), offsets))
+            here = ahead(builder, base, times(builder, index, stride))
+            put(self.lanes.collect(builder, [ahead(builder, here, o) for o in apart]))
 
 
 def transposition(builder: Any, rows: list[Any]) -> list[Any]:

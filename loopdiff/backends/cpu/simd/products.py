@@ -164,7 +164,10 @@ class Product:
         d3 = n3.least(most // (d1 * d2)).most(1).where(is_whole, 1)
         depth = d1 * d2 * d3
         lock, room_a, room_b, held = self.copies(builder, [a_row, a1, b_col, b1], rows * rows2, columns, depth)
-        wide = (held // (depth * (self.panel * self.size)) * self.panel).where(room_b.test("!=", 0), columns)
+        widest = (held // (depth * (self.panel * self.size)) * self.panel).most(1)
+        parts = (columns + widest - 1) // widest
+        even = (columns + parts - 1) // parts + (self.panel - 1)
+        wide = (even // self.panel * self.panel).where(room_b.test("!=", 0), columns)
         adds = Variable.of(is_sum, builder)
         with counted(builder, columns, wide) as first:
             adds.become(is_sum)
