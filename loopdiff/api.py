@@ -21,7 +21,7 @@ from loopdiff.identity import prove
 from loopdiff.jacobian import jacobian
 from loopdiff.options import Accuracy, Check, Options, TapePolicy
 from loopdiff.requests import requests_of
-from loopdiff.runs import Pullback, ReverseRun, gradient_launcher, sweeps_of
+from loopdiff.runs import Pullback, ReverseRun, sweeps_of
 from loopdiff.source import SourceFunction, plain_function, source_of
 from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
 from loopdiff.store import function_key
@@ -47,6 +47,7 @@ class Differentiable:
         self.signature = program.source.signature
         self.arity = positional_count(self.signature)
         check_wrt(program.source, wrt)
+        self.depends_on_values = options.memory_limit is not None or options.check == "first" or options.autotune
         self.lock = RLock()
         self.with_gradient: Differentiable | None = None
         self.latest: Checked | None = None
@@ -93,7 +94,14 @@ class Differentiable:
         return self.checked(arranged), arranged
 
     def reverse_run(self, spec: Specialization, args: Arguments) -> ReverseRun:
-        """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do."""
+        """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do.
+
+        With `autotune`, the fastest of a few, which are measured where that was not done before.
+        """
+        if self.options.autotune:
+            from loopdiff.tuning import tuned
+
+            spec = tuned(spec, args)
         run = sweeps_of(spec)
         limit = self.options.memory_limit
         stored = 0 if limit is None else run.arena.bytes(run.sizes(args))
@@ -128,11 +136,10 @@ class Differentiable:
         checked = self.latest
         if checked is None or not checked.guard(*args):
             checked = self.recognise(args)
-        if self.options.memory_limit is None and self.options.check != "first":
+        if not self.depends_on_values:
             return checked.value_and_grad(*args)
         require_scalar_result(checked.specialization)
-        run = self.reverse_run(checked.specialization, checked.prepare(*args))
-        return gradient_launcher(checked.checks, run)(*args)
+        return checked.launcher(self.reverse_run(checked.specialization, checked.prepare(*args)))(*args)
 
     def grad(self, /, *args: Any, **named: Any) -> Any:
         """The gradients alone, a named tuple in `wrt` order."""
@@ -158,7 +165,7 @@ class Differentiable:
         spec = self.recognised_tuple(args, "f.hvp((x, y), dict(x=x_vector))")[0].specialization
         with self.lock:
             if self.with_gradient is None:
-                plain = replace(self.options, schedule=())
+                plain = replace(self.options, schedule=(), autotune=False)
                 self.with_gradient = differentiate_gradient(self, self.requested, plain, has_value=True)
         (value, *gradients), tangents = self.with_gradient.jvp(args, vectors)
         record = record_type("Gradients", spec.wrt_of_caller)
@@ -275,12 +282,13 @@ def vectorize_grad(function: Callable[..., Any], /) -> Differentiable: ...
 def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None, check: Check = "cheap",
-    schedule: Mapping[str, Mapping[str, str]] | None = None,
+    schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False,
 ) -> Callable[[Callable[..., Any]], Differentiable]: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
     memory_limit: int | None = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
+    autotune: bool = False,
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -300,6 +308,8 @@ def vectorize_grad(
         schedule: What loops of the sweeps `primal`, `forward`, `reverse` and `tangent` are to become:
             `{"reverse": {"i": "scalar", "j@12": "vector"}}`, `j@12` being the loop over `j` at line 12. One of
             `vector`, `scalar`, `tile`, `rows=64` and `no rows`. Whatever is not asked for is chosen.
+        autotune: Whether the first gradient for arguments of a new type or size measures a few schedules on copies of
+            them. Which was fastest is remembered on disk.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -307,7 +317,7 @@ def vectorize_grad(
         ArgumentError: A setting has a value it cannot have (LD309).
         ScheduleError: Later, when code is generated: `schedule` cannot be followed (LD5xx).
     """
-    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule))
+    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune)
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: decorate(f, names, options)

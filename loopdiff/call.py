@@ -13,7 +13,7 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.interface import pairs
 from loopdiff.launch import Checks, guard, primal_launcher
-from loopdiff.runs import gradient_launcher, sweeps_of
+from loopdiff.runs import ReverseRun, gradient_launcher, sweeps_of
 from loopdiff.specialization import Specialization, require_scalar_result
 
 WRITEABLE, ALIGNED = 0x400, 0x100
@@ -171,6 +171,7 @@ class Checked:
         self.checks = self.choose_checks(args)
         self.guard = guard(args, [(self.names.index(name), axis) for name, axis in specialization.asked])
         self.prepare = self.checks.prepare()
+        self.launchers: dict[int, Callable[..., Any]] = {}
 
     def choose_checks(self, args: Arguments) -> Checks:
         written = [i for i, n in enumerate(self.names) if n in self.specialization.written]
@@ -202,6 +203,13 @@ class Checked:
         """Both sweeps behind their checks. DifferentiationError (LD404) unless the result is a number."""
         require_scalar_result(self.specialization)
         return gradient_launcher(self.checks, sweeps_of(self.specialization))
+
+    def launcher(self, run: ReverseRun) -> Callable[..., Any]:
+        """The sweeps of `run` behind the same checks."""
+        found = self.launchers.get(id(run))
+        if found is None:
+            found = self.launchers[id(run)] = gradient_launcher(self.checks, run)
+        return found
 
     def refuse_overlap(self, i: int, j: int, a: np.ndarray, b: np.ndarray) -> None:
         """Raise ArgumentError (LD304) if `a`, which is written, and `b` share an element."""

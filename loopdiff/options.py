@@ -26,7 +26,7 @@ class Options:
     `cache`: whether compiled code is kept on disk. `accuracy`: `high` asks elementary functions for 1 ulp.
     `check`: how it is noticed that arrays changed which a pullback still needs.
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
-    `schedule`: what is asked of loops.
+    `schedule`: what is asked of loops. `autotune`: whether several schedules are measured, and the fastest remembered.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
     """
@@ -39,10 +39,11 @@ class Options:
     memory_limit: int | None = None
     check: Check = "cheap"
     schedule: tuple[Request, ...] = ()
+    autotune: bool = False
 
     def __post_init__(self) -> None:
         choices = {"tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check)}
-        for name in ("fastmath", "parallel", "cache"):
+        for name in ("fastmath", "parallel", "cache", "autotune"):
             choices[name] = (True, False)
         wrong = [
             reject(
@@ -62,7 +63,7 @@ class Options:
     @property
     def key(self) -> str:
         """Text of what generated code depends on."""
-        return repr(replace(self, check="cheap"))
+        return repr(replace(self, check="cheap", autotune=False))
 
 
 def debug_level() -> int:

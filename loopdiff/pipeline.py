@@ -32,7 +32,7 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import BOOL, F32, F64, INT
 from loopdiff.options import Options, TapePolicy
-from loopdiff.requests import Requests
+from loopdiff.requests import Request, Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from loopdiff.frontend.parse import Surface
     from loopdiff.transform.schedule import Arranged
 
+MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model prefers and one without blocks
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
 
 
@@ -207,6 +208,20 @@ def compile_function(
     generated = stages.run(f"emit {ls.name}", write, arrange(ls, options, requests, stages, reader))
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
+
+
+def other_schedules(
+    arranged: Arranged, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, Any], sweep: str, fastmath: bool
+) -> tuple[tuple[Request, ...], tuple[Request, ...]]:  # fmt: skip
+    """Requests that lead to schedules worth a measurement: vectors to try one by one, and blocks to do without."""
+    from loopdiff.analysis.polyhedra import build_model
+    from loopdiff.backends.cpu.host import host_machine
+    from loopdiff.transform.candidates import other_vectors, without_blocks
+    from loopdiff.transform.extents import Extents
+
+    extents, model = Extents(shapes, values), build_model(arranged.ls)
+    vectors = other_vectors(model, arranged, extents, host_machine(), sweep, fastmath, MOST_MEASURED)
+    return tuple(vectors), tuple(without_blocks(arranged, sweep))
 
 
 def explain_loops(

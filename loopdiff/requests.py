@@ -24,7 +24,7 @@ WISH = re.compile(r"(vector|scalar|tile)|rows=(\d+)|(no rows)")
 @dataclass(frozen=True, slots=True)
 class Request:
     """A wish for the loops over `index`, those at `line` only unless it is 0, of one sweep; `size` is that of a block
-    of rows, 0 for none.
+    of rows, 0 for none. `is_exact`: `index` is the name of one loop of the sweep, not that in the program.
     """
 
     sweep: str
@@ -32,6 +32,7 @@ class Request:
     line: int
     wish: Wish
     size: int = 0
+    is_exact: bool = False
 
     @property
     def loop(self) -> str:
@@ -46,11 +47,10 @@ class Requests:
     words: frozenset[str] = frozenset()
 
     def matching(self, index: str, line: int) -> tuple[Request, ...]:
-        """Requests for the loop over `index` at `line`. The exact name of an index comes before that in the program,
-        and both before a name without a line."""
-        own = (index, in_user_words(index, self.words))
-        found = [r for r in self.items if r.index in own and r.line in (0, line)]
-        return tuple(sorted(found, key=lambda r: (r.index != index, not r.line)))
+        """Requests for the loop over `index` at `line`, those that name it most exactly first."""
+        own = in_user_words(index, self.words)
+        found = [r for r in self.items if r.line in (0, line) and r.index in ((index,) if r.is_exact else (index, own))]
+        return tuple(sorted(found, key=lambda r: (not r.is_exact, r.index != index, not r.line)))
 
     def wish(self, index: str, line: int) -> Wish | None:
         """What the loop is to become."""

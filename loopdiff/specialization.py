@@ -40,7 +40,7 @@ from loopdiff.pipeline import (
     read,
     reload_function,
 )
-from loopdiff.requests import Requests
+from loopdiff.requests import Request, Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 from loopdiff.store import Store, digest_of
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NOTHING = Requests()
+# Parts that depend on the schedule.
+GENERATED = ("primal", "rows", "sweeps", "run", "tangent", "identity", "variant", "tuned", "pullback")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,15 +222,18 @@ AnyProgram = Program | GradientProgram | PullbackProgram
 class Specialization:
     """What is derived from `program` for arguments of `types`; every part is made once, at its first use."""
 
-    def __init__(self, program: AnyProgram, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None) -> None:
+    def __init__(
+        self, program: AnyProgram, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None,
+        options: Options | None = None,
+    ) -> None:  # fmt: skip
         self.program = program
         self.types = types
         self.requested = wrt
-        self.options = program.options
+        self.options = options or program.options
         self.stages = Stages(program.source.name)
         self.lock = program.lock
         self.made: dict[str, Any] = {}
-        parts = [program.key or "", repr(sorted(types.items())), program.options.key]
+        parts = [program.key or "", repr(sorted(types.items())), self.options.key]
         self.store = Store(digest_of(parts) if program.key else None)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
@@ -252,6 +257,19 @@ class Specialization:
             return value
 
         return self.once(name, load_or_make)
+
+    def variant(self, schedule: tuple[Request, ...]) -> Specialization:
+        """The same under another `schedule`, with all that does not depend on it."""
+        if schedule == self.options.schedule:
+            return self
+
+        def make() -> Specialization:
+            options = replace(self.options, schedule=schedule)
+            made = Specialization(self.program, self.types, self.requested, options)
+            made.made |= {name: part for name, part in self.made.items() if not name.startswith(GENERATED)}
+            return made
+
+        return self.once(f"variant {schedule!r}", make)
 
     # -- parts -----------------------------------------------------------------------------------------------
     @property

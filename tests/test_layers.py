@@ -28,7 +28,7 @@ LAYERS = (
     ("pipeline",),
     ("specialization", "interface", "declared", "gradients"),
     ("call", "runs", "tangents"),
-    ("compiled", "explain", "stopwatch", "jacobian", "identity"),
+    ("compiled", "explain", "stopwatch", "tuning", "jacobian", "identity"),
     ("api",),
     ("testing", "rule_checks"),
     ("jax", "torch"),
