@@ -17,6 +17,7 @@ Every step goes through `Stages.run`, which verifies, times and dumps its result
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,17 @@ def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> Loo
     from loopdiff.ad.forward import build_tangent
 
     return stages.run("tangent", build_tangent, normal, wrt)
+
+
+def plain_buffers(ls: LoopSet) -> LoopSet:
+    """`ls` with contiguous adjoint and tangent buffers where the argument itself is strided."""
+    arrays = tuple(
+        replace(a, type=replace(a.type, layout="C"))
+        if a.type is not None and a.role in ("adjoint", "tangent") and a.type.layout == "A"
+        else a
+        for a in ls.arrays
+    )
+    return replace(ls, arrays=arrays)
 
 
 def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> LoopSet:

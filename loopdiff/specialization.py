@@ -37,6 +37,7 @@ from loopdiff.pipeline import (
     instantiate,
     look_through,
     lower,
+    plain_buffers,
     read,
     reload_function,
 )
@@ -461,17 +462,6 @@ def plan_of(sweeps: Sweeps) -> Plan:
     )
     reverse = plain_buffers(sweeps.reverse)
     return Plan(sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, temporaries)
-
-
-def plain_buffers(ls: LoopSet) -> LoopSet:
-    """`ls` with contiguous adjoint and tangent buffers where the argument itself is strided."""
-    arrays = tuple(
-        replace(a, type=replace(a.type, layout="C"))
-        if a.type is not None and a.role in ("adjoint", "tangent") and a.type.layout == "A"
-        else a
-        for a in ls.arrays
-    )
-    return replace(ls, arrays=arrays)
 
 
 def result_types(ls: LoopSet) -> tuple[ScalarType | ArrayType, ...]:
