@@ -142,6 +142,44 @@ def suite_targets(results: Mapping[str, Any]) -> list[tuple[str, str, bool | Non
     ]
 
 
+def thread_targets(results: Mapping[str, Any]) -> list[tuple[str, str, bool | None]]:
+    rows = measured(results, "threads")
+    long = [row["speedup"] for row in rows if row["is_long"]]
+    if not rows:
+        return []
+    least = min(row["speedup"] for row in rows)
+    faster = f"{min(long):.2f} to {max(long):.2f}, {sum(v >= 1.6 for v in long)} of {len(long)}" if long else "-"
+    return [
+        ("two threads against one above 10 ms: at least 1.6", faster, min(long) >= 1.6 if long else None),
+        ("two threads against one, any size: at least 0.95", f"{least:.2f}", least >= 0.95),
+    ]
+
+
+def cold_targets(results: Mapping[str, Any]) -> list[tuple[str, str, bool | None]]:
+    seconds = {phase: [row["seconds"] for row in phases(results, phase).values()] for phase in ("cold", "warm")}
+    if not seconds["cold"] or not seconds["warm"]:
+        return []
+    middle, most, warm = statistics.median(seconds["cold"]), max(seconds["cold"]), max(seconds["warm"])
+    return [
+        ("cold compile, median: under 2.5 s", duration(middle), middle < 2.5),
+        ("cold compile, slowest: at most 8 s", duration(most), most <= 8.0),
+        ("warm start, slowest: under 0.3 s", duration(warm), warm < 0.3),
+    ]
+
+
+def phases(results: Mapping[str, Any], phase: str) -> dict[str, Row]:
+    return {row["kernel"]: row for row in measured(results, "cold") if row["phase"] == phase}
+
+
+def cold_table(results: Mapping[str, Any]) -> str:
+    cold, warm = phases(results, "cold"), phases(results, "warm")
+    lines = [
+        [name, *(duration(row[name]["seconds"] if name in row else None) for row in (cold, warm))]
+        for name in dict.fromkeys([*cold, *warm])
+    ]
+    return table(["kernel", "cold", "warm"], lines) if lines else ""
+
+
 def stated_targets(results: Mapping[str, Any]) -> list[tuple[str, str, bool | None]]:
     """Targets that rows of the other sections carry themselves: `(what, value, whether it is met)`."""
     found = []
@@ -152,8 +190,8 @@ def stated_targets(results: Mapping[str, Any]) -> list[tuple[str, str, bool | No
 
 
 def target_table(results: Mapping[str, Any]) -> str:
-    found = [*suite_targets(results), *stated_targets(results)]
-    return table(["target", "measured", "verdict"], [[w, s, verdict(m)] for w, s, m in found], left=1)
+    found = [*suite_targets(results), *stated_targets(results), *thread_targets(results), *cold_targets(results)]
+    return table(["target", "measured", "verdict"], [[w, s, verdict(m)] for w, s, m in found]) if found else ""
 
 
 # -- other sections ------------------------------------------------------------------------------------------
@@ -188,6 +226,7 @@ TITLES = {
 def sections(results: Mapping[str, Any]) -> dict[str, str]:
     """The text of each part, by the name of its markers in docs/benchmarks.md."""
     found = {"machine": machine_text(results), "targets": target_table(results), "suite": suite_tables(results)}
+    found["cold"] = cold_table(results)
     for name in TITLES:
         rows = [row for row in measured(results, name) if "cells" in row]
         if rows:

@@ -32,6 +32,8 @@ MODULES = {
     "torch": "torch_eager",
     "torch-compile": "torch_compile",
     "numba": "numba_adjoint",
+    "enzyme": "enzyme",
+    "drjit": "drjit",
 }
 
 
