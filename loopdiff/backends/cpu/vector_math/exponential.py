@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from math import factorial, log
 
-from .expr import Lanes, multiply_add, split_polynomial
+from .expr import Lanes, fused, multiply_add, split_polynomial, two_sum
 
 LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # trailing zeros: products with an exponent are exact
 LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
@@ -63,7 +63,19 @@ def expm1(x: Lanes) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
-    """-expm1(-2|x|) / (expm1(-2|x|) + 2), after FreeBSD's s_tanh.c."""
-    t = expm1(-2.0 * x.magnitude)
-    result = (-t / (t + 2.0)).with_sign_of(x)
+    """-E / (E + 2) with E = expm1(-2|x|) as an unevaluated sum of two doubles, and one division."""
+    doubled = clamp(-2.0 * x.magnitude, -40.0, 0.0)
+    n, r = reduced(doubled)
+    lost = multiply_add(n, -LN2_LOW, fused(n, -LN2_HIGH, doubled) - r)
+    power = power_of_two(n.as_integer)
+    less_one, rounded = two_sum(power, power.new(power.of(-1.0)))
+    total, error = two_sum(less_one, power * r)
+    tail = multiply_add(r * r, split_polynomial(r, TAYLOR), lost)
+    high, low = two_sum(total, multiply_add(power, tail, error + rounded))
+    bottom, bottom_low = two_sum(high, high.new(high.of(2.0)))
+    bottom_low = bottom_low + low
+    inverse = 1.0 / bottom
+    quotient = high * inverse
+    residual = fused(-quotient, bottom, high) + (low - quotient * bottom_low)
+    result = multiply_add(residual, inverse, quotient).magnitude.with_sign_of(x)
     return (x.magnitude < 2.0**-28).choose(x, result)

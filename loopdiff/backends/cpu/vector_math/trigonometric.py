@@ -1,4 +1,4 @@
-"""sin, cos, tan and atan.
+"""sin, cos, tan, atan and atan2.
 
 Reduction by pi/2 in three 53-bit parts, carried as an unevaluated sum, is exact enough for |x| <= 2**30;
 lanes beyond that take the scalar library in a branch. The kernels are FreeBSD's k_sin.c and k_cos.c; atan
@@ -37,6 +37,7 @@ ATAN_Q = (
     1.945506571482613964425e2, 4.853903996359136964868e2, 4.328810604912902668951e2,
     1.650270098316988542046e2, 2.485846490142306297962e1, 1.0,
 )  # fmt: skip
+INFINITY, NAN = float("inf"), float("nan")
 PI_OVER_2_LOW = 6.123233995736765886130e-17
 
 
@@ -122,3 +123,27 @@ def atan(x: Lanes) -> Lanes:
     low = steep.choose(PI_OVER_2_LOW, middle.choose(0.5 * PI_OVER_2_LOW, zero))
     base = steep.choose(1.5707963267948966, middle.choose(0.7853981633974483, zero))
     return (base + (value + low)).with_sign_of(x)
+
+
+def atan2(y: Lanes, x: Lanes) -> Lanes:
+    """atan of the smaller magnitude over the larger as in `atan`, its reduction and its division being one."""
+    a, b = x.magnitude, y.magnitude
+    is_huge, is_tiny = (a > 2.0**1000) | (b > 2.0**1000), (a < 2.0**-900) & (b < 2.0**-900)
+    scale = is_huge.choose(2.0**-100, is_tiny.choose(2.0**200, a.new(a.of(1.0))))
+    is_infinite = a.equals(INFINITY) & b.equals(INFINITY)
+    a, b = is_infinite.choose(1.0, a * scale), is_infinite.choose(1.0, b * scale)
+    steep, middle = b > 2.41421356237309504880 * a, b > 0.66 * a
+    zero = a.new(a.of(0.0))
+    top = steep.choose(-a, middle.choose(b - a, b))
+    bottom = steep.choose(b, middle.choose(b + a, b.equals(0.0).choose(1.0, a)))
+    t = b.equals(INFINITY).choose(zero, top / bottom)
+    z = t * t
+    value = multiply_add(t, z * polynomial(z, ATAN_P) / polynomial(z, ATAN_Q), t)
+    back = x.bits < 0
+    low = steep.choose(PI_OVER_2_LOW, middle.choose(0.5 * PI_OVER_2_LOW, zero))
+    base = steep.choose(1.5707963267948966, middle.choose(0.7853981633974483, zero))
+    turned = steep.choose(1.5707963267948966, middle.choose(2.356194490192345, zero + 3.141592653589793))
+    turned_low = steep.choose(PI_OVER_2_LOW, middle.choose(1.5 * PI_OVER_2_LOW, zero + 2.0 * PI_OVER_2_LOW))
+    result = back.choose(turned - (value - turned_low), base + (value + low))
+    result = (x.equals(x) & y.equals(y)).choose(result, NAN)
+    return result.with_sign_of(y)
