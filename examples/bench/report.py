@@ -254,6 +254,7 @@ def write_docs(results: Mapping[str, Any], page: Path) -> None:
 
 
 def between(text: str, name: str, part: str) -> str:
-    pattern = re.compile(rf"(<!-- board: {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-    replace: Callable[[re.Match[str]], str] = lambda found: f"{found[1]}{part}{found[2]}"
+    """`text` with `part` between the markers of `name`."""
+    pattern = re.compile(rf"(<!-- board: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    replace: Callable[[re.Match[str]], str] = lambda found: f"{found[1]}{part}\n{found[2]}"
     return pattern.sub(replace, text, count=1)
