@@ -65,8 +65,8 @@ def tasks(options: argparse.Namespace, chosen: tuple[str, ...]) -> Iterator[Task
 
 
 def environment(task: Task, cache: Path) -> dict[str, str]:
-    """That of the process: threads, and caches of compiled code that no other run has filled."""
-    kept = HERE / ".cache"
+    """That of the process: threads, a cache of loopdiff's own that no other run has filled, and the peers' caches."""
+    kept = Path.home() / ".cache" / "loopdiff-bench"
     settings = {
         **timing.thread_settings(task["cores"]),
         "PYTHONPATH": str(ROOT),

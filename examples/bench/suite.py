@@ -30,14 +30,24 @@ def difference(found: Mapping[str, Any], expected: Mapping[str, np.ndarray]) -> 
 
 
 def checked(name: str, call: Gradient, at: Problem, expected: Mapping[str, np.ndarray]) -> float:
-    """Seconds of the first call of `call`. Raises ValueError where its gradients are wrong."""
+    """Seconds of the first call of `call`. Raises ValueError where its gradients are wrong.
+
+    Where the kernel itself carries rounding errors further than the tolerance (close encounters of bodies do), a
+    hundred times what one unit in the last place of the arguments does is allowed.
+    """
     start = time.perf_counter()
     _, found = call()
     seconds = time.perf_counter() - start
     error = difference(found, expected)
-    if not error <= TOLERANCE[at.dtype]:
+    if not error <= TOLERANCE[at.dtype] and not error <= min(0.1, 100 * sensitivity(at, expected)):
         raise ValueError(f"the gradients of {name} are off by {error:.1e}")
     return seconds
+
+
+def sensitivity(at: Problem, expected: Mapping[str, np.ndarray]) -> float:
+    from peers import jax_arrays
+
+    return difference(jax_arrays.disturbed(at), expected)
 
 
 def check_reference(name: str) -> None:

@@ -226,8 +226,8 @@ def oracle(problem: Problem, **args: Any) -> Outputs:
     return harness.oracle_outputs(problem.kernel.entry, args, jnp)
 
 
-def weighted_gradient(problem: Problem, form: Callable[..., Outputs], is_timed: bool = True) -> Gradient:
-    """The compiled value and gradient of the weighted outputs of `form`.
+def compiled(problem: Problem, form: Callable[..., Outputs], is_timed: bool) -> Callable[..., Any]:
+    """The compiled value and gradient of the weighted outputs of `form`, a function of the differentiated arrays.
 
     Floating arrays and weights are arguments of the compiled function if it is to be timed, so that nothing is folded
     away; subscripts, sizes and Python numbers are constants of it.
@@ -242,10 +242,15 @@ def weighted_gradient(problem: Problem, form: Callable[..., Outputs], is_timed: 
         return sum(jnp.sum(w * found[name]) for name, w in weight.items())
 
     step = jax.jit(jax.value_and_grad(loss))
-    active = {k: jnp.asarray(first[k]) for k in problem.wrt}
-    others = {k: jnp.asarray(first[k]) for k in moving if k not in active}
+    others = {k: jnp.asarray(first[k]) for k in moving if k not in problem.wrt}
     weight = {k: jnp.asarray(w, dtype=problem.dtype) for k, w in problem.weight.items()}
-    return lambda: jax.block_until_ready(step(active, others, weight))
+    return lambda active: jax.block_until_ready(step(active, others, weight))
+
+
+def weighted_gradient(problem: Problem, form: Callable[..., Outputs], is_timed: bool = True) -> Gradient:
+    step = compiled(problem, form, is_timed)
+    active = {k: jnp.asarray(problem.initial[k]) for k in problem.wrt}
+    return lambda: step(active)
 
 
 def gradient(problem: Problem) -> Gradient | None:
@@ -254,12 +259,23 @@ def gradient(problem: Problem) -> Gradient | None:
 
 def reference(problem: Problem) -> dict[str, np.ndarray]:
     """The gradient that all others are compared with."""
-    found = gradient(problem)
-    assert found is not None
-    return {name: np.asarray(value) for name, value in found()[1].items()}
+    return arrays(weighted_gradient(problem, form_of(problem))()[1])
+
+
+def disturbed(problem: Problem) -> dict[str, np.ndarray]:
+    """The same for arguments that are off by about one unit in the last place: how far rounding errors may carry."""
+    rng = np.random.default_rng(3)
+    unit = float(np.finfo(problem.dtype).eps)
+    moved = {k: v * (1 + unit * rng.choice([-1, 1], v.shape)).astype(v.dtype) for k, v in problem.initial.items()
+             if k in problem.wrt}  # fmt: skip
+    step = compiled(problem, form_of(problem), is_timed=True)
+    return arrays(step({k: jnp.asarray(v) for k, v in moved.items()})[1])
 
 
 def oracle_gradient(problem: Problem) -> dict[str, np.ndarray]:
-    """The same from the oracle of the corpus."""
-    found = weighted_gradient(problem, partial(oracle, problem), is_timed=False)()
-    return {name: np.asarray(value) for name, value in found[1].items()}
+    """The reference from the oracle of the corpus."""
+    return arrays(weighted_gradient(problem, partial(oracle, problem), is_timed=False)()[1])
+
+
+def arrays(found: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in found.items()}
