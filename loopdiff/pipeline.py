@@ -110,8 +110,11 @@ def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
 def derive_sweeps(normal: LoopSet, wrt: tuple[str, ...], tape: TapePolicy, stages: Stages) -> Sweeps:
     """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx)."""
     from loopdiff.ad.reverse import build_sweeps
+    from loopdiff.transform.zeros import drop_zeros
 
     sweeps = stages.run("sweeps", build_sweeps, normal, wrt, tape)
+    scratch = frozenset(a.name for a in sweeps.reverse.arrays if a.extents is not None and a.role == "adjoint")
+    sweeps = replace(sweeps, reverse=stages.run("zeros", drop_zeros, sweeps.reverse, scratch))
     stages.check("forward", sweeps.forward)
     stages.check("reverse", sweeps.reverse)
     if sweeps.counts is not None:
@@ -206,7 +209,8 @@ def arrange(
     """
     from loopdiff.backends.cpu.compile import arrange_loops, schedule_loops
 
-    loops = stages.run(f"loops {ls.name}", partial(arrange_loops, fastmath=options.fastmath), ls)
+    may_fuse = not (options.parallel or requests)
+    loops = stages.run(f"loops {ls.name}", partial(arrange_loops, fastmath=options.fastmath, may_fuse=may_fuse), ls)
     return stages.run(f"schedule {ls.name}", schedule_loops, loops, style_of(ls, options, reader), requests)
 
 

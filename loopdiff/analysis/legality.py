@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, is_inside
 from loopdiff.analysis.polyhedra_events import Event
-from loopdiff.analysis.polyhedra_sets import Model, Order, ordered, orders
+from loopdiff.analysis.polyhedra_sets import Model, Order, ahead, ordered, orders
 from loopdiff.ir.walk import Path
 
 
@@ -77,3 +77,10 @@ def may_split(model: Model, path: Path, first: list[Event], second: list[Event])
         if a.access.array == b.access.array and (a.is_write or b.is_write) and not commute(a, b)
         for order in orders(b, a, outer)
     )
+
+
+def overtakes(model: Model, first: Event, second: Event, lag: int) -> bool:
+    """Whether `second`, run beside the loop of `first` and `lag` iterations behind it, may come to an element before
+    `first` does, which belongs before it.
+    """
+    return model.bounded(lambda: not ahead(model, first, second, lag).is_empty(), True)

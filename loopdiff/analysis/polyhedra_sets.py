@@ -278,6 +278,21 @@ def ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
     return pairs
 
 
+def ahead(model: Model, first: Event, second: Event, lag: int) -> Any:
+    """Pairs of instances in neighbouring loops that touch the same element, in the same iteration of the loops around
+    both, that of `first` in an iteration of its loop more than `lag` after that of `second`.
+    """
+    pairs = same_element(model, first, second)
+    shared, places = common_loops(first, second), second.places
+    for place, dim in enumerate(first.frame.dims):
+        if dim.kind != "element" and dim.level <= shared and dim.key in places:
+            pairs = pairs.equate(IN, place, OUT, places[dim.key])
+    mine, other = (event.places[event.loops[shared].key] for event in (first, second))
+    later = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(pairs.get_space()))
+    later = later.set_coefficient_val(IN, mine, integer(model, 1)).set_coefficient_val(OUT, other, integer(model, -1))
+    return pairs.add_constraint(later.set_constant_val(integer(model, -1 - lag)))
+
+
 def is_fixed(dim: Any, order: Order) -> bool:
     """Whether instances that agree on the shared loops agree on `dim`."""
     return dim.kind != "element" and dim.level <= order.shared

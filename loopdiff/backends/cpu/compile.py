@@ -16,6 +16,7 @@ from loopdiff.ir.nodes import Call, Index, Let, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
 from loopdiff.requests import Requests
 from loopdiff.rules import has_text, key_of
+from loopdiff.transform.fuse import fuse
 from loopdiff.transform.mapping import Parallel
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
@@ -55,10 +56,14 @@ def compile_loopset(ls: LoopSet, style: Style = PLAIN, *, cache: bool = True) ->
     return write_function(arranged, style, cache=cache)
 
 
-def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
-    """`ls` with loops reversed and distributed to suit the machine, under names that generated code may use."""
+def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> LoopSet:
+    """`ls` with loops reversed, distributed and fused to suit the machine, under names that generated code may use.
+
+    `may_fuse`: False where nests stay as they are, because rows of each run at once, or loops of theirs were asked for.
+    """
     ls = avoid_reserved_names(choose_strong_products(ls))
-    return restructure(ls) if fastmath else ascend(ls)
+    ls = restructure(ls) if fastmath else ascend(ls)
+    return fuse(ls, is_strict=not fastmath) if may_fuse else ls
 
 
 def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:

@@ -1,0 +1,141 @@
+"""Neighbouring nests row by row: the same values, only where the dependences allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.ir.interpret import run
+from loopdiff.ir.nodes import Loop
+from loopdiff.ir.verify import verify
+from loopdiff.transform.fuse import fuse
+from tests.corpus import BY_NAME
+from tests.gradients.interpreted import lowered, normal_form
+
+Arrays = dict[str, np.ndarray]
+
+
+def arrays(*names: str, rows: int = 11) -> Arrays:
+    rng = np.random.default_rng(0)
+    return {n: rng.random((rows, 5)) for n in names}
+
+
+def fused(function: Callable[..., Any], args: Arrays) -> tuple[int, Arrays]:
+    """How many loops the function has left at its outermost level, and what the fused program makes of `args`."""
+    ls = normal_form(function, args)
+    found = fuse(ls)
+    verify(found, "fused")
+    mine = {k: v.copy() for k, v in args.items()}
+    run(found, mine)
+    return sum(isinstance(s, Loop) for s in found.body), mine
+
+
+def check(function: Callable[..., Any], args: Arrays, loops: int) -> None:
+    count, mine = fused(function, args)
+    function(**args)
+    assert count == loops
+    for name, value in args.items():
+        np.testing.assert_array_equal(mine[name], value, err_msg=name)
+
+
+def shifted(read: int, write: int, low: int, high: int) -> Callable[..., Any]:
+    def program(a, b):
+        N, M = a.shape
+        for i in range(4, N - 4):
+            for j in range(M):
+                b[i, j] = 0.5 * a[i + read, j]
+        for i in range(low, N - high):
+            for j in range(M):
+                a[i + write, j] = b[i, j] + 1.0
+
+    return program
+
+
+@pytest.mark.parametrize(("read", "write"), list(product(range(-3, 4), range(-3, 4))))
+def test_shifted_reads_and_writes(read: int, write: int) -> None:
+    """Row i + write is read in iteration i + write - read, which must not come later: at most two rows behind."""
+    is_fused = write - read <= 2
+    for low, high in ((4, 4), (3, 5), (5, 3)):
+        check(shifted(read, write, low, high), arrays("a", "b", rows=14), loops=1 if is_fused else 2)
+
+
+def chain(a, b, c):
+    N, M = a.shape
+    for i in range(N):
+        for j in range(M):
+            b[i, j] = 2.0 * a[i, j]
+    for i in range(N - 1):
+        for j in range(M):
+            c[i, j] = b[i + 1, j] - b[i, j]
+    for i in range(1, N - 1):
+        for j in range(M):
+            a[i, j] = c[i, j] - c[i - 1, j]
+
+
+def transposed(a, b):
+    N = a.shape[1]
+    for i in range(N):
+        for j in range(N):
+            b[i, j] = 2.0 * a[i, j]
+    for i in range(N):
+        for j in range(N):
+            a[i, j] = b[j, i]
+
+
+def strangers(a, b):
+    N, M = a.shape
+    for i in range(N):
+        for j in range(M):
+            a[i, j] *= 2.0
+    for i in range(N):
+        for j in range(M):
+            b[i, j] *= 2.0
+
+
+def sums(a, b):
+    N, M = a.shape
+    for i in range(N):
+        for j in range(M):
+            b[0, j] += a[i, j]
+    for i in range(N):
+        for j in range(M):
+            b[0, j] += 2.0 * a[i, j]
+
+
+def sum_then_use(a, b):
+    N, M = a.shape
+    for i in range(N):
+        for j in range(M):
+            b[0, j] += a[i, j]
+    for i in range(N):
+        for j in range(M):
+            a[i, j] -= b[0, j]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 5])
+@pytest.mark.parametrize(
+    ("function", "names", "loops"),
+    [(chain, "abc", 1), (strangers, "ab", 2), (sums, "ab", 2), (sum_then_use, "ab", 2), (transposed, "ab", 2)],
+)
+def test_programs(function: Callable[..., Any], names: str, loops: int, rows: int) -> None:
+    if function in (sums, sum_then_use, transposed) and rows < 5:
+        return
+    check(function, arrays(*names, rows=rows), loops)
+
+
+@pytest.mark.parametrize("name", ["fdtd_2d", "hdiff", "jacobi_2d"])
+def test_stencils_of_the_suite(name: str) -> None:
+    entry = BY_NAME[name]
+    ls = lowered(entry)
+    found = fuse(ls)
+    verify(found, "fused")
+    assert found != ls
+    plain, mine = entry.args(0), entry.args(0)
+    run(ls, plain)
+    run(found, mine)
+    for key, value in plain.items():
+        np.testing.assert_array_equal(mine[key], value, err_msg=key)
