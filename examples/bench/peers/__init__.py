@@ -34,6 +34,8 @@ MODULES = {
     "numba": "numba_adjoint",
     "enzyme": "enzyme",
     "drjit": "drjit",
+    "warp": "warp_kernels",
+    "dace": "dace_programs",
 }
 
 
