@@ -13,6 +13,7 @@ import pytest
 from loopdiff.backends.cpu.multiply import FUNCTIONS, multiply, use
 from loopdiff.backends.cpu.simd import products
 from loopdiff.backends.cpu.simd.kernels import Lanes
+from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
 from loopdiff.transform.machine import Cache, Machine
 from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, register_tile
 
@@ -55,7 +56,7 @@ def laid_out(rng: Any, shape: tuple[int, ...], order: tuple[int, ...], gap: int,
     return held.transpose(np.argsort(order))
 
 
-def run(function: Multiply, a: np.ndarray, b: np.ndarray, c: np.ndarray, is_sum: bool, scale: float) -> None:
+def run(function: Multiply, a: np.ndarray, b: np.ndarray, c: np.ndarray, is_sum: int, scale: float) -> None:
     """c[r2, r, n] (+)= scale * sum of a[r2, r, s3, s2, s1] * b[n, s3, s2, s1]."""
     rows2, rows, n3, n2, n1 = a.shape
     left = [a.strides[k] for k in (1, 0, 4, 3, 2)]
@@ -96,6 +97,9 @@ def test_edges_of_tiles(function: tuple[Multiply, str]) -> None:
 
 
 BLOCKS = [
+    (1, 3, 19, 70, 1, 1),
+    (1, 1, 8, 32, 1, 1),
+    (1, 2, 100, 300, 1, 1),
     (1, 96, 96, 256, 1, 1),
     (1, 97, 100, 257, 1, 1),
     (1, 95, 120, 255, 1, 1),
@@ -133,6 +137,16 @@ def test_rows_may_overlap(function: tuple[Multiply, str]) -> None:
     steps = (size, 0, 0, 0, 0)
     call(c.ctypes.data, size, 0, a.ctypes.data, *steps, b.ctypes.data, size, 0, 0, 0, 21, 1, 50, 1, 1, 1, 1, 1.0)
     np.testing.assert_allclose(c, np.convolve(a, b), rtol=1e-3, atol=1e-5)
+
+
+def test_few_rows_of_many_have_the_same_bits() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((1, 40, 1, 1, 70)), rng.standard_normal((30, 1, 1, 70))
+    call, whole, parts = use("product", "float64").ctypes, np.zeros((1, 40, 30)), np.zeros((1, 40, 30))
+    run(call, a, b, whole, True, 1.0)
+    for first in range(0, 40, 3):
+        run(call, a[:, first : first + 3], b, parts[:, first : first + 3], ADD | IN_PARTS, 1.0)
+    np.testing.assert_array_equal(whole, parts)
 
 
 def test_threads_have_rooms_of_their_own() -> None:

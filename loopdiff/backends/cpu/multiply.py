@@ -19,7 +19,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.simd import build, kernels, lane_products, products, words
+from loopdiff.backends.cpu.simd import build, dots, kernels, lane_products, products, words
 from loopdiff.backends.cpu.simd.build import INT64, Typed, call
 from loopdiff.backends.cpu.simd.memory import Place, accepts, address, place, writable
 from loopdiff.backends.load import import_module, write_module
@@ -38,7 +38,7 @@ FUNCTIONS = {
     "product": (
         "products",
         *("c", "c_row", "c_row2", "a", "a_row", "a_row2", "a1", "a2", "a3", "b", "b_col", "b1", "b2", "b3"),
-        *("rows", "rows2", "columns", "n1", "n2", "n3", "is_sum"),
+        *("rows", "rows2", "columns", "n1", "n2", "n3", "how"),
     ),
     "lane_product": (
         "lane_products",
@@ -67,7 +67,7 @@ def use(function: str, dtype: str) -> Any:
 @cache
 def version() -> str:
     """A hash of what makes the function."""
-    modules = (build, kernels, lane_products, products, tiles, words)
+    modules = (build, dots, kernels, lane_products, products, tiles, words)
     return hashlib.sha256(b"".join(Path(str(m.__file__)).read_bytes() for m in modules)).hexdigest()[:16]
 
 
@@ -107,10 +107,10 @@ def multiply(
     b_idx: Any,
     b_moves: Any,
     extents: Any,
-    is_sum: Any,
+    how: Any,
     scale: Any,
 ) -> Typed | None:
-    """c = scale * a * b, or c += that if `is_sum`, from the indices on.
+    """c = scale * a * b from the indices on, or c += that: `how` is made of `ADD` and `IN_PARTS`.
 
     `extents` has the trip counts from the inside out: of the rows, of the columns, of the lanes if products lie side by
     side, and of the sums. The moves say for each loop in which an operand moves how far that goes along each axis.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopdiff.backends.cpu.scalar_math import spell_cast
+from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
 from loopdiff.ir.nodes import Access, Expr, Index, Loop
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import substitute
@@ -47,7 +48,9 @@ class ProductWriter:
             self.operand(nest.left, (*nest.rows, *nest.lanes, *nest.sums)),
             self.operand(nest.right, (*columns, *nest.sums)),
             listed([listed([self.extent(k) for k in kind]) for kind in nest.kinds]),
-            str(int(self.found.start is None)),
+            str(
+                (ADD if self.found.start is None else 0) + (IN_PARTS if self.emitter.sharing and not nest.lanes else 0)
+            ),
             scale,
         ]
         emitter.writer.line(f"multiply({', '.join(parts)})")

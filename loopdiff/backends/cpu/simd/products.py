@@ -9,6 +9,7 @@ the extents only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -20,10 +21,12 @@ from loopdiff.backends.cpu.host import host_machine
 from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, product_tile
 
 from .build import FLOATS, INT8, INT64, Typed
+from .dots import ROWS, Dots
 from .kernels import Copy, Lanes, Tile, column_function, shared_function, take_room
 from .types import host_width
 from .words import POINTER, Variable, Word, counted, repeated, words
 
+ADD, IN_PARTS = 1, 2
 LINE, PAGE, CLOSE = 64, 4096, 24 << 10
 ROOMS = 16
 
@@ -140,16 +143,33 @@ class Product:
     # -- the whole -------------------------------------------------------------------------------------------
     def function(self, module: Any) -> Any:
         """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3,
-        is_sum, scale: C = scale * A * B, or C += that if `is_sum`."""
+        how, scale: C = scale * A * B, or C += that if `how` has ADD. With IN_PARTS, rows may be a part of those of the
+        program, and their number makes no difference to the order of sums."""
         return shared_function(module, self.stem, [*[INT64] * 21, self.lanes.scalar], self.body)
 
     def body(self, builder: Any, *args: Any) -> None:
-        rows, rows2, columns, n1, n2, n3, is_sum = words(builder, args[14:21])
+        rows, rows2, columns, n1, n2, n3, how = words(builder, args[14:21])
+        is_sum = how & ADD
+        args = (*args[:20], is_sum.value, args[21])
         is_some = [w.test(">", 0) for w in (rows, rows2, columns)]
         has_terms = [w.test(">", 0) for w in (n1, n2, n3)]
         summed = builder.or_(is_sum.test("==", 0), builder.and_(builder.and_(*has_terms[:2]), has_terms[2]))
         with builder.if_then(builder.and_(builder.and_(builder.and_(*is_some[:2]), is_some[2]), summed)):
-            self.blocked(builder, args)
+            is_few = builder.and_(self.is_few(builder, words(builder, args[:-1])), (how & IN_PARTS).test("==", 0))
+            with builder.if_else(is_few) as (then, otherwise):
+                with then:
+                    c, c_row, _, a, a_row, *_ = args
+                    dots = Dots(self.lanes).function(builder.module)
+                    builder.call(dots, [c, c_row, a, a_row, args[9], args[10], args[14], *args[16:18], *args[20:]])
+                with otherwise:
+                    self.blocked(builder, args)
+
+    def is_few(self, builder: Any, args: list[Word]) -> Any:
+        """Whether the rows are too few for copies of columns that are contiguous along the sum."""
+        a1, b_col, b1, rows, rows2, n2, n3 = (args[k] for k in (6, 10, 11, 14, 15, 18, 19))
+        tests = [b_col.test("!=", self.size), rows.test("<=", ROWS), *(n.test("==", 1) for n in (rows2, n2, n3))]
+        tests += [a1.test("==", self.size), b1.test("==", self.size)]
+        return reduce(builder.and_, tests)
 
     def blocked(self, builder: Any, args: Any) -> None:
         c, c_row, c_row2, a, a_row, a_row2, *others = words(builder, args[:-1])
@@ -157,17 +177,10 @@ class Product:
         is_one = builder.and_((c_row * rows).test("==", c_row2), (a_row * rows).test("==", a_row2))
         rows, rows2 = (rows * rows2).where(is_one, rows), Word(builder, INT64(1)).where(is_one, rows2)
         n1, n2, n3 = (n.most(0) for n in (n1, n2, n3))
-        most = Word(builder, INT64(self.blocks.depth))
-        d1 = n1.least(most).most(1)
-        d2 = n2.least(most // d1).most(1).where(d1.test(">=", n1), 1)
-        is_whole = builder.and_(d1.test(">=", n1), d2.test(">=", n2))
-        d3 = n3.least(most // (d1 * d2)).most(1).where(is_whole, 1)
+        d1, d2, d3 = self.depths(builder, n1, n2, n3)
         depth = d1 * d2 * d3
         lock, room_a, room_b, held = self.copies(builder, [a_row, a1, b_col, b1], rows * rows2, columns, depth)
-        widest = (held // (depth * (self.panel * self.size)) * self.panel).most(1)
-        parts = (columns + widest - 1) // widest
-        even = (columns + parts - 1) // parts + (self.panel - 1)
-        wide = (even // self.panel * self.panel).where(room_b.test("!=", 0), columns)
+        wide = self.width(builder, columns, depth, room_b, held)
         adds = Variable.of(is_sum, builder)
         with counted(builder, columns, wide) as first:
             adds.become(is_sum)
@@ -186,6 +199,31 @@ class Product:
                 adds.become(1)
         with builder.if_then(lock.test("!=", 0)):
             builder.store_atomic(INT64(0), builder.inttoptr(lock.value, INT64.as_pointer()), "release", 8)
+
+    def depths(self, builder: Any, *counts: Word) -> list[Word]:
+        """How much of each loop of the sum is done together. Divisions take long, so small sums go without."""
+        n1, n2, n3 = counts
+        found = [Variable.of(n.most(1), builder) for n in counts]
+        with builder.if_then((n1 * n2 * n3).test(">", self.blocks.depth)):
+            most = Word(builder, INT64(self.blocks.depth))
+            d1 = n1.least(most)
+            d2 = n2.least(most // d1).most(1).where(d1.test(">=", n1), 1)
+            is_whole = builder.and_(d1.test(">=", n1), d2.test(">=", n2))
+            for variable, d in zip(
+                found, (d1, d2, n3.least(most // (d1 * d2)).most(1).where(is_whole, 1)), strict=True
+            ):
+                variable.become(d)
+        return [variable.now for variable in found]
+
+    def width(self, builder: Any, columns: Word, depth: Word, room_b: Word, held: Word) -> Word:
+        """Columns that are done together: all, or parts of much the same size whose copies find room."""
+        found, step = Variable.of(columns, builder), depth * (self.panel * self.size)
+        is_large = ((columns + self.panel) * depth * self.size).test(">", held)
+        with builder.if_then(builder.and_(room_b.test("!=", 0), is_large)):
+            widest = (held // step * self.panel).most(1)
+            parts = (columns + widest - 1) // widest
+            found.become(((columns + parts - 1) // parts + (self.panel - 1)) // self.panel * self.panel)
+        return found.now
 
     def copies(
         self, builder: Any, strides: list[Word], rows: Word, columns: Word, depth: Word
