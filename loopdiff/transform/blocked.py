@@ -50,8 +50,11 @@ def scratch(ls: LoopSet) -> frozenset[str]:
 
 
 def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
-    """Arrays that a function makes for itself and nobody looks at afterwards, `reader` included."""
-    own = scratch(ls) - results(ls)
+    """Arrays that a function makes for itself and nobody looks at afterwards, `reader` included.
+
+    A tape may be one, where the reverse sweep fills it again.
+    """
+    own = scratch(ls) - results(ls) | frozenset(a.name for a in ls.arrays if a.role == "tape")
     if reader is not None and own & read_arrays(reader.body):
         own -= {access.array for _, access in exposed_reads(build_model(reader))}
     return own

@@ -16,7 +16,7 @@ from loopdiff.transform.mapping import Mapping, TiledNest, VectorLoop
 
 # Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
 SIMPLE, SLOW, FUNCTION, PLACE = 0.3, 2.0, 8.0, 1.0
-PRODUCT = 0.05  # one multiplication and addition of a register tile
+PRODUCT, GATHERED = 0.05, 0.3  # one multiplication and addition of a register tile, and where operands are gathered
 LANES = 6.0  # how much faster vectors are
 UNKNOWN = 8.0  # iterations of a loop whose bounds are found on the way
 
@@ -49,7 +49,8 @@ class Estimate:
             case Loop(body=body):
                 mapping = self.chosen(stmt)
                 if isinstance(mapping, TiledNest):
-                    return self.tile(stmt)
+                    is_batch = not mapping.is_dot and mapping.lanes != mapping.columns
+                    return self.tile(stmt, GATHERED if is_batch else PRODUCT)
                 inner = LANES if isinstance(mapping, VectorLoop) else speed
                 return times(self.trips(stmt), self.block(body, inner))
             case If(then=then, orelse=orelse):
@@ -63,8 +64,8 @@ class Estimate:
             total = plus(total, self.statement(stmt, speed))
         return total
 
-    def tile(self, stmt: Stmt) -> Expr:
-        total = number(PRODUCT)
+    def tile(self, stmt: Stmt, price: float) -> Expr:
+        total: Expr = number(price)
         for site in statements((stmt,)):
             if isinstance(site.stmt, Loop):
                 total = times(self.trips(site.stmt), total)

@@ -15,6 +15,7 @@ from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, 
 
 # Nanoseconds of work below which a loop is not shared, and below which no chunk of it is.
 LEAST_WORK, LEAST_CHUNK, MOST_CHUNKS = 100_000.0, 25_000.0, 64.0
+BLOCK = 1024  # elements of a sum that are brought together before the next ones
 APART = 0.125  # of the work, at most, goes into what chunks have for themselves
 
 
@@ -129,6 +130,8 @@ def entry_of_chunk(context: Any, module: Any, function: Any, slots: Any, turns: 
 def add_parts(target: Any, parts: Any) -> None:
     """Add to `target` what the chunks summed, one after the other; both contiguous in the same order of axes."""
     total, given = target.reshape(-1), parts.reshape((parts.shape[0], -1))
-    for number in range(given.shape[0]):
-        for k in range(total.shape[0]):
-            total[k] += given[number, k]
+    for start in range(0, total.shape[0], BLOCK):
+        stop = min(start + BLOCK, total.shape[0])
+        for number in range(given.shape[0]):
+            for k in range(start, stop):
+                total[k] += given[number, k]
