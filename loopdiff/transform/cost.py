@@ -62,7 +62,7 @@ from loopdiff.transform.machine import (
     Machine,
 )
 from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import Stride, is_varying, stride_of, varying_names
+from loopdiff.transform.strides import Stride, is_backward_run, is_varying, stride_of, varying_names
 from loopdiff.transform.waiting import waiting
 
 NONE: frozenset[str] = frozenset()
@@ -345,8 +345,14 @@ class Reader:
     def stride(self, access: Access) -> Stride:
         return stride_of(access, self.index, self.varying, self.model.ls) if self.lanes > 1 else "unit"
 
+    def places(self, access: Access) -> int:
+        """How many places in memory the lanes have to be brought together from."""
+        if self.lanes == 1 or self.stride(access) not in APART:
+            return 1
+        return 1 if is_backward_run(access, self.index, self.varying, self.model.ls) else self.lanes
+
     def load(self, access: Access) -> None:
-        lanes = self.lanes if self.stride(access) in APART else 1
+        lanes = self.places(access)
         self.tally.loads += GATHERED * lanes if lanes > 1 else LOAD
         self.tally.arithmetic += ARITHMETIC * lanes if lanes > 1 else 0.0
         self.tally.instructions += lanes
@@ -354,7 +360,7 @@ class Reader:
     def store(self, target: Access) -> None:
         if not target.subscripts:
             return
-        lanes = self.lanes if self.stride(target) in APART else 1
+        lanes = self.places(target)
         self.tally.stores += SCATTERED * lanes if lanes > 1 else STORE
         self.tally.arithmetic += ARITHMETIC * lanes if lanes > 1 else 0.0
         self.tally.instructions += lanes

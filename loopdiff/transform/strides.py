@@ -71,10 +71,20 @@ def stride_of(access: Access, index: str, varying: frozenset[str], ls: LoopSet) 
     if moved is None:
         return "indexed"
     axis, step = moved
+    return "unit" if axis == dense_axis(access, ls) and step == 1 else "strided"
+
+
+def dense_axis(access: Access, ls: LoopSet) -> int | None:
+    """The axis along which elements are neighbours in memory; None if there may be none."""
     decl = ls.array(access.array)
     layout = decl.type.layout if decl.type is not None else "A"
-    dense = {"C": len(access.subscripts) - 1, "F": 0}.get(layout)
-    return "unit" if axis == dense and step == 1 else "strided"
+    return {"C": len(access.subscripts) - 1, "F": 0}.get(layout)
+
+
+def is_backward_run(access: Access, index: str, varying: frozenset[str], ls: LoopSet) -> bool:
+    """Whether the lanes meet neighbours in memory, the last one first: one load and a reversal."""
+    moved = lane_axis(access, index, varying)
+    return moved is not None and moved == (dense_axis(access, ls), -1)
 
 
 def varying_names(loop: Loop) -> frozenset[str]:

@@ -117,6 +117,22 @@ def test_the_vector_is_the_loop_along_which_elements_lie_side_by_side() -> None:
     assert nanoseconds(across, a=A) == pytest.approx(nanoseconds(along, a=A), rel=0.2)
 
 
+def forwards(x, y):
+    for i in range(x.shape[0]):
+        y[i] += 2.0 * x[i]
+
+
+def backwards(x, y):
+    for i in range(x.shape[0]):
+        y[x.shape[0] - 1 - i] += 2.0 * x[x.shape[0] - 1 - i]
+
+
+def test_a_walk_backwards_costs_little_more_than_one_forwards() -> None:
+    """A vector of neighbours is loaded in one piece and turned round."""
+    times = [nanoseconds(f, x=X, y=X.copy()) for f in (forwards, backwards)]
+    assert times[1] < 1.2 * times[0]
+
+
 def test_what_does_not_fit_into_a_cache_takes_its_bandwidth() -> None:
     machine = Machine(caches=(Cache(1 << 10, 1.0),))
     assert nanoseconds(halves, machine, x=X) > 2 * X.nbytes
