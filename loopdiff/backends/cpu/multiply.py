@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -48,9 +49,20 @@ FUNCTIONS = {
 }
 
 
-@cache
+LOCK = Lock()
+KNOWN: dict[tuple[str, str], Any] = {}
+
+
 def use(function: str, dtype: str) -> Any:
     """Make the function for `dtype` known to code that is compiled or loaded from now on."""
+    with LOCK:
+        if (function, dtype) not in KNOWN:
+            KNOWN[function, dtype] = compiled(function, dtype)
+        return KNOWN[function, dtype]
+
+
+def compiled(function: str, dtype: str) -> Any:
+    """The function for `dtype`, compiled or from the disk, under its symbol."""
     module, *names = FUNCTIONS[function]
     text = TEXT.format(
         title=f'"""Products of {dtype} matrices, by loopdiff {version()}."""',
