@@ -62,7 +62,7 @@ from loopdiff.transform.machine import (
     Machine,
 )
 from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import Stride, is_backward_run, is_varying, stride_of, varying_names
+from loopdiff.transform.strides import Stride, is_reversed_run, is_varying, stride_of, varying_names
 from loopdiff.transform.waiting import waiting
 
 NONE: frozenset[str] = frozenset()
@@ -349,7 +349,7 @@ class Reader:
         """How many places in memory the lanes have to be brought together from."""
         if self.lanes == 1 or self.stride(access) not in APART:
             return 1
-        return 1 if is_backward_run(access, self.index, self.varying, self.model.ls) else self.lanes
+        return 1 if is_reversed_run(access, self.index, self.varying, self.model.ls) else self.lanes
 
     def load(self, access: Access) -> None:
         lanes = self.places(access)

@@ -81,7 +81,7 @@ def dense_axis(access: Access, ls: LoopSet) -> int | None:
     return {"C": len(access.subscripts) - 1, "F": 0}.get(layout)
 
 
-def is_backward_run(access: Access, index: str, varying: frozenset[str], ls: LoopSet) -> bool:
+def is_reversed_run(access: Access, index: str, varying: frozenset[str], ls: LoopSet) -> bool:
     """Whether the lanes meet neighbours in memory, the last one first: one load and a reversal."""
     moved = lane_axis(access, index, varying)
     return moved is not None and moved == (dense_axis(access, ls), -1)
