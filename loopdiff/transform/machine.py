@@ -41,7 +41,7 @@ DIVISIONS: dict[Op, dict[int, tuple[float, float]]] = {
     Op.DIV: {64: (2.0, 4.0), 32: (0.625, 3.0)},
     Op.SQRT: {64: (3.0, 6.0), 32: (0.75, 3.0)},
 }
-INTEGER_DIVISION = 25.0  # of each lane: vectors have none
+INTEGER_DIVISION = 45.0  # of each lane: vectors have none
 
 
 @dataclass(frozen=True, slots=True)

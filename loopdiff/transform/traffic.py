@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Load, Loop, Stmt
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Load, Loop, Stmt, Var
 from loopdiff.ir.walk import Path, children, stmt_exprs, subexprs
 from loopdiff.transform.contractions import contraction, indices_in
 from loopdiff.transform.cost import tile_shape
@@ -70,8 +70,10 @@ class Traffic:
         """Bytes that one run of `stmt` brings into, and sends out of, a cache of `size` bytes."""
         whole = self.footprint(stmt, ranges)
         inside = [(s, (*path, k)) for k, s in enumerate(children(stmt))]
-        if whole <= size or not inside:
+        if whole <= size:
             return whole
+        if not inside:
+            return self.footprint(stmt, ranges, size)
         if not isinstance(stmt, Loop):
             return sum(self.moved(s, p, ranges, size) for s, p in inside)
         mapping = self.schedule.of(path)
@@ -80,7 +82,7 @@ class Traffic:
         trips, span = self.counter.trips(stmt, ranges)
         known = {**ranges, stmt.index: span}
         if sum(self.footprint(s, known) for s, _ in inside) <= size:
-            return whole
+            return self.footprint(stmt, ranges, size)
         return trips * sum(self.moved(s, p, known, size) for s, p in inside)
 
     def moved_by_tiles(self, stmt: Loop, tile: TiledNest, ranges: Ranges, size: int) -> float:
@@ -111,21 +113,29 @@ class Traffic:
         assert kind is not None
         return np.dtype(kind.dtype).itemsize
 
-    def footprint(self, stmt: Stmt, ranges: Ranges) -> float:
-        """Bytes of the different cache lines that `stmt` touches, those that are written counted twice."""
+    def footprint(self, stmt: Stmt, ranges: Ranges, size: float = math.inf) -> float:
+        """Bytes of the different cache lines that `stmt` touches, those that are written counted twice.
+
+        Computed places in arrays of more than `size` bytes count each time: they do not stay in a cache of that size.
+        """
         boxes: dict[tuple[str, object], tuple[float, bool]] = {}
         for touch in touches(stmt):
             key = (touch.access.array, self.shape(touch))
-            size, is_written = boxes.get(key, (0.0, False))
-            boxes[key] = max(size, self.box(touch, ranges)), is_written or touch.is_write
+            before, is_written = boxes.get(key, (0.0, False))
+            boxes[key] = max(before, self.box(touch, ranges)), is_written or touch.is_write
         found: dict[str, tuple[float, bool]] = {}
-        for (array, _), (size, is_written) in boxes.items():
+        for (array, _), (touched, is_written) in boxes.items():
             before, was_written = found.get(array, (0.0, False))
-            found[array] = before + size, is_written or was_written
+            found[array] = before + touched, is_written or was_written
         return sum(
-            min(size, self.whole(array)) * (WRITTEN if is_written else 1.0)
-            for array, (size, is_written) in found.items()
+            self.kept(array, touched, size) * (WRITTEN if is_written else 1.0)
+            for array, (touched, is_written) in found.items()
         )
+
+    def kept(self, array: str, touched: float, size: float) -> float:
+        """Of `touched` bytes of an array, those that a cache of `size` bytes does not have already."""
+        whole = self.whole(array)
+        return touched if whole > size else min(touched, whole)
 
     def shape(self, touch: Touch) -> object:
         """What accesses have in common that differ by a shift alone."""
@@ -142,10 +152,13 @@ class Traffic:
         kind = self.counter.ls.array(touch.access.array).type
         dense = 0 if kind is not None and kind.layout == "F" else len(counts) - 1
         apart = math.prod(n for axis, n in enumerate(counts) if axis != dense)
-        return apart * max(LINE, counts[dense] * self.item_size(touch.access.array))
+        each = LINE if is_computed(touch.access.subscripts[dense]) else self.item_size(touch.access.array)
+        return apart * max(LINE, counts[dense] * each)
 
     def places(self, subscript: Expr, trips: dict[str, float]) -> float:
-        """How many places a subscript takes in loops that run `trips` times."""
+        """How many places a subscript takes in loops that run `trips` times; a computed one another each time."""
+        if is_computed(subscript):
+            return max(1.0, math.prod(trips.values()))
         found = 1.0
         for index, count in trips.items():
             step = coefficient(subscript, index)
@@ -161,3 +174,8 @@ class Traffic:
         kind = self.counter.ls.array(array).type
         rank = 0 if kind is None else kind.rank
         return self.item_size(array) * math.prod(self.counter.extent(array, axis) for axis in range(rank))
+
+
+def is_computed(subscript: Expr) -> bool:
+    """Whether a subscript depends on values, not on indices alone."""
+    return any(isinstance(e, Load | Var) for e in subexprs(subscript))

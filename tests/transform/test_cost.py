@@ -133,6 +133,18 @@ def test_a_walk_backwards_costs_little_more_than_one_forwards() -> None:
     assert times[1] < 1.2 * times[0]
 
 
+def looked_up(x, p, y):
+    for i in range(p.shape[0]):
+        y[i % 8] += x[p[i]]
+
+
+def test_places_that_jump_through_a_large_array_bring_in_a_line_each() -> None:
+    machine = Machine(caches=(Cache(1 << 10, 1.0),))
+    places, small = np.zeros(40000, int), np.zeros(8)
+    assert nanoseconds(looked_up, machine, x=X, p=places, y=small) > 64 * 40000
+    assert nanoseconds(looked_up, Machine(caches=(Cache(1 << 20, 1.0),)), x=X, p=places, y=small) < 64 * 40000
+
+
 def test_what_does_not_fit_into_a_cache_takes_its_bandwidth() -> None:
     machine = Machine(caches=(Cache(1 << 10, 1.0),))
     assert nanoseconds(halves, machine, x=X) > 2 * X.nbytes
