@@ -14,10 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from loopdiff.ad.ahead import Ahead, recorded_ahead
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.same_reads import same_read
+from loopdiff.ad.same_reads import Known, same_read
 from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, trip_number, trips
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.nodes import (
@@ -90,7 +91,7 @@ class Slot:
     scope: Scope
 
 
-Provider = InPlace | Snapshot | AtUse
+Provider = InPlace | Snapshot | Ahead | AtUse
 
 
 @dataclass(slots=True)
@@ -230,6 +231,8 @@ class Needed:
                 return Load(self.snapshot(access, path, at))
             case AtUse():
                 return self.record(load, at)
+            case Ahead() as ahead:
+                return self.record_ahead(load, at.path, ahead)
 
     # -- exact values ----------------------------------------------------------------------------------------
     def exact(self, expr: Expr, at: At, closed: bool = False) -> Expr:
@@ -247,6 +250,8 @@ class Needed:
                         return Load(self.snapshot(access, path, at, closed))
                     case AtUse():
                         return self.record(expr, at)
+                    case Ahead() as ahead:
+                        return self.record_ahead(expr, at.path, ahead)
             case Select(cond=cond, then=then, orelse=orelse):
                 return Select(
                     self.exact(cond, at, closed),
@@ -331,6 +336,8 @@ class Needed:
                 continue  # its last iteration may not come to the end, where snapshots are made
             if self.facts.ls.array(array).role == "local" and not overwritten(at.path, access, path):
                 return Snapshot(path)
+        if owner is None and not at.guards and not self.scopes_around(at.path) and self.policy != "store":
+            return recorded_ahead(self.facts, at.path, access) or AtUse()
         return AtUse()
 
     def record(self, expr: Expr, at: At) -> Expr:
@@ -349,18 +356,33 @@ class Needed:
 
     def recorded_elsewhere(self, load: Load, path: Path, scope: Scope) -> Load | None:
         """The element of a tape that another statement records, if it is always what the one at `path` loads."""
+        if scope in self.segmented:
+            return None
         for (other, expr, guards), slot in self.recorded.items():
-            is_alike = isinstance(expr, Load) and expr.access.array == load.access.array and slot.scope == scope
-            if not is_alike or guards or not other or scope in self.segmented:
+            if not isinstance(expr, Load) or guards or not other or slot.scope != scope:
                 continue
-            assert isinstance(expr, Load)
             if any(self.facts.trip_hull(p) is None for p, _ in slot.loops):
                 continue
-            there = same_read(self.facts, path, load.access, other, expr.access)
+            there = same_read(self.facts, path, load.access, Known(other, expr.access, slot.loops))
             if there is not None:
                 element = self.element(slot)
                 return Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
         return None
+
+    def record_ahead(self, load: Load, path: Path, ahead: Ahead) -> Load:
+        """Record what the statement at `path` loads ahead of a loop around it."""
+        key = (path, load, ())
+        if key not in self.recorded:
+            same = self.recorded_elsewhere(load, path, None)
+            if same is not None:
+                return same
+            kind, why = type_of(load, self.facts.types), Why(load.loc, "needed by the reverse sweep, and overwritten")
+            name = self.tape.declare(f"{stem_of(load)}_tape", kind, self.tape.extents(ahead.loops, None), None, why)
+            self.recorded[key] = slot = Slot(name, ahead.loops, None)
+            target = self.element(slot, exactly=False)
+            store = Store(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
+            self.tape.stores.append(store)
+        return Load(self.element(self.recorded[key]))
 
     def record_let(self, name: str) -> Access:
         if name not in self.recorded_lets:

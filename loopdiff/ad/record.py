@@ -29,9 +29,10 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
-from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs
+from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs, substitute
 from loopdiff.names import NameSupply
 from loopdiff.rules import TAPE
+from loopdiff.transform.rename import Renaming, renamed
 
 ZERO, ONE = integer(0), integer(1)
 
@@ -141,6 +142,9 @@ class Recorder:
     def record_before(self, store: Store, stmt: Stmt, out: list[Stmt]) -> Stmt:
         """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
         value = store.value
+        if store.idle:
+            out.append(self.ahead(store, stmt))
+            return stmt
         if store.whole:
             out += self.copy(store)
             return stmt
@@ -151,6 +155,20 @@ class Recorder:
             return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
         out.append(guarded(self.fitting(Assign(store.target, value, loc=stmt.loc)), store))
         return stmt
+
+    def ahead(self, store: Store, stmt: Stmt) -> Stmt:
+        """All that `store` records ahead of the loop `stmt`."""
+        names: Renaming = {Index(p.index): Index(self.names.fresh(p.index)) for p in store.over}
+        some = tuple(compare(Op.LT, p.lower, p.upper) for p in store.idle)
+        cond = some[0] if len(some) == 1 else Apply(Op.AND, some)
+        record = Assign(store.target, store.value, loc=store.value.loc)
+        nest: Stmt = renamed(If(cond, (record,), loc=stmt.loc), names)
+        for loop in reversed(store.over):
+            index = names[Index(loop.index)]
+            assert isinstance(index, Index)
+            lower, upper, step = (substitute(e, names) for e in (loop.lower, loop.upper, loop.step))
+            nest = Loop(index.name, lower, upper, step, (nest,), loc=stmt.loc)
+        return nest
 
     def advance(self, counter: Counter, loop: Loop) -> Stmt:
         """Move the running position past a counted loop; the place for it is that of `trips_made`."""

@@ -48,6 +48,7 @@ class Store:
     `start` is the start of each segment of the loop at `path`, `end` the end of each of its iterations (of the function
     when `path` is empty). `guards` are the
     conditions under which the statement evaluates `value`. `whole`: copy the complete array that `value` loads.
+    `over`: loops, inside the statement, whose iterations are all to be recorded, if those `idle` have any.
     """
 
     scope: Scope
@@ -57,6 +58,8 @@ class Store:
     value: Expr
     guards: Guards = ()
     whole: bool = False
+    over: tuple[Loop, ...] = ()
+    idle: tuple[Loop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,147 @@
+
+#include <torch/csrc/inductor/cpp_prefix.h>
+extern "C"  void  kernel(double* in_out_ptr0,
+                       const double* in_ptr0,
+                       const double* in_ptr1)
+{
+    std::atomic<int> inductor_cpu_integer_div_error{0};
+    inductor_cpu_integer_div_error_flag = &inductor_cpu_integer_div_error;
+    auto out_ptr0 = in_out_ptr0;
+    {
+        {
+            double tmp_acc0 = 0;
+            at::vec::VectorizedN<double,2> tmp_acc0_vec = at::vec::VectorizedN<double,2>(0);
+            for(int64_t x0=static_cast<int64_t>(0L); x0<static_cast<int64_t>(800L); x0+=static_cast<int64_t>(16L))
+            {
+                for(int64_t x1=static_cast<int64_t>(0L); x1<static_cast<int64_t>(500L); x1+=static_cast<int64_t>(16L))
+                {
+                    {
+                        if(C10_LIKELY(x0 >= static_cast<int64_t>(0) && x0 < static_cast<int64_t>(800L) && x1 >= static_cast<int64_t>(0) && x1 < static_cast<int64_t>(496L)))
+                        {
+                            alignas(std::max(std::size_t(16), alignof(double))) double tmp0[16*16];
+                            transpose_mxn<double,static_cast<int64_t>(16),static_cast<int64_t>(16),false>(in_ptr0 + static_cast<int64_t>(x1 + 500L*x0), static_cast<int64_t>(500L), tmp0, static_cast<int64_t>(16));
+                            for (long x1_inner = 0; x1_inner < static_cast<int64_t>(16); x1_inner++)
+                            {
+                                auto tmp1 = at::vec::VectorizedN<double,2>::loadu(tmp0 + static_cast<int64_t>(16L*x1_inner), static_cast<int64_t>(16));
+                                auto tmp2 = at::vec::VectorizedN<double,2>::loadu(in_ptr1 + static_cast<int64_t>(x0 + 800L*x1 + 800L*x1_inner), static_cast<int64_t>(16));
+                                auto tmp3 = tmp1 * tmp2;
+                                tmp_acc0_vec = tmp_acc0_vec + tmp3;
+                            }
+                        }
+                        if(C10_UNLIKELY(x0 >= static_cast<int64_t>(0) && x0 < static_cast<int64_t>(800L) && x1 >= static_cast<int64_t>(496L) && x1 < static_cast<int64_t>(500L)))
+                        {
+                            alignas(std::max(std::size_t(16), alignof(double))) double tmp0[16*16];
+                            transpose_mxn<double,static_cast<int64_t>(16),static_cast<int64_t>(4L),false>(in_ptr0 + static_cast<int64_t>(x1 + 500L*x0), static_cast<int64_t>(500L), tmp0, static_cast<int64_t>(16));
+                            for (long x1_inner = 0; x1_inner < static_cast<int64_t>(4L); x1_inner++)
+                            {
+                                auto tmp1 = at::vec::VectorizedN<double,2>::loadu(tmp0 + static_cast<int64_t>(16L*x1_inner), static_cast<int64_t>(16));
+                                auto tmp2 = at::vec::VectorizedN<double,2>::loadu(in_ptr1 + static_cast<int64_t>(x0 + 800L*x1 + 800L*x1_inner), static_cast<int64_t>(16));
+                                auto tmp3 = tmp1 * tmp2;
+                                tmp_acc0_vec = tmp_acc0_vec + tmp3;
+                            }
+                        }
+                    }
+                }
+            }
+            tmp_acc0 = tmp_acc0 + at::vec::vec_reduce_all<double, 2>([](at::vec::Vectorized<double>& x, at::vec::Vectorized<double>& y) { return x + y; }, tmp_acc0_vec);
+            out_ptr0[static_cast<int64_t>(0L)] = static_cast<double>(tmp_acc0);
+        }
+    }
+    {
+        {
+            {
+                auto tmp0 = out_ptr0[static_cast<int64_t>(0L)];
+                auto tmp1 = static_cast<double>(0.0);
+                auto tmp2 = double(tmp0 + tmp1);
+                in_out_ptr0[static_cast<int64_t>(0L)] = tmp2;
+            }
+        }
+    }
+    inductor_cpu_integer_div_error_flag = nullptr;
+    inductor_cpu_throw_if_integer_div_error(inductor_cpu_integer_div_error);
+}
+
+// Python bindings to call kernel():
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <sstream>
+#include <cstdlib>
+#include <cerrno>
+
+// This is defined in guards.cpp so we don't need to import PyTorch headers that are slooow.
+// We manually link it below to workaround issues with fbcode build.
+static void* (*_torchinductor_pyobject_tensor_data_ptr)(PyObject* obj);
+
+template <typename T> static inline T parse_arg(PyObject* args, size_t n) {
+    static_assert(std::is_pointer_v<T>, "arg type must be pointer or long");
+    return static_cast<T>(_torchinductor_pyobject_tensor_data_ptr(PyTuple_GET_ITEM(args, n)));
+}
+template <> inline int64_t parse_arg<int64_t>(PyObject* args, size_t n) {
+    auto result = PyLong_AsSsize_t(PyTuple_GET_ITEM(args, n));
+    if(result == -1 && PyErr_Occurred()) [[unlikely]]
+        throw std::runtime_error("expected int arg");
+    return result;
+}
+template <> inline uintptr_t parse_arg<uintptr_t>(PyObject* args, size_t n) {
+    auto result = PyLong_AsVoidPtr(PyTuple_GET_ITEM(args, n));
+    if(result == reinterpret_cast<void*>(-1) && PyErr_Occurred()) [[unlikely]]
+        throw std::runtime_error("expected int arg");
+    return reinterpret_cast<uintptr_t>(result);
+}
+template <> inline float parse_arg<float>(PyObject* args, size_t n) {
+    auto result = PyFloat_AsDouble(PyTuple_GET_ITEM(args, n));
+    if(result == -1.0 && PyErr_Occurred()) [[unlikely]]
+        throw std::runtime_error("expected float arg");
+    return static_cast<float>(result);
+}
+
+
+
+static PyObject* kernel_py(PyObject* self, PyObject* args) {
+    try {
+        if(!PyTuple_CheckExact(args)) [[unlikely]]
+            throw std::runtime_error("tuple args required");
+        if(PyTuple_GET_SIZE(args) != 3) [[unlikely]]
+            throw std::runtime_error("requires 3 args");
+        kernel(parse_arg<double*>(args, 0), parse_arg<double*>(args, 1), parse_arg<double*>(args, 2)); Py_RETURN_NONE;
+    } catch(std::exception const& e) {
+        PyErr_SetString(PyExc_RuntimeError, e.what());
+        return nullptr;
+    } catch(...) {
+        PyErr_SetString(PyExc_RuntimeError, "unhandled error");
+        return nullptr;
+    }
+}
+
+static PyMethodDef py_methods[] = {
+    {"kernel", kernel_py, METH_VARARGS, ""},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef py_module =
+    {PyModuleDef_HEAD_INIT, "kernel", NULL, -1, py_methods};
+
+PyMODINIT_FUNC PyInit_kernel(void) {
+    const char* str_addr = std::getenv("_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR");
+    if(!str_addr) {
+        PyErr_SetString(PyExc_RuntimeError, "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR must be set");
+        return nullptr;
+    }
+
+    char* endptr = nullptr;
+    errno = 0;
+    uintptr_t addr = std::strtoull(str_addr, &endptr, 10);
+    if(errno != 0 || endptr == str_addr || addr == 0) {
+        PyErr_SetString(PyExc_RuntimeError, "Failed to parse _TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR");
+        return nullptr;
+    }
+    _torchinductor_pyobject_tensor_data_ptr =
+        reinterpret_cast<decltype(_torchinductor_pyobject_tensor_data_ptr)>(addr);
+    PyObject* module = PyModule_Create(&py_module);
+    if (module == NULL) {
+        return NULL;
+    }
+    #ifdef Py_GIL_DISABLED
+        PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
+    #endif
+    return module;
+}
