@@ -5,6 +5,7 @@
     python examples/bench/board.py --suite --kernels hdiff gmm --peers jax numba
     python examples/bench/board.py --json out.json --markdown out.md --plots plots/
     python examples/bench/board.py --docs                   everything, written into docs/benchmarks.md
+    python examples/bench/board.py --from-json a.json b.json --docs     what two earlier runs have found
 
 Each measurement runs in a process of its own on one pinned core. The gradients of every peer are compared with those
 of the JAX oracle before anything is timed; candidates then take turns, and medians are shown. A peer that is not
@@ -23,6 +24,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 from typing import Any
 
 import timing
@@ -36,8 +39,8 @@ import report  # noqa: E402
 from kernels import BY_KERNEL  # noqa: E402
 
 SECTIONS = ("suite", "headline", "matmul", "mlp", "stencils", "functions", "threads", "compile")
-# Seconds after which a process is ended: compiling all peers and timing them is far below.
-LIMIT = 240.0
+# Seconds that one step of a process may take: compiling one peer, or timing all of them. Beyond them it is ended.
+LIMIT = 90.0
 
 Task = dict[str, Any]
 
@@ -67,10 +70,11 @@ def tasks(options: argparse.Namespace, chosen: tuple[str, ...]) -> Iterator[Task
 def environment(task: Task, cache: Path) -> dict[str, str]:
     """That of the process: threads, a cache of loopdiff's own that no other run has filled, and the peers' caches."""
     kept = Path.home() / ".cache" / "loopdiff-bench"
+    own = ("cold",) if task["section"] == "cold" else ()
     settings = {
         **timing.thread_settings(task["cores"]),
         "PYTHONPATH": str(ROOT),
-        "LOOPDIFF_CACHE_DIR": str(cache / task["section"] / task.get("kernel", "")),
+        "LOOPDIFF_CACHE_DIR": str(cache.joinpath(*own, task.get("kernel", ""), task.get("size", "S"))),
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(kept / "numba")),
         "TORCHINDUCTOR_CACHE_DIR": os.environ.get("TORCHINDUCTOR_CACHE_DIR", str(kept / "torch")),
     }
@@ -80,21 +84,43 @@ def environment(task: Task, cache: Path) -> dict[str, str]:
 def attempt(task: Task, cache: Path) -> tuple[list[dict[str, Any]], str, str]:
     """Rows of one process, what it was trying when it ended, and why it failed if it did."""
     command = [sys.executable, str(HERE / "worker.py"), json.dumps(task)]
-    try:
-        done = subprocess.run(
-            command, env=environment(task, cache), capture_output=True, text=True, timeout=LIMIT, check=False
-        )
-        printed, errors, reason = done.stdout, done.stderr, f"ended with {done.returncode}" if done.returncode else ""
-    except subprocess.TimeoutExpired as late:
-        printed, errors, reason = text_of(late.stdout), "", f"took more than {LIMIT:.0f} s"
-    lines = [json.loads(line) for line in printed.splitlines() if line.startswith('{"')]
-    trying = next((line["trying"] for line in reversed(lines) if "trying" in line), "starting")
-    last = errors.strip().splitlines()[-1:] if reason else []
-    return [line["row"] for line in lines if "row" in line], trying, ": ".join([reason, *last])
+    found: list[dict[str, Any]] = []
+    trying, reason = "starting", ""
+    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
+        command, env=environment(task, cache), stdout=subprocess.PIPE, stderr=errors, text=True
+    ) as process:  # fmt: skip
+        for line in lines_of(process):
+            if line.startswith('{"trying"'):
+                trying = json.loads(line)["trying"]
+            elif line.startswith('{"row"'):
+                found.append(json.loads(line)["row"])
+        if process.wait():
+            errors.seek(0)
+            last = errors.read().strip().splitlines()[-1:]
+            reason = ": ".join([f"ended with {process.returncode} (-9: after {LIMIT:.0f} s)", *last])
+    return found, trying, reason
 
 
-def text_of(output: str | bytes | None) -> str:
-    return output.decode() if isinstance(output, bytes) else output or ""
+def lines_of(process: subprocess.Popen[str]) -> Iterator[str]:
+    """What it prints, line by line. Ends the process once it has said nothing for `LIMIT` seconds."""
+    said: Queue[str | None] = Queue()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.put(line)
+        said.put(None)
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = said.get(timeout=LIMIT)
+        except Empty:
+            process.kill()
+            return
+        if line is None:
+            return
+        yield line
 
 
 def run(task: Task, cache: Path) -> list[dict[str, Any]]:
@@ -144,9 +170,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--peers", nargs="*", default=None, choices=list(peers.MODULES), help="default: all installed")
     parser.add_argument("--dtype", choices=["float64", "float32"], help="default: what the suite says of each kernel")
     parser.add_argument("--cores", type=int, default=1, help="cores, and threads of every pool")
-    parser.add_argument("--budget", type=float, default=5.0, help="seconds of timing per row")
+    parser.add_argument("--budget", type=float, default=3.0, help="seconds of timing per row")
     parser.add_argument("--json", type=Path, help="write everything measured")
-    parser.add_argument("--from-json", type=Path, help="measure nothing: report what --json once wrote")
+    parser.add_argument(
+        "--from-json", type=Path, nargs="+", help="measure nothing: report what --json once wrote, later files first"
+    )
     parser.add_argument("--markdown", type=Path, help="write the report there and not to standard output")
     parser.add_argument("--plots", type=Path, help="write roofline.svg and ratios.svg into this folder")
     parser.add_argument("--docs", action="store_true", help="write tables and plots into docs/")
@@ -154,6 +182,15 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     if options.peers is None:
         options.peers = list(peers.available())
     return options
+
+
+def merged(files: list[Path]) -> dict[str, Any]:
+    """What several runs have found; of a section that two of them have, the later one's."""
+    found: dict[str, Any] = {"sections": {}}
+    for file in files:
+        read = json.loads(file.read_text())
+        found = {**found, **read, "sections": found["sections"] | read["sections"]}
+    return found
 
 
 def write(options: argparse.Namespace, results: Mapping[str, Any]) -> None:
@@ -175,7 +212,7 @@ def write(options: argparse.Namespace, results: Mapping[str, Any]) -> None:
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     chosen = tuple(s for s in SECTIONS if getattr(options, s)) or SECTIONS
-    results = json.loads(options.from_json.read_text()) if options.from_json else measure(options, chosen)
+    results = merged(options.from_json) if options.from_json else measure(options, chosen)
     write(options, results)
     errors = [row for rows in results["sections"].values() for row in rows if "error" in row]
     for row in errors:

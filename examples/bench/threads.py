@@ -20,7 +20,7 @@ def rows(task: Mapping[str, Any], trying: Callable[[str], None]) -> Iterator[dic
         for is_parallel in (False, True):
             at = problem(task["kernel"], size, task.get("dtype"))
             candidates[str(is_parallel)] = loops.gradient(at, loops.decorated(at, parallel=is_parallel))
-        times = {name: t.median for name, t in paired(candidates, budget=min(2.0, task["budget"]), most=15).items()}
+        times = {name: t.median for name, t in paired(candidates, budget=min(1.0, task["budget"]), most=15).items()}
         speedup = times["False"] / times["True"]
         least = SPEEDUP if times["False"] > LONG else LEAST
         yield {

@@ -47,19 +47,19 @@ def pin_to_one_core() -> int:
 
 
 def calls_per_batch(call: Call, target: float) -> int:
-    """How many calls take about `target` seconds."""
+    """How many calls take about `target` seconds; one if the first, which may compile, takes fifty times that."""
+    if seconds_of(call, 1) > 50 * target and seconds_of(call, 1) > 10 * target:
+        return 1
     count = 1
     while True:
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        spent = time.perf_counter() - start
+        spent = count * seconds_of(call, count)
         if spent > target / 2:
             return max(1, round(count * target / spent))
         count *= 4
 
 
 def seconds_of(call: Call, count: int) -> float:
+    """Of one call, of `count` in a row."""
     start = time.perf_counter()
     for _ in range(count):
         call()
@@ -71,10 +71,9 @@ def paired(
 ) -> dict[str, Timing]:
     """Time the candidates in turn, each round beginning with another one, for about `budget` seconds in all.
 
-    Every candidate has been called before the first round: what it compiles is not timed.
+    Every candidate has been called before the first round: what it compiles is not timed. One whose batch takes more
+    than a tenth of the budget takes part in two rounds only.
     """
-    for call in candidates.values():
-        call()
     counts = {name: calls_per_batch(call, batch) for name, call in candidates.items()}
     times: dict[str, list[float]] = {name: [] for name in candidates}
     names = list(candidates)
@@ -84,5 +83,6 @@ def paired(
             break
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            times[name].append(seconds_of(candidates[name], counts[name]))
+            if number < 2 or counts[name] * times[name][-1] < budget / 10:
+                times[name].append(seconds_of(candidates[name], counts[name]))
     return {name: Timing(statistics.median(found), min(found)) for name, found in times.items()}

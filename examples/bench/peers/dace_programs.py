@@ -4,7 +4,7 @@ Its backward pass starts from one number, so the weighted sum of the outputs is 
 a minute per kernel and is kept on disk.
 """
 
-# pyright: reportInvalidTypeForm=false
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false
 # Without postponed annotations: DaCe reads the types of parameters from them.
 import importlib
 import os

@@ -22,6 +22,9 @@ from peers import Gradient
 TITLE = "Enzyme, C++"
 NEEDS = ("enzyme_ad", "jax")
 
+# Elements of all arrays together: beyond these the package takes minutes to compile a kernel, sizes being types.
+MOST = 1_400_000
+
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/", ast.Mod: "%", ast.BitXor: "^",
     ast.BitAnd: "&", ast.RShift: ">>",
@@ -261,6 +264,8 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 def gradient(problem: Problem) -> Gradient | None:
+    if sum(np.size(v) for v in problem.initial.values()) > MOST:
+        return None
     cpp_call = importlib.import_module("enzyme_ad.jax").cpp_call
     first = problem.initial
     inputs = [k for k, v in first.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
