@@ -57,6 +57,13 @@ def product_tile(machine: Machine) -> TileShape:
     return register_tile(32 if machine.bits == 512 else 16)
 
 
+def four_wide(machine: Machine) -> TileShape | None:
+    """The tile for four vectors that are left, if it has more products for each load than two pairs of vectors."""
+    registers = 32 if machine.bits == 512 else 16
+    tall = TileShape((registers - 5) // 4, 4)
+    return tall if tall.reuse > TileShape(product_tile(machine).rows, 2).reuse else None
+
+
 def product_blocks(machine: Machine) -> Blocks:
     """The blocks of a product of matrices (Goto and van de Geijn 2008, "Anatomy of high-performance matrix
     multiplication"): what a tile reads is twice the first cache, through which it passes; rows of the left operand take

@@ -201,7 +201,7 @@ def column_function(module: Any, tile: Tile) -> Any:
             tile_at(tile.rows, ahead(builder, c, times(builder, first, c_row)), a_at)
         done = builder.mul(blocks, INT64(tile.rows))
         c, a = ahead(builder, c, times(builder, done, c_row)), ahead(builder, a, times(builder, blocks, a_block))
-        left, size = builder.sub(rows, done), tile.rows // 2
+        left, size = builder.sub(rows, done), 1 << (tile.rows - 1).bit_length() - 1
         while size:
             is_there = builder.and_(left, INT64(size))
             with builder.if_then(builder.icmp_signed("!=", is_there, INT64(0))):

@@ -18,7 +18,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.host import host_machine
-from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, product_tile
+from loopdiff.transform.tiles import Blocks, TileShape, four_wide, product_blocks, product_tile
 
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
@@ -39,6 +39,7 @@ class Product:
     shape: TileShape
     blocks: Blocks
     rooms: int = ROOMS
+    four: TileShape | None = None
 
     @property
     def panel(self) -> int:
@@ -106,11 +107,15 @@ class Product:
         is_first: Word,
         last: list[Any],
     ) -> None:
-        """One, two or three vectors of columns, copied before where there is room; four that are left are two pairs."""
+        """One to three vectors of columns, copied before where there is room; four that are left are a tile of their
+        own, or two pairs."""
         width, wide = self.lanes.width, self.shape.columns
         there = (end - column.now + (width - 1)) // width
         few = there.least(wide - 1)
         vectors = Word(builder, INT64(wide)).where(builder.or_(there.test("==", wide), there.test(">", wide + 1)), few)
+        if self.four is not None:
+            is_plain = left[5].test("==", left[4] * self.shape.rows)
+            vectors = there.where(builder.and_(there.test("==", self.four.columns), is_plain), vectors)
         live = (end - column.now - (vectors - 1) * width).least(width)
         step = vectors * (width * self.size)
         with (
@@ -130,6 +135,11 @@ class Product:
         for count in range(1, wide + 1):
             with builder.if_then(vectors.test("==", count)):
                 function = column_function(builder.module, Tile(self.lanes, self.shape.rows, count))
+                builder.call(function, [*args, last[1]])
+        if self.four is not None:
+            with builder.if_then(vectors.test("==", self.four.columns)):
+                function = column_function(builder.module, Tile(self.lanes, self.four.rows, self.four.columns))
+                args[5] = (left[4] * self.four.rows).value
                 builder.call(function, [*args, last[1]])
         column.become(column.now + vectors * width)
 
@@ -255,7 +265,13 @@ class Product:
 def product_of(element: types.Type) -> Product:
     """The product of matrices of that element for this machine."""
     machine = host_machine()
-    return Product(Lanes(element, host_width(str(element))), product_tile(machine), product_blocks(machine))
+    return Product(
+        Lanes(element, host_width(str(element))),
+        product_tile(machine),
+        product_blocks(machine),
+        ROOMS,
+        four_wide(machine),
+    )
 
 
 @intrinsic
