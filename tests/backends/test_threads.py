@@ -74,7 +74,7 @@ def slopes_of_blend(x: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return x_adj, (h_adj * s).sum(0)
 
 
-@pytest.mark.parametrize("n", [0, 1, 50, 2000, 3001])
+@pytest.mark.parametrize("n", [0, 1, 50, 6000, 9001])
 def test_same_bits_for_any_number_of_threads(shared: Differentiable, n: int) -> None:
     found = []
     for threads in (1, 2, 3, 5):
@@ -87,7 +87,7 @@ def test_same_bits_for_any_number_of_threads(shared: Differentiable, n: int) -> 
             np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["jacobi_2d", "softmax", "weighted_histogram"])
+@pytest.mark.parametrize("name", ["jacobi_2d", "weighted_histogram"])
 def test_many_chunks_compute_what_python_does(name: str) -> None:
     """Small arrays cut into as many chunks as there may be."""
     pool.word(pool.EAGER).value = 1
@@ -106,12 +106,12 @@ def test_many_chunks_compute_what_python_does(name: str) -> None:
 
 
 def test_four_python_threads_at_once(shared: Differentiable) -> None:
-    expected = [[r.tobytes() for r in run(shared, n)] for n in (2000, 2100, 2200, 2300)]
+    expected = [[r.tobytes() for r in run(shared, n)] for n in (6000, 6100, 6200, 6300)]
     found: dict[int, list[list[bytes]]] = {k: [] for k in range(4)}
 
     def work(k: int) -> None:
         for _ in range(10):
-            found[k].append([r.tobytes() for r in run(shared, 2000 + 100 * k)])
+            found[k].append([r.tobytes() for r in run(shared, 6000 + 100 * k)])
 
     threads = [Thread(target=work, args=(k,)) for k in range(4)]
     for thread in threads:
@@ -122,7 +122,7 @@ def test_four_python_threads_at_once(shared: Differentiable) -> None:
 
 
 def test_called_from_compiled_code(shared: Differentiable) -> None:
-    args = arguments(2500)
+    args = arguments(7500)
     primal = shared.compile(*args).primal
 
     @numba.njit(nogil=True)

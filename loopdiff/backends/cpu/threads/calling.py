@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, load, the_state
 
 # Nanoseconds of work below which a loop is not shared, and below which no chunk of it is.
-LEAST_WORK, LEAST_CHUNK, MOST_CHUNKS = 100_000.0, 25_000.0, 64.0
+LEAST_WORK, LEAST_CHUNK, MOST_CHUNKS = 200_000.0, 25_000.0, 64.0
 BLOCK = 1024  # elements of a sum that are brought together before the next ones
 APART = 0.125  # of the work, at most, goes into what chunks have for themselves
 
