@@ -209,7 +209,7 @@ def arrange(
     """
     from loopdiff.backends.cpu.compile import arrange_loops, schedule_loops
 
-    may_fuse = not (options.parallel or requests)
+    may_fuse = not options.parallel and all(r.is_exact for r in requests.items)
     loops = stages.run(f"loops {ls.name}", partial(arrange_loops, fastmath=options.fastmath, may_fuse=may_fuse), ls)
     return stages.run(f"schedule {ls.name}", schedule_loops, loops, style_of(ls, options, reader), requests)
 

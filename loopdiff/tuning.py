@@ -15,6 +15,7 @@ from loopdiff.requests import Request
 from loopdiff.runs import Arguments, sweeps_of
 from loopdiff.specialization import Specialization
 from loopdiff.stopwatch import shapes_of, time_sweeps
+from loopdiff.store import digest_of
 
 GAIN = 0.97  # a schedule has to take less than this part of the time of the predicted one to be preferred
 ROUNDS = 3  # turns that all candidates take
@@ -25,7 +26,7 @@ Times = tuple[float, float]
 def tuned(spec: Specialization, args: Arguments) -> Specialization:
     """`spec` with the schedule that was measured to be fastest for arguments like `args`."""
     size = "-".join("x".join(str(n.bit_length()) for n in a.shape) for a in args if isinstance(a, np.ndarray))
-    label = f"tuned-{size}"
+    label = f"tuned-{digest_of(list(spec.wrt))[:12]}-{size}"
     return spec.variant(spec.kept(label, lambda: fastest(spec, args)))
 
 

@@ -86,3 +86,20 @@ def test_the_first_stays_unless_another_is_clearly_faster() -> None:
 
 def test_it_does_not_change_what_is_generated() -> None:
     assert decorated().options.key == vectorize_grad(scaled).options.key
+
+
+def test_what_is_remembered_is_for_the_same_gradients(measurements: list[int]) -> None:
+    def both(a, b):
+        t = 0.0
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                t += np.sin(a[i, j])
+        for r in range(b.shape[0]):
+            for q in range(b.shape[1]):
+                t += np.cos(b[r, q])
+        return t
+
+    args = arguments(3, 5)[0], arguments(300, 5)[0]
+    for wrt in (("a", "b"), ("a",)):
+        vectorize_grad(wrt=wrt, autotune=True)(both).value_and_grad(*args)
+    assert len(measurements) == 2

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff import pipeline
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.verify import verify
+from loopdiff.options import Options
+from loopdiff.requests import Request, Requests
+from loopdiff.stages import Stages
 from loopdiff.transform.fuse import fuse
 from tests.corpus import BY_NAME
 from tests.gradients.interpreted import lowered, normal_form
@@ -139,3 +143,18 @@ def test_stencils_of_the_suite(name: str) -> None:
     run(found, mine)
     for key, value in plain.items():
         np.testing.assert_array_equal(mine[key], value, err_msg=key)
+
+
+def test_compiled_functions_are_fused_but_for_threads_and_schedules_asked_for() -> None:
+    ls = lowered(BY_NAME["hdiff"])
+    asked = Requests((Request("primal", "i", 0, "scalar"),))
+    found = {
+        name: pipeline.arrange(ls, options, requests, Stages("hdiff")).ls
+        for name, options, requests in (
+            ("plain", Options(), Requests()),
+            ("parallel", Options(parallel=True), Requests()),
+            ("asked", Options(), asked),
+        )
+    }
+    counts = {name: sum(isinstance(s, Loop) for s in made.body) for name, made in found.items()}
+    assert counts["plain"] < counts["parallel"] == counts["asked"] == sum(isinstance(s, Loop) for s in ls.body)
