@@ -66,12 +66,12 @@ def four_wide(machine: Machine) -> TileShape | None:
 
 def product_blocks(machine: Machine) -> Blocks:
     """The blocks of a product of matrices (Goto and van de Geijn 2008, "Anatomy of high-performance matrix
-    multiplication"): what a tile reads is twice the first cache, through which it passes; rows of the left operand take
-    a fifth of the second; panels of the right one a sixth of the last."""
+    multiplication"): what a tile reads passes through the first cache and is almost three times as large; rows of the
+    left operand take a third of the second cache, panels of the right one a sixth of the last."""
     shape, lanes = product_tile(machine), machine.bits // 8
     first, second, last = (machine.caches[k].size for k in (0, min(1, len(machine.caches) - 1), -1))
-    depth = 1 << (2 * first // (shape.columns * lanes + 8 * shape.rows)).bit_length() - 1
-    rows = max(second // 5 // (8 * depth) // shape.rows, 1) * shape.rows
+    depth = max(11 * first // 4 // (shape.columns * lanes + 8 * shape.rows) // 32, 1) * 32
+    rows = max(second // 3 // (8 * depth) // shape.rows, 1) * shape.rows
     panel = depth * shape.columns * lanes
     return Blocks(depth, rows, max(last // 6 // panel, 1) * panel)
 

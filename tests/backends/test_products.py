@@ -101,9 +101,9 @@ BLOCKS = [
     (1, 1, 8, 32, 1, 1),
     (1, 2, 100, 300, 1, 1),
     (1, 96, 96, 256, 1, 1),
-    (1, 97, 100, 257, 1, 1),
-    (1, 95, 120, 255, 1, 1),
-    (1, 200, 97, 513, 1, 1),
+    (1, 121, 100, 353, 1, 1),
+    (1, 119, 120, 351, 1, 1),
+    (1, 250, 121, 705, 1, 1),
     (2, 100, 192, 86, 3, 1),
     (1, 33, 1100, 260, 1, 1),
     (1, 40, 2200, 40, 2, 3),
@@ -187,10 +187,10 @@ def test_tiles_fill_the_registers() -> None:
 
 
 def test_blocks_fit_into_the_caches() -> None:
-    assert product_blocks(Machine()) == Blocks(256, 96, 56 * 3 * 64 * 256)
+    assert product_blocks(Machine()) == Blocks(352, 120, 41 * 3 * 64 * 352)
     for sizes in ((48 << 10, 2 << 20, 16 << 20), (64 << 10, 512 << 10), (16 << 10,)):
         for bits in (512, 256, 128):
             blocks = product_blocks(Machine(bits, caches=tuple(Cache(size, 1.0) for size in sizes)))
-            assert blocks.depth * 3 * bits // 8 <= 2 * sizes[0]
-            assert blocks.rows * blocks.depth * 8 <= max(sizes[min(1, len(sizes) - 1)] // 5, 8 * blocks.depth * 8)
+            assert blocks.depth * 3 * bits // 8 <= 3 * sizes[0]
+            assert blocks.rows * blocks.depth * 8 <= max(sizes[min(1, len(sizes) - 1)] // 3, 8 * blocks.depth * 8)
             assert blocks.held >= blocks.depth * 3 * bits // 8

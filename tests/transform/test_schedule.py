@@ -117,7 +117,7 @@ def test_products_of_matrices(
     assert product is not None
     assert (product.rows, product.columns, product.sums, product.is_packed) == (rows, columns, sums, is_packed)
     assert "register tile of 8 x 3 vectors" in text
-    assert "256 at a time" in text
+    assert "352 at a time" in text
 
 
 @pytest.mark.parametrize("name", ["weighted_by_index", "chosen_summand"])
