@@ -36,6 +36,8 @@ def checksum(array: np.ndarray) -> int:
     """A number that tells different contents of an array apart. The views are NumPy's: Numba takes long over them."""
     if not array.flags.c_contiguous:
         array = array.T if array.flags.f_contiguous else np.ascontiguousarray(array)
+    if array.itemsize % 8 == 0 and array.flags.aligned:
+        return mixed(array.reshape(-1).view(np.uint64), np.uint64(array.nbytes), KEY)
     octets = array.reshape(-1).view(np.uint8)
     end = octets.size // 8 * 8
     words = octets[:end].view(np.uint64)

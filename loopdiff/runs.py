@@ -65,6 +65,7 @@ class ReverseRun:
 
     def __init__(self, spec: Specialization, units: SweepUnits) -> None:
         self.spec = spec
+        self.is_real = spec.interface.is_real
         self.units = units
         self.ls = spec.normal
         self.reverse = units.reverse.call
@@ -102,6 +103,7 @@ class ReverseRun:
             position = self.ls.params.index(name)
             place = self.scratch.index(name) if name in self.scratch else -1
             self.recipes.append((position, np.dtype(kind.dtype), "F" if kind.layout == "F" else "C", place, kind))
+        self.recipe_of = dict(zip(self.buffers, self.recipes, strict=True))
         scalars = [s.name for s in self.ls.scalars if s.name in wrt]
         names = list(self.buffers)
         self.sources = tuple((True, names.index(n)) if n in self.buffers else (False, scalars.index(n)) for n in wrt)
@@ -146,13 +148,14 @@ class ReverseRun:
         out: list[np.ndarray] = []
         scratch = workspace.arrays[self.workspace_size :]
         for position, dtype, order, place, _ in self.recipes:
-            if place < 0:
+            start = cotangents.get(position) if cotangents else None
+            if place >= 0:
+                buffer = scratch[place]
+                np.copyto(buffer, 0 if start is None else start, casting="same_kind")
+            elif start is None:
                 buffer = np.zeros(args[position].shape, dtype, order)
             else:
-                buffer = scratch[place]
-                buffer.fill(0)
-            if cotangents and position in cotangents:
-                np.copyto(buffer, cotangents[position], casting="same_kind")
+                buffer = np.array(start, dtype, order=order)
             out.append(buffer)
         return out
 
@@ -281,7 +284,7 @@ class Pullback:
             arrays = self.workspace.arrays[: self.run.workspace_size]
             slopes = self.run.reverse(*self.run.undisturbed(self.args), *arrays, *seeds, *buffers)
         found = self.run.collect(buffers, slopes)
-        return found if self.interface.is_real else self.interface.gradients(found)
+        return found if self.run.is_real else self.interface.gradients(found)
 
     def refuse_changes(self) -> None:
         """Raise ArgumentError (LD348) if the arrays do not hold what they held after the forward sweep."""
@@ -333,7 +336,7 @@ class Pullback:
     def cotangents(self, given: Mapping[str, Any]) -> dict[int, np.ndarray]:
         """Cotangents by argument position."""
         run, out = self.run, {}
-        recipes = dict(zip(run.buffers, run.recipes, strict=True))
+        recipes = run.recipe_of
         for name, value in given.items():
             if name not in run.spec.written or name not in recipes:
                 writes = ", ".join(f"`{n}`" for n in recipes if n in run.spec.written) or "no floating array"

@@ -203,10 +203,8 @@ class PullbackProgram:
 
     def __init__(self, inner: Specialization) -> None:
         program = inner.program
-        self.inner, self.source, self.surface = inner, program.source, program.surface
-        self.stages, self.lock, self.read = program.stages, program.lock, program.read
-        # A schedule that was asked for is about the loops of `inner`.
-        self.options = replace(program.options, schedule=())
+        self.inner, self.source, self.surface, self.read = inner, program.source, program.surface, program.read
+        self.stages, self.lock, self.options = program.stages, program.lock, replace(program.options, schedule=())
         self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
 
     def lower(self, spec: Specialization) -> LoopSet:
