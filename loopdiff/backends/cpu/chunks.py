@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 
 # Nanoseconds that an element costs which each chunk has for itself: summed apart, set to zero, or only there.
-SUMMED, CLEARED, TOUCHED = 1.0, 0.5, 0.1
+SUMMED, CLEARED, TOUCHED = 4.0, 2.0, 0.5
 UNEVEN = 2.0  # how much more than on average a loop inside another one may do
 
 
