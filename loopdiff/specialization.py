@@ -423,9 +423,7 @@ class Specialization:
         ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
         return self.unit(f"{label}-code", plain_buffers(ls), self.requests("tangent"))
 
-    def unit(
-        self, label: str, ls: LoopSet, requests: Requests = NOTHING, reader: LoopSet | None = None
-    ) -> Unit:  # fmt: skip
+    def unit(self, label: str, ls: LoopSet, requests: Requests = NOTHING, reader: LoopSet | None = None) -> Unit:
         """`ls` with its function; the generated text is found again on disk without emitting it.
 
         `requests` are for its loops, `reader` goes on with the arrays that it leaves.
