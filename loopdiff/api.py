@@ -98,7 +98,7 @@ class Differentiable:
 
         With `autotune`, the fastest of a few, which are measured where that was not done before.
         """
-        if self.options.autotune:
+        if self.options.autotune and self.options.memory_limit is None:
             from loopdiff.tuning import tuned
 
             spec = tuned(spec, args)

@@ -10,48 +10,25 @@ from __future__ import annotations
 import ast
 import os
 import pickle
-import platform
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-import llvmlite
-import numba
 import numpy as np
 
 from loopdiff.backends.load import cache_directory
 from loopdiff.errors import UnsupportedLoopError
+from loopdiff.installation import installation
 from loopdiff.rules import Rule, has_text, key_of, name_rule, rule_for
 from loopdiff.source import SourceFunction, plain_function, python_function, source_of
 
 
 class UnstableError(Exception):
     """A value without a text that means the same in every process."""
-
-
-@cache
-def installation() -> str:
-    """Digest of loopdiff's own source, the versions below it and the processor."""
-    from llvmlite import binding
-
-    digest = blake2b(digest_size=16)
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
-    features = binding.get_host_cpu_features().flatten()
-    parts = (
-        sys.version, np.__version__, numba.__version__, llvmlite.__version__,
-        platform.machine(), binding.get_host_cpu_name(), features,
-    )  # fmt: skip
-    digest.update(repr(parts).encode())
-    return digest.hexdigest()
 
 
 def function_key(source: SourceFunction) -> str | None:
@@ -81,18 +58,28 @@ def function_parts(source: SourceFunction, met: list[FunctionType]) -> Iterator[
 def outer_values(source: SourceFunction) -> dict[str, Any]:
     """Values of the names from outside in the function's text; of `settings.SCALE` the whole, not `settings`.
 
-    Decorators are not part of the function, defaults are arguments of its calls.
+    Decorators are not part of the function, defaults are arguments of its calls, and what it binds is its own.
     """
     nodes = [node for stmt in source.node.body for node in ast.walk(stmt)]
+    arguments = source.node.args
+    bound = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     found: dict[str, Any] = {}
     for node in nodes:
-        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in owners:
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in owners and root_of(node) not in bound:
             try:
                 found[ast.unparse(node)] = outer_value(node, source.namespace)
             except (KeyError, AttributeError):  # a local name, or something the front end refuses
                 continue
     return found
+
+
+def root_of(node: Any) -> str:
+    """The first of dotted names; empty where there is none."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def outer_value(node: Any, namespace: Mapping[str, Any]) -> Any:

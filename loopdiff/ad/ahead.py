@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.same_reads import is_plain
+from loopdiff.ad.same_reads import PLAIN, is_plain
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Index, Loop, Param
+from loopdiff.ir.nodes import Access, Const, Expr, Index, Loop
 from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
 from loopdiff.transform.strides import coefficient
 
-PLAIN = (Const, Index, Param, Dim, Apply)
 Loops = tuple[tuple[Path, Loop], ...]
 
 

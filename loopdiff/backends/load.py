@@ -1,4 +1,5 @@
-"""Generated modules on disk: written once under a name that hashes their content, imported, and found again by key.
+"""Generated modules on disk: written once under a name that hashes their content and this
+installation, imported, and found again by key.
 
 The files stay where tracebacks, Numba's disk cache and curious users can find them: `LOOPDIFF_CACHE_DIR`, or
 `loopdiff` in the user's cache directory.
@@ -19,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from loopdiff.installation import installation
 
 if TYPE_CHECKING:
     from loopdiff.transform.schedule import Arranged
@@ -46,7 +49,8 @@ def cache_directory() -> Path:
 
 
 def module_name(stem: str, text: str) -> str:
-    return f"loopdiff_{stem}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    """A name for the text, and for the loopdiff that it calls: Numba's cache only looks at the text."""
+    return f"loopdiff_{stem}_{hashlib.sha256(f'{installation()} {text}'.encode()).hexdigest()[:16]}"
 
 
 def write_module(stem: str, text: str, *, is_cached: bool = True) -> Path:

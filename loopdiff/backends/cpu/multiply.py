@@ -6,11 +6,8 @@ function that is compiled contains it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -20,11 +17,9 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.simd import build, dots, kernels, lane_products, products, words
 from loopdiff.backends.cpu.simd.build import INT64, Typed, call
 from loopdiff.backends.cpu.simd.memory import Place, accepts, address, place, writable
 from loopdiff.backends.load import import_module, write_module
-from loopdiff.transform import tiles
 
 TEXT = """{title}
 from numba import cfunc, types
@@ -65,7 +60,7 @@ def compiled(function: str, dtype: str) -> Any:
     """The function for `dtype`, compiled or from the disk, under its symbol."""
     module, *names = FUNCTIONS[function]
     text = TEXT.format(
-        title=f'"""Products of {dtype} matrices, by loopdiff {version()}."""',
+        title=f'"""Products of {dtype} matrices, by loopdiff."""',
         module=module,
         function=function,
         types=", ".join([*["types.int64"] * len(names), f"types.{dtype}"]),
@@ -74,13 +69,6 @@ def compiled(function: str, dtype: str) -> Any:
     found = import_module(write_module(f"{function}_{dtype}", text)).multiply
     llvm.add_symbol(symbol(function, dtype), found.address)
     return found
-
-
-@cache
-def version() -> str:
-    """A hash of what makes the function."""
-    modules = (build, dots, kernels, lane_products, products, tiles, words)
-    return hashlib.sha256(b"".join(Path(str(m.__file__)).read_bytes() for m in modules)).hexdigest()[:16]
 
 
 def symbol(function: str, dtype: str) -> str:

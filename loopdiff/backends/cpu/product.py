@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loopdiff.backends.cpu.scalar_math import spell_cast
 from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
-from loopdiff.ir.nodes import Access, Expr, Index, Loop
+from loopdiff.ir.nodes import Access, Const, Dim, Expr, Index, Loop
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import substitute
 from loopdiff.transform.contractions import Contraction
@@ -42,18 +42,27 @@ class ProductWriter:
         target = emitter.types.arrays[self.found.update.target.array]
         emitter.products.add(("lane_product" if nest.lanes else "product", target.dtype))
         scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), target.element)
+        if not isinstance(nest.scale, Const):
+            # Where nothing is summed the factor is not asked for: infinity times an empty sum would not be zero.
+            ranges = [(self.loop(k).lower, self.loop(k).upper) for kind in nest.kinds for k in kind]
+            some = " and ".join(f"{emitter.expr(lower)} < {emitter.expr(upper)}" for lower, upper in ranges)
+            scale = f"({scale} if {some} else {emitter.expr(Const(0.0, target.element))})"
         columns = (nest.columns, *nest.lanes)
         parts = [
             self.operand(self.found.update.target, (*nest.rows, *(columns if nest.lanes else ()))),
             self.operand(nest.left, (*nest.rows, *nest.lanes, *nest.sums)),
             self.operand(nest.right, (*columns, *nest.sums)),
             listed([listed([self.extent(k) for k in kind]) for kind in nest.kinds]),
-            str(
-                (ADD if self.found.start is None else 0) + (IN_PARTS if self.emitter.sharing and not nest.lanes else 0)
-            ),
+            str(self.how),
             scale,
         ]
         emitter.writer.line(f"multiply({', '.join(parts)})")
+
+    @property
+    def how(self) -> int:
+        """Whether the product is added to its target, and whether only some of its rows may be."""
+        in_parts = IN_PARTS if self.emitter.sharing and not self.nest.lanes else 0
+        return in_parts if self.found.start is not None else in_parts + ADD
 
     def loop(self, index: str) -> Loop:
         return next(p for p in self.found.loops if p.index == index)
@@ -61,7 +70,9 @@ class ProductWriter:
     def extent(self, index: str) -> str:
         loop, spell = self.loop(index), self.emitter.expr
         lower, upper = spell(loop.lower), spell(loop.upper)
-        return upper if lower == "0" else f"{upper} - {lower}"
+        if lower == "0":
+            return upper if isinstance(loop.upper, Dim) else f"max(0, {upper})"
+        return f"max(0, {upper} - {lower})"
 
     def operand(self, access: Access, indices: tuple[str, ...]) -> str:
         """An array, where the loops begin in it, and how far each moves along its axes."""

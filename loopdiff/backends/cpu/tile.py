@@ -251,9 +251,7 @@ class TileWriter:
     def dot_tile(self, rows: Side, columns: Side, live: str) -> None:
         """One tile; `live` is the mask of its columns."""
         tile, index = self.zero_tile(Block(rows, columns, "").size), self.tile.lanes
-        lower, upper = self.bounds(index)
-        stop = self.fresh(f"{index}_end")
-        self.line(f"{stop} = {upper}")
+        lower, stop = self.span(index)
         full = self.fresh(f"{index}_full")
         self.line(f"{full} = {stop} - ({stop} - {lower}) % {self.width}")
         with self.emitter.writer.block(f"for {index} in range({lower}, {full}, {self.width}):"):

@@ -17,6 +17,7 @@ from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, 
 LEAST_WORK, LEAST_CHUNK, MOST_CHUNKS = 200_000.0, 25_000.0, 64.0
 BLOCK = 1024  # elements of a sum that are brought together before the next ones
 APART = 0.25  # of the work, at most, goes into what chunks have for themselves
+MOST_APART = 32e6  # nanoseconds, at four an element: copies of sums take 64 MB together, or there are none
 
 
 @njit
@@ -39,7 +40,7 @@ def share(trips: int, granule: int, reach: int, work: float, apart: float) -> tu
     else:
         most = min(MOST_CHUNKS, work / LEAST_CHUNK, float(trips // granule))
         if apart > 0.0:
-            most = min(most, 1.0 + work * APART / apart)
+            most = min(most, 1.0 + work * APART / apart, 1.0 + MOST_APART / apart)
             most -= most % 2.0  # few chunks shall be fair to two threads
     if most < 2.0:
         return 1, max(trips, 0)
