@@ -320,7 +320,7 @@ def test_linear_recurrence() -> None:
 
 def test_a_recurrence_keeps_its_order() -> None:
     text = decorated("linear_recurrence").explain(np.ones(9), np.ones(9))
-    forward, reverse = text.split("reverse sweep")
+    forward, reverse = text.split("\nreverse sweep")
     for part, name in ((forward, "s"), (reverse, "s_adj")):
         assert f"scalar: iterations of `i` depend on each other through `{name}`" in part.replace(
             "it runs backwards; ", ""
