@@ -297,7 +297,8 @@ def vectorize_grad(
         wrt: Names of the arguments to differentiate. By default every floating argument, except arrays that
             are fully overwritten before they are read; of a gradient, those that it is the gradient by.
         tape: `store` or `recompute` what the reverse sweep needs, or choose for each value (`auto`).
-        fastmath: Whether sums may be reordered and products fused. NaN and infinity keep their meaning.
+        fastmath: Whether sums may be reordered, products fused and common factors taken out of sums. NaN and infinity
+            are not assumed away.
         parallel: Whether outer loops may run on several threads, where their work pays for it.
         cache: Whether generated code is kept on disk for later processes.
         accuracy: `high` asks elementary functions for 1 ulp.
