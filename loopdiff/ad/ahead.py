@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.same_reads import PLAIN, is_plain
-from loopdiff.ir.build import integer, sub
-from loopdiff.ir.nodes import Access, Const, Expr, Index, Loop
+from loopdiff.ir.build import integer, is_constant, sub
+from loopdiff.ir.nodes import Access, Expr, Index, Loop
 from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
 from loopdiff.transform.strides import coefficient
 
@@ -70,7 +70,7 @@ def from_loop(facts: Facts, path: Path, access: Access, split: tuple[Loops, Loop
 
 def is_steady(loop: Loop, names: set[str]) -> bool:
     """Whether `loop` counts by one, between bounds that none of the indices `names` changes."""
-    return isinstance(loop.step, Const) and loop.step.value == 1 and not names & indices(loop.lower, loop.upper)
+    return is_constant(loop.step, 1) and not names & indices(loop.lower, loop.upper)
 
 
 def at_widest(loop: Loop, idle: tuple[Loop, ...]) -> Loop | None:
@@ -81,7 +81,7 @@ def at_widest(loop: Loop, idle: tuple[Loop, ...]) -> Loop | None:
     moved = names & indices(loop.lower, loop.upper, loop.step)
     if not moved:
         return loop
-    if len(moved) > 1 or not (isinstance(loop.step, Const) and loop.step.value == 1):
+    if len(moved) > 1 or not is_constant(loop.step, 1):
         return None
     (index,) = moved
     source = next(p for p in idle if p.index == index)

@@ -259,6 +259,14 @@ def written_access(stmt: Stmt) -> Access | None:
             return None
 
 
+def accesses(stmt: Stmt) -> Iterator[Access]:
+    """What the statement itself touches: all that it loads, then what it assigns to or accumulates into."""
+    yield from (load.access for expr in stmt_exprs(stmt) for load in loads(expr))
+    target = written_access(stmt)
+    if target is not None:
+        yield target
+
+
 def written_parts(call: Call) -> tuple[Access, ...]:
     """The parts of arrays that the called function writes."""
     written = call.rule.written(call.form)

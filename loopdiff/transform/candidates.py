@@ -11,11 +11,11 @@ from loopdiff.ir.walk import statements
 from loopdiff.names import stem_of
 from loopdiff.requests import Request, Requests
 from loopdiff.transform.extents import Extents
+from loopdiff.transform.lane_blocks import is_block_loop
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.mapping import VectorLoop
 from loopdiff.transform.prediction import predict
 from loopdiff.transform.schedule import Arranged, plan
-from loopdiff.transform.wishes import is_block_loop
 
 MOST_TRIED = 8  # schedules that are predicted
 DOUBT = 3.0  # what is predicted to take longer by more than this factor is not worth a measurement

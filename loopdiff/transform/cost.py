@@ -63,6 +63,7 @@ from loopdiff.transform.machine import (
 )
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import Stride, is_reversed_run, is_varying, stride_of, varying_names
+from loopdiff.transform.tiles import tile_shape
 from loopdiff.transform.waiting import waiting
 
 NONE: frozenset[str] = frozenset()
@@ -144,7 +145,8 @@ class CostModel:
         trips = self.counter.nest_trips(found.loops, ranges)
         bits = 64 if self.types.arrays[found.update.target.array].element is F64 else 32
         lanes = self.machine.lanes(bits)
-        rows, columns = tile_shape(tile, self.machine.bits, lanes)
+        shape = tile_shape(tile, self.machine.bits, lanes)
+        rows, columns = shape.rows, shape.columns
         used = {tile.lanes, tile.rows, tile.columns, *tile.sums}
         outside = math.prod(n for i, n in trips.items() if i not in used)
         across = 1.0 if tile.rows is None else trips[tile.rows]
@@ -187,15 +189,6 @@ class CostModel:
             step.instructions += places * each
         waiting = LATENCY if rows * columns < 8 or not tile.is_dot else 0.0
         return max(step.cycles, waiting)
-
-
-def tile_shape(tile: TiledNest, bits: int, lanes: int) -> tuple[int, int]:
-    """Rows and columns (or vectors of columns) of a tile, which fill the registers."""
-    if tile.is_dot:
-        columns = min(8, lanes)
-        return (1 if tile.rows is None else max(1, (24 if bits == 512 else 12) // columns)), columns
-    rows = 8 if bits == 512 else 4
-    return (1, 4) if tile.rows is None else (rows, 3)
 
 
 # -- what statements do ---------------------------------------------------------------------------------------

@@ -17,9 +17,8 @@ from itertools import pairwise
 
 from loopdiff.analysis.legality import commute, overtakes, within
 from loopdiff.analysis.polyhedra import Model, build_model
-from loopdiff.ir.build import add, compare, integer, sub
+from loopdiff.ir.build import add, compare, integer, is_constant, sub
 from loopdiff.ir.nodes import (
-    Access,
     Accumulate,
     Apply,
     Assign,
@@ -37,9 +36,9 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import (
     Path,
+    accesses,
     read_arrays,
     statements,
-    stmt_exprs,
     subexprs,
     written_arrays,
 )
@@ -75,7 +74,7 @@ def has_neighbours(body: tuple[Stmt, ...], ls: LoopSet) -> bool:
 
 def is_row_nest(stmt: Stmt, ls: LoopSet) -> bool:
     """Whether `stmt` is a loop over rows: its innermost loops move along rows of all that they touch."""
-    if not isinstance(stmt, Loop) or not is_one(stmt.step) or contraction(stmt) is not None:
+    if not isinstance(stmt, Loop) or not is_constant(stmt.step, 1) or contraction(stmt) is not None:
         return False
     if any(isinstance(e, Load | Var) for b in (stmt.lower, stmt.upper) for e in subexprs(b)):
         return False
@@ -94,12 +93,7 @@ def is_row_nest(stmt: Stmt, ls: LoopSet) -> bool:
 
 def is_smooth(loop: Loop, ls: LoopSet) -> bool:
     """Whether the innermost `loop` moves along rows of all that it touches."""
-    accesses: list[Access] = []
-    for site in statements(loop.body):
-        accesses += [e.access for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Load)]
-        if isinstance(site.stmt, Assign | Accumulate):
-            accesses.append(site.stmt.target)
-    found = [stride_of(a, loop.index, NONE, ls) for a in accesses]
+    found = [stride_of(a, loop.index, NONE, ls) for s in statements(loop.body) for a in accesses(s.stmt)]
     return "unit" in found and all(s in ("unit", "uniform") for s in found)
 
 
@@ -208,7 +202,3 @@ def parted(bound: Expr) -> tuple[Expr, int]:
 def shifted(bound: Expr, by: int) -> Expr:
     base, offset = parted(bound)
     return add(base, integer(offset + by)) if offset + by >= 0 else sub(base, integer(-offset - by))
-
-
-def is_one(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loopdiff.errors import Span
 from loopdiff.ir.build import add, integer, sub
-from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Loop, LoopSet
+from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,10 @@ class LaneBlock:
         """Which of the lanes an iteration is."""
         return sub(Index(self.index), Index(self.start))
 
-    def stop(self, upper: Expr) -> Expr:
-        """Where the block ends, of lanes that end at `upper`."""
-        return Apply(Op.MIN, (add(Index(self.start), integer(self.size)), upper))
+    def loop(self, upper: Expr, body: tuple[Stmt, ...], loc: Span) -> Loop:
+        """The loop over the lanes, all of which end at `upper`."""
+        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.size)), upper))
+        return Loop(self.index, Index(self.start), stop, integer(1), body, loc=loc)
 
     def holds(self, access: Access, ls: LoopSet) -> bool:
         """Whether an array has an element for every lane, also for those that the last block lacks."""
@@ -43,3 +46,9 @@ def lane_block(loop: Loop) -> LaneBlock | None:
             return LaneBlock(loop.index, start, int(size)) if first == start else None
         case _:
             return None
+
+
+def is_block_loop(loop: Loop) -> bool:
+    """Whether `loop` goes over blocks of rows or lanes."""
+    inside = (s.stmt for s in statements(loop.body))
+    return any(isinstance(s, Loop) and (b := lane_block(s)) is not None and b.start == loop.index for s in inside)

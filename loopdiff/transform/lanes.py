@@ -18,12 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import Model, build_model
-from loopdiff.ir.build import add, integer, sub
+from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
     Allocate,
-    Apply,
     ArrayDecl,
     Assign,
     Call,
@@ -39,17 +38,17 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
     Path,
+    accesses,
     map_accesses,
     statements,
-    stmt_exprs,
     subexprs,
 )
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
+from loopdiff.transform.lane_blocks import LaneBlock
 from loopdiff.transform.privates import Names, Privates, find_privates, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
@@ -138,9 +137,7 @@ class Widener:
         varying = varying_names(loop)
         found: list[str] = []
         for site in (s for s in sites if len(s.loops) == depth):
-            assert isinstance(site.stmt, Assign | Accumulate)
-            accesses = [e.access for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Load)]
-            strides = [stride_of(a, loop.index, varying, self.model.ls) for a in (site.stmt.target, *accesses)]
+            strides = [stride_of(a, loop.index, varying, self.model.ls) for a in accesses(site.stmt)]
             found += [s for s in strides if s in ("strided", "indexed")]
         return len(found) <= sum(len(s.loops) == depth for s in sites)
 
@@ -154,7 +151,7 @@ class Outermost:
         self.own = own
         self.start = widener.names.fresh(f"{loop.index}_block")
         self.lower, self.upper = span(loop)
-        self.place = sub(Index(loop.index), Index(self.start))
+        self.block = LaneBlock(loop.index, self.start, widener.lanes)
         self.arrays = {array: self.buffer(array) for array in sorted(own.arrays)}
 
     def loop(self) -> Loop:
@@ -173,8 +170,7 @@ class Outermost:
         return name
 
     def lanes_loop(self, body: tuple[Stmt, ...]) -> Stmt:
-        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.widener.lanes)), self.upper))
-        loop = Loop(self.source.index, Index(self.start), stop, ONE, body, loc=self.source.loc)
+        loop = self.block.loop(self.upper, body, self.source.loc)
         (made,) = renamed_block((loop,), self.widener.names)
         assert isinstance(made, Loop)
         self.widener.indices.add(made.index)
@@ -185,7 +181,7 @@ class Outermost:
         assert decl.type is not None
         extents = decl.extents or ()
         indices = [self.widener.names.fresh("d") for _ in extents]
-        access = Access(self.arrays[array], (*map(Index, indices), self.place))
+        access = Access(self.arrays[array], (*map(Index, indices), self.block.place))
         out = self.lanes_loop((Assign(access, Const(0.0, decl.type.element), loc=self.source.loc),))
         for index, extent in reversed(list(zip(indices, extents, strict=True))):
             out = Loop(index, integer(0), extent, ONE, (out,), loc=self.source.loc)
@@ -194,5 +190,5 @@ class Outermost:
     def placed(self, access: Access) -> Access:
         """Where `access` goes in the buffers of the block; its subscripts are placed already."""
         if access.array in self.arrays:
-            return replace(access, array=self.arrays[access.array], subscripts=(*access.subscripts, self.place))
+            return replace(access, array=self.arrays[access.array], subscripts=(*access.subscripts, self.block.place))
         return access

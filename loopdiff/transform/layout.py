@@ -14,8 +14,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.ir.build import add, floordiv, integer
-from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Call, Dim, Expr, Index, Load, Loop, LoopSet, Stmt
-from loopdiff.ir.walk import map_accesses, map_expr, map_stmt_exprs, read_arrays, statements, stmt_exprs, subexprs
+from loopdiff.ir.nodes import Access, ArrayDecl, Call, Dim, Expr, Index, Loop, LoopSet, Stmt
+from loopdiff.ir.walk import (
+    accesses,
+    map_accesses,
+    map_expr,
+    map_stmt_exprs,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+)
 from loopdiff.transform.lane_blocks import LaneBlock, lane_block
 from loopdiff.transform.strides import coefficient
 
@@ -51,7 +60,7 @@ def better_order(decl: ArrayDecl, sweeps: tuple[LoopSet, LoopSet], lanes: frozen
     """The axes of a tape with that one last which most accesses move along; None if it is the last already."""
     votes: Counter[int] = Counter()
     for ls in sweeps:
-        for access, index, depth in accesses(ls, decl.name, lanes):
+        for access, index, depth in in_loops(ls, decl.name, lanes):
             moving = [axis for axis, s in enumerate(access.subscripts) if coefficient(s, index) != 0]
             if len(moving) == 1 and coefficient(access.subscripts[moving[0]], index) in (1, -1):
                 votes[moving[0]] += TRIPS**depth
@@ -64,7 +73,7 @@ def better_order(decl: ArrayDecl, sweeps: tuple[LoopSet, LoopSet], lanes: frozen
     return (*(k for k in range(rank) if k != axis), axis)
 
 
-def accesses(ls: LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[Access, str, int]]:
+def in_loops(ls: LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[Access, str, int]]:
     """Accesses of `array` in loops, the index that vectors run along, and how many loops there are."""
     for access, loops in touching(ls, array):
         if loops:
@@ -75,10 +84,7 @@ def accesses(ls: LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[A
 def touching(ls: LoopSet, array: str) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
     """Accesses of `array`, each with the loops around it."""
     for site in statements(ls.body):
-        found = [e.access for x in stmt_exprs(site.stmt) for e in subexprs(x) if isinstance(e, Load)]
-        if isinstance(site.stmt, Assign | Accumulate):
-            found.append(site.stmt.target)
-        yield from ((a, site.loops) for a in found if a.array == array)
+        yield from ((a, site.loops) for a in accesses(site.stmt) if a.array == array)
 
 
 def reordered(ls: LoopSet, orders: Mapping[str, Order]) -> LoopSet:

@@ -23,7 +23,7 @@ from loopdiff.analysis.legality import commute, may_meet, within
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.build import add, integer, sub
+from loopdiff.ir.build import integer, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -59,6 +59,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
+from loopdiff.transform.lane_blocks import LaneBlock
 from loopdiff.transform.privates import Privates, find_privates, mentioned, moved, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
@@ -362,14 +363,16 @@ class Expansion:
         return Access(name, (self.place, *inner))
 
     @property
+    def block(self) -> LaneBlock:
+        return LaneBlock(self.row.loop.index, self.start, self.size)
+
+    @property
     def place(self) -> Expr:
-        return sub(Index(self.row.loop.index), Index(self.start))
+        return self.block.place
 
     # -- nests -----------------------------------------------------------------------------------------------
     def rows_loop(self, body: tuple[Stmt, ...]) -> Loop:
-        loop = self.row.loop
-        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.size)), self.upper))
-        return Loop(loop.index, Index(self.start), stop, ONE, body, loc=loop.loc)
+        return self.block.loop(self.upper, body, self.row.loop.loc)
 
     def cleared(self, array: str) -> Stmt:
         """Zeros in every row of the block."""

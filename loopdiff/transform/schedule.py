@@ -13,6 +13,7 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.errors import ScheduleError
+from loopdiff.ir.build import is_constant
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -40,6 +41,7 @@ from loopdiff.requests import Requests, Wish
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.cost import OFTEN, CostModel
 from loopdiff.transform.extents import Counter, Extents, Ranges
+from loopdiff.transform.lane_blocks import is_block_loop
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.mapping import Mapping, ScalarLoop, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.strides import is_varying, stride_of, varying_names
@@ -167,7 +169,7 @@ class Planner:
     # -- vector loops ----------------------------------------------------------------------------------------
     def scalar_only(self, stmt: Loop, path: Path) -> ScalarLoop | None:
         """The loop as a scalar one if it is plain to see that it has to be: by its step, or what is in its body."""
-        if not (isinstance(stmt.step, Const) and stmt.step.value == 1):
+        if not is_constant(stmt.step, 1):
             return self.in_order(stmt, path)
         obstacle = self.obstacle(stmt)
         return ScalarLoop(obstacle) if obstacle else None
@@ -202,8 +204,7 @@ class Planner:
 
     def in_order(self, stmt: Loop, path: Path) -> ScalarLoop:
         """Why a loop that does not count up by one was not turned into one that does."""
-        is_block = any(isinstance(s, Loop) and s.lower == Index(stmt.index) for s in stmt.body)
-        if isinstance(stmt.step, Const) and is_block:
+        if isinstance(stmt.step, Const) and is_block_loop(stmt):
             return ScalarLoop(f"it goes by blocks of {stmt.step.value} rows, each row with buffers of its own")
         if not (isinstance(stmt.step, Const) and stmt.step.value == -1):
             return ScalarLoop("its step is not 1")
@@ -274,7 +275,7 @@ def is_rectangular(loops: tuple[Loop, ...]) -> bool:
         for bound in (loop.lower, loop.upper):
             if any(isinstance(e, Load | Var) or (isinstance(e, Index) and e.name in indices) for e in subexprs(bound)):
                 return False
-        if not (isinstance(loop.step, Const) and loop.step.value == 1):
+        if not is_constant(loop.step, 1):
             return False
     return True
 

@@ -8,14 +8,13 @@ from loopdiff.ir.nodes import Access, Accumulate, Expr, Index, Loop, LoopSet
 from loopdiff.ir.walk import Path, Site, map_expr, statements
 from loopdiff.names import in_units, stem_of
 from loopdiff.transform.contractions import indices_in
-from loopdiff.transform.cost import tile_shape
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.mapping import Mapping as LoopMapping
 from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.prediction import Prediction
 from loopdiff.transform.schedule import Schedule
 from loopdiff.transform.strides import lane_axis
-from loopdiff.transform.tiles import product_blocks
+from loopdiff.transform.tiles import product_blocks, tile_shape
 
 NONE: frozenset[str] = frozenset()
 
@@ -54,12 +53,13 @@ def tile_words(tile: TiledNest, loop: Loop, ls: LoopSet, machine: Machine) -> st
     target = next(s.stmt.target for s in statements((loop,)) if isinstance(s.stmt, Accumulate))
     kind = ls.array(target.array).type
     lanes = machine.lanes(32 if kind is not None and kind.dtype == "float32" else 64)
-    rows, columns = tile_shape(tile, machine.bits, lanes)
+    shape = tile_shape(tile, machine.bits, lanes)
     held = "dot products" if tile.is_dot else f"vectors along `{tile.lanes}`"
     sides = [tile.rows] if tile.is_dot or tile.columns == tile.lanes else [tile.rows, tile.columns]
     unrolled = "".join(f", `{s}` unrolled" for s in sides if s)
     summed = ", ".join(f"`{s}`" for s in tile.sums)
-    return f"register tile of {rows} x {columns} {held}{unrolled}, summed over {summed}{blocks(tile, machine)}"
+    lead = f"register tile of {shape.rows} x {shape.columns} {held}{unrolled}"
+    return f"{lead}, summed over {summed}{blocks(tile, machine)}"
 
 
 def blocks(tile: TiledNest, machine: Machine) -> str:

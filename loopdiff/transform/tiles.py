@@ -43,6 +43,14 @@ def register_tile(registers: int) -> TileShape:
     return max((s for s in shapes if s.registers <= registers), key=lambda s: s.reuse)
 
 
+def tile_shape(tile: TiledNest, bits: int, lanes: int) -> TileShape:
+    """The shape of a tile that is no product of matrices, for vector registers of `bits` with so many lanes."""
+    if tile.is_dot:
+        columns = min(8, lanes)
+        return TileShape(1 if tile.rows is None else max(1, (24 if bits == 512 else 12) // columns), columns)
+    return TileShape(1, 4) if tile.rows is None else TileShape(8 if bits == 512 else 4, 3)
+
+
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """Blocks of a product for the caches: iterations of the sum, rows, and bytes of panels of the right operand."""

@@ -16,12 +16,12 @@ import numpy as np
 from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Load, Loop, Stmt, Var
 from loopdiff.ir.walk import Path, children, stmt_exprs, subexprs
 from loopdiff.transform.contractions import contraction, indices_in
-from loopdiff.transform.cost import tile_shape
 from loopdiff.transform.extents import Counter, Ranges
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.schedule import Schedule
 from loopdiff.transform.strides import coefficient
+from loopdiff.transform.tiles import tile_shape
 
 LINE = 64.0
 WRITTEN = 2.0  # a line that is written comes in first, and goes out
@@ -91,10 +91,10 @@ class Traffic:
         assert found is not None
         bits = 8 * self.item_size(found.update.target.array)
         lanes = self.machine.lanes(bits)
-        rows, columns = tile_shape(tile, self.machine.bits, lanes)
+        shape = tile_shape(tile, self.machine.bits, lanes)
         trips = self.counter.nest_trips(found.loops, ranges)
-        width = columns * (lanes if tile.columns == tile.lanes else 1)
-        across, down = trips.get(tile.rows or "", 1.0) / rows, trips[tile.columns] / width
+        width = shape.columns * (lanes if tile.columns == tile.lanes else 1)
+        across, down = trips.get(tile.rows or "", 1.0) / shape.rows, trips[tile.columns] / width
         used = {tile.lanes, tile.rows, tile.columns, *tile.sums}
         total = 0.0
         for touch in touches(stmt):

@@ -7,11 +7,12 @@ from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, Diagnostic, ScheduleError, Span
-from loopdiff.ir.nodes import Index, Loop, LoopSet
+from loopdiff.ir.nodes import Loop, LoopSet
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import statements
 from loopdiff.names import in_user_words
 from loopdiff.requests import Requests
+from loopdiff.transform.lane_blocks import is_block_loop
 
 
 def refuse_dependence(model: Model, loop: Loop, conflict: Conflict, requests: Requests) -> ScheduleError:
@@ -60,8 +61,3 @@ def refuse_unblocked(ls: LoopSet, requests: Requests) -> None:
             name = in_user_words(loop.index, requests.words)
             message = f"`{name}` cannot run in blocks of rows: they would make no matrix products of sums in any order"
             raise ScheduleError(reject("LD503", message, loop.loc))
-
-
-def is_block_loop(loop: Loop) -> bool:
-    """Whether `loop` goes over blocks of rows or lanes."""
-    return any(isinstance(s.stmt, Loop) and s.stmt.lower == Index(loop.index) for s in statements(loop.body))

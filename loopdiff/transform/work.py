@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.nodes import Accumulate, Apply, Assign, Cast, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
+from loopdiff.ir.nodes import Apply, Cast, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs, substitute
+from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, substitute
 from loopdiff.transform.mapping import Mapping, TiledNest, VectorLoop
 
 # Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
@@ -123,11 +123,10 @@ def cost(stmt: Stmt, speed: float) -> float:
     """Nanoseconds of a statement that is no loop, `speed` times faster in vectors."""
     plain, places = 0.0, 0.0
     nodes = [e for x in stmt_exprs(stmt) for e in subexprs(x)]
-    targets = [stmt.target] if isinstance(stmt, Assign | Accumulate) else []
     for node in nodes:
         if isinstance(node, Apply):
             plain += operation(node.op)
-    for access in (*(e.access for e in nodes if isinstance(e, Load)), *targets):
+    for access in accesses(stmt):
         if any(isinstance(e, Load) for s in access.subscripts for e in subexprs(s)):
             places += PLACE
         elif access.subscripts:

@@ -17,10 +17,10 @@ from loopdiff.analysis.exposure import visible
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, Const, Expr, If, Loop, LoopSet, Stmt
+from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Loop, LoopSet, Stmt
 from loopdiff.ir.walk import Path, statements
+from loopdiff.transform.privates import Names, is_zero
 
-Names = frozenset[str]
 Rewrite = Callable[[Stmt, Path], Stmt | None]
 
 
@@ -76,10 +76,6 @@ def is_zero_write(model: Model, write: Event) -> bool:
             return is_zero(value)
         case _:
             return False
-
-
-def is_zero(expr: Expr | None) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
 
 
 def is_sum(stmt: Stmt) -> bool:

@@ -23,6 +23,7 @@ from loopdiff.ir.walk import subexprs, substitute
 from loopdiff.transform.contractions import Contraction, factors, indices_in, terms
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import Stride, lane_axis, stride_of
+from loopdiff.transform.tiles import TileShape, tile_shape
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -88,6 +89,10 @@ class TileWriter:
     @property
     def width(self) -> int:
         return host_width("float64" if self.kind is F64 else "float32")
+
+    @property
+    def shape(self) -> TileShape:
+        return tile_shape(self.tile, vector_bits(), self.width)
 
     def write(self) -> None:
         tile, writer = self.tile, self.emitter.writer
@@ -181,8 +186,7 @@ class TileWriter:
     def column_tiles(self) -> None:
         """Blocks of columns, then the rest in single, masked vectors; inside, blocks of rows."""
         index, width, block = self.tile.columns, self.width, self.emitter.writer.block
-        rows = 8 if vector_bits() == 512 else 4
-        columns = 3 if self.tile.rows is not None else 4
+        rows, columns = self.shape.rows, self.shape.columns
         start, end = self.span(index)
         stop = self.fresh(f"{index}_stop")
         self.line(f"{stop} = {end} - ({end} - {start}) % {columns * width}")
@@ -218,8 +222,7 @@ class TileWriter:
     # -- vectors along a third index --------------------------------------------------------------------------
     def batch_tiles(self) -> None:
         """Vectors of lanes, the last one masked; inside, blocks of columns around blocks of rows."""
-        index, width = self.tile.lanes, self.width
-        rows = 8 if vector_bits() == 512 else 4
+        index, width, rows = self.tile.lanes, self.width, self.shape.rows
         start, end = self.span(index)
         with self.emitter.writer.block(f"for {index} in range({start}, {end}, {width}):"):
             mask = self.mask_of(f"{end} - {index}")
@@ -227,7 +230,7 @@ class TileWriter:
             def inside(columns: Side) -> None:
                 self.row_blocks(self.tile.rows, rows, lambda side: self.batch_tile(Block(side, columns, mask)), True)
 
-            self.row_blocks(self.tile.columns, 3, inside, False)
+            self.row_blocks(self.tile.columns, self.shape.columns, inside, False)
 
     def batch_tile(self, block: Block) -> None:
         tile, columns = self.summed(block), block.columns
@@ -239,8 +242,7 @@ class TileWriter:
     # -- dot products ----------------------------------------------------------------------------------------
     def dot_tiles(self) -> None:
         """Blocks of the longer side of a tile, which stay in cache, around blocks of the shorter one."""
-        size = min(8, self.width)
-        rows = max(1, (24 if vector_bits() == 512 else 12) // size)
+        rows, size = self.shape.rows, self.shape.columns
 
         def inside(columns: Side) -> None:
             live = self.mask_of(f"{self.simd('minimum')}({columns.left} + 1, {size})")
