@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loopdiff.backends.cpu.scalar_math import helpers_of, spell, spell_cast, spell_constant
@@ -37,6 +38,7 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
+from loopdiff.ir.walk import statements
 from loopdiff.names import NameSupply
 from loopdiff.rules import Form, Rule
 from loopdiff.transform.normalize import cell_types, supply
@@ -59,12 +61,14 @@ class ScalarEmitter:
     names: NameSupply = field(init=False)
     calls: dict[tuple[Rule, Form], str] = field(default_factory=dict)
     cells: frozenset[str] = field(init=False)
+    indices: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.types = type_env(self.ls)
         self.decls = {a.name: a for a in self.ls.arrays}
         self.cells = frozenset(cell_types(self.ls))
         self.names = supply(self.ls)
+        self.indices = least_indices(self.ls)
 
     # -- expressions -----------------------------------------------------------------------------------------
     def expr(self, expr: Expr) -> str:
@@ -120,7 +124,15 @@ class ScalarEmitter:
     def place(self, access: Access) -> str:
         if access.array in self.cells:
             return access.array
-        return f"{access.array}[{', '.join(self.expr(s) for s in access.subscripts) or '()'}]"
+        return f"{access.array}[{', '.join(map(self.subscript, access.subscripts)) or '()'}]"
+
+    def subscript(self, expr: Expr) -> str:
+        """A subscript, which no access has negative, in a form that tells Numba so unless that is plain to see."""
+        low = least(expr, self.indices)
+        if low is not None and low >= 0:
+            return self.expr(expr)
+        self.imports.add("at")
+        return f"at({self.expr(expr)})"
 
     def argument(self, expr: Expr | None) -> str:
         """What a called function gets: a number, a part of an array, or nothing."""
@@ -232,6 +244,41 @@ class ScalarEmitter:
                 shape = ", ".join(self.expr(e) for e in decl.extents or ())
                 dtype = "np.bool_" if decl.type.dtype == "bool" else f"np.{decl.type.dtype}"
                 self.writer.line(f"{decl.name} = np.empty(({shape},), {dtype})")
+
+
+def least_indices(ls: LoopSet) -> dict[str, int]:
+    """The least values of indices of loops that count up, where these are plain to see."""
+    found: dict[str, int | None] = {}
+    for site in statements(ls.body):
+        if isinstance(site.stmt, Loop):
+            index = site.stmt.index
+            low = least(site.stmt.lower, known(found)) if is_positive(site.stmt.step) else None
+            found[index] = low if found.get(index, low) == low else None
+    return known(found)
+
+
+def known(found: dict[str, int | None]) -> dict[str, int]:
+    return {name: low for name, low in found.items() if low is not None}
+
+
+def least(expr: Expr, indices: Mapping[str, int]) -> int | None:
+    """What `expr` is at least, as LLVM sees it too; None if that is not plain."""
+    match expr:
+        case Const(value=value):
+            return int(value)
+        case Index(name=name):
+            return indices.get(name)
+        case Dim():
+            return 0
+        case Apply(op=Op.ADD | Op.SUB | Op.MUL as op, args=(a, b)):
+            left, right = least(a, indices), least(b, indices)
+            if left is None or right is None or (op is Op.SUB and not isinstance(b, Const)):
+                return None
+            if op is Op.MUL:
+                return left * right if min(left, right) >= 0 else None
+            return left + right if op is Op.ADD else left - right
+        case _:
+            return None
 
 
 def is_unit(step: Expr) -> bool:

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 from loopdiff.errors import InternalError
 from loopdiff.ir import scalar_eval
@@ -27,6 +28,19 @@ from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 
 jit = njit(error_model="numpy")
+
+
+@intrinsic
+def at(typingctx: Any, index: Any) -> Any:
+    """`index`, which is not negative, as a number without sign: an array then does not ask whether it counts from the
+    end, which costs three instructions and LLVM's view of how addresses go on."""
+    if not isinstance(index, types.Integer):
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return context.cast(builder, args[0], sig.args[0], types.uintp)
+
+    return types.uintp(index), lower
 
 
 # -- integers ------------------------------------------------------------------------------------------------
@@ -101,7 +115,7 @@ strong_mul = jit(scalar_eval.strong_product)
 HELPERS: Mapping[str, Callable[..., Any]] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
     "shr_int": shr_int, "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma,
-    "strong_mul": strong_mul,
+    "strong_mul": strong_mul, "at": at,
 }  # fmt: skip
 
 
