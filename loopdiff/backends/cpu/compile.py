@@ -23,6 +23,7 @@ from loopdiff.transform.parallel import share_loops
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import NOTHING, Arranged, plan
+from loopdiff.transform.screening import screen
 from loopdiff.transform.strong import choose_strong_products
 
 CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts", "no_parts", "one_part")
@@ -57,11 +58,12 @@ def compile_loopset(ls: LoopSet, style: Style = PLAIN, *, cache: bool = True) ->
 
 
 def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> LoopSet:
-    """`ls` with loops reversed, distributed and fused to suit the machine, under names that generated code may use.
+    """`ls` with checks screened and loops reversed, distributed and fused to suit the machine, under names that
+    generated code may use.
 
     `may_fuse`: False where nests stay as they are, because rows of each run at once, or loops of theirs were asked for.
     """
-    ls = avoid_reserved_names(choose_strong_products(ls))
+    ls = avoid_reserved_names(screen(choose_strong_products(ls)))
     ls = restructure(ls) if fastmath else ascend(ls)
     return fuse(ls, is_strict=not fastmath) if may_fuse else ls
 

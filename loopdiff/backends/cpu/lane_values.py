@@ -26,6 +26,7 @@ NAMED = {
     Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
     Op.MAX: "maximum", Op.MIN: "minimum",
 }  # fmt: skip
+CHOICES = (Op.AND, Op.OR)
 LARGEST_POWER = 16  # whole exponents up to here are multiplied out
 
 
@@ -183,7 +184,7 @@ class LaneValues:
 
     def apply(self, expr: Apply, lanes: Lanes) -> str:
         op = expr.op
-        if op in (Op.AND, Op.OR):
+        if op in CHOICES:
             return self.logical(expr, lanes)
         texts = [self.expr(a, lanes) for a in expr.args]
         if op in INFIX:
@@ -208,11 +209,15 @@ class LaneValues:
         return f"v{op.name.lower()}({', '.join(texts)})"
 
     def logical(self, expr: Apply, lanes: Lanes) -> str:
-        """`and` / `or` of masks; later operands that load do so only where the earlier ones leave it open."""
-        out = self.vector(expr.args[0], lanes)
+        """`and` / `or` of masks; later operands load only where the earlier ones leave it open, unless the first one
+        has loaded the same."""
+        first = expr.args[0]
+        out = self.vector(first, lanes)
+        has_choice = any(isinstance(e, Select) or (isinstance(e, Apply) and e.op in CHOICES) for e in subexprs(first))
+        known = set[Load]() if has_choice else element_loads(first)
         for arg in expr.args[1:]:
             inner = lanes
-            if any(isinstance(e, Load) and e.access.subscripts for e in subexprs(arg)):
+            if element_loads(arg) - known:
                 held = self.emitter.names.fresh("mask")
                 self.emitter.writer.line(f"{held} = {out}")
                 out = held
@@ -233,3 +238,7 @@ class LaneValues:
         if type_of(exponent, self.emitter.types) is not kind:
             texts[1] = f"{self.simd('cast')}({texts[1]}, {kind.value!r})"
         return f"vpow({texts[0]}, {texts[1]})"
+
+
+def element_loads(expr: Expr) -> set[Load]:
+    return {e for e in subexprs(expr) if isinstance(e, Load) and e.access.subscripts}
