@@ -50,7 +50,7 @@ class Counter:
 
     @classmethod
     def of(cls, ls: LoopSet, extents: Extents) -> Counter:
-        return cls(ls, extents, {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, Let)})
+        return cls(ls, extents, lets_of(ls))
 
     def trips(self, loop: Loop, ranges: Ranges) -> tuple[float, Range]:
         """How often the loop runs on average, and from where to where, given the `ranges` of the loops around it."""
@@ -120,6 +120,22 @@ class Counter:
             return None
         place = tuple(min(max(round(p), 0), n - 1) for p, n in zip(places, array.shape, strict=True) if p is not None)
         return float(array[place]) if array.size and array.dtype.kind in "iu" else None
+
+
+def lets_of(ls: LoopSet) -> dict[str, Expr]:
+    return {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, Let)}
+
+
+def is_row_of_elements(loop: Loop, lets: Mapping[str, Expr]) -> bool:
+    """Whether elements of arrays say where `loop` begins or ends: rows of sparse matrices do, and most are short."""
+    pending = [loop.lower, loop.upper]
+    while pending:
+        for node in subexprs(pending.pop()):
+            if isinstance(node, Load) and node.access.subscripts:
+                return True
+            if isinstance(node, Var) and node.name in lets:
+                pending.append(lets[node.name])
+    return False
 
 
 def bounds(loop: Loop) -> tuple[Expr, Expr, Expr]:

@@ -9,9 +9,13 @@ from loopdiff.ir.nodes import Access, AccumulateOp, Expr
 
 @dataclass(frozen=True, slots=True)
 class VectorLoop:
-    """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes."""
+    """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes.
+
+    `may_be_short`: elements of arrays bound it; where there is not enough for two vectors, it runs as scalar code.
+    """
 
     reductions: tuple[str, ...]
+    may_be_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ isolates a contraction: a perfect nest around one `+=` whose target does not dep
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from loopdiff.analysis.legality import carried, may_split, within
@@ -20,6 +20,7 @@ from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.walk import Path, exits, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import contraction
+from loopdiff.transform.extents import is_row_of_elements, lets_of
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.sums import separate_shifts, tidy_sums
@@ -90,6 +91,12 @@ def repeats_functions(pieces: list[Loop]) -> bool:
     return any(isinstance(e, Apply) and INFO[e.op].result == "float" for value in repeated for e in subexprs(value))
 
 
+def is_isolated(piece: Loop, lets: Mapping[str, Expr]) -> bool:
+    """Whether `piece` is a contraction, but for rows that are too short to be gone through once more."""
+    found = contraction(piece)
+    return found is not None and not any(is_row_of_elements(p, lets) for p in found.loops)
+
+
 def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[Stmt]:
     """`stmt`, or the loops it splits into if one of them is a contraction that was not isolated before."""
     if not isinstance(stmt, Loop) or contraction(stmt) is not None:
@@ -99,7 +106,8 @@ def distribute(model: Model, stmt: Stmt, path: Path, names: NameSupply) -> list[
         first, *rest = (replace(stmt, body=g) for g in groups)
         return [first, *(s for g in rest for s in renamed_block((g,), names))]
     pieces = split(model, stmt, path)
-    is_better = any(contraction(p) is not None for p in pieces) and not repeats_functions(pieces)
+    lets = lets_of(model.ls)
+    is_better = any(is_isolated(p, lets) for p in pieces) and not repeats_functions(pieces)
     if len(pieces) < 2 or not is_better:
         inner = (distributed(model, child, (*path, k), names) for k, child in enumerate(stmt.body))
         return [replace(stmt, body=tuple(inner))]

@@ -40,7 +40,7 @@ from loopdiff.ir.walk import Path, Site, children, statements, stmt_exprs, subex
 from loopdiff.requests import Requests, Wish
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.cost import OFTEN, CostModel
-from loopdiff.transform.extents import Counter, Extents, Ranges
+from loopdiff.transform.extents import Counter, Extents, Ranges, is_row_of_elements
 from loopdiff.transform.lane_blocks import is_block_loop
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.mapping import Mapping, ScalarLoop, Sharing, TiledNest, VectorLoop
@@ -190,7 +190,9 @@ class Planner:
             if isinstance(s.stmt, Accumulate)
             and stride_of(s.stmt.target, stmt.index, varying, self.model.ls) == "uniform"
         }
-        return VectorLoop(tuple(sorted(sums - private)))
+        is_innermost = not any(isinstance(s.stmt, Loop) for s in statements(stmt.body))
+        may_be_short = is_innermost and is_row_of_elements(stmt, self.costs.counter.lets)
+        return VectorLoop(tuple(sorted(sums - private)), may_be_short)
 
     def held_back(self, loop: Loop, private: frozenset[str]) -> str:
         """A cell that some iteration leaves a value in; lanes have no order to say which one."""

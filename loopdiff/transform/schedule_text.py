@@ -39,9 +39,9 @@ def explain_schedule(schedule: Schedule, ls: LoopSet, machine: Machine, predicti
 
 def words(mapping: LoopMapping, loop: Loop, ls: LoopSet, machine: Machine) -> str:
     match mapping:
-        case VectorLoop(reductions=reductions):
+        case VectorLoop(reductions=reductions, may_be_short=may_be_short):
             lanes = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""
-            return f"vectorised{lanes}"
+            return f"vectorised{' where it has two vectors' if may_be_short else ''}{lanes}"
         case TiledNest():
             return tile_words(mapping, loop, ls, machine)
         case ScalarLoop(reason=reason):

@@ -63,8 +63,8 @@ class ScheduledEmitter(ScalarEmitter):
         """The loop as its mapping says."""
         path, mapping = self.mappings.get(id(stmt), ((), ScalarLoop("")))
         match mapping:
-            case VectorLoop():
-                VectorLoopWriter.of(self, stmt, owned_cells(self.ls, path)).write()
+            case VectorLoop(may_be_short=may_be_short):
+                VectorLoopWriter.of(self, stmt, owned_cells(self.ls, path)).write(may_be_short)
             case TiledNest():
                 found = contraction(stmt)
                 assert found is not None

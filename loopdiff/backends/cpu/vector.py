@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopdiff.backends.cpu.lane_values import INFIX, NAMED, Lanes, LaneValues
+from loopdiff.backends.cpu.lane_values import CHOICES, INFIX, NAMED, Lanes, LaneValues
 from loopdiff.backends.cpu.simd.types import host_width
 from loopdiff.ir.nodes import (
     Access,
@@ -41,6 +41,7 @@ COPIES_OF_BLOCK = 4
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
 COPIED_CELLS = 4
+INSTRUCTIONS = frozenset((*INFIX, *NAMED, *CHOICES, Op.NOT, Op.INVERT, Op.STOP))
 
 
 @dataclass(slots=True)
@@ -60,12 +61,30 @@ class VectorLoopWriter(LaneValues):
         return cls(emitter, loop, varying, loop_width(emitter, loop), owned & varying, owned - varying, {})
 
     # -- the loop --------------------------------------------------------------------------------------------
-    def write(self) -> None:
-        names, line = self.emitter.names, self.emitter.writer.line
+    def write(self, may_be_short: bool) -> None:
+        names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
         index = self.loop.index
         start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
         line(f"{start} = {self.emitter.expr(self.loop.lower)}")
         line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
+        if may_be_short:
+            with block(f"if {end} - {start} < {2 * self.width}:"):
+                self.write_apart(start, end)
+            with block("else:"):
+                self.write_vectors(start, end)
+        else:
+            self.write_vectors(start, end)
+
+    def write_apart(self, start: str, end: str) -> None:
+        """One iteration after the other."""
+        for cell in sorted(self.private):
+            kind = self.emitter.types.arrays[cell].element
+            self.emitter.writer.line(f"{cell} = {self.emitter.expr(Const(0, kind))}")
+        with self.emitter.writer.block(f"for {self.loop.index} in range({start}, {end}):"):
+            self.emitter.block(self.loop.body)
+
+    def write_vectors(self, start: str, end: str) -> None:
+        line = self.emitter.writer.line
         promoted, is_block = self.promoted(), self.is_block_of_nests()
         suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
         for cell in sorted(self.private):
@@ -164,7 +183,7 @@ class VectorLoopWriter(LaneValues):
     def has_calls(self, stmts: Iterable[Stmt]) -> bool:
         """Whether `stmts` need more than instructions."""
         nodes = [e for s in stmts for x in stmt_exprs(s) for e in subexprs(x)]
-        return any(isinstance(e, Apply) and e.op not in INFIX and e.op not in NAMED for e in nodes)
+        return any(isinstance(e, Apply) and e.op not in INSTRUCTIONS for e in nodes)
 
     def is_light(self) -> bool:
         """Whether the body is so short that latency, not throughput, would bound a single accumulator."""
