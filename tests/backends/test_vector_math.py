@@ -285,23 +285,28 @@ def test_compiled_code_survives_the_disk_cache(tmp_path: Path):
 
 
 FORCED = """
+import math
 import numba, numpy as np
 from loopdiff.backends.cpu.simd import host_width, load_masked, store_masked, tail_mask
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
+from loopdiff.backends.cpu.vector_math.functions import vector_function
 W = host_width("float64")
-exp, log1p, sin = (VECTOR_FUNCTIONS[name] for name in ("exp", "log1p", "sin"))
+exp, sin = (VECTOR_FUNCTIONS[name] for name in ("exp", "sin"))
+log1p, atan, erf, tanh = (vector_function(name, "own") for name in ("log1p", "atan", "erf", "tanh"))
 
 @numba.njit
 def run(x, out):
     for i in range(0, x.size, W):
         mask = tail_mask(x.size - i, W)
         v = load_masked(x, (i,), mask)
-        store_masked(out, (i,), exp(v) * log1p(v) + sin(v), mask)
+        store_masked(out, (i,), exp(v) * log1p(v) + sin(v) + atan(v) + erf(v) - tanh(v), mask)
 
 x = np.linspace(0, 3, 21)
+x[0] = 1e-320
 out = np.empty(21)
 run(x, out)
-assert np.allclose(out, np.exp(x) * np.log1p(x) + np.sin(x), rtol=2e-15)
+erfs = np.array([math.erf(v) for v in x])
+assert np.allclose(out, np.exp(x) * np.log1p(x) + np.sin(x) + np.arctan(x) + erfs - np.tanh(x), rtol=2e-15)
 print(W, "zmm" in run.inspect_asm(run.signatures[0]))
 """
 AVX2 = "+avx,+avx2,+fma,+sse,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2,+bmi,+bmi2,+lzcnt,+popcnt"

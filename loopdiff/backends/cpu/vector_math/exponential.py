@@ -6,41 +6,40 @@ from __future__ import annotations
 
 from math import factorial, log
 
-from .expr import Lanes, fused, multiply_add, split_polynomial, two_sum
+from .expr import (
+    Lanes,
+    at_most,
+    clamp,
+    fused,
+    multiply_add,
+    polynomial,
+    power_of_two,
+    rounded,
+    split_polynomial,
+    two_sum,
+)
+from .registers import scaled
 
 LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # trailing zeros: products with an exponent are exact
 LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 TAYLOR = tuple(1.0 / factorial(k) for k in range(2, 14))
-
-
-def clamp(x: Lanes, low: float, high: float) -> Lanes:
-    """`x` limited to [low, high]; nan stays nan."""
-    x = (x < low).choose(low, x)
-    return (x > high).choose(high, x)
-
-
-def power_of_two(n: Lanes) -> Lanes:
-    """2**n for integer lanes in the normal exponent range."""
-    return ((n + 1023) << 52).from_bits
+# tanh(u) = u + u**3 P(u**2) for |u| <= ln(2)/4, minimax with an error of 2**-57.
+TANH = (
+    -0.3333333333333249, 0.13333333332785186, -0.05396825278420884, 0.021869370861320563, -0.008857313220293784,
+    0.003444888052980933,
+)  # fmt: skip
 
 
 def reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     """Whole n (as a double) and r with x = n ln 2 + r."""
-    n = (x * LOG2_E).nearest
+    n, _ = rounded(x, LOG2_E)
     return n, multiply_add(n, -LN2_LOW, multiply_add(n, -LN2_HIGH, x))
 
 
 def small_expm1(r: Lanes) -> Lanes:
     """exp(r) - 1 for |r| <= ln(2)/2."""
     return multiply_add(r * r, split_polynomial(r, TAYLOR), r)
-
-
-def scaled(value: Lanes, n: Lanes) -> Lanes:
-    """value * 2**n in two exact-or-final steps, so that denormal and overflowing results come out right."""
-    n = n.as_integer
-    half = n >> 1
-    return value * power_of_two(half) * power_of_two(n - half)
 
 
 def exp(x: Lanes) -> Lanes:
@@ -63,6 +62,18 @@ def expm1(x: Lanes) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
+    """(t (2**n + 1) + 2**n - 1) / (t (2**n - 1) + 2**n + 1) with |x| = n ln(2)/2 + u and t = tanh(u)."""
+    a = at_most(x.magnitude, 22.0)
+    n, shifted = rounded(a, 2.0 * LOG2_E)
+    u = multiply_add(n, -0.5 * LN2_LOW, multiply_add(n, -0.5 * LN2_HIGH, a))
+    z = u * u
+    t = multiply_add(u * z, polynomial(z, TANH), u)
+    power = power_of_two(shifted.bits)
+    less, more = power - 1.0, power + 1.0
+    return (multiply_add(t, more, less) / multiply_add(t, less, more)).with_sign_of(x)
+
+
+def precise_tanh(x: Lanes) -> Lanes:
     """-E / (E + 2) with E = expm1(-2|x|) as an unevaluated sum of two doubles, and one division."""
     doubled = clamp(-2.0 * x.magnitude, -40.0, 0.0)
     n, r = reduced(doubled)

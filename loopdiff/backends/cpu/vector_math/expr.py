@@ -14,6 +14,7 @@ from ..simd.build import INT64, call, constant, lanes_like, mangled
 
 MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it leaves an integer in the low bits of the sum
 MAGIC_BITS = 0x4338000000000000
+ONE_BITS = 0x3FF0000000000000
 
 
 class Lanes:
@@ -110,6 +111,20 @@ class Lanes:
         assert isinstance(like, Lanes)
         return self.new(self.builder.select(self.value, like.of(yes), like.of(no)))
 
+    def where_any(self, emit: Callable[[], Lanes], otherwise: Lanes) -> Lanes:
+        """This mask's selection from `emit()`, which a branch passes by where no lane wants it, and `otherwise`."""
+        builder, is_any = self.builder, self.value
+        if isinstance(is_any.type, ir.VectorType):
+            is_any = call(builder, f"llvm.vector.reduce.or.{mangled(is_any.type)}", ir.IntType(1), [is_any])
+        before = builder.block
+        with builder.if_then(is_any, likely=False):
+            chosen = self.choose(emit(), otherwise)
+            inside = builder.block
+        merged = builder.phi(otherwise.value.type)
+        merged.add_incoming(otherwise.value, before)
+        merged.add_incoming(chosen.value, inside)
+        return self.new(merged)
+
     @property
     def magnitude(self) -> Lanes:
         return self.intrinsic("fabs")
@@ -129,6 +144,10 @@ class Lanes:
     @property
     def from_bits(self) -> Lanes:
         return self.new(self.builder.bitcast(self.value, lanes_like(self.value, ir.DoubleType())))
+
+    def logical_shift(self, count: int) -> Lanes:
+        """The integer's bits moved right, zeros moving in."""
+        return self.new(self.builder.lshr(self.value, self.of(count)))
 
     @property
     def as_integer(self) -> Lanes:
@@ -163,6 +182,38 @@ def split_polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
     """Even and odd halves by Horner in x*x: half the latency of `polynomial`."""
     square = x * x
     return multiply_add(polynomial(square, coefficients[1::2]), x, polynomial(square, coefficients[::2]))
+
+
+def tree_polynomial(x: Lanes, coefficients: Sequence[Lanes]) -> Lanes:
+    """Estrin's scheme, neighbours joined again and again: the least latency, for the most registers."""
+    terms, power = list(coefficients), x
+    while True:
+        pairs = [multiply_add(high, power, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
+        if len(terms) == 1:
+            return terms[0]
+        power = power * power
+
+
+def power_of_two(n: Lanes) -> Lanes:
+    """2**n for integer lanes in the normal exponent range; only the low bits of n count."""
+    return ((n << 52) + ONE_BITS).from_bits
+
+
+def rounded(x: Lanes, scale: float) -> tuple[Lanes, Lanes]:
+    """x * scale rounded to a whole number, and the double whose low bits are that number; |x * scale| below 2**51."""
+    shifted = multiply_add(x, scale, MAGIC)
+    return shifted - MAGIC, shifted
+
+
+def clamp(x: Lanes, low: float, high: float) -> Lanes:
+    """`x` limited to [low, high]; nan stays nan."""
+    return at_most((x < low).choose(low, x), high)
+
+
+def at_most(x: Lanes, high: float) -> Lanes:
+    """`x` limited to `high`; nan stays nan."""
+    return (x > high).choose(high, x)
 
 
 def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:

@@ -18,6 +18,7 @@ from ..simd.build import FLOATS, Typed, convert, elementwise, mangled
 from ..simd.types import cpu_features
 from . import exponential, libmvec, logarithm, power, roots, scalar, special, trigonometric
 from .expr import Lanes
+from .registers import HAS_AVX512
 
 HAS_FMA = not {"fma", "neon"}.isdisjoint(cpu_features())
 Method = Literal["auto", "high", "own", "libmvec", "libm"]
@@ -41,47 +42,57 @@ OWN: dict[str, Callable[..., Lanes]] = {
     "erf": special.erf,
     "pow": power.pow_,
 }
+# Where the fast formula for doubles is not within 1 ulp, the slower one that is.
+PRECISE = {
+    "tanh": exponential.precise_tanh,
+    "log": logarithm.precise_log,
+    "log1p": logarithm.precise_log1p,
+}
 LIBRARY_ONLY = (
     "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "gamma", "lgamma", "fmod",
 )  # fmt: skip
-# Doubles: as fast as libmvec or faster on AVX-512, more accurate, and open to inlining.
-OWN_IS_BETTER = ("exp", "tanh", "log", "atan") if HAS_FMA else ()
+# Doubles: as fast as libmvec or faster, or more accurate, and open to inlining. Tables want AVX-512.
+OWN_IS_BETTER = (
+    *(("exp", "tanh", "tan", "cbrt") if HAS_FMA else ()),
+    *(("log", "log1p", "atan", "atan2", "erf") if HAS_AVX512 else ()),
+)
 ONE_ULP = ("exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "atan", "cbrt", "pow")
 BINARY = ("pow", "atan2", "hypot", "fmod")
 
 
-def emit_own(builder: Any, name: str, *values: Any) -> Any:
-    """Call this package's formula, made a function of the module once per width; doubles only."""
+def emit_own(builder: Any, formula: Callable[..., Lanes], *values: Any) -> Any:
+    """Call `formula`, made a function of the module once per width; doubles only."""
     ty = values[0].type
-    symbol = f"loopdiff.{name}.{mangled(ty)}"
+    symbol = f"loopdiff.{formula.__name__}.{mangled(ty)}"
     function = builder.module.globals.get(symbol)
     if function is None:
         function = ir.Function(builder.module, ir.FunctionType(ty, [ty] * len(values)), symbol)
         function.linkage = "internal"
         function.attributes.add("nounwind")
         body = ir.IRBuilder(function.append_basic_block("entry"))
-        body.ret(OWN[name](*(Lanes(body, a) for a in function.args)).value)
+        body.ret(formula(*(Lanes(body, a) for a in function.args)).value)
     return builder.call(function, values)
 
 
-def own(builder: Any, element: types.Type, name: str, *values: Any) -> Any:
+def own(builder: Any, element: types.Type, formula: Callable[..., Lanes], *values: Any) -> Any:
     doubles = [convert(builder, v, element, types.float64) for v in values]
-    return convert(builder, emit_own(builder, name, *doubles), types.float64, element)
+    return convert(builder, emit_own(builder, formula, *doubles), types.float64, element)
 
 
 def emit_function(builder: Any, element: types.Type, name: str, method: Method, *values: Any) -> Any:
     """The value of function `name` by `method`; scalars always go to the C library."""
     is_vector = isinstance(values[0].type, ir.VectorType)
-    is_precise = method == "high" and is_vector and (element == types.float32 or name in ONE_ULP)
-    if name in OWN and (method == "own" or is_precise):
-        return own(builder, element, name, *values)
+    if method == "high" and is_vector and element == types.float64 and name in ONE_ULP:
+        return own(builder, element, PRECISE.get(name, OWN[name]), *values)
+    if name in OWN and (method == "own" or (method == "high" and is_vector and element == types.float32)):
+        return own(builder, element, OWN[name], *values)
     if not is_vector or method in ("high", "libm"):
         return scalar.per_lane(builder, element, name, *values)
     is_own_better = method == "auto" and element == types.float64 and name in OWN_IS_BETTER
     if libmvec.variants(name, element, len(values)) and not is_own_better:
         return libmvec.emit(builder, element, name, *values)
     if name in OWN:
-        return own(builder, element, name, *values)
+        return own(builder, element, OWN[name], *values)
     return scalar.per_lane(builder, element, name, *values)
 
 

@@ -7,13 +7,10 @@ polynomial in s*s whose error is below 2**-58.
 from __future__ import annotations
 
 from .exponential import LN2_HIGH, LN2_LOW
-from .expr import Lanes, multiply_add, polynomial
+from .expr import Lanes, at_most, fused, multiply_add, polynomial, split_polynomial
+from .registers import INFINITY, log_specials, look_up, mantissa_exponent, scaled, split_bits
 
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-ONE_BITS = 0x3FF0000000000000
-MANTISSA = 0x000FFFFFFFFFFFFF
-SMALLEST_NORMAL = 2.0**-1022
-INFINITY, NAN = float("inf"), float("nan")
 ATANH = (
     6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
     1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01,
@@ -22,16 +19,22 @@ INVERSE_LN2_HIGH, INVERSE_LN2_LOW = 1.44269504072144627571e00, 1.675171316488651
 INVERSE_LN10_HIGH, INVERSE_LN10_LOW = 4.34294481878168880939e-01, 2.50829467116452752298e-11
 LOG10_2_HIGH, LOG10_2_LOW = 3.01029995663611771306e-01, 3.69423907715893078616e-13
 HIGH_WORD = -(2**32)
-
-
-def decomposed(x: Lanes) -> tuple[Lanes, Lanes]:
-    """k (as a double) and m in [sqrt(1/2), sqrt(2)) with x = 2**k * m, for positive finite x, denormals
-    included."""
-    tiny = x < SMALLEST_NORMAL
-    bits = tiny.choose(x * 2.0**54, x).bits + (ONE_BITS - SQRT_HALF_BITS)
-    k = (bits >> 52) - 1023
-    k = tiny.choose(k - 54, k)
-    return k.as_double, ((bits & MANTISSA) + SQRT_HALF_BITS).from_bits
+# By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1: c near 1/m, chosen so that -log(c) is within
+# 2**-60 of a multiple of 2**-42. Then log(1 + r) = r + r*r P(r) on [-1/32, 1/16], minimax with an error of 2**-56 r.
+INVERSES = (
+    1.0, 0.9156571428815232, 0.8657297297527399, 0.8217435897559467, 0.7812682926993012, 0.7453023255890636,
+    0.7118222222231685, 0.6815319149057633, 1.3067755102081815, 1.2561568627688848, 1.2087547169916082,
+    1.164800000035683, 1.1233684211106065, 1.0863728813678992, 1.0502295082262922, 1.0,
+)  # fmt: skip
+MINUS_LOGS = (
+    0.0, 0.08811328253932516, 0.14418250948483546, 0.19632686719114645, 0.24683666355053901, 0.2939653367598112,
+    0.3399270866361803, 0.38341219855942654, -0.2675626602938337, -0.22805695098736578, -0.18959067014930042,
+    -0.15254939849091897, -0.11633169061838089, -0.08284451558870387, -0.049008719547600776, 0.0,
+)  # fmt: skip
+LOG1P = (
+    -0.5000000000000002, 0.3333333333334755, -0.24999999999860933, 0.19999999927800244, -0.1666666616013381,
+    0.1428581984286671, -0.1250186964832622, 0.11071430649494522, -0.08745031744908315,
+)  # fmt: skip
 
 
 def log1p_terms(f: Lanes) -> tuple[Lanes, Lanes]:
@@ -42,24 +45,58 @@ def log1p_terms(f: Lanes) -> tuple[Lanes, Lanes]:
     return half_square, s * multiply_add(polynomial(z, ATANH), z, half_square)
 
 
-def with_specials(x: Lanes, result: Lanes, pole: float = 0.0) -> Lanes:
-    """-inf at the pole, nan below it, inf and nan as they are."""
-    result = (x < INFINITY).choose(result, x)
-    result = x.equals(pole).choose(-INFINITY, result)
-    return (x < pole).choose(NAN, result)
+def log_parts(m: Lanes, k: Lanes, lost: Lanes | None = None) -> tuple[Lanes, Lanes, Lanes]:
+    """Three summands, from large to small, of the log of 2**k (m + lost) with m in [3/4, 3/2): with c from the table,
+    log(m) = -log(c) + log(1 + r), r = c m - 1."""
+    place = m.bits >> 48
+    c = look_up(place, INVERSES)
+    r = fused(m, c, -1.0)
+    r = r if lost is None else multiply_add(lost, c, r)
+    base = multiply_add(k, LN2_HIGH, look_up(place, MINUS_LOGS))
+    return base, r, multiply_add(r * r, split_polynomial(r, LOG1P), k * LN2_LOW)
+
+
+def quick_sum(base: Lanes, r: Lanes, tail: Lanes) -> Lanes:
+    """To about 1 unit in the last place."""
+    return base + (r + tail)
+
+
+def careful_sum(base: Lanes, r: Lanes, tail: Lanes) -> Lanes:
+    """To less than 1 unit in the last place."""
+    total = base + r
+    error = r - (total - base)
+    return total + (error.equals(error).choose(error, 0.0) + tail)  # the error of an infinite total is nan
 
 
 def log(x: Lanes) -> Lanes:
-    k, m = decomposed(x)
-    f = m - 1.0
-    half_square, t = log1p_terms(f)
-    result = multiply_add(k, LN2_HIGH, f - (half_square - multiply_add(k, LN2_LOW, t)))
-    return with_specials(x, result)
+    return quick_sum(*log_parts(*mantissa_exponent(x)))
+
+
+def precise_log(x: Lanes) -> Lanes:
+    return careful_sum(*log_parts(*mantissa_exponent(x)))
+
+
+def log1p_parts(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """Those of `log_parts`, from the rounded 1 + x and what the rounding lost."""
+    large = x > 1.0
+    total = 1.0 + x
+    lost = large.choose(1.0, x) - (total - large.choose(x, 1.0))
+    lost = (total < INFINITY).choose(lost, 0.0)
+    m, k = mantissa_exponent(total)
+    return log_parts(m, k, scaled(lost, at_most(-k, 64.0)))
+
+
+def log1p(x: Lanes) -> Lanes:
+    return quick_sum(*log1p_parts(x)).with_sign_of(x)
+
+
+def precise_log1p(x: Lanes) -> Lanes:
+    return careful_sum(*log1p_parts(x)).with_sign_of(x)
 
 
 def in_base(x: Lanes, inverse: tuple[float, float], log_2: tuple[float, float]) -> Lanes:
     """log(x) times the constant `inverse` (given as high + low), where `log_2` is that product for x = 2."""
-    k, m = decomposed(x)
+    k, m = split_bits(x, SQRT_HALF_BITS)
     f = m - 1.0
     half_square, t = log1p_terms(f)
     high = ((f - half_square).bits & HIGH_WORD).from_bits
@@ -67,7 +104,7 @@ def in_base(x: Lanes, inverse: tuple[float, float], log_2: tuple[float, float]) 
     main, whole = high * inverse[0], k * log_2[0]
     total = whole + main
     rest = k * log_2[1] + (low + high) * inverse[1] + low * inverse[0] + ((whole - total) + main)
-    return with_specials(x, rest + total)
+    return log_specials(x, rest + total)
 
 
 def log2(x: Lanes) -> Lanes:
@@ -76,16 +113,3 @@ def log2(x: Lanes) -> Lanes:
 
 def log10(x: Lanes) -> Lanes:
     return in_base(x, (INVERSE_LN10_HIGH, INVERSE_LN10_LOW), (LOG10_2_HIGH, LOG10_2_LOW))
-
-
-def log1p(x: Lanes) -> Lanes:
-    total = 1.0 + x
-    lost = (x > 1.0).choose(1.0 - (total - x), x - (total - 1.0)) / total
-    k, m = decomposed(total)
-    near = k.equals(0.0)
-    f = near.choose(x, m - 1.0)
-    lost = (near | (k > 53.0)).choose(0.0, lost)
-    half_square, t = log1p_terms(f)
-    result = multiply_add(k, LN2_HIGH, f - (half_square - (multiply_add(k, LN2_LOW, lost) + t)))
-    result = (x.magnitude < 2.0**-54).choose(x, result)
-    return with_specials(x, result, -1.0)

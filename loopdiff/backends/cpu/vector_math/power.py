@@ -5,9 +5,10 @@ The special cases are those of C99 (annex F.9.4.4), which NumPy and Python follo
 
 from __future__ import annotations
 
-from .exponential import LN2_HIGH, LN2_LOW, clamp, reduced, scaled, small_expm1
-from .expr import Lanes, fused, polynomial, two_product, two_sum
-from .logarithm import INFINITY, NAN, decomposed
+from .exponential import LN2_HIGH, LN2_LOW, reduced, small_expm1
+from .expr import Lanes, clamp, fused, polynomial, two_product, two_sum
+from .logarithm import SQRT_HALF_BITS
+from .registers import INFINITY, NAN, scaled, split_bits
 
 THIRD_2 = (2.0 / 3.0, float.fromhex("0x1.5555555555555p-55"))
 SERIES = tuple(2.0 / (2 * k + 5) for k in range(12))
@@ -15,7 +16,7 @@ SERIES = tuple(2.0 / (2 * k + 5) for k in range(12))
 
 def log_parts(x: Lanes) -> tuple[Lanes, Lanes]:
     """log(x) for positive finite x as a sum of two doubles, to about 2**-66 relative."""
-    k, m = decomposed(x)
+    k, m = split_bits(x, SQRT_HALF_BITS)
     f = m - 1.0
     g = m + 1.0
     g_low = m - (g - 1.0)

@@ -1,16 +1,26 @@
 """sin, cos, tan, atan and atan2.
 
 Reduction by pi/2 in three 53-bit parts, carried as an unevaluated sum, is exact enough for |x| <= 2**30;
-lanes beyond that take the scalar library in a branch. The kernels are FreeBSD's k_sin.c and k_cos.c; atan
-is Cephes'."""
+lanes beyond that take the scalar library in a branch. The kernels of sine and cosine are FreeBSD's k_sin.c and
+k_cos.c."""
 
 from __future__ import annotations
 
-from llvmlite import ir
 from numba.core import types
 
-from ..simd.build import call, mangled
-from .expr import Lanes, fused, multiply_add, polynomial, two_product, two_sum
+from .expr import (
+    ONE_BITS,
+    Lanes,
+    at_most,
+    clamp,
+    fused,
+    multiply_add,
+    polynomial,
+    rounded,
+    two_product,
+    two_sum,
+)
+from .registers import INFINITY, NAN, look_up
 from .scalar import per_lane
 
 TWO_OVER_PI = 6.36619772367581382433e-01
@@ -29,16 +39,38 @@ COSINE = (
     4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
     -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
-ATAN_P = (
-    -6.485021904942025371773e1, -1.228866684490136173410e2, -7.500855792314704667340e1,
-    -1.615753718733365076637e1, -8.750608600031904122785e-1,
+# tan(r) = r A(r**2) / B(r**2) for |r| <= pi/4, from Cephes' tan.c; the constant terms are 1.
+TANGENT_TOP = (-0.1309060802329912, 0.003107054291293773, -1.0907871882470753e-05, -1.8563353971011345e-08)
+TANGENT_BOTTOM = (-0.46423941356632453, 0.024520192146735387, -0.00025397074687295184, -1.8563353971011345e-08)
+# atan(x) = atan(c) + atan((x - c) / (1 + c x)) by the lowest exponent bits and the first bit of the fraction: half
+# octaves from 1/8 to 8, c = 0 below, c = inf beyond. As fractions, and chosen so that atan(c) is all but a double.
+ATAN_TOPS = (
+    2.416091052184298, 3.4329519062864104, 4.804156259140902, 6.863992374388092, 1.0, 1.0, 1.0, 0.0,
+    0.1561726932923588, 0.21850191695558432, 0.3116626390849449, 0.43606342756970257, 0.6180315597248836,
+    0.8670880753722072, 1.2210154624737575, 1.7227021081626908,
 )  # fmt: skip
-ATAN_Q = (
-    1.945506571482613964425e2, 4.853903996359136964868e2, 4.328810604912902668951e2,
-    1.650270098316988542046e2, 2.485846490142306297962e1, 1.0,
+ATAN_BOTTOMS = (
+    1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0,
 )  # fmt: skip
-INFINITY, NAN = float("inf"), float("nan")
-PI_OVER_2_LOW = 6.123233995736765886130e-17
+ATANS = (
+    1.1783720147161796, 1.2873452431228485, 1.3655736835622896, 1.426126326810049, 1.5707963267948966, 1.0, 1.0,
+    0.0, 0.15492127671716407, 0.21512093344426375, 0.302121824004391, 0.41120402693782593, 0.5535726012361258,
+    0.7143313006058659, 0.8845826308529998, 1.0448508810667498,
+)  # fmt: skip
+# The same for fractions known to 6 %, up to 1.
+QUOTIENTS = (
+    0.158205581088003, 0.2206243282545547, 0.31459434697788163, 0.43945975995938485, 0.621776149797888,
+    0.842087791876078, 0.971256648151978, 0.0,
+)  # fmt: skip
+QUOTIENT_ATANS = (
+    0.15690514561979416, 0.21714573267301712, 0.30479174625174754, 0.41405417048457044, 0.5562776813407952,
+    0.6998826473739774, 0.7708179639744233, 0.0,
+)  # fmt: skip
+# atan(t) = t + t**3 P(t**2) for |t| <= 0.133, minimax with an error of 2**-57.
+ATAN = (
+    -0.3333333333333176, 0.19999999998265403, -0.14285713647505377, 0.11111003050970616, -0.09081639500133873,
+    0.07299033209346685,
+)  # fmt: skip
 
 
 def reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
@@ -68,21 +100,8 @@ def cosine(r: Lanes, c: Lanes) -> Lanes:
 
 def with_large(x: Lanes, result: Lanes, name: str) -> Lanes:
     """`result`, and where |x| is too large for the reduction the scalar library's `name`."""
-    builder = x.builder
-    large = (x.magnitude > LARGEST).value
-    if isinstance(large.type, ir.VectorType):
-        has_large = call(builder, f"llvm.vector.reduce.or.{mangled(large.type)}", ir.IntType(1), [large])
-    else:
-        has_large = large
-    before = builder.block
-    with builder.if_then(has_large, likely=False):
-        slow = per_lane(builder, types.float64, name, x.value)
-        mixed = builder.select(large, slow, result.value)
-        inside = builder.block
-    merged = builder.phi(result.value.type)
-    merged.add_incoming(result.value, before)
-    merged.add_incoming(mixed, inside)
-    return x.new(merged)
+    is_large = x.magnitude > LARGEST
+    return is_large.where_any(lambda: x.new(per_lane(x.builder, types.float64, name, x.value)), result)
 
 
 def quarter_turned(x: Lanes, turns: int) -> Lanes:
@@ -103,47 +122,61 @@ def cos(x: Lanes) -> Lanes:
 
 
 def tan(x: Lanes) -> Lanes:
-    quadrant, r, c = reduced(x)
-    s, co = sine(r, c), cosine(r, c)
-    even = (quadrant & 1).equals(0)
-    result = even.choose(s, -co) / even.choose(co, s)
-    return with_large(x, (x.magnitude < 2.0**-28).choose(x, result), "tan")
+    n, shifted = rounded(x, TWO_OVER_PI)
+    r = x
+    for part in HALF_PI:
+        r = fused(n, -part, r)
+    z = r * r
+    top = multiply_add(r * z, polynomial(z, TANGENT_TOP), r)
+    bottom = multiply_add(z, polynomial(z, TANGENT_BOTTOM), 1.0)
+    odd = (shifted.bits & 1).equals(1)
+    result = odd.choose(bottom, top) / odd.choose(-top, bottom)
+    return with_large(x, x.equals(0.0).choose(x, result), "tan")
+
+
+def small_atan(t: Lanes) -> Lanes:
+    """atan(t) for |t| <= 0.133."""
+    z = t * t
+    return multiply_add(t * z, polynomial(z, ATAN), t)
 
 
 def atan(x: Lanes) -> Lanes:
-    """Cephes atan.c: reduction to |t| <= 0.66 by -1/x and (x - 1) / (x + 1), then a rational function."""
-    a = x.magnitude
-    steep, middle = a > 2.41421356237309504880, a > 0.66
-    zero = x.new(x.of(0.0))
-    top = steep.choose(-1.0, middle.choose(a - 1.0, a))
-    bottom = steep.choose(a, middle.choose(a + 1.0, zero + 1.0))
-    t = top / bottom
-    z = t * t
-    value = multiply_add(t, z * polynomial(z, ATAN_P) / polynomial(z, ATAN_Q), t)
-    low = steep.choose(PI_OVER_2_LOW, middle.choose(0.5 * PI_OVER_2_LOW, zero))
-    base = steep.choose(1.5707963267948966, middle.choose(0.7853981633974483, zero))
-    return (base + (value + low)).with_sign_of(x)
+    magnitude = x.magnitude
+    place = clamp(magnitude, 0.1, 8.0).bits >> 51
+    top, bottom = look_up(place, ATAN_TOPS), look_up(place, ATAN_BOTTOMS)
+    a = at_most(magnitude, 2.0**60)
+    t = fused(a, bottom, -top) / fused(a, top, bottom)
+    return (look_up(place, ATANS) + small_atan(t)).with_sign_of(x)
+
+
+def quotient_atan(top: Lanes, bottom: Lanes, near: Lanes) -> Lanes:
+    """atan(top / bottom), at most pi/4, where `near` is that quotient within 6 %, or anything but a number above 1/8
+    where it is less."""
+    place = (near > 0.1).choose(near, 0.1).bits >> 51
+    c = look_up(place, QUOTIENTS)
+    t = fused(-bottom, c, top) / fused(top, c, bottom)
+    return look_up(place, QUOTIENT_ATANS) + small_atan(t)
 
 
 def atan2(y: Lanes, x: Lanes) -> Lanes:
-    """atan of the smaller magnitude over the larger as in `atan`, its reduction and its division being one."""
+    """atan of the smaller magnitude over the larger, turned and reflected; their quotient first from a difference of
+    bits, which is all but one of logarithms. Lanes where that or the products may overflow are scaled in a branch."""
     a, b = x.magnitude, y.magnitude
-    is_huge, is_tiny = (a > 2.0**1000) | (b > 2.0**1000), (a < 2.0**-900) & (b < 2.0**-900)
-    scale = is_huge.choose(2.0**-100, is_tiny.choose(2.0**200, a.new(a.of(1.0))))
-    is_infinite = a.equals(INFINITY) & b.equals(INFINITY)
-    a, b = is_infinite.choose(1.0, a * scale), is_infinite.choose(1.0, b * scale)
-    steep, middle = b > 2.41421356237309504880 * a, b > 0.66 * a
-    zero = a.new(a.of(0.0))
-    top = steep.choose(-a, middle.choose(b - a, b))
-    bottom = steep.choose(b, middle.choose(b + a, b.equals(0.0).choose(1.0, a)))
-    t = b.equals(INFINITY).choose(zero, top / bottom)
-    z = t * t
-    value = multiply_add(t, z * polynomial(z, ATAN_P) / polynomial(z, ATAN_Q), t)
-    back = x.bits < 0
-    low = steep.choose(PI_OVER_2_LOW, middle.choose(0.5 * PI_OVER_2_LOW, zero))
-    base = steep.choose(1.5707963267948966, middle.choose(0.7853981633974483, zero))
-    turned = steep.choose(1.5707963267948966, middle.choose(2.356194490192345, zero + 3.141592653589793))
-    turned_low = steep.choose(PI_OVER_2_LOW, middle.choose(1.5 * PI_OVER_2_LOW, zero + 2.0 * PI_OVER_2_LOW))
-    result = back.choose(turned - (value - turned_low), base + (value + low))
-    result = (x.equals(x) & y.equals(y)).choose(result, NAN)
-    return result.with_sign_of(y)
+    is_steep = b > a
+    least, most = is_steep.choose(a, b), is_steep.choose(b, a)
+
+    def turned(angle: Lanes) -> Lanes:
+        angle = is_steep.choose(HALF_PI[0] - angle, angle)
+        return (x.bits < 0).choose(2.0 * HALF_PI[0] - angle, angle).with_sign_of(y)
+
+    def scaled() -> Lanes:
+        scale = (most > 1.0).choose(2.0**-100, most.new(most.of(2.0**500)))
+        top, bottom = least * scale, most * scale
+        top = (most < INFINITY).choose(top, least.equals(INFINITY).choose(1.0, most.new(most.of(0.0))))
+        bottom = ((most < INFINITY) & (most > 0.0)).choose(bottom, 1.0)
+        result = turned(quotient_atan(top, bottom, top / bottom))
+        return (x.equals(x) & y.equals(y)).choose(result, NAN)
+
+    near = (least.bits - most.bits + ONE_BITS).from_bits
+    is_extreme = ~((most < 2.0**500) & (most > 2.0**-500))
+    return is_extreme.where_any(scaled, turned(quotient_atan(least, most, near)))
