@@ -207,6 +207,8 @@ class Why:
 def trip_number(loop: Loop, path: Path, bound: Callable[[Expr, Path], Expr]) -> Expr:
     """How many iterations of `loop` came before the current one."""
     lower, step = bound(loop.lower, path), bound(loop.step, path)
+    if isinstance(step, Const) and step.value < 0:
+        return floordiv(sub(lower, Index(loop.index)), integer(-int(step.value)))
     return floordiv(sub(Index(loop.index), lower), step)
 
 
