@@ -190,9 +190,16 @@ class Planner:
             if isinstance(s.stmt, Accumulate)
             and stride_of(s.stmt.target, stmt.index, varying, self.model.ls) == "uniform"
         }
-        is_innermost = not any(isinstance(s.stmt, Loop) for s in statements(stmt.body))
-        may_be_short = is_innermost and is_row_of_elements(stmt, self.costs.counter.lets)
+        may_be_short = self.may_be_short(stmt, self.model.sites[path].loops)
         return VectorLoop(tuple(sorted(sums - private)), may_be_short)
+
+    def may_be_short(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
+        """Whether `loop` is innermost, and runs a different number of times in the iterations of loops around it."""
+        if any(isinstance(s.stmt, Loop) for s in statements(loop.body)):
+            return False
+        moving = {Index(p.index) for p in around if isinstance(p.step, Const) and p.step.value in (1, -1)}
+        by_index = any(e in moving for b in (loop.lower, loop.upper) for e in subexprs(b))
+        return by_index or is_row_of_elements(loop, self.costs.counter.lets)
 
     def held_back(self, loop: Loop, private: frozenset[str]) -> str:
         """A cell that some iteration leaves a value in; lanes have no order to say which one."""

@@ -85,7 +85,7 @@ def test_a_cell_that_keeps_one_value() -> None:
 def test_a_triangle_is_vectorised_inside() -> None:
     found, text = schedule("triangular")
     assert isinstance(found.of((0,)), ScalarLoop)
-    assert found.of((0, 0)) == VectorLoop(())
+    assert found.of((0, 0)) == VectorLoop((), may_be_short=True)
     assert "trip count of its inner loop `j`" in text
 
 
