@@ -17,6 +17,7 @@ from loopdiff.ir.walk import statements
 from loopdiff.requests import Requests
 from loopdiff.rules import has_text, key_of
 from loopdiff.transform.fuse import fuse
+from loopdiff.transform.idle import leave_out_idle
 from loopdiff.transform.mapping import Parallel
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
@@ -65,7 +66,8 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> Loop
     """
     ls = avoid_reserved_names(screen(choose_strong_products(ls)))
     ls = restructure(ls) if fastmath else ascend(ls)
-    return fuse(ls, is_strict=not fastmath) if may_fuse else ls
+    ls = fuse(ls, is_strict=not fastmath) if may_fuse else ls
+    return leave_out_idle(ls) if fastmath else ls
 
 
 def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
