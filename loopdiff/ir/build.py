@@ -65,6 +65,27 @@ def compare(op: Op, a: Expr, b: Expr) -> Expr:
     return Apply(op, (a, b))
 
 
+def parted(expr: Expr) -> tuple[Expr, int]:
+    """The integer `expr` as something and a constant."""
+    match expr:
+        case Const(value=value):
+            return integer(0), int(value)
+        case Apply(op=Op.ADD, args=(rest, Const(value=value))):
+            base, offset = parted(rest)
+            return base, offset + int(value)
+        case Apply(op=Op.SUB, args=(rest, Const(value=value))):
+            base, offset = parted(rest)
+            return base, offset - int(value)
+        case _:
+            return expr, 0
+
+
+def shifted(expr: Expr, by: int) -> Expr:
+    """The integer `expr` and the constant `by`, as one constant with those in it."""
+    base, offset = parted(expr)
+    return add(base, integer(offset + by)) if offset + by >= 0 else sub(base, integer(-offset - by))
+
+
 def zero(dtype: ScalarType) -> Const:
     return Const(0.0, dtype)
 

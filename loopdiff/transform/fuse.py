@@ -17,12 +17,11 @@ from itertools import pairwise
 
 from loopdiff.analysis.legality import commute, overtakes, within
 from loopdiff.analysis.polyhedra import Model, build_model
-from loopdiff.ir.build import add, compare, integer, is_constant, sub
+from loopdiff.ir.build import compare, integer, is_constant, parted, shifted, sub
 from loopdiff.ir.nodes import (
     Accumulate,
     Apply,
     Assign,
-    Const,
     Expr,
     If,
     Index,
@@ -37,6 +36,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import (
     Path,
     accesses,
+    children,
     read_arrays,
     statements,
     subexprs,
@@ -79,16 +79,27 @@ def is_row_nest(stmt: Stmt, ls: LoopSet) -> bool:
     if any(isinstance(e, Load | Var) for b in (stmt.lower, stmt.upper) for e in subexprs(b)):
         return False
     sites = list(statements(stmt.body))
-    if not stmt.body or not all(isinstance(s, Loop) for s in stmt.body):
+    if not stmt.body or not all(isinstance(s, Loop) or is_choice_of_rows(s) for s in stmt.body):
         return False
     if not all(isinstance(s.stmt, Loop | If | Let | Assign | Accumulate) for s in sites):
         return False
-    inner = [s for s in sites if isinstance(s.stmt, Loop) and not any(isinstance(c, Loop) for c in s.stmt.body)]
-    if any(isinstance(e, If) for s in inner for e in s.enclosing):
+    inner = [
+        s
+        for s in sites
+        if isinstance(s.stmt, Loop) and not any(isinstance(c.stmt, Loop) for c in statements(s.stmt.body))
+    ]
+    if not all(is_choice_of_rows(e) for s in inner for e in s.enclosing if isinstance(e, If)):
         return False
     if any(isinstance(s.stmt, Loop) and contraction(s.stmt) is not None for s in sites):
         return False
     return all(isinstance(s.stmt, Loop) and is_smooth(s.stmt, ls) for s in inner)
+
+
+def is_choice_of_rows(stmt: Stmt) -> bool:
+    """Whether `stmt` is a condition on indices and extents alone, around loops."""
+    if not isinstance(stmt, If) or any(isinstance(e, Load | Var) for e in subexprs(stmt.cond)):
+        return False
+    return any(isinstance(s.stmt, Loop) for s in statements(children(stmt)))
 
 
 def is_smooth(loop: Loop, ls: LoopSet) -> bool:
@@ -182,23 +193,3 @@ def hull(op: Op, bounds: list[Expr]) -> Expr:
         offsets[base] = choose(offsets.get(base, offset), offset)
     distinct = tuple(shifted(base, offset) for base, offset in offsets.items())
     return distinct[0] if len(distinct) == 1 else Apply(op, distinct)
-
-
-def parted(bound: Expr) -> tuple[Expr, int]:
-    """`bound` as something and a constant."""
-    match bound:
-        case Const(value=value):
-            return integer(0), int(value)
-        case Apply(op=Op.ADD, args=(rest, Const(value=value))):
-            base, offset = parted(rest)
-            return base, offset + int(value)
-        case Apply(op=Op.SUB, args=(rest, Const(value=value))):
-            base, offset = parted(rest)
-            return base, offset - int(value)
-        case _:
-            return bound, 0
-
-
-def shifted(bound: Expr, by: int) -> Expr:
-    base, offset = parted(bound)
-    return add(base, integer(offset + by)) if offset + by >= 0 else sub(base, integer(-offset - by))

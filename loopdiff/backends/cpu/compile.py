@@ -17,6 +17,7 @@ from loopdiff.ir.walk import statements
 from loopdiff.requests import Requests
 from loopdiff.rules import has_text, key_of
 from loopdiff.transform.fuse import fuse
+from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.idle import leave_out_idle
 from loopdiff.transform.mapping import Parallel
 from loopdiff.transform.normalize import supply
@@ -26,6 +27,7 @@ from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import NOTHING, Arranged, plan
 from loopdiff.transform.screening import screen
 from loopdiff.transform.strong import choose_strong_products
+from loopdiff.transform.sums import tidy_sums
 
 CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts", "no_parts", "one_part")
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
@@ -65,7 +67,7 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> Loop
     `may_fuse`: False where nests stay as they are, because rows of each run at once, or loops of theirs were asked for.
     """
     ls = avoid_reserved_names(screen(choose_strong_products(ls)))
-    ls = restructure(ls) if fastmath else ascend(ls)
+    ls = restructure(gather_sums(tidy_sums(ls), host_machine())) if fastmath else ascend(ls)
     ls = fuse(ls, is_strict=not fastmath) if may_fuse else ls
     return leave_out_idle(ls) if fastmath else ls
 

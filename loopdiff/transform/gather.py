@@ -1,0 +1,429 @@
+"""Gather form: a nest that adds to shifted elements becomes one over the elements that are added to.
+
+                                       if N >= 4:
+                                           y[0] += x[1]
+    for i in range(1, N - 1):              y[1] += x[2]
+        y[i - 1] += x[i]     becomes       for i in range(2, N - 2): y[i] += x[i + 1] + x[i - 1]
+        y[i + 1] += x[i]                   y[N - 2] += x[N - 3]
+                                           y[N - 1] += x[N - 2]
+                                       elif N > 2:
+                                           for i in range(0, N): y[i] += those of the two that there are
+
+Adjoints of stencils are such nests. Their iterations add to what others have just added to; those of a gather form have
+nothing in common, and store once instead of once for each term. Rows of the innermost loop in which all terms exist
+have their few elements at both ends as statements of their own; rows at the edge, and nests too small for that, ask for
+each term whether it exists. Elements that begin at zero are stored, and what clears them right before the nest goes.
+
+Sums run in another order, and what terms are made of is computed for each of them again: that has to take less time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from loopdiff.ir.build import add, compare, integer, shifted, sub, zero
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import BOOL, ArrayType
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import (
+    Path,
+    loads,
+    map_body,
+    map_stmt_exprs,
+    statements,
+    stmt_exprs,
+    subexprs,
+    substitute,
+    written_access,
+    written_arrays,
+)
+from loopdiff.names import NameSupply
+from loopdiff.transform import extents
+from loopdiff.transform.cost import CostModel
+from loopdiff.transform.eliminate import keep_live, live_names
+from loopdiff.transform.machine import Machine
+from loopdiff.transform.normalize import supply
+from loopdiff.transform.rename import Renaming, renamed, renamed_block
+from loopdiff.transform.scatter import Scatter, Shift, Target, minus, perfect, place_of, scatter
+from loopdiff.transform.simplify import simplify_expr, simplify_stmt
+from loopdiff.transform.sums import is_clear, separate_shifts
+
+MOST_COLUMNS = 4  # at each end of a row that are written out
+Place = dict[str, Expr]
+Rewrite = Callable[[Stmt], tuple[Stmt, ...]]
+Has = Callable[[Shift], bool]
+
+
+def gather_sums(ls: LoopSet, machine: Machine) -> LoopSet:
+    """`ls` with nests that add to shifted elements in gather form, where that is faster on `machine`."""
+    gatherer = Gatherer(ls, machine, supply(ls), type_env(ls))
+    body = gatherer.block(ls.body, ())
+    return replace(ls, arrays=(*ls.arrays, *gatherer.cells), body=body) if gatherer.is_changed else ls
+
+
+@dataclass(slots=True)
+class Gatherer:
+    """Goes through `ls`; `cells` are those of the nests in gather form."""
+
+    ls: LoopSet
+    machine: Machine
+    names: NameSupply
+    types: TypeEnv
+    cells: list[ArrayDecl] = field(default_factory=list)
+    is_changed: bool = False
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, first: int = 0) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body, start=first):
+            path = (*prefix, number)
+            match stmt:
+                case Loop(body=inner):
+                    if not self.nest(stmt, path, out):
+                        out.append(replace(stmt, body=self.block(inner, path)))
+                case If(then=then, orelse=orelse):
+                    yes, no = self.block(then, path), self.block(orelse, path, len(then))
+                    out.append(replace(stmt, then=yes, orelse=no))
+                case _:
+                    out.append(stmt)
+        return tuple(out)
+
+    def nest(self, stmt: Loop, path: Path, out: list[Stmt]) -> bool:
+        """Write the nest `stmt` to `out` in gather form, if it is one that has a better one."""
+        found = scatter(stmt, path, self.ls)
+        if found is None:
+            return False
+        begun = None if not out else begun_by(found, out[-1])
+        made = Form.of(begun or found, NameSupply(self.names.taken), self.ls)
+        rows = made.rows()
+        types = self.typed(rows, made.cells)
+        new = tuple(t for s in rows for t in tidied(s, types))
+        costs = CostModel(self.ls, types, self.machine, extents.Counter(self.ls, extents.Extents(), {}))
+        if takes(costs, new, made.inner) >= takes_scattered(costs, found):
+            return False
+        self.names, self.types, self.is_changed = made.names, types, True
+        self.cells += made.cells.values()
+        if begun is not None:
+            out.pop()
+        out += [*new, *others(found, self.names)]
+        return True
+
+    def typed(self, body: tuple[Stmt, ...], cells: Mapping[str, ArrayDecl]) -> TypeEnv:
+        """The types of what there is, and of `cells` and the Lets of `body`."""
+        arrays = {c.name: c.type for c in cells.values() if c.type is not None}
+        found = TypeEnv({**self.types.arrays, **arrays}, self.types.scalars, lets := dict(self.types.lets))
+        for site in statements(body):
+            if isinstance(site.stmt, Let):
+                lets[site.stmt.name] = type_of(site.stmt.value, found)
+        return found
+
+
+def tidied(stmt: Stmt, types: TypeEnv) -> tuple[Stmt, ...]:
+    return map_body((map_stmt_exprs(lambda e: simplify_expr(e, types), stmt),), simplify_stmt)
+
+
+# -- what is faster ------------------------------------------------------------------------------------------
+def takes(costs: CostModel, body: tuple[Stmt, ...], inner: str) -> float:
+    """Nanoseconds of a row in gather form, with all terms: its loop over `inner`, and the elements at its ends."""
+    for site in statements(body):
+        if isinstance(site.stmt, Loop) and site.stmt.index == inner:
+            row = site.enclosing[-1] if site.enclosing else site.stmt
+            ends = row.then if isinstance(row, If) else ()
+            return costs.vector(site.stmt, {}) + costs.machine.nanoseconds(costs.straight(ends).cycles)
+    return math.inf
+
+
+def takes_scattered(costs: CostModel, found: Scatter) -> float:
+    """Nanoseconds of a row as it is, for what goes to the targets."""
+    inner = found.nest.loops[-1]
+    loop = replace(inner, body=kept(inner.body, found.updates))
+    groups = separate_shifts(loop) or [loop.body]
+    return sum(costs.vector(replace(loop, body=g), {}) for g in groups)
+
+
+def part_of(body: tuple[Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> tuple[Stmt, ...]:
+    """Of `body`, with its updates of elements rewritten, what `wanted` arrays and cells need."""
+
+    def rewritten(stmt: Stmt) -> tuple[Stmt, ...]:
+        target = written_access(stmt)
+        return (stmt,) if target is None or not target.subscripts else update(stmt)
+
+    found = map_body(body, rewritten)
+    return keep_live(found, live_names(found, wanted, None), None)
+
+
+def kept(body: tuple[Stmt, ...], updates: frozenset[int]) -> tuple[Stmt, ...]:
+    """Of `body`, those `updates`, by identity, with all that they need."""
+    own = [a.array for s in statements(body) if id(s.stmt) in updates and (a := written_access(s.stmt)) is not None]
+    return part_of(body, lambda s: (s,) if id(s) in updates else (), frozenset(own))
+
+
+# -- what comes before and after -----------------------------------------------------------------------------
+def begun_by(found: Scatter, before: Stmt) -> Scatter | None:
+    """`found` with what the nest `before` it clears beginning at zero instead; None if it clears nothing of it."""
+    nest = perfect(before) if isinstance(before, Loop) else None
+    if nest is None or nest.spans != found.nest.spans or len(nest.body) != 1 or not is_clear(nest.body[0]):
+        return None
+    cleared, indices = nest.body[0], found.nest.indices
+    same: Renaming = {Index(a): Index(b) for a, b in zip(nest.indices, indices, strict=True)}
+    access = written_access(renamed(cleared, same))
+    place = None if access is None else place_of(access, indices)
+    for target in found.targets:
+        own = place_of(target.place, indices)
+        if place is None or own is None or access is None or access.array != target.array or place[0] != own[0]:
+            continue
+        if any(isinstance(s.stmt, Assign) and s.stmt.target.array == access.array for s in statements(found.nest.body)):
+            return None
+        begun = replace(target, start=minus(place[1], own[1]))
+        return replace(found, targets=tuple(begun if t is target else t for t in found.targets))
+    return None
+
+
+def others(found: Scatter, names: NameSupply) -> tuple[Stmt, ...]:
+    """The rest of a nest: clears one by one, anything else in one nest."""
+    body = found.nest.body
+    clears = [s for s in body if id(s) in found.rest and is_clear(s)]
+    if len(clears) == len(found.rest):
+        nests = [found.nest.around((s,)) for s in clears]
+    else:
+        nests = [found.nest.around(kept(body, found.rest))]
+    return tuple(s for n in nests for s in renamed_block((n,), names))
+
+
+# -- the nest ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms."""
+
+    found: Scatter
+    names: NameSupply
+    cells: Mapping[str, ArrayDecl]
+    inner: str
+
+    @classmethod
+    def of(cls, found: Scatter, names: NameSupply, ls: LoopSet) -> Form:
+        cells: dict[str, ArrayDecl] = {}
+        for target in found.targets:
+            kind = ls.array(target.array).type
+            if target.is_summed and kind is not None:
+                name = names.fresh(f"{target.array}_sum")
+                cells[target.array] = ArrayDecl(name, ArrayType(kind.dtype, 0), "local", ())
+        return cls(found, names, cells, names.fresh(found.nest.indices[-1]))
+
+    @property
+    def distances(self) -> tuple[Shift, ...]:
+        return tuple(dict.fromkeys(d for t in self.found.targets for d in t.distances))
+
+    def reach(self, level: int) -> tuple[int, int]:
+        """The least and the greatest distance along a loop, of all targets."""
+        found = [d[level] for d in self.distances]
+        return min(found), max(found)
+
+    def rows(self) -> tuple[Stmt, ...]:
+        """The loops over all elements that something may be added to."""
+        outer = self.found.nest.loops[:-1]
+        place: Place = {p.index: Index(self.names.fresh(p.index)) for p in outer}
+        body = self.row(place)
+        for level in reversed(range(len(outer))):
+            index = place[outer[level].index]
+            assert isinstance(index, Index)
+            body = (self.loop(level, index.name, self.reach(level), body),)
+        return body
+
+    def loop(self, level: int, index: str, reach: tuple[int, int], body: tuple[Stmt, ...]) -> Loop:
+        """A loop over the range of another, moved by `reach` at both ends."""
+        low, high = self.found.nest.spans[level]
+        loc = self.found.nest.loops[level].loc
+        return Loop(index, shifted(low, reach[0]), shifted(high, reach[1]), integer(1), body, loc=loc)
+
+    def row(self, place: Place) -> tuple[Stmt, ...]:
+        """The innermost loop: with all terms if they are known to exist, else with those that do."""
+        level = len(self.found.nest.loops) - 1
+        least, most = self.reach(level)
+        whole = [e for k in range(level) for e in self.within(place, k, (self.reach(k)[1], self.reach(k)[0]))]
+        low, high = self.found.nest.spans[level]
+        if most > least:
+            whole.append(compare(Op.GE, sub(high, low), integer(most - least)))
+        spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
+        exists = all_of([compare(Op.LT, *s) for s in spans])
+        inside = self.loop(level, self.inner, (most, least), self.known(place | self.at(Index(self.inner)), is_any))
+        body = (*self.end(place, low, True), inside, *self.end(place, high, False))
+        other = self.asking(place, (least, most))
+        loc = self.found.nest.loops[level].loc
+        return (If(all_of(whole), body, (If(exists, (other,), loc=loc),), loc=loc),)
+
+    def at(self, position: Expr) -> Place:
+        return {self.found.nest.indices[-1]: position}
+
+    def end(self, place: Place, edge: Expr, is_first: bool) -> tuple[Stmt, ...]:
+        """The elements of a row at the lower or upper `edge` of its range, where some terms are missing."""
+        level = len(self.found.nest.loops) - 1
+        least, most = self.reach(level)
+        if most - least > MOST_COLUMNS:
+            loop = self.asking(place, (least, most))
+            return (replace(loop, lower=shifted(edge, least), upper=shifted(edge, most)),)
+        return tuple(
+            stmt
+            for column in range(least, most)
+            for stmt in self.known(
+                place | self.at(shifted(edge, column)), lambda d, c=column: (d[level] <= c) == is_first
+            )
+        )
+
+    # -- elements ------------------------------------------------------------------------------------------------
+    def known(self, place: Place, has: Has) -> tuple[Stmt, ...]:
+        """What the targets' elements at `place` get: the terms from the distances that are there."""
+        out: list[Stmt] = []
+        sums: dict[str, list[Expr]] = {}
+        for stmt in (s for d in self.distances if has(d) for s in self.terms(d, place)):
+            array = self.summed_in(stmt)
+            if array is None:
+                out.append(stmt)
+                continue
+            assert isinstance(stmt, Accumulate)
+            value = stmt.value
+            if any(not e.access.subscripts for e in loads(value)):
+                part = self.names.fresh(f"{array}_part")
+                out.append(Let(part, value, loc=stmt.loc))
+                value = Var(part)
+            sums.setdefault(array, []).append(value)
+        for array, cell in self.cells.items():
+            if cell.name in written_arrays(tuple(out)):
+                sums.setdefault(array, []).append(Load(Access(cell.name)))
+                out.insert(0, self.cleared(array))
+        for target in self.found.targets:
+            if target.is_summed and any(has(d) for d in target.distances):
+                total = reduce(add, sums.get(target.array, [self.zero(target.array)]))
+                is_new = target.start is not None and has(target.start)
+                out.append(self.stored(target, place, total, is_new))
+        return tuple(out)
+
+    def asking(self, place: Place, reach: tuple[int, int]) -> Loop:
+        """A row in which every term is asked for whether it exists."""
+        level = len(self.found.nest.loops) - 1
+        index = self.names.fresh(self.found.nest.indices[-1])
+        place = place | self.at(Index(index))
+        out: list[Stmt] = [self.cleared(a) for a in self.cells]
+        for distance in self.distances:
+            terms = self.terms(distance, place)
+            out += [If(self.exists(place, distance, distance), terms)] if terms else []
+        for target in self.found.targets:
+            if not target.is_summed:
+                continue
+            total = Load(Access(self.cells[target.array].name))
+            store: Stmt = self.stored(target, place, total, False)
+            if target.start is not None:
+                begins = self.exists(place, target.start, target.start)
+                store = If(begins, (self.stored(target, place, total, True),), (store,))
+            least, most = zip(*(target.reach(k) for k in range(level + 1)), strict=True)
+            out.append(If(self.exists(place, least, most), (store,)))
+        return self.loop(level, index, reach, tuple(out))
+
+    def exists(self, place: Place, least: Shift, most: Shift) -> Expr:
+        """Whether the element at `place` lies in the range of the nest moved by `least` at the lower and by `most` at
+        the upper ends."""
+        limits: list[Expr] = []
+        for level, (low, high) in enumerate(zip(least, most, strict=True)):
+            first, last = self.reach(level)
+            both = self.within(place, level, (low, high))
+            limits += [both[0]] if low > first else []
+            limits += [both[1]] if high < last else []
+        return all_of(limits)
+
+    def within(self, place: Place, level: int, reach: tuple[int, int]) -> list[Expr]:
+        """What it takes for `place` to be in the range of a loop moved by `reach` at both ends."""
+        low, high = self.found.nest.spans[level]
+        at = place[self.found.nest.indices[level]]
+        if len(set(self.reach(level))) == 1:
+            return []
+        return [compare(Op.GE, at, shifted(low, reach[0])), compare(Op.LT, at, shifted(high, reach[1]))]
+
+    # -- statements ----------------------------------------------------------------------------------------------
+    def terms(self, distance: Shift, place: Place) -> tuple[Stmt, ...]:
+        """What the iteration at that distance before `place` does for the targets, their sums in cells."""
+        nest = self.found.nest
+        updates = {u: t for t in self.found.targets for u, d in t.shifts.items() if d == distance}
+        wanted = frozenset(self.cells[t.array].name if t.is_summed else t.array for t in updates.values())
+
+        def summed(stmt: Stmt) -> tuple[Stmt, ...]:
+            target = updates.get(id(stmt))
+            if target is None or not target.is_summed:
+                return () if target is None else (stmt,)
+            assert isinstance(stmt, Assign | Accumulate)
+            if is_clear(stmt):
+                return ()
+            return (Accumulate("add", Access(self.cells[target.array].name), stmt.value, loc=stmt.loc),)
+
+        body = with_single_uses(part_of(nest.body, summed, wanted))
+        new: Renaming = {Index(i): shifted(place[i], -d) for i, d in zip(nest.indices, distance, strict=True)}
+        lets = [s.stmt.name for s in statements(body) if isinstance(s.stmt, Let)]
+        new |= {Var(name): Var(self.names.fresh(name)) for name in lets}
+        return tuple(renamed(s, new) for s in body)
+
+    def summed_in(self, stmt: Stmt) -> str | None:
+        """The array of which `stmt` adds to the sum."""
+        target = written_access(stmt)
+        return None if target is None else next((a for a, c in self.cells.items() if c.name == target.array), None)
+
+    def cleared(self, array: str) -> Stmt:
+        return Assign(Access(self.cells[array].name), self.zero(array))
+
+    def zero(self, array: str) -> Expr:
+        kind = self.cells[array].type
+        assert kind is not None
+        return zero(kind.element)
+
+    def stored(self, target: Target, place: Place, total: Expr, is_new: bool) -> Stmt:
+        """The sum `total` in, or added to, the target's element at `place`."""
+        access = target.place
+        own: Renaming = {Index(i): e for i, e in place.items()}
+        element = replace(access, subscripts=tuple(substitute(s, own) for s in access.subscripts))
+        if is_new:
+            return Assign(element, total, loc=access.loc)
+        return Accumulate("add", element, total, loc=access.loc)
+
+
+def with_single_uses(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """`body`, which reads nothing that it writes but cells, with Lets of elements put where they are used, if once."""
+    uses = Counter(
+        e.name for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)
+    )
+    known: dict[Expr, Expr] = {}
+
+    def put(stmt: Stmt) -> tuple[Stmt, ...]:
+        new = map_stmt_exprs(lambda e: substitute(e, known), stmt)
+        if isinstance(new, Let) and uses[new.name] == 1 and all(e.access.subscripts for e in loads(new.value)):
+            known[Var(new.name)] = new.value
+            return ()
+        return (new,)
+
+    return map_body(body, put)
+
+
+def is_any(_: Shift) -> bool:
+    return True
+
+
+def all_of(conds: list[Expr]) -> Expr:
+    """Whether all of the conditions hold."""
+    return conds[0] if len(conds) == 1 else Apply(Op.AND, tuple(conds)) if conds else Const(True, BOOL)
