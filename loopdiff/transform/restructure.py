@@ -23,14 +23,14 @@ from loopdiff.transform.contractions import contraction
 from loopdiff.transform.extents import is_row_of_elements, lets_of
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import renamed_block
-from loopdiff.transform.sums import separate_shifts, tidy_sums
+from loopdiff.transform.sums import separate_shifts
 
 ONE = integer(1)
 
 
 def restructure(ls: LoopSet) -> LoopSet:
     """`ls` with loops turned upwards and contractions isolated; the same values up to reassociation of sums."""
-    ls = ascend(tidy_sums(ls))
+    ls = ascend(ls)
     model = build_model(ls)
     names = supply(ls)
     body: list[Stmt] = []

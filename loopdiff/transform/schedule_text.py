@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopdiff.ir.nodes import Access, Accumulate, Expr, Index, Loop, LoopSet
-from loopdiff.ir.walk import Path, Site, map_expr, statements
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Loop, LoopSet
+from loopdiff.ir.walk import Path, Site, loads, map_expr, statements, stmt_exprs, subexprs
 from loopdiff.names import in_units, stem_of
 from loopdiff.transform.contractions import indices_in
 from loopdiff.transform.machine import Machine
@@ -112,12 +112,31 @@ def form(array: str, own: list[Site], nest: list[Site], mapping: LoopMapping) ->
         assert isinstance(site.stmt, Accumulate)
         if any(lane_axis(site.stmt.target, i, NONE) is None for i in indices_in(site.stmt.target)):
             return "scatter form: the places are computed"
-    if len(places) > 1:
-        return f"scatter form: {len(places)} places for each iteration"
-    again = [p.index for s in own for p in s.loops if p.index not in indices_in(target_of(s))]
+    shared = {p for p in places if any(is_apart(p, q) for q in places)}
+    if shared:
+        return f"scatter form: {len(shared)} places for each iteration"
+    again = [p.index for s in own for p in s.loops if p.index not in indices_in(target_of(s)) and is_sum_over(p, array)]
     if again:
         return f"scatter form: in each iteration of `{again[-1]}` again"
     return "gather form"
+
+
+def is_apart(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+    """Whether two places lie at different distances from the iteration that adds to both."""
+    pairs = zip(a, b, strict=True)
+    return any(x != y and has_index(x) and has_index(y) for x, y in pairs)
+
+
+def has_index(expr: Expr) -> bool:
+    return any(isinstance(e, Index) for e in subexprs(expr))
+
+
+def is_sum_over(loop: Loop, array: str) -> bool:
+    """Whether nothing in `loop` needs the sums in `array`, or begins them anew, before all iterations have added."""
+    stmts = [s.stmt for s in statements(loop.body)]
+    if any(isinstance(s, Assign) and s.target.array == array for s in stmts):
+        return False
+    return not any(e.access.array == array for s in stmts for x in stmt_exprs(s) for e in loads(x))
 
 
 def target_of(site: Site) -> Access:

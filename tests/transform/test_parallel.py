@@ -138,7 +138,7 @@ def test_order_of_chunks_and_what_is_in_their_arrays_do_not_matter(name: str) ->
 # -- which loops ---------------------------------------------------------------------------------------------
 def sharing_of(function: Callable[..., Any], **args: Any) -> list[Parallel | Serial]:
     ls = normal_form(function, args)
-    arranged = schedule_loops(arrange_loops(ls, fastmath=True), Style(dead=blocked.own_arrays(ls)))
+    arranged = schedule_loops(arrange_loops(ls, fastmath=True, may_fuse=False), Style(dead=blocked.own_arrays(ls)))
     return [s for _, s in arranged.schedule.sharing]
 
 
@@ -146,12 +146,26 @@ def test_sums_of_neighbours_reach_as_far_as_they_are_apart() -> None:
     def spread(x, y):
         for i in range(2, x.shape[0] - 3):
             for j in range(x.shape[1]):
-                y[i - 2, j] += x[i, j]
-                y[i + 3, j] += x[i, j]
+                e = np.exp(x[i, j])
+                y[i - 2, j] += e
+                y[i + 3, j] += e
 
     *_, found = sharing_of(spread, x=np.ones((9, 9)), y=np.ones((9, 9)))
     assert isinstance(found, Parallel)
     assert (found.near, found.reach, found.sums) == (("y",), 5, ())
+
+
+def test_sums_of_neighbours_in_gather_form_have_nothing_in_common() -> None:
+    def spread(x, y):
+        for i in range(1, x.shape[0] - 1):
+            for j in range(1, x.shape[1] - 1):
+                y[i - 1, j] += x[i, j]
+                y[i + 1, j] += x[i, j]
+                y[i, j - 1] += x[i, j]
+                x[i, j] = 0.0
+
+    found = sharing_of(spread, x=np.ones((9, 9)), y=np.ones((9, 9)))
+    assert [(s.near, s.reach, s.sums) for s in found if isinstance(s, Parallel)] == [((), 1, ())] * 2
 
 
 def test_sums_at_computed_places_are_apart() -> None:

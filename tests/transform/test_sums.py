@@ -80,7 +80,7 @@ def arguments(fn, size):
 def test_the_same_values_before_and_after(fn, size):
     args = arguments(fn, size)
     ls = lower(fn, args)
-    new = restructure(ls)
+    new = restructure(tidy_sums(ls))
     verify(new, "restructure")
     before, after = copied(args), copied(args)
     run(ls, before)
@@ -94,7 +94,7 @@ def contractions(ls):
 
 
 def test_scalar_sum_becomes_a_contraction():
-    assert len(contractions(restructure(lower(product, arguments(product, 3))))) == 1
+    assert len(contractions(restructure(tidy_sums(lower(product, arguments(product, 3)))))) == 1
 
 
 @pytest.mark.parametrize("fn", [product_into_itself, sum_read_twice])
@@ -111,9 +111,9 @@ def loops_with_updates(ls):
 
 
 def test_shifted_updates_run_in_loops_of_their_own():
-    assert len(loops_with_updates(restructure(lower(spread, arguments(spread, 5))))) == 3
+    assert len(loops_with_updates(restructure(tidy_sums(lower(spread, arguments(spread, 5)))))) == 3
 
 
 @pytest.mark.parametrize("fn", [spread_in_place, clear_read_later])
 def test_updates_stay_together_where_iterations_depend_on_each_other(fn):
-    assert len(loops_with_updates(restructure(lower(fn, arguments(fn, 5))))) == 1
+    assert len(loops_with_updates(restructure(tidy_sums(lower(fn, arguments(fn, 5)))))) == 1
