@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 
 from loopdiff.analysis.bounds import Unchecked, bounds_conditions, negative_subscripts, unchecked_accesses
 from loopdiff.analysis.polyhedra import Model, build_model
@@ -48,6 +49,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.names import in_user_words
 from loopdiff.transform.inspection import Group, place_checks
+from loopdiff.transform.places import Kept, keep_place
 
 Guards = tuple[Expr, ...]
 Rewrite = Callable[[Path, Stmt], tuple[Stmt, ...]]
@@ -61,17 +63,24 @@ def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
     `words` are the names in the user's source, for messages.
     """
     model = count_from_the_end(build_model(ls))
+    unchecked = list(unchecked_accesses(model))
+    places: list[Kept] = []
+    while (kept := keep_place(model.ls, unchecked)) is not None:
+        places.append(kept)
+        model = build_model(kept.ls)
+        unchecked = list(unchecked_accesses(model))
     ls = model.ls
     conditions = bounds_conditions(model)
     table: dict[tuple[Path, Access], tuple[Unchecked, ...]] = {}
-    for found in unchecked_accesses(model):
+    for found in unchecked:
         key = (found.path, found.access)
         table[key] = (*table.get(key, ()), found)
     checked = check_elements(ls, table) if table else ls
 
     def in_words(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Require) and stmt.code in OWN_CODES:
-            return (replace(stmt, message=in_user_words(stmt.message, words)),)
+            message = reduce(lambda text, kept: kept.in_words(text), places, stmt.message)
+            return (replace(stmt, message=in_user_words(message, words)),)
         return (stmt,)
 
     return replace(checked, body=without_repeats(map_body((*conditions, *checked.body), in_words)))

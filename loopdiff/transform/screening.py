@@ -13,6 +13,7 @@ screened as one range where they are no shorter together; most are too short for
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -26,6 +27,7 @@ from loopdiff.ir.nodes import (
     Assign,
     Const,
     Dim,
+    Exit,
     Expr,
     If,
     Index,
@@ -42,12 +44,13 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, is_repeatable, type_env
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, written_access
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import inlined
 from loopdiff.transform.inspection import certain_if
 from loopdiff.transform.normalize import supply
-from loopdiff.transform.rename import renamed_block
+from loopdiff.transform.rename import renamed, renamed_block
+from loopdiff.transform.strides import coefficient
 
 ONE = integer(1)
 LARGEST, LEAST = integer((1 << 63) - 1), integer(-(1 << 63))
@@ -77,7 +80,12 @@ class Screener:
                 case If(then=then, orelse=orelse):
                     out.append(replace(stmt, then=self.block(then), orelse=self.block(orelse)))
                 case Loop() if self.is_inspection(stmt):
-                    out += self.screened(stmt)
+                    maker = out[-1] if out else None
+                    if isinstance(maker, Loop) and makes_what_is_checked(maker, stmt):
+                        out.pop()
+                    else:
+                        maker = None
+                    out += self.screened(stmt, maker)
                 case _:
                     out.append(stmt)
         return tuple(out)
@@ -95,13 +103,20 @@ class Screener:
         self.cells.append(ArrayDecl(name, ArrayType("int64", 0), extents=()))
         return Access(name)
 
-    def screened(self, loop: Loop) -> list[Stmt]:
-        """`loop`, run only if a check in it is found to fail."""
-        rows = rows_of(loop)
+    def screened(self, loop: Loop, maker: Loop | None) -> list[Stmt]:
+        """`loop`, run only if a check in it is found to fail; `maker`, the loop before it, does the first round."""
+        rows = rows_of(loop) if maker is None else None
         if rows is None and not all(is_known(s.stmt) for s in statements((loop,)) if isinstance(s.stmt, Loop)):
-            return [loop]
+            return [loop] if maker is None else [maker, loop]
         wrong = self.cell("wrong")
-        ahead = [*self.copies(all_at_once(loop, wrong))] if rows is None else [*self.in_one_range(rows, wrong)]
+        if rows is not None:
+            ahead = [*self.in_one_range(rows, wrong)]
+        elif maker is None:
+            ahead = [*self.copies(all_at_once(loop, wrong))]
+        else:
+            (copy,) = self.copies(all_at_once(loop, wrong))
+            assert isinstance(copy, Loop)
+            ahead = [replace(maker, body=(*maker.body, *in_iterations_of(maker, copy)))]
         start = Assign(wrong, integer(0 if rows is None else 1))
         return [start, *ahead, If(compare(Op.NE, Load(wrong), integer(0)), (loop,), loc=loop.loc)]
 
@@ -130,6 +145,25 @@ class Screener:
             flat = replace(rows.inner, lower=Load(first), upper=Load(last), body=rows.rest)
             body += self.copies(all_at_once(flat, wrong))
         yield If(together(limits), tuple(body), loc=rows.outer.loc)
+
+
+# -- loops that make what is checked --------------------------------------------------------------------------
+def makes_what_is_checked(maker: Loop, loop: Loop) -> bool:
+    """Whether iterations of `loop` check what the same ones of `maker` leave for good, and nothing else of it."""
+    if (maker.lower, maker.upper, maker.step) != (loop.lower, loop.upper, loop.step):
+        return False
+    if any(isinstance(s.stmt, Loop | Exit | Require) for s in statements(maker.body)):
+        return False
+    targets = [t for s in statements(maker.body) if (t := written_access(s.stmt)) is not None]
+    often = Counter(t.array for t in targets)
+    made = {s.target for s in maker.body if isinstance(s, Assign) and often[s.target.array] == 1}
+    own = {t for t in made if any(coefficient(s, maker.index) in (1, -1) for s in t.subscripts)}
+    seen = [a for s in statements(in_iterations_of(maker, loop)) for a in accesses(s.stmt) if a.array in often]
+    return bool(seen) and own.issuperset(seen)
+
+
+def in_iterations_of(maker: Loop, loop: Loop) -> tuple[Stmt, ...]:
+    return tuple(renamed(s, {Index(loop.index): Index(maker.index)}) for s in loop.body)
 
 
 # -- checks without order ------------------------------------------------------------------------------------
