@@ -86,6 +86,8 @@ def points(name: str, dtype: str, dense: int = DENSE, random: int = RANDOM) -> t
     y = np.concatenate([rng.uniform(-3.0, 3.0, dense), rng.permutation(sizes)])
     if name == "pow":
         y = rng.uniform(-3.0, 3.0, x.size)
+        near_one = slice(dense // 2, 2 * (dense // 2))  # whose powers are to range from underflow to overflow
+        y[near_one] *= (230.0 if dtype == "float64" else 28.0) / np.maximum(np.abs(np.log(x[near_one])), 1e-3)
     return x[: dense + random].astype(dtype), y[: dense + random].astype(dtype)
 
 

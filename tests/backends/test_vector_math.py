@@ -105,7 +105,10 @@ def points(name: str, dtype: type) -> tuple[np.ndarray, np.ndarray]:
         x = np.exp(rng.uniform(-80, 80, COUNT) if is_single else rng.uniform(-700, 700, COUNT))
         x[: COUNT // 2] = rng.uniform(0.3, 3, COUNT // 2)
         y = rng.uniform(-2, 2, COUNT)
-        x = np.exp(rng.uniform(-40, 40, COUNT)) if name == "pow" else x
+        if name == "pow":
+            near_one = slice(0, COUNT // 2)  # whose powers range from underflow to overflow
+            y[near_one] *= (42 if is_single else 350) / np.abs(np.log(x[near_one]))
+            x[COUNT // 2 :] = np.exp(rng.uniform(-40, 40, COUNT // 2))
     else:
         low, high = RANGES[name]
         low, high = (max(low, -SINGLE_LIMIT), min(high, SINGLE_LIMIT)) if is_single else (low, high)
@@ -290,9 +293,10 @@ import numba, numpy as np
 from loopdiff.backends.cpu.simd import host_width, load_masked, store_masked, tail_mask
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
 from loopdiff.backends.cpu.vector_math.functions import vector_function
-W = host_width("float64")
+W, V = host_width("float64"), host_width("float32")
 exp, sin = (VECTOR_FUNCTIONS[name] for name in ("exp", "sin"))
 log1p, atan, erf, tanh = (vector_function(name, "own") for name in ("log1p", "atan", "erf", "tanh"))
+pow_, atan2 = (vector_function(name, "own") for name in ("pow", "atan2"))
 
 @numba.njit
 def run(x, out):
@@ -308,6 +312,19 @@ run(x, out)
 erfs = np.array([math.erf(v) for v in x])
 assert np.allclose(out, np.exp(x) * np.log1p(x) + np.sin(x) + np.arctan(x) + erfs - np.tanh(x), rtol=2e-15)
 print(W, "zmm" in run.inspect_asm(run.signatures[0]))
+
+@numba.njit
+def singles(x, y, out):
+    for i in range(0, x.size, V):
+        mask = tail_mask(x.size - i, V)
+        u, v = load_masked(x, (i,), mask), load_masked(y, (i,), mask)
+        store_masked(out, (i,), pow_(u, v) + atan2(v, u) + erf(v) * log1p(u), mask)
+
+x, y = x.astype(np.float32), np.linspace(-2, 2, 21).astype(np.float32)
+out = np.empty(21, np.float32)
+singles(x[1:], y[1:], out[1:])
+erfs = np.array([math.erf(v) for v in y])
+assert np.allclose(out[1:], (x**y + np.arctan2(y, x) + erfs * np.log1p(x))[1:], rtol=2e-6, atol=2e-7)
 """
 AVX2 = "+avx,+avx2,+fma,+sse,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2,+bmi,+bmi2,+lzcnt,+popcnt"
 

@@ -6,19 +6,47 @@ All arithmetic is plain IEEE (no fast-math flags): the error-free transformation
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
-from ..simd.build import INT64, call, constant, lanes_like, mangled
+from ..simd.build import INT32, INT64, call, constant, lanes_like, mangled
 
-MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it leaves an integer in the low bits of the sum
-MAGIC_BITS = 0x4338000000000000
-ONE_BITS = 0x3FF0000000000000
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Floating-point numbers as their bits have them, and integers of that size."""
+
+    floating: ir.Type
+    integer: ir.Type
+    fraction: int
+    bias: int
+
+    @property
+    def magic(self) -> float:
+        """Adding it leaves an integer in the low bits of the sum."""
+        return 1.5 * 2.0**self.fraction
+
+    @property
+    def magic_bits(self) -> int:
+        return ((self.bias + self.fraction) << self.fraction) + (1 << (self.fraction - 1))
+
+    @property
+    def one_bits(self) -> int:
+        return self.bias << self.fraction
+
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+
+DOUBLE = Format(ir.DoubleType(), INT64, 52, 1023)
+SINGLE = Format(ir.FloatType(), INT32, 23, 127)
 
 
 class Lanes:
-    """A scalar or vector LLVM value of doubles, 64-bit integers or booleans; numbers mix in as constants."""
+    """A scalar or vector LLVM value of floats, integers of their size or booleans; numbers mix in as constants."""
 
     __slots__ = ("builder", "value")
 
@@ -34,8 +62,7 @@ class Lanes:
 
     @property
     def is_integer(self) -> bool:
-        ty = self.value.type
-        return isinstance(ty.element if isinstance(ty, ir.VectorType) else ty, ir.IntType)
+        return isinstance(self.element, ir.IntType)
 
     def op(self, integer: str, floating: str, a: Any, b: Any) -> Lanes:
         return self.new(getattr(self.builder, integer if self.is_integer else floating)(a, b))
@@ -137,13 +164,22 @@ class Lanes:
         return self.intrinsic("copysign", other)
 
     @property
+    def element(self) -> ir.Type:
+        ty = self.value.type
+        return ty.element if isinstance(ty, ir.VectorType) else ty
+
+    @property
+    def format(self) -> Format:
+        return SINGLE if self.element in (SINGLE.floating, SINGLE.integer) else DOUBLE
+
+    @property
     def bits(self) -> Lanes:
-        """The double's bit pattern as a 64-bit integer."""
-        return self.new(self.builder.bitcast(self.value, lanes_like(self.value, INT64)))
+        """The bit pattern as an integer."""
+        return self.new(self.builder.bitcast(self.value, lanes_like(self.value, self.format.integer)))
 
     @property
     def from_bits(self) -> Lanes:
-        return self.new(self.builder.bitcast(self.value, lanes_like(self.value, ir.DoubleType())))
+        return self.new(self.builder.bitcast(self.value, lanes_like(self.value, self.format.floating)))
 
     def logical_shift(self, count: int) -> Lanes:
         """The integer's bits moved right, zeros moving in."""
@@ -151,13 +187,33 @@ class Lanes:
 
     @property
     def as_integer(self) -> Lanes:
-        """A whole double of magnitude below 2**51 as an integer (garbage, but no trap, for others)."""
-        return (self + MAGIC).bits - MAGIC_BITS
+        """A whole float (a double below 2**51 in magnitude, a single below 2**22) as an integer; garbage, but no trap,
+        for others."""
+        return (self + self.format.magic).bits - self.format.magic_bits
 
     @property
-    def as_double(self) -> Lanes:
-        """An integer of magnitude below 2**51 as a double."""
-        return (self + MAGIC_BITS).from_bits - MAGIC
+    def as_float(self) -> Lanes:
+        """An integer of a magnitude below that as a float."""
+        return (self + self.format.magic_bits).from_bits - self.format.magic
+
+    def cast(self, form: Format) -> Lanes:
+        """Singles as doubles, or doubles rounded to singles."""
+        change = self.builder.fpext if form is DOUBLE else self.builder.fptrunc
+        return self.new(change(self.value, lanes_like(self.value, form.floating)))
+
+
+def function_of(formula: Callable[..., Lanes], *values: Lanes) -> Lanes:
+    """A call of `formula`, made a function of the module once per type."""
+    first, ty = values[0], values[0].value.type
+    symbol = f"loopdiff.{formula.__name__}.{mangled(ty)}"
+    function = first.builder.module.globals.get(symbol)
+    if function is None:
+        function = ir.Function(first.builder.module, ir.FunctionType(ty, [ty] * len(values)), symbol)
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        body = ir.IRBuilder(function.append_basic_block("entry"))
+        body.ret(formula(*(Lanes(body, a) for a in function.args)).value)
+    return first.new(first.builder.call(function, [v.value for v in values]))
 
 
 def fused(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
@@ -184,11 +240,12 @@ def split_polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
     return multiply_add(polynomial(square, coefficients[1::2]), x, polynomial(square, coefficients[::2]))
 
 
-def tree_polynomial(x: Lanes, coefficients: Sequence[Lanes]) -> Lanes:
+def tree_polynomial(x: Lanes, coefficients: Sequence[Lanes | float]) -> Lanes:
     """Estrin's scheme, neighbours joined again and again: the least latency, for the most registers."""
-    terms, power = list(coefficients), x
+    terms: list[Any] = list(coefficients)
+    power = x
     while True:
-        pairs = [multiply_add(high, power, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
+        pairs = [multiply_add(power, high, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
         terms = pairs + terms[2 * len(pairs) :]
         if len(terms) == 1:
             return terms[0]
@@ -197,13 +254,14 @@ def tree_polynomial(x: Lanes, coefficients: Sequence[Lanes]) -> Lanes:
 
 def power_of_two(n: Lanes) -> Lanes:
     """2**n for integer lanes in the normal exponent range; only the low bits of n count."""
-    return ((n << 52) + ONE_BITS).from_bits
+    return ((n << n.format.fraction) + n.format.one_bits).from_bits
 
 
 def rounded(x: Lanes, scale: float) -> tuple[Lanes, Lanes]:
-    """x * scale rounded to a whole number, and the double whose low bits are that number; |x * scale| below 2**51."""
-    shifted = multiply_add(x, scale, MAGIC)
-    return shifted - MAGIC, shifted
+    """x * scale rounded to a whole number, and a float whose low bits are that number; for doubles |x * scale| is below
+    2**51, for singles below 2**22."""
+    shifted = multiply_add(x, scale, x.format.magic)
+    return shifted - x.format.magic, shifted
 
 
 def clamp(x: Lanes, low: float, high: float) -> Lanes:

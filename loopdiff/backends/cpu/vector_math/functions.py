@@ -1,9 +1,9 @@
 """Which implementation of a function is used where, and the intrinsics that generated code calls.
 
 Methods: `libmvec` calls glibc's vector library (at most 4 ulp), `own` the formulas of this package (at most
-4 ulp), `libm` the C library lane by lane (about 1 ulp). float32 lanes are computed by `own` in float64 and
-rounded, to half a unit. `auto` takes libmvec if this machine has it (for doubles not where `OWN_IS_BETTER`),
-else `own`, else libm; `high` takes `own` where that is within 1 ulp, else libm."""
+4 ulp), `libm` the C library lane by lane (about 1 ulp). `own` computes float32 lanes in float64 and rounds, to half a
+unit, where the formula is not written for them. `auto` takes libmvec if this machine has it and not `OWN_IS_BETTER`,
+else `own`, else libm; `high` takes formulas of this package where one is within 1 ulp, else libm."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ..simd.build import FLOATS, Typed, convert, elementwise, mangled
+from ..simd.build import FLOATS, Typed, convert, elementwise
 from ..simd.types import cpu_features
 from . import exponential, libmvec, logarithm, power, roots, scalar, special, trigonometric
-from .expr import Lanes
+from .expr import Lanes, function_of
 from .registers import HAS_AVX512
 
 HAS_FMA = not {"fma", "neon"}.isdisjoint(cpu_features())
@@ -47,48 +47,47 @@ PRECISE = {
     "tanh": exponential.precise_tanh,
     "log": logarithm.precise_log,
     "log1p": logarithm.precise_log1p,
+    "pow": power.precise_pow,
 }
 LIBRARY_ONLY = (
     "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "gamma", "lgamma", "fmod",
 )  # fmt: skip
-# Doubles: as fast as libmvec or faster, or more accurate, and open to inlining. Tables want AVX-512.
-OWN_IS_BETTER = (
-    *(("exp", "tanh", "tan", "cbrt") if HAS_FMA else ()),
-    *(("log", "log1p", "atan", "atan2", "erf") if HAS_AVX512 else ()),
-)
+FOR_SINGLES = (logarithm.log, logarithm.log1p, trigonometric.atan2, special.erf, power.pow_)
+# As fast as libmvec or faster, or more accurate, and open to inlining. Tables want AVX-512.
+OWN_IS_BETTER = {
+    types.float64: (
+        *(("exp", "tanh", "tan", "cbrt") if HAS_FMA else ()),
+        *(("log", "log1p", "atan", "atan2", "erf", "pow") if HAS_AVX512 else ()),
+    ),
+    types.float32: ("log", "log1p", "atan2", "erf", "pow") if HAS_AVX512 else (),
+}
 ONE_ULP = ("exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "atan", "cbrt", "pow")
 BINARY = ("pow", "atan2", "hypot", "fmod")
 
 
-def emit_own(builder: Any, formula: Callable[..., Lanes], *values: Any) -> Any:
-    """Call `formula`, made a function of the module once per width; doubles only."""
-    ty = values[0].type
-    symbol = f"loopdiff.{formula.__name__}.{mangled(ty)}"
-    function = builder.module.globals.get(symbol)
-    if function is None:
-        function = ir.Function(builder.module, ir.FunctionType(ty, [ty] * len(values)), symbol)
-        function.linkage = "internal"
-        function.attributes.add("nounwind")
-        body = ir.IRBuilder(function.append_basic_block("entry"))
-        body.ret(formula(*(Lanes(body, a) for a in function.args)).value)
-    return builder.call(function, values)
-
-
 def own(builder: Any, element: types.Type, formula: Callable[..., Lanes], *values: Any) -> Any:
-    doubles = [convert(builder, v, element, types.float64) for v in values]
-    return convert(builder, emit_own(builder, formula, *doubles), types.float64, element)
+    """`formula` of singles if it is written for them, else in doubles."""
+    inside = element if formula in FOR_SINGLES else types.float64
+    lanes = (Lanes(builder, convert(builder, v, element, inside)) for v in values)
+    return convert(builder, function_of(formula, *lanes).value, inside, element)
+
+
+def in_doubles(builder: Any, element: types.Type, formula: Callable[..., Lanes], *values: Any) -> Any:
+    lanes = (Lanes(builder, convert(builder, v, element, types.float64)) for v in values)
+    return convert(builder, function_of(formula, *lanes).value, types.float64, element)
 
 
 def emit_function(builder: Any, element: types.Type, name: str, method: Method, *values: Any) -> Any:
     """The value of function `name` by `method`; scalars always go to the C library."""
     is_vector = isinstance(values[0].type, ir.VectorType)
-    if method == "high" and is_vector and element == types.float64 and name in ONE_ULP:
-        return own(builder, element, PRECISE.get(name, OWN[name]), *values)
-    if name in OWN and (method == "own" or (method == "high" and is_vector and element == types.float32)):
+    if method == "high" and is_vector and name in OWN and (element == types.float32 or name in ONE_ULP):
+        formula = PRECISE.get(name, OWN[name]) if element == types.float64 else OWN[name]
+        return in_doubles(builder, element, formula, *values)
+    if name in OWN and method == "own":
         return own(builder, element, OWN[name], *values)
     if not is_vector or method in ("high", "libm"):
         return scalar.per_lane(builder, element, name, *values)
-    is_own_better = method == "auto" and element == types.float64 and name in OWN_IS_BETTER
+    is_own_better = method == "auto" and name in OWN_IS_BETTER[element]
     if libmvec.variants(name, element, len(values)) and not is_own_better:
         return libmvec.emit(builder, element, name, *values)
     if name in OWN:

@@ -6,8 +6,10 @@ polynomial in s*s whose error is below 2**-58.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .exponential import LN2_HIGH, LN2_LOW
-from .expr import Lanes, at_most, fused, multiply_add, polynomial, split_polynomial
+from .expr import DOUBLE, Lanes, at_most, fused, multiply_add, polynomial, split_polynomial
 from .registers import INFINITY, log_specials, look_up, mantissa_exponent, scaled, split_bits
 
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
@@ -19,21 +21,52 @@ INVERSE_LN2_HIGH, INVERSE_LN2_LOW = 1.44269504072144627571e00, 1.675171316488651
 INVERSE_LN10_HIGH, INVERSE_LN10_LOW = 4.34294481878168880939e-01, 2.50829467116452752298e-11
 LOG10_2_HIGH, LOG10_2_LOW = 3.01029995663611771306e-01, 3.69423907715893078616e-13
 HIGH_WORD = -(2**32)
-# By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1: c near 1/m, chosen so that -log(c) is within
-# 2**-60 of a multiple of 2**-42. Then log(1 + r) = r + r*r P(r) on [-1/32, 1/16], minimax with an error of 2**-56 r.
-INVERSES = (
-    1.0, 0.9156571428815232, 0.8657297297527399, 0.8217435897559467, 0.7812682926993012, 0.7453023255890636,
-    0.7118222222231685, 0.6815319149057633, 1.3067755102081815, 1.2561568627688848, 1.2087547169916082,
-    1.164800000035683, 1.1233684211106065, 1.0863728813678992, 1.0502295082262922, 1.0,
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1: `inverses` c near 1/m, and `minus_logs`
+    -log(c). log(1 + r) = r + r*r P(r) on [-1/32, 1/16], minimax. ln(2) in two parts, products of the first exact."""
+
+    inverses: tuple[float, ...]
+    minus_logs: tuple[float, ...]
+    series: tuple[float, ...]
+    ln2: tuple[float, float]
+
+
+# c is chosen so that -log(c) is within 2**-60 of a multiple of 2**-42; P's error is 2**-56 r.
+DOUBLES = Table(
+    (
+        1.0, 0.9156571428815232, 0.8657297297527399, 0.8217435897559467, 0.7812682926993012, 0.7453023255890636,
+        0.7118222222231685, 0.6815319149057633, 1.3067755102081815, 1.2561568627688848, 1.2087547169916082,
+        1.164800000035683, 1.1233684211106065, 1.0863728813678992, 1.0502295082262922, 1.0,
+    ),
+    (
+        0.0, 0.08811328253932516, 0.14418250948483546, 0.19632686719114645, 0.24683666355053901,
+        0.2939653367598112, 0.3399270866361803, 0.38341219855942654, -0.2675626602938337, -0.22805695098736578,
+        -0.18959067014930042, -0.15254939849091897, -0.11633169061838089, -0.08284451558870387,
+        -0.049008719547600776, 0.0,
+    ),
+    (
+        -0.5000000000000002, 0.3333333333334755, -0.24999999999860933, 0.19999999927800244, -0.1666666616013381,
+        0.1428581984286671, -0.1250186964832622, 0.11071430649494522, -0.08745031744908315,
+    ),
+    (LN2_HIGH, LN2_LOW),
 )  # fmt: skip
-MINUS_LOGS = (
-    0.0, 0.08811328253932516, 0.14418250948483546, 0.19632686719114645, 0.24683666355053901, 0.2939653367598112,
-    0.3399270866361803, 0.38341219855942654, -0.2675626602938337, -0.22805695098736578, -0.18959067014930042,
-    -0.15254939849091897, -0.11633169061838089, -0.08284451558870387, -0.049008719547600776, 0.0,
-)  # fmt: skip
-LOG1P = (
-    -0.5000000000000002, 0.3333333333334755, -0.24999999999860933, 0.19999999927800244, -0.1666666616013381,
-    0.1428581984286671, -0.1250186964832622, 0.11071430649494522, -0.08745031744908315,
+# -log(c) is all but a single; P's error is 2**-28 r.
+SINGLES = Table(
+    (
+        1.0, 0.91390467, 0.86442655, 0.8219804, 0.7790887, 0.74348474, 0.709819, 0.68079823, 1.3068959,
+        1.2536659, 1.2065855, 1.1622361, 1.1224352, 1.0858513, 1.0471848, 1.0,
+    ),
+    (
+        0.0, 0.090029016, 0.14568894, 0.19603871, 0.2496304, 0.29640704, 0.34274524, 0.3844893, -0.26765475,
+        -0.226072, -0.18779449, -0.15034582, -0.11550062, -0.0823643, -0.046105444, 0.0,
+    ),
+    (
+        -0.5, 0.33334446, -0.2500667, 0.18855233,
+    ),
+    (float.fromhex("0x1.62e3p-1"), float.fromhex("0x1.2fefa2p-17")),
 )  # fmt: skip
 
 
@@ -48,12 +81,13 @@ def log1p_terms(f: Lanes) -> tuple[Lanes, Lanes]:
 def log_parts(m: Lanes, k: Lanes, lost: Lanes | None = None) -> tuple[Lanes, Lanes, Lanes]:
     """Three summands, from large to small, of the log of 2**k (m + lost) with m in [3/4, 3/2): with c from the table,
     log(m) = -log(c) + log(1 + r), r = c m - 1."""
-    place = m.bits >> 48
-    c = look_up(place, INVERSES)
+    table = DOUBLES if m.format is DOUBLE else SINGLES
+    place = m.bits >> (m.format.fraction - 4)
+    c = look_up(place, table.inverses)
     r = fused(m, c, -1.0)
     r = r if lost is None else multiply_add(lost, c, r)
-    base = multiply_add(k, LN2_HIGH, look_up(place, MINUS_LOGS))
-    return base, r, multiply_add(r * r, split_polynomial(r, LOG1P), k * LN2_LOW)
+    base = multiply_add(k, table.ln2[0], look_up(place, table.minus_logs))
+    return base, r, multiply_add(r * r, split_polynomial(r, table.series), k * table.ln2[1])
 
 
 def quick_sum(base: Lanes, r: Lanes, tail: Lanes) -> Lanes:

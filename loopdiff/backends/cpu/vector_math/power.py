@@ -5,16 +5,109 @@ The special cases are those of C99 (annex F.9.4.4), which NumPy and Python follo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .exponential import LN2_HIGH, LN2_LOW, reduced, small_expm1
-from .expr import Lanes, clamp, fused, polynomial, two_product, two_sum
+from .expr import (
+    DOUBLE,
+    SINGLE,
+    Lanes,
+    clamp,
+    function_of,
+    fused,
+    multiply_add,
+    polynomial,
+    rounded,
+    split_polynomial,
+    two_product,
+    two_sum,
+)
 from .logarithm import SQRT_HALF_BITS
-from .registers import INFINITY, NAN, scaled, split_bits
+from .registers import INFINITY, NAN, look_up, mantissa_exponent, scaled, split_bits
 
 THIRD_2 = (2.0 / 3.0, float.fromhex("0x1.5555555555555p-55"))
 SERIES = tuple(2.0 / (2 * k + 5) for k in range(12))
 
 
-def log_parts(x: Lanes) -> tuple[Lanes, Lanes]:
+@dataclass(frozen=True, slots=True)
+class Table:
+    """By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1: -log2(c) in two parts, the first of which
+    plus any exponent is exact. 1 / ln(2) in two parts. log2(1 + r) = r / ln(2) - r**2 / (2 ln(2)) + r**3 P(r) on
+    [-0.038, 0.0625], and 2**f = 1 + f Q(f) for |f| <= 1/32, minimax. 2**(j/16) for the j of a look-up. Powers between
+    2**-most and 2**most are normal."""
+
+    high: tuple[float, ...]
+    low: tuple[float, ...]
+    inverse_ln2: tuple[float, float]
+    log2: tuple[float, ...]
+    exp2: tuple[float, ...]
+    roots: tuple[float, ...]
+    most: float
+
+
+# c near 1/m, with so few bits that c m - 1 is exact.
+INVERSES = (
+    1.0, 0.90625, 0.875, 0.8125, 0.78125, 0.75, 0.71875, 0.6875, 1.3125, 1.25, 1.1875, 1.1875, 1.125, 1.0625,
+    1.0625, 1.0,
+)  # fmt: skip
+# Errors of 2**-66 and 2**-57.
+DOUBLES = Table(
+    (
+        0.0, 0.14201900487250896, 0.1926450779424158, 0.29956028185893047, 0.356143810225376,
+        0.41503749927892386, 0.47643804394306244, 0.5405683813626183, -0.39231742277866033, -0.3219280948874257,
+        -0.24792751344352837, -0.24792751344352837, -0.16992500144237965, -0.0874628412502716,
+        -0.0874628412502716, 0.0,
+    ),
+    (
+        0.0, -8.107893466726174e-14, -1.9917399279874596e-14, -2.262651135603261e-14, -1.0069648492950886e-13,
+        -8.00418555854124e-14, -7.531150579247643e-14, 8.443284155858175e-14, -9.995925486528699e-14,
+        6.33385952568616e-14, -5.712484083531846e-14, -5.712484083531846e-14, 6.728996427240727e-14,
+        -6.781363655020842e-14, -6.781363655020842e-14, 0.0,
+    ),
+    (1.4426950408889634, 2.0355273740931033e-17),
+    (
+        0.48089834696298756, -0.3606737602222379, 0.2885390081791803, -0.24044917350361195, 0.2060992889551635,
+        -0.18033682744821652, 0.1603012369158381, -0.14431778190714792, 0.1309086636816171,
+        -0.10542968817160965,
+    ),
+    (
+        0.6931471805599468, 0.2402265069591011, 0.055504108652048224, 0.009618129105711406,
+        0.0013333819296462639, 0.0001540381486332813,
+    ),
+    (
+        1.0, 1.0442737824274138, 1.0905077326652577, 1.1387886347566916, 1.189207115002721, 1.241857812073484,
+        1.2968395546510096, 1.3542555469368927, 1.4142135623730951, 1.4768261459394993, 1.5422108254079407,
+        1.6104903319492543, 1.681792830507429, 1.7562521603732995, 1.8340080864093424, 1.9152065613971474,
+    ),
+    1020.0,
+)  # fmt: skip
+# Errors of 2**-33 and 2**-29.
+SINGLES = Table(
+    (
+        0.0, 0.14201355, 0.19264221, 0.29956055, 0.35614014, 0.41503906, 0.47644043, 0.5405731, -0.39231873,
+        -0.32192993, -0.2479248, -0.2479248, -0.16992188, -0.08746338, -0.08746338, 0.0,
+    ),
+    (
+        0.0, 5.455068e-06, 2.8660284e-06, -2.650161e-07, 3.6735066e-06, -1.5632212e-06, -2.3857444e-06,
+        -4.7387543e-06, 1.3028072e-06, 1.8367533e-06, -2.708756e-06, -2.708756e-06, -3.1264424e-06,
+        5.376559e-07, 5.376559e-07, 0.0,
+    ),
+    (1.442695, 1.925963e-08),
+    (
+        0.4808983, -0.36069137, 0.28879192, -0.22767395,
+    ),
+    (
+        0.6931472, 0.2402343, 0.055505954,
+    ),
+    (
+        1.0, 1.0442737, 1.0905077, 1.1387886, 1.1892071, 1.2418578, 1.2968396, 1.3542556, 1.4142135, 1.4768262,
+        1.5422108, 1.6104903, 1.6817929, 1.7562522, 1.8340081, 1.9152066,
+    ),
+    125.0,
+)  # fmt: skip
+
+
+def precise_log(x: Lanes) -> tuple[Lanes, Lanes]:
     """log(x) for positive finite x as a sum of two doubles, to about 2**-66 relative."""
     k, m = split_bits(x, SQRT_HALF_BITS)
     f = m - 1.0
@@ -38,9 +131,9 @@ def log_parts(x: Lanes) -> tuple[Lanes, Lanes]:
     return result, (total - result) + error
 
 
-def pow_(x: Lanes, y: Lanes) -> Lanes:
+def precise_pow(x: Lanes, y: Lanes) -> Lanes:
     a = x.magnitude
-    high, low = log_parts(a)
+    high, low = precise_log(a)
     product, product_low = two_product(high, y)
     product_low = product_low + low * y
     outside = product.magnitude > 800.0
@@ -68,3 +161,56 @@ def with_specials(x: Lanes, y: Lanes, a: Lanes, result: Lanes) -> Lanes:
     result = (x.equals(x) & y.equals(y)).choose(result, NAN)
     minus_one = x.equals(-1.0) & y.magnitude.equals(INFINITY)
     return (x.equals(1.0) | y.equals(0.0) | minus_one).choose(1.0, result)
+
+
+def log2_parts(x: Lanes, table: Table) -> tuple[Lanes, Lanes]:
+    """log2(x) of positive finite x as a sum of two floats, to about ten bits more than one has; else nan."""
+    m, k = mantissa_exponent(x)
+    place = m.bits >> (x.format.fraction - 4)
+    r = fused(m, look_up(place, INVERSES), -1.0)
+    one, one_low = table.inverse_ln2
+    # one - r one/2, and what its rounding loses.
+    slope = fused(r, -0.5 * one, one)
+    slope_low = fused(r, -0.5 * one, one - slope) + one_low * multiply_add(r, -0.5, 1.0)
+    product, product_low = two_product(r, slope)
+    product_low = multiply_add(r, slope_low, product_low + look_up(place, table.low))
+    base = k + look_up(place, table.high)
+    total = base + product
+    low = (product - (total - base)) + product_low
+    return total, multiply_add(r * (r * r), split_polynomial(r, table.log2), low)
+
+
+def quick_pow(a: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
+    """a**y = 2**(y log2(a)) for a >= 0, and where that does not hold: powers that may not be normal, and no numbers."""
+    table = DOUBLES if a.format is DOUBLE else SINGLES
+    high, low = log2_parts(a, table)
+    exponent, lost = two_product(high, y)
+    rest = multiply_add(low, y, lost)
+    n, shifted = rounded(exponent + rest, 16.0)
+    f = multiply_add(n, -1.0 / 16.0, exponent) + rest
+    root = look_up(shifted.bits, table.roots)
+    power = multiply_add(root * f, split_polynomial(f, table.exp2), root)
+    result = power.bits + ((shifted.bits & -16) << (a.format.fraction - 4))
+    return result.from_bits, ~(exponent.magnitude < table.most)
+
+
+def pow_(x: Lanes, y: Lanes) -> Lanes:
+    result, is_extreme = quick_pow(x.magnitude, y)
+    is_special = is_extreme | (x.bits < 0)
+    return is_special.where_any(lambda: special_pow(x, y, result, is_extreme), result)
+
+
+def special_pow(x: Lanes, y: Lanes, result: Lanes, is_extreme: Lanes) -> Lanes:
+    """The power where x has a sign or `is_extreme`, from the `result` for |x| elsewhere."""
+    result = is_extreme.where_any(lambda: careful_pow(x.magnitude, y), result)
+    whole = y.nearest.equals(y)
+    half = 0.5 * y
+    odd = whole & ~half.nearest.equals(half)
+    undefined = (x < 0.0) & (x > -INFINITY) & ~whole
+    return undefined.choose(NAN, ((x.bits < 0) & odd).choose(-result, result))
+
+
+def careful_pow(a: Lanes, y: Lanes) -> Lanes:
+    if a.format is DOUBLE:
+        return function_of(precise_pow, a, y)
+    return function_of(precise_pow, a.cast(DOUBLE), y.cast(DOUBLE)).cast(SINGLE)

@@ -8,17 +8,13 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..simd.build import INT8, INT32, INT64, call, shuffle
+from ..simd.build import INT32, call, shuffle
 from ..simd.types import cpu_features
-from .expr import ONE_BITS, Lanes, power_of_two
+from .expr import DOUBLE, Lanes, power_of_two
 
 HAS_AVX512 = "avx512f" in cpu_features()
-REGISTER = 8  # doubles in one
-EVERY_LANE, CURRENT_ROUNDING = 255, 4
+EVERY_LANE, CURRENT_ROUNDING = -1, INT32(4)
 FROM_THREE_QUARTERS, NAN_IF_NEGATIVE = 3, 3  # of vgetmant: its intervals and its signs, and zeros positive
-THREE_QUARTERS_BITS = 0x3FE8000000000000
-MANTISSA = 0x000FFFFFFFFFFFFF
-SMALLEST_NORMAL = 2.0**-1022
 INFINITY, NAN = float("inf"), float("nan")
 
 
@@ -27,16 +23,21 @@ def lanes_of(x: Lanes) -> int:
     return x.value.type.count if isinstance(x.value.type, ir.VectorType) else 0
 
 
+def register_of(x: Lanes) -> int:
+    """Lanes of an AVX-512 register."""
+    return 8 if x.format is DOUBLE else 16
+
+
 def fills_registers(x: Lanes) -> bool:
-    """Whether the doubles or 64-bit integers of `x` are a power of two of AVX-512 registers."""
+    """Whether `x` is a power of two of AVX-512 registers."""
     count = lanes_of(x)
-    return HAS_AVX512 and count >= REGISTER and count & (count - 1) == 0
+    return HAS_AVX512 and count >= register_of(x) and count & (count - 1) == 0
 
 
 def in_registers(emit: Callable[..., Lanes], *values: Lanes) -> Lanes:
     """`emit` of single registers, applied to vectors of one or more."""
     first, count = values[0], lanes_of(values[0])
-    if count == REGISTER:
+    if count == register_of(first):
         return emit(*values)
     low, high = (
         in_registers(emit, *(v.new(shuffle(v.builder, v.value, lanes)) for v in values)).value
@@ -46,41 +47,41 @@ def in_registers(emit: Callable[..., Lanes], *values: Lanes) -> Lanes:
 
 
 def look_up(index: Lanes, table: Sequence[float]) -> Lanes:
-    """Entry number `index` of a table of 8 or 16 doubles; only the low bits of the index count."""
+    """Entry number `index` of a table of 8 or 16; only the low bits of the index count."""
     if fills_registers(index):
         return in_registers(lambda i: permuted(i, table), index)
     return loaded(index, table)
 
 
 def permuted(index: Lanes, table: Sequence[float]) -> Lanes:
-    vector = ir.VectorType(ir.DoubleType(), REGISTER)
-    parts = [
-        ir.Constant(vector, [vector.element(v) for v in table[start : start + REGISTER]])
-        for start in range(0, len(table), REGISTER)
-    ]
+    register, floating = register_of(index), index.format.floating
+    vector = ir.VectorType(floating, register)
+    entries = [floating(v) for v in table] * max(1, register // len(table))
+    parts = [ir.Constant(vector, entries[start : start + register]) for start in range(0, len(entries), register)]
+    letter = "d" if index.format is DOUBLE else "s"
     if len(parts) == 1:
-        args, name = [parts[0], index.value], "permvar.df"
+        args, name = [parts[0], index.value], f"permvar.{letter}f"
     else:
-        args, name = [parts[0], index.value, parts[1]], "vpermi2var.pd"
+        args, name = [parts[0], index.value, parts[1]], f"vpermi2var.p{letter}"
     return index.new(call(index.builder, f"llvm.x86.avx512.{name}.512", vector, args))
 
 
 def loaded(index: Lanes, table: Sequence[float]) -> Lanes:
     """`look_up` from memory, lane by lane."""
-    builder, double = index.builder, ir.DoubleType()
-    array = ir.ArrayType(double, len(table))
+    builder, floating = index.builder, index.format.floating
+    array = ir.ArrayType(floating, len(table))
     name = builder.module.get_unique_name("loopdiff.table")
     stored: Any = ir.GlobalVariable(builder.module, array, name)
     stored.linkage, stored.global_constant = "internal", True
-    stored.initializer = ir.Constant(array, [double(v) for v in table])
+    stored.initializer = ir.Constant(array, [floating(v) for v in table])
     places = (index & (len(table) - 1)).value
 
     def one(place: Any) -> Any:
-        return builder.load(builder.gep(stored, [INT64(0), place], inbounds=True), typ=double)
+        return builder.load(builder.gep(stored, [place.type(0), place], inbounds=True), typ=floating)
 
     if not lanes_of(index):
         return index.new(one(places))
-    result = ir.Constant(ir.VectorType(double, lanes_of(index)), ir.Undefined)
+    result = ir.Constant(ir.VectorType(floating, lanes_of(index)), ir.Undefined)
     for lane in range(lanes_of(index)):
         result = builder.insert_element(result, one(builder.extract_element(places, INT32(lane))), INT32(lane))
     return index.new(result)
@@ -88,31 +89,33 @@ def loaded(index: Lanes, table: Sequence[float]) -> Lanes:
 
 def masked(x: Lanes, name: str, *args: Any) -> Lanes:
     """The AVX-512 instruction `name` on every lane."""
-    ty = x.value.type
-    rest = [ir.Constant(ty, ir.Undefined), INT8(EVERY_LANE), INT32(CURRENT_ROUNDING)]
-    return x.new(call(x.builder, f"llvm.x86.avx512.mask.{name}.pd.512", ty, [x.value, *args, *rest]))
+    ty, letter = x.value.type, "d" if x.format is DOUBLE else "s"
+    rest = [ir.Constant(ty, ir.Undefined), ir.IntType(register_of(x))(EVERY_LANE), CURRENT_ROUNDING]
+    return x.new(call(x.builder, f"llvm.x86.avx512.mask.{name}.p{letter}.512", ty, [x.value, *args, *rest]))
 
 
 def mantissa_exponent(x: Lanes) -> tuple[Lanes, Lanes]:
-    """m in [3/4, 3/2) and k (a double) with x = 2**k * m for positive finite x, denormals included. Elsewhere k is
+    """m in [3/4, 3/2) and k (a float) with x = 2**k * m for positive finite x, denormals included. Elsewhere k is
     the logarithm of x: -inf for zeros, inf, and nan below zero, where m may be nan too."""
     if fills_registers(x):
         choice = INT32(FROM_THREE_QUARTERS + 4 * NAN_IF_NEGATIVE)
         m = in_registers(lambda v: masked(v, "getmant", choice), x)
         whole, of_m = (in_registers(lambda v: masked(v, "getexp"), v) for v in (x, m))
         return m, whole - of_m
-    k, m = split_bits(x, THREE_QUARTERS_BITS)
+    k, m = split_bits(x, x.format.one_bits - (1 << (x.format.fraction - 1)))
     return m, log_specials(x, k)
 
 
 def split_bits(x: Lanes, lowest: int) -> tuple[Lanes, Lanes]:
-    """k (a double) and m from the number of bits `lowest` up to twice that with x = 2**k * m, for positive finite x,
+    """k (a float) and m from the number of bits `lowest` up to twice that with x = 2**k * m, for positive finite x,
     denormals included."""
-    tiny = x < SMALLEST_NORMAL
-    bits = tiny.choose(x * 2.0**54, x).bits + (ONE_BITS - lowest)
-    k = (bits >> 52) - 1023
-    k = tiny.choose(k - 54, k)
-    return k.as_double, ((bits & MANTISSA) + lowest).from_bits
+    form = x.format
+    tiny = x < form.smallest_normal
+    scale = form.fraction + 2
+    bits = tiny.choose(x * 2.0**scale, x).bits + (form.one_bits - lowest)
+    k = (bits >> form.fraction) - form.bias
+    k = tiny.choose(k - scale, k)
+    return k.as_float, ((bits & ((1 << form.fraction) - 1)) + lowest).from_bits
 
 
 def log_specials(x: Lanes, result: Lanes) -> Lanes:

@@ -7,8 +7,8 @@ fused multiply-adds have exactly. hypot: the square root of a sum of squares tha
 
 from __future__ import annotations
 
-from .expr import MAGIC, Lanes, fused, multiply_add, polynomial
-from .registers import INFINITY, SMALLEST_NORMAL
+from .expr import DOUBLE, Lanes, fused, multiply_add, polynomial
+from .registers import INFINITY
 
 BIASED_WORD = 1430186338.0  # an estimate's high word is this less a third of x's
 ROOT_STEP = (0.3333287281184395, 0.22222140414941, 0.1745389170930855, 0.14493849467058453)  # on |1 - x z**3| <= 0.103
@@ -18,10 +18,10 @@ HUGE, TINY = 2.0**500, 2.0**-500
 
 def cbrt(x: Lanes) -> Lanes:
     magnitude = x.magnitude
-    is_tiny = magnitude < SMALLEST_NORMAL
+    is_tiny = magnitude < DOUBLE.smallest_normal
     a = is_tiny.choose(magnitude * 2.0**54, magnitude)
     word = (a.bits.logical_shift(32) | TWO_POWER_52_BITS).from_bits  # the high word, plus 2**52
-    z = (fused(word, -1.0 / 3.0, BIASED_WORD + 2.0**52 / 3.0 + MAGIC).bits << 32).from_bits
+    z = (fused(word, -1.0 / 3.0, BIASED_WORD + 2.0**52 / 3.0 + DOUBLE.magic).bits << 32).from_bits
     error = fused(-(a * z), z * z, 1.0)
     z = multiply_add(z * error, polynomial(error, ROOT_STEP), z)
     root = a * (z * z)

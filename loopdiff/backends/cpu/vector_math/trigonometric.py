@@ -6,10 +6,13 @@ k_cos.c."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from numba.core import types
 
 from .expr import (
-    ONE_BITS,
+    DOUBLE,
     Lanes,
     at_most,
     clamp,
@@ -57,19 +60,50 @@ ATANS = (
     0.0, 0.15492127671716407, 0.21512093344426375, 0.302121824004391, 0.41120402693782593, 0.5535726012361258,
     0.7143313006058659, 0.8845826308529998, 1.0448508810667498,
 )  # fmt: skip
-# The same for fractions known to 6 %, up to 1.
-QUOTIENTS = (
-    0.158205581088003, 0.2206243282545547, 0.31459434697788163, 0.43945975995938485, 0.621776149797888,
-    0.842087791876078, 0.971256648151978, 0.0,
-)  # fmt: skip
-QUOTIENT_ATANS = (
-    0.15690514561979416, 0.21714573267301712, 0.30479174625174754, 0.41405417048457044, 0.5562776813407952,
-    0.6998826473739774, 0.7708179639744233, 0.0,
-)  # fmt: skip
 # atan(t) = t + t**3 P(t**2) for |t| <= 0.133, minimax with an error of 2**-57.
 ATAN = (
     -0.3333333333333176, 0.19999999998265403, -0.14285713647505377, 0.11111003050970616, -0.09081639500133873,
     0.07299033209346685,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Quotients:
+    """The same for fractions up to 1 that are known to 6 %; `least` and `most` bound numbers whose products are safe,
+    and `up` and `down` scale others."""
+
+    tangents: tuple[float, ...]
+    atans: tuple[float, ...]
+    series: tuple[float, ...]
+    least: float
+    most: float
+    up: float
+    down: float
+
+
+DOUBLES = Quotients(
+    (
+        0.158205581088003, 0.2206243282545547, 0.31459434697788163, 0.43945975995938485, 0.621776149797888,
+        0.842087791876078, 0.971256648151978, 0.0,
+    ),
+    (
+        0.15690514561979416, 0.21714573267301712, 0.30479174625174754, 0.41405417048457044, 0.5562776813407952,
+        0.6998826473739774, 0.7708179639744233, 0.0,
+    ),
+    ATAN, 2.0**-500, 2.0**500, 2.0**500, 2.0**-100,
+)  # fmt: skip
+# The series has an error of 2**-33.
+SINGLES = Quotients(
+    (
+        0.15815446, 0.22063409, 0.3147099, 0.438821, 0.6223118, 0.8428536, 0.97032666, 0.0,
+    ),
+    (
+        0.15685527, 0.21715504, 0.3048969, 0.41351867, 0.5566639, 0.70033056, 0.7703392, 0.0,
+    ),
+    (
+        -0.33333322, 0.19996268, -0.13917348,
+    ),
+    2.0**-60, 2.0**60, 2.0**60, 2.0**-20,
 )  # fmt: skip
 
 
@@ -134,10 +168,10 @@ def tan(x: Lanes) -> Lanes:
     return with_large(x, x.equals(0.0).choose(x, result), "tan")
 
 
-def small_atan(t: Lanes) -> Lanes:
+def small_atan(t: Lanes, series: Sequence[float]) -> Lanes:
     """atan(t) for |t| <= 0.133."""
     z = t * t
-    return multiply_add(t * z, polynomial(z, ATAN), t)
+    return multiply_add(t * z, polynomial(z, series), t)
 
 
 def atan(x: Lanes) -> Lanes:
@@ -146,21 +180,22 @@ def atan(x: Lanes) -> Lanes:
     top, bottom = look_up(place, ATAN_TOPS), look_up(place, ATAN_BOTTOMS)
     a = at_most(magnitude, 2.0**60)
     t = fused(a, bottom, -top) / fused(a, top, bottom)
-    return (look_up(place, ATANS) + small_atan(t)).with_sign_of(x)
+    return (look_up(place, ATANS) + small_atan(t, ATAN)).with_sign_of(x)
 
 
-def quotient_atan(top: Lanes, bottom: Lanes, near: Lanes) -> Lanes:
+def quotient_atan(top: Lanes, bottom: Lanes, near: Lanes, by: Quotients) -> Lanes:
     """atan(top / bottom), at most pi/4, where `near` is that quotient within 6 %, or anything but a number above 1/8
     where it is less."""
-    place = (near > 0.1).choose(near, 0.1).bits >> 51
-    c = look_up(place, QUOTIENTS)
+    place = (near > 0.1).choose(near, 0.1).bits >> (near.format.fraction - 1)
+    c = look_up(place, by.tangents)
     t = fused(-bottom, c, top) / fused(top, c, bottom)
-    return look_up(place, QUOTIENT_ATANS) + small_atan(t)
+    return look_up(place, by.atans) + small_atan(t, by.series)
 
 
 def atan2(y: Lanes, x: Lanes) -> Lanes:
     """atan of the smaller magnitude over the larger, turned and reflected; their quotient first from a difference of
     bits, which is all but one of logarithms. Lanes where that or the products may overflow are scaled in a branch."""
+    by = DOUBLES if x.format is DOUBLE else SINGLES
     a, b = x.magnitude, y.magnitude
     is_steep = b > a
     least, most = is_steep.choose(a, b), is_steep.choose(b, a)
@@ -170,13 +205,13 @@ def atan2(y: Lanes, x: Lanes) -> Lanes:
         return (x.bits < 0).choose(2.0 * HALF_PI[0] - angle, angle).with_sign_of(y)
 
     def scaled() -> Lanes:
-        scale = (most > 1.0).choose(2.0**-100, most.new(most.of(2.0**500)))
+        scale = (most > 1.0).choose(by.down, most.new(most.of(by.up)))
         top, bottom = least * scale, most * scale
         top = (most < INFINITY).choose(top, least.equals(INFINITY).choose(1.0, most.new(most.of(0.0))))
         bottom = ((most < INFINITY) & (most > 0.0)).choose(bottom, 1.0)
-        result = turned(quotient_atan(top, bottom, top / bottom))
+        result = turned(quotient_atan(top, bottom, top / bottom, by))
         return (x.equals(x) & y.equals(y)).choose(result, NAN)
 
-    near = (least.bits - most.bits + ONE_BITS).from_bits
-    is_extreme = ~((most < 2.0**500) & (most > 2.0**-500))
-    return is_extreme.where_any(scaled, turned(quotient_atan(least, most, near)))
+    near = (least.bits - most.bits + x.format.one_bits).from_bits
+    is_extreme = ~((most < by.most) & (most > by.least))
+    return is_extreme.where_any(scaled, turned(quotient_atan(least, most, near, by)))
