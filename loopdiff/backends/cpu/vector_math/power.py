@@ -6,6 +6,7 @@ The special cases are those of C99 (annex F.9.4.4), which NumPy and Python follo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from struct import pack, unpack
 
 from .exponential import LN2_HIGH, LN2_LOW, reduced, small_expm1
 from .expr import (
@@ -33,16 +34,16 @@ SERIES = tuple(2.0 / (2 * k + 5) for k in range(12))
 class Table:
     """By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1: -log2(c) in two parts, the first of which
     plus any exponent is exact. 1 / ln(2) in two parts. log2(1 + r) = r / ln(2) - r**2 / (2 ln(2)) + r**3 P(r) on
-    [-0.038, 0.0625], and 2**f = 1 + f Q(f) for |f| <= 1/32, minimax. 2**(j/16) for the j of a look-up. Powers between
-    2**-most and 2**most are normal."""
+    [-0.038, 0.0625], and 2**f = 1 + f Q(f) for |f| <= 1/32, minimax. Powers between 2**-most and 2**most are
+    normal. `roots` are 2**(j/16), their bits less those that j adds when it moves to the exponent."""
 
     high: tuple[float, ...]
     low: tuple[float, ...]
     inverse_ln2: tuple[float, float]
     log2: tuple[float, ...]
     exp2: tuple[float, ...]
-    roots: tuple[float, ...]
     most: float
+    roots: tuple[float, ...]
 
 
 # c near 1/m, with so few bits that c m - 1 is exact.
@@ -74,12 +75,8 @@ DOUBLES = Table(
         0.6931471805599468, 0.2402265069591011, 0.055504108652048224, 0.009618129105711406,
         0.0013333819296462639, 0.0001540381486332813,
     ),
-    (
-        1.0, 1.0442737824274138, 1.0905077326652577, 1.1387886347566916, 1.189207115002721, 1.241857812073484,
-        1.2968395546510096, 1.3542555469368927, 1.4142135623730951, 1.4768261459394993, 1.5422108254079407,
-        1.6104903319492543, 1.681792830507429, 1.7562521603732995, 1.8340080864093424, 1.9152065613971474,
-    ),
     1020.0,
+    tuple(unpack("d", pack("q", unpack("q", pack("d", 2.0 ** (j / 16.0)))[0] - (j << 48)))[0] for j in range(16)),
 )  # fmt: skip
 # Errors of 2**-33 and 2**-29.
 SINGLES = Table(
@@ -99,11 +96,8 @@ SINGLES = Table(
     (
         0.6931472, 0.2402343, 0.055505954,
     ),
-    (
-        1.0, 1.0442737, 1.0905077, 1.1387886, 1.1892071, 1.2418578, 1.2968396, 1.3542556, 1.4142135, 1.4768262,
-        1.5422108, 1.6104903, 1.6817929, 1.7562522, 1.8340081, 1.9152066,
-    ),
     125.0,
+    tuple(unpack("f", pack("i", unpack("i", pack("f", 2.0 ** (j / 16.0)))[0] - (j << 19)))[0] for j in range(16)),
 )  # fmt: skip
 
 
@@ -164,44 +158,42 @@ def with_specials(x: Lanes, y: Lanes, a: Lanes, result: Lanes) -> Lanes:
 
 
 def log2_parts(x: Lanes, table: Table) -> tuple[Lanes, Lanes]:
-    """log2(x) of positive finite x as a sum of two floats, to about ten bits more than one has; else nan."""
+    """log2(x) of positive finite x as a sum of two floats, to about ten bits more than one has; else not finite."""
     m, k = mantissa_exponent(x)
     place = m.bits >> (x.format.fraction - 4)
     r = fused(m, look_up(place, INVERSES), -1.0)
     one, one_low = table.inverse_ln2
-    # one - r one/2, and what its rounding loses.
+    # The product of r and one - r one/2, and what roundings lose.
     slope = fused(r, -0.5 * one, one)
-    slope_low = fused(r, -0.5 * one, one - slope) + one_low * multiply_add(r, -0.5, 1.0)
+    slope_low = fused(r, -0.5 * one, one - slope)
     product, product_low = two_product(r, slope)
-    product_low = multiply_add(r, slope_low, product_low + look_up(place, table.low))
+    product_low = multiply_add(r, slope_low, multiply_add(product, one_low / one, product_low))
     base = k + look_up(place, table.high)
     total = base + product
-    low = (product - (total - base)) + product_low
+    low = (product - (total - base)) + (product_low + look_up(place, table.low))
     return total, multiply_add(r * (r * r), split_polynomial(r, table.log2), low)
 
 
-def quick_pow(a: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
-    """a**y = 2**(y log2(a)) for a >= 0, and where that does not hold: powers that may not be normal, and no numbers."""
-    table = DOUBLES if a.format is DOUBLE else SINGLES
-    high, low = log2_parts(a, table)
+def quick_pow(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
+    """x**y = 2**(y log2(x)), and where that does not hold: signs, powers that may not be normal, and no numbers."""
+    table = DOUBLES if x.format is DOUBLE else SINGLES
+    high, low = log2_parts(x, table)
     exponent, lost = two_product(high, y)
     rest = multiply_add(low, y, lost)
     n, shifted = rounded(exponent + rest, 16.0)
     f = multiply_add(n, -1.0 / 16.0, exponent) + rest
-    root = look_up(shifted.bits, table.roots)
-    power = multiply_add(root * f, split_polynomial(f, table.exp2), root)
-    result = power.bits + ((shifted.bits & -16) << (a.format.fraction - 4))
-    return result.from_bits, ~(exponent.magnitude < table.most)
+    scale = (look_up(shifted.bits, table.roots).bits + (shifted.bits << (x.format.fraction - 4))).from_bits
+    return multiply_add(scale * f, split_polynomial(f, table.exp2), scale), ~(exponent.magnitude < table.most)
 
 
 def pow_(x: Lanes, y: Lanes) -> Lanes:
+    result, is_special = quick_pow(x, y)
+    return is_special.where_any(lambda: function_of(special_pow, x, y), result)
+
+
+def special_pow(x: Lanes, y: Lanes) -> Lanes:
+    """The power of |x|, with its sign or none."""
     result, is_extreme = quick_pow(x.magnitude, y)
-    is_special = is_extreme | (x.bits < 0)
-    return is_special.where_any(lambda: special_pow(x, y, result, is_extreme), result)
-
-
-def special_pow(x: Lanes, y: Lanes, result: Lanes, is_extreme: Lanes) -> Lanes:
-    """The power where x has a sign or `is_extreme`, from the `result` for |x| elsewhere."""
     result = is_extreme.where_any(lambda: careful_pow(x.magnitude, y), result)
     whole = y.nearest.equals(y)
     half = 0.5 * y
