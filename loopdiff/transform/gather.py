@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
-from loopdiff.ir.build import add, compare, integer, shifted, sub, zero
+from loopdiff.errors import NOWHERE
+from loopdiff.ir.build import compare, integer, shifted, sub, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -62,6 +62,7 @@ from loopdiff.names import NameSupply
 from loopdiff.transform import extents
 from loopdiff.transform.cost import CostModel
 from loopdiff.transform.eliminate import keep_live, live_names
+from loopdiff.transform.like_terms import collected
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import Renaming, renamed, renamed_block
@@ -294,7 +295,7 @@ class Form:
     def known(self, place: Place, has: Has) -> tuple[Stmt, ...]:
         """What the targets' elements at `place` get: the terms from the distances that are there."""
         out: list[Stmt] = []
-        sums: dict[str, list[Expr]] = {}
+        sums: dict[str, list[Expr]] = {a: [] for a in self.cells}
         for stmt in (s for d in self.distances if has(d) for s in self.terms(d, place)):
             array = self.summed_in(stmt)
             if array is None:
@@ -302,52 +303,60 @@ class Form:
                 continue
             assert isinstance(stmt, Accumulate)
             value = stmt.value
-            if any(not e.access.subscripts for e in loads(value)):
+            if has_cells(value):
                 part = self.names.fresh(f"{array}_part")
                 out.append(Let(part, value, loc=stmt.loc))
                 value = Var(part)
-            sums.setdefault(array, []).append(value)
+            sums[array].append(value)
         for array, cell in self.cells.items():
             if cell.name in written_arrays(tuple(out)):
-                sums.setdefault(array, []).append(Load(Access(cell.name)))
+                sums[array].append(Load(Access(cell.name)))
                 out.insert(0, self.cleared(array))
         for target in self.found.targets:
             if target.is_summed and any(has(d) for d in target.distances):
-                total = reduce(add, sums.get(target.array, [self.zero(target.array)]))
+                total = self.total(target.array, sums[target.array], out)
                 is_new = target.start is not None and has(target.start)
                 out.append(self.stored(target, place, total, is_new))
-        return tuple(out)
+        return with_needed_lets(out)
 
     def asking(self, place: Place, reach: tuple[int, int]) -> Loop:
-        """A row in which every term is asked for whether it exists."""
+        """A row in which every term is asked for whether it exists, first of all in all of the row."""
         level = len(self.found.nest.loops) - 1
         index = self.names.fresh(self.found.nest.indices[-1])
         place = place | self.at(Index(index))
         out: list[Stmt] = [self.cleared(a) for a in self.cells]
+        here: dict[int, Expr] = {}
+        rows: dict[Shift, list[Stmt]] = {}
         for distance in self.distances:
-            terms = self.terms(distance, place)
-            out += [If(self.exists(place, distance, distance), terms)] if terms else []
+            if distance[level] not in here:
+                there = Let(self.names.fresh("there"), self.exists(place, distance, distance, (level,)))
+                out.append(there)
+                here[distance[level]] = Var(there.name)
+            terms = self.summed_up(self.terms(distance, place))
+            rows.setdefault(distance[:level], []).append(If(here[distance[level]], terms))
+        outer = range(level)
+        out += (If(self.exists(place, row, row, outer), tuple(terms)) for row, terms in rows.items())
         for target in self.found.targets:
             if not target.is_summed:
                 continue
             total = Load(Access(self.cells[target.array].name))
             store: Stmt = self.stored(target, place, total, False)
             if target.start is not None:
-                begins = self.exists(place, target.start, target.start)
+                begins = self.exists(place, target.start, target.start, range(level + 1))
                 store = If(begins, (self.stored(target, place, total, True),), (store,))
             least, most = zip(*(target.reach(k) for k in range(level + 1)), strict=True)
-            out.append(If(self.exists(place, least, most), (store,)))
+            out.append(If(self.exists(place, least, most, range(level + 1)), (store,)))
         return self.loop(level, index, reach, tuple(out))
 
-    def exists(self, place: Place, least: Shift, most: Shift) -> Expr:
-        """Whether the element at `place` lies in the range of the nest moved by `least` at the lower and by `most` at
-        the upper ends."""
+    def exists(self, place: Place, least: Shift, most: Shift, levels: Iterable[int]) -> Expr:
+        """Whether `place` lies in the ranges of the loops at these `levels` moved by `least` at the lower and by `most`
+        at the upper ends."""
         limits: list[Expr] = []
-        for level, (low, high) in enumerate(zip(least, most, strict=True)):
+        for level in levels:
             first, last = self.reach(level)
-            both = self.within(place, level, (low, high))
-            limits += [both[0]] if low > first else []
-            limits += [both[1]] if high < last else []
+            both = self.within(place, level, (least[level], most[level]))
+            limits += [both[0]] if least[level] > first else []
+            limits += [both[1]] if most[level] < last else []
         return all_of(limits)
 
     def within(self, place: Place, level: int, reach: tuple[int, int]) -> list[Expr]:
@@ -385,6 +394,29 @@ class Form:
         target = written_access(stmt)
         return None if target is None else next((a for a, c in self.cells.items() if c.name == target.array), None)
 
+    def summed_up(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """`stmts` with one statement for all that they certainly add to the sum of an array, and need no cells for."""
+        out: list[Stmt] = []
+        sums: dict[str, list[Expr]] = {}
+        for stmt in stmts:
+            array = self.summed_in(stmt)
+            if array is not None and isinstance(stmt, Accumulate) and not has_cells(stmt.value):
+                sums.setdefault(array, []).append(stmt.value)
+            else:
+                out.append(stmt)
+        loc = stmts[-1].loc if stmts else NOWHERE
+        for array, values in sums.items():
+            cell = Access(self.cells[array].name)
+            out.append(Accumulate("add", cell, self.total(array, values, out), loc=loc))
+        return with_needed_lets(out)
+
+    def total(self, array: str, values: list[Expr], before: list[Stmt]) -> Expr:
+        """The sum of what an array gets, `before` which there are Lets."""
+        kind = self.cells[array].type
+        assert kind is not None
+        lets = {s.name: s.value for s in before if isinstance(s, Let) and not has_cells(s.value)}
+        return collected(values, lets, kind.element)
+
     def cleared(self, array: str) -> Stmt:
         return Assign(Access(self.cells[array].name), self.zero(array))
 
@@ -418,6 +450,16 @@ def with_single_uses(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return (new,)
 
     return map_body(body, put)
+
+
+def with_needed_lets(body: list[Stmt]) -> tuple[Stmt, ...]:
+    """`body` without Lets that nothing in it uses."""
+    wanted = written_arrays(tuple(body))
+    return keep_live(tuple(body), live_names(tuple(body), wanted, None), None)
+
+
+def has_cells(expr: Expr) -> bool:
+    return any(not e.access.subscripts for e in loads(expr))
 
 
 def is_any(_: Shift) -> bool:

@@ -1,0 +1,65 @@
+"""Sums with like terms collected: `0.2 * a + (-(b * 0.2)) + 2.0 * c - c` is `0.2 * (a - b) + c`.
+
+In another order, and with products of constants rounded in another place: for sums that may run in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+
+from loopdiff.ir.build import add, mul, sub, zero
+from loopdiff.ir.nodes import Apply, Const, Expr, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ScalarType
+
+Term = tuple[float, Expr]
+
+
+def collected(values: Sequence[Expr], lets: Mapping[str, Expr], kind: ScalarType) -> Expr:
+    """The sum of `values` of type `kind`, in which Vars may stand for what `lets` say."""
+    factors: dict[Expr, float] = {}
+    for factor, value in (t for v in values for t in terms(v, lets, kind)):
+        factors[value] = factors.get(value, 0.0) + factor
+    groups: dict[float, list[Term]] = {}
+    for value, factor in factors.items():
+        groups.setdefault(abs(factor), []).append((factor, value))
+    if not groups:
+        return zero(kind)
+    return signed_sum([scaled(size, group, kind) for size, group in groups.items()])
+
+
+def terms(expr: Expr, lets: Mapping[str, Expr], kind: ScalarType) -> Iterator[Term]:
+    """What `expr` adds up, each with a constant factor."""
+    match expr:
+        case Apply(op=Op.ADD, args=(a, b)):
+            yield from terms(a, lets, kind)
+            yield from terms(b, lets, kind)
+        case Apply(op=Op.SUB, args=(a, b)):
+            yield from terms(a, lets, kind)
+            yield from ((-factor, value) for factor, value in terms(b, lets, kind))
+        case Apply(op=Op.NEG, args=(a,)):
+            yield from ((-factor, value) for factor, value in terms(a, lets, kind))
+        case (
+            Apply(op=Op.MUL, args=(a, Const(dtype=dtype) as by)) | Apply(op=Op.MUL, args=(Const(dtype=dtype) as by, a))
+        ) if dtype is kind:
+            yield from ((factor * float(by.value), value) for factor, value in terms(a, lets, kind))
+        case Var(name=name) if name in lets:
+            known = list(terms(lets[name], lets, kind))
+            yield from known if len(known) == 1 else [(1.0, expr)]
+        case _:
+            yield 1.0, expr
+
+
+def scaled(size: float, group: list[Term], kind: ScalarType) -> Term:
+    """The terms of a `group`, with factors of that `size`, as one: its sign and the rest."""
+    sign = 1.0 if any(factor >= 0 for factor, _ in group) else -1.0
+    found = signed_sum([(1.0 if factor * sign >= 0 else -1.0, value) for factor, value in group])
+    return sign, mul(found, Const(size, kind))
+
+
+def signed_sum(parts: list[Term]) -> Expr:
+    """A sum of terms with factors of 1 and -1, a positive one first."""
+    first, *rest = sorted(parts, key=lambda part: part[0] < 0)
+    start = first[1] if first[0] > 0 else Apply(Op.NEG, (first[1],))
+    return reduce(lambda total, part: (add if part[0] > 0 else sub)(total, part[1]), rest, start)
