@@ -11,12 +11,13 @@ shifting for loop compaction", LCPC 1999). Rows that not all of the nests have a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from loopdiff.analysis.legality import commute, overtakes, within
 from loopdiff.analysis.polyhedra import Model, build_model
+from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.ir.build import compare, integer, is_constant, parted, shifted, sub
 from loopdiff.ir.nodes import (
     Accumulate,
@@ -44,7 +45,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import contraction
-from loopdiff.transform.normalize import supply
+from loopdiff.transform.normalize import cell_types, supply
 from loopdiff.transform.rename import renamed
 from loopdiff.transform.strides import stride_of
 
@@ -145,23 +146,26 @@ class Fuser:
         bodies = [m.loop.body for m in group]
         before = frozenset[str]().union(*(read_arrays(b) | written_arrays(b) for b in bodies))
         own = read_arrays(loop.body) | written_arrays(loop.body)
-        if not before & own or len(before | own) > MOST_ARRAYS:
+        cells = frozenset(cell_types(self.model.ls))
+        if not before & own or len((before | own) - cells) > MOST_ARRAYS:
             return None
-        for behind in range(max(m.behind for m in group) + MOST_BEHIND + 1):
-            if all(self.may_follow(m, path, behind) for m in group):
-                return behind
-        return None
+        most, found = max(m.behind for m in group) + MOST_BEHIND, 0
+        for member in group:
+            for first, second in self.conflicts(member, path):
+                while overtakes(self.model, first, second, found - member.behind):
+                    found += 1
+                    if found > most:
+                        return None
+        return found
 
-    def may_follow(self, member: Member, path: Path, behind: int) -> bool:
-        """Whether iterations of the loop at `path` may run as soon as those `behind` before the group's have begun."""
-        return not any(
-            overtakes(self.model, first, second, behind - member.behind)
-            for first in within(self.model, member.path)
-            for second in within(self.model, path)
-            if first.access.array == second.access.array
-            and (first.is_write or second.is_write)
-            and (self.is_strict or not commute(first, second))
-        )
+    def conflicts(self, member: Member, path: Path) -> Iterator[tuple[Event, Event]]:
+        """Accesses of a loop of the group, and of the loop at `path`, that have to keep their order."""
+        for first in within(self.model, member.path):
+            for second in within(self.model, path):
+                if first.access.array != second.access.array or not (first.is_write or second.is_write):
+                    continue
+                if self.is_strict or not commute(first, second):
+                    yield first, second
 
     # -- the new loop ----------------------------------------------------------------------------------------
     def together(self, group: list[Member]) -> tuple[Stmt, ...]:

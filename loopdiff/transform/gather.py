@@ -329,9 +329,12 @@ class Form:
         rows: dict[Shift, list[Stmt]] = {}
         for distance in self.distances:
             if distance[level] not in here:
-                there = Let(self.names.fresh("there"), self.exists(place, distance, distance, (level,)))
-                out.append(there)
-                here[distance[level]] = Var(there.name)
+                there = self.exists(place, distance, distance, (level,))
+                if not isinstance(there, Const):
+                    let = Let(self.names.fresh("there"), there)
+                    out.append(let)
+                    there = Var(let.name)
+                here[distance[level]] = there
             terms = self.summed_up(self.terms(distance, place))
             rows.setdefault(distance[:level], []).append(If(here[distance[level]], terms))
         outer = range(level)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 from loopdiff.ir.build import add, mul, sub, zero
-from loopdiff.ir.nodes import Apply, Const, Expr, Var
+from loopdiff.ir.nodes import Apply, Const, Expr, Load, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
 
@@ -46,7 +46,8 @@ def terms(expr: Expr, lets: Mapping[str, Expr], kind: ScalarType) -> Iterator[Te
             yield from ((factor * float(by.value), value) for factor, value in terms(a, lets, kind))
         case Var(name=name) if name in lets:
             known = list(terms(lets[name], lets, kind))
-            yield from known if len(known) == 1 else [(1.0, expr)]
+            is_cheap = len(known) == 1 and isinstance(known[0][1], Var | Load)
+            yield from known if is_cheap else [(1.0, expr)]
         case _:
             yield 1.0, expr
 
