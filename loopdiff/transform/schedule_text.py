@@ -103,8 +103,15 @@ def sums(mapping: LoopMapping, path: Path, sites: dict[Path, Site]) -> Iterator[
 
 
 def form(array: str, own: list[Site], nest: list[Site], mapping: LoopMapping) -> str:
-    """Gather form: an iteration has all that goes to an element. Scatter form: it adds to several, or others do too."""
-    updates = [s for s in nest if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array]
+    """Gather form: an iteration has all that goes to an element. Scatter form: it adds to several, or others do too.
+
+    Loops of the program that run together are still several: `nest` is looked at for what was one loop there.
+    """
+    lines = {line_of(s) for s in own}
+    updates = [
+        s for s in nest
+        if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array and line_of(s) in lines
+    ]  # fmt: skip
     places = {in_one_name(t) for s in updates if isinstance(s.stmt, Accumulate) for t in (s.stmt.target,)}
     if isinstance(mapping, TiledNest):
         return "gather form: summed in registers"
@@ -119,6 +126,11 @@ def form(array: str, own: list[Site], nest: list[Site], mapping: LoopMapping) ->
     if again:
         return f"scatter form: in each iteration of `{again[-1]}` again"
     return "gather form"
+
+
+def line_of(site: Site) -> int:
+    """The line of the innermost loop around a statement."""
+    return site.loops[-1].loc.line if site.loops else 0
 
 
 def is_apart(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from loopdiff.ir.build import add, mul, neg, sub
-from loopdiff.ir.nodes import Const, Expr, Load, Var
 from loopdiff.ir.nodes import Access as At
+from loopdiff.ir.nodes import Const, Expr, Load, Var
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import F32, F64
 from loopdiff.transform.like_terms import collected
