@@ -110,6 +110,32 @@ def overlapping_rows(A):
             A[i, j] += A[i - 1, j] * A[i, j - 1]
 
 
+def uneven_stencils(u, v, w, out):
+    I, J, K = out.shape
+    flux = np.empty((I, J, K))
+    for _ in range(2):
+        for i in range(1, I - 1):
+            for j in range(2, J):
+                for k in range(1, K - 3):
+                    flux[i, j, k] = (
+                        u[i - 1, j, k] * v[i, j - 2, k + 3] - 0.5 * u[i, j - 1, k - 1] + 0.5 * u[i + 1, j, k]
+                    )
+        for i in range(1, I - 2):
+            for j in range(2, J):
+                for k in range(2, K - 4):
+                    r = flux[i, j, k + 1] - flux[i + 1, j, k]
+                    if r > 0.0:
+                        out[i, j, k] = r * flux[i, j, k - 1]
+                    else:
+                        out[i, j, k] = 0.25 * r
+        for i in range(1, I - 2):
+            for j in range(2, J):
+                for k in range(2, K - 4):
+                    u[i, j, k] += 0.1 * (out[i, j, k] + out[i, j, k - 2])
+    for k in range(4, K - 5):
+        w[k] = 0.1 * (u[2, 2, k - 4] + 2.0 * u[2, 2, k - 3] - u[2, 2, k + 1] + u[2, 2, k + 5]) + w[k]
+
+
 ENTRIES = (
     Entry(
         name="affine_subscripts",
@@ -240,5 +266,15 @@ ENTRIES = (
         outputs=("A",),
         is_analytic=True,
         constructs=("affine, shifted, strided subscripts",),
+    ),
+    Entry(
+        name="uneven_stencils",
+        function=uneven_stencils,
+        make=lambda r, I=5, J=5, K=21: dict(
+            u=r.random((I, J, K)), v=r.random((I, J, K)), w=r.random(K), out=np.zeros((I, J, K))
+        ),
+        wrt=("u", "v", "w"),
+        outputs=("u", "w", "out"),
+        notes="shifts that differ from side to side and from array to array, terms that other arrays scale, branches",
     ),
 )

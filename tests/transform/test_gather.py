@@ -31,7 +31,7 @@ Arrays = dict[str, Any]
 NAMES = (
     "jacobi_2d", "fdtd_2d", "hdiff", "laplacian_energy", "swapped_in_time", "slices_in_time", "rows_changed_by_helper",
     "imperfect_nest", "index_after_the_loop", "swapped_buffers",
-    "heat_slices", "overlapping",
+    "heat_slices", "overlapping", "uneven_stencils",
 )  # fmt: skip
 
 
