@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .exponential import LN2_HIGH, LN2_LOW
+from . import exponential
 from .expr import DOUBLE, Lanes, at_most, fused, multiply_add, polynomial, split_polynomial
 from .registers import INFINITY, log_specials, look_up, mantissa_exponent, scaled, split_bits
 
@@ -51,7 +51,7 @@ DOUBLES = Table(
         -0.5000000000000002, 0.3333333333334755, -0.24999999999860933, 0.19999999927800244, -0.1666666616013381,
         0.1428581984286671, -0.1250186964832622, 0.11071430649494522, -0.08745031744908315,
     ),
-    (LN2_HIGH, LN2_LOW),
+    exponential.DOUBLES.ln2,
 )  # fmt: skip
 # -log(c) is all but a single; P's error is 2**-28 r.
 SINGLES = Table(
@@ -66,7 +66,7 @@ SINGLES = Table(
     (
         -0.5, 0.33334446, -0.2500667, 0.18855233,
     ),
-    (float.fromhex("0x1.62e3p-1"), float.fromhex("0x1.2fefa2p-17")),
+    exponential.SINGLES.ln2,
 )  # fmt: skip
 
 
