@@ -53,12 +53,13 @@ from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
     statements,
-    stmt_exprs,
     subexprs,
+    substitute,
     written_arrays,
 )
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
+from loopdiff.transform.contractions import factors, terms
 from loopdiff.transform.lane_blocks import LaneBlock
 from loopdiff.transform.privates import Privates, find_privates, mentioned, moved, span
 from loopdiff.transform.rename import renamed_block
@@ -148,6 +149,16 @@ class Row:
                 names |= self.mentioned(self.repeated[name].stmt)
         return names
 
+    def inlined(self, expr: Expr) -> Expr:
+        """`expr` with the Lets that are repeated with it in place."""
+        values: dict[Expr, Expr] = {}
+        for name in self.repeated:
+            stmt = self.repeated[name].stmt
+            assert isinstance(stmt, Let)
+            values[Var(name)] = stmt.value
+        used = [e for e in subexprs(expr) if e in values]
+        return self.inlined(substitute(expr, values)) if used else expr
+
     def paths(self, piece: Piece) -> frozenset[Path]:
         """Of the leaves of `piece` and of the Lets repeated with them."""
         own = {leaf.path for leaf in piece}
@@ -229,18 +240,14 @@ class Blocker:
         return [e for e in events if any(e.path[:k] in paths for k in range(1, len(e.path) + 1))]
 
     def has_reuse(self, leaf: Leaf, row: Row) -> bool:
-        """Whether the leaf is a sum of what belongs to the row and of what is the same for all rows."""
+        """Whether the leaf is a sum of products of what belongs to the row and of what is the same for all rows.
+
+        A product needs nothing but its factors; of other sums, as of squares of differences, dots of rows are as fast.
+        """
         if not (isinstance(leaf.stmt, Accumulate) and leaf.is_sum):
             return False
         own = {*row.lets, *row.repeated}
-        accesses = [e.access for e in subexprs(leaf.stmt.value) if isinstance(e, Load)]
-        accesses += [
-            e.access
-            for name in row.mentioned(leaf.stmt) & row.repeated.keys()
-            for x in stmt_exprs(row.repeated[name].stmt)
-            for e in subexprs(x)
-            if isinstance(e, Load)
-        ]
+        value = row.inlined(leaf.stmt.value)
         inner = {self.model.loop(p).index for p in leaf.loops}
 
         def is_same(access: Access) -> bool:
@@ -252,9 +259,11 @@ class Blocker:
             used = {e.name for e in parts if isinstance(e, Index)}
             return row.loop.index not in used and len(used & inner) >= 2
 
-        used = (*accesses, leaf.stmt.target)
-        is_of_row = any(a.array in row.own.names for a in used) or bool(row.mentioned(leaf.stmt) & row.lets.keys())
-        return is_of_row and any(is_same(a) for a in used)
+        loads = [e.access for e in subexprs(value) if isinstance(e, Load)]
+        is_of_row = any(a.array in row.own.names for a in (*loads, leaf.stmt.target))
+        is_of_row |= bool(row.mentioned(leaf.stmt) & row.lets.keys())
+        single = [f.access for _, term in terms(value) for f in factors(term) if isinstance(f, Load)]
+        return is_of_row and any(is_same(a) for a in (*single, leaf.stmt.target))
 
 
 def row_of(loop: Loop, path: Path, own: Privates) -> Row:
