@@ -152,8 +152,10 @@ def arrange_rows(
 ) -> tuple[LoopSet, LoopSet]:  # fmt: skip
     """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
     from loopdiff.transform.blocked import block_sweeps
+    from loopdiff.transform.idle import leave_out_others
     from loopdiff.transform.layout import align_tapes
 
+    reverse = stages.run("others", leave_out_others, reverse)
     forward, reverse, lanes = stages.run("rows", partial(block_sweeps, asked=asked), forward, reverse)
     forward, reverse = stages.run("layout", align_tapes, forward, reverse, lanes)
     stages.check("forward rows", forward)
