@@ -54,7 +54,7 @@ LIBRARY_ONLY = (
 )  # fmt: skip
 FOR_SINGLES = (
     exponential.exp, exponential.exp2, exponential.expm1, exponential.tanh, logarithm.log, logarithm.log1p,
-    trigonometric.atan2, special.erf, power.pow_,
+    trigonometric.atan, trigonometric.atan2, special.erf, power.pow_,
 )  # fmt: skip
 # As fast as libmvec or faster, or more accurate, and open to inlining. Tables want AVX-512.
 OWN_IS_BETTER = {
@@ -64,7 +64,7 @@ OWN_IS_BETTER = {
     ),
     types.float32: (
         *(("exp", "expm1", "tanh") if HAS_FMA else ()),
-        *(("log", "log1p", "atan2", "erf", "pow") if HAS_AVX512 else ()),
+        *(("log", "log1p", "atan", "atan2", "erf", "pow") if HAS_AVX512 else ()),
     ),
 }
 ONE_ULP = ("exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "atan", "cbrt", "pow")
