@@ -210,9 +210,12 @@ def arrange(
     `requests` that cannot be granted (LD5xx).
     """
     from loopdiff.backends.cpu.compile import arrange_loops, schedule_loops
+    from loopdiff.transform.rolling import roll_rows
 
     may_fuse = not options.parallel and all(r.is_exact for r in requests.items)
     loops = stages.run(f"loops {ls.name}", partial(arrange_loops, fastmath=options.fastmath, may_fuse=may_fuse), ls)
+    if may_fuse:
+        loops = stages.run(f"rolling {ls.name}", partial(roll_rows, reader=reader), loops)
     return stages.run(f"schedule {ls.name}", schedule_loops, loops, style_of(ls, options, reader), requests)
 
 
