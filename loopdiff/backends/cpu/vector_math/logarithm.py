@@ -79,13 +79,15 @@ def log1p_terms(f: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def log_parts(m: Lanes, k: Lanes, lost: Lanes | None = None) -> tuple[Lanes, Lanes, Lanes]:
-    """Three summands, from large to small, of the log of 2**k (m + lost) with m in [3/4, 3/2): with c from the table,
-    log(m) = -log(c) + log(1 + r), r = c m - 1."""
+    """Three summands, from large to small, of the log of 2**k (m + lost), with m and k of `mantissa_exponent`: with c
+    from the table, log(m) = -log(c) + log(1 + r), r = c m - 1."""
+    is_halved = m < 1.0
+    k = is_halved.choose(k + 1.0, k)
     table = DOUBLES if m.format is DOUBLE else SINGLES
     place = m.bits >> (m.format.fraction - 4)
     c = look_up(place, table.inverses)
     r = fused(m, c, -1.0)
-    r = r if lost is None else multiply_add(lost, c, r)
+    r = r if lost is None else multiply_add(is_halved.choose(0.5 * lost, lost), c, r)
     base = multiply_add(k, table.ln2[0], look_up(place, table.minus_logs))
     return base, r, multiply_add(r * r, split_polynomial(r, table.series), k * table.ln2[1])
 

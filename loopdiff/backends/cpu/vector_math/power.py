@@ -18,7 +18,6 @@ from .expr import (
     fused,
     multiply_add,
     polynomial,
-    rounded,
     split_polynomial,
     two_product,
     two_sum,
@@ -32,10 +31,10 @@ SERIES = tuple(2.0 / (2 * k + 5) for k in range(12))
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1: -log2(c) in two parts, the first of which
-    plus any exponent is exact. 1 / ln(2) in two parts. log2(1 + r) = r / ln(2) - r**2 / (2 ln(2)) + r**3 P(r) on
-    [-0.038, 0.0625], and 2**f = 1 + f Q(f) for |f| <= 1/32, minimax. Powers between 2**-most and 2**most are
-    normal. `roots` are 2**(j/16), their bits less those that j adds when it moves to the exponent."""
+    """By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1, where 1 is added: -log2(c) in two parts,
+    the first of which plus any exponent is exact. 1 / ln(2) in two parts. log2(1 + r) = r / ln(2) - r**2 / (2 ln(2))
+    + r**3 P(r) on [-0.038, 0.0625], and 2**f = 1 + f Q(f) for |f| <= 1/32, minimax. Powers between 2**-most and
+    2**most are normal. `roots` are 2**(j/16), their bits less those that j adds when it moves to the exponent."""
 
     high: tuple[float, ...]
     low: tuple[float, ...]
@@ -55,9 +54,8 @@ INVERSES = (
 DOUBLES = Table(
     (
         0.0, 0.14201900487250896, 0.1926450779424158, 0.29956028185893047, 0.356143810225376,
-        0.41503749927892386, 0.47643804394306244, 0.5405683813626183, -0.39231742277866033, -0.3219280948874257,
-        -0.24792751344352837, -0.24792751344352837, -0.16992500144237965, -0.0874628412502716,
-        -0.0874628412502716, 0.0,
+        0.41503749927892386, 0.47643804394306244, 0.5405683813626183, 0.6076825772213397, 0.6780719051125743,
+        0.7520724865564716, 0.7520724865564716, 0.8300749985576203, 0.9125371587497284, 0.9125371587497284, 1.0,
     ),
     (
         0.0, -8.107893466726174e-14, -1.9917399279874596e-14, -2.262651135603261e-14, -1.0069648492950886e-13,
@@ -81,8 +79,8 @@ DOUBLES = Table(
 # Errors of 2**-33 and 2**-29.
 SINGLES = Table(
     (
-        0.0, 0.14201355, 0.19264221, 0.29956055, 0.35614014, 0.41503906, 0.47644043, 0.5405731, -0.39231873,
-        -0.32192993, -0.2479248, -0.2479248, -0.16992188, -0.08746338, -0.08746338, 0.0,
+        0.0, 0.14201355, 0.19264221, 0.29956055, 0.35614014, 0.41503906, 0.47644043, 0.5405731, 0.60768127,
+        0.67807007, 0.7520751999999999, 0.7520751999999999, 0.83007812, 0.91253662, 0.91253662, 1.0,
     ),
     (
         0.0, 5.455068e-06, 2.8660284e-06, -2.650161e-07, 3.6735066e-06, -1.5632212e-06, -2.3857444e-06,
@@ -163,14 +161,12 @@ def log2_parts(x: Lanes, table: Table) -> tuple[Lanes, Lanes]:
     place = m.bits >> (x.format.fraction - 4)
     r = fused(m, look_up(place, INVERSES), -1.0)
     one, one_low = table.inverse_ln2
-    # The product of r and one - r one/2, and what roundings lose.
+    # one - r one/2, by which r is multiplied, and what the rounding loses.
     slope = fused(r, -0.5 * one, one)
-    slope_low = fused(r, -0.5 * one, one - slope)
-    product, product_low = two_product(r, slope)
-    product_low = multiply_add(r, slope_low, multiply_add(product, one_low / one, product_low))
+    slope_low = multiply_add(slope, one_low / one, fused(r, -0.5 * one, one - slope))
     base = k + look_up(place, table.high)
-    total = base + product
-    low = (product - (total - base)) + (product_low + look_up(place, table.low))
+    total = fused(r, slope, base)
+    low = multiply_add(r, slope_low, fused(r, slope, base - total) + look_up(place, table.low))
     return total, multiply_add(r * (r * r), split_polynomial(r, table.log2), low)
 
 
@@ -178,10 +174,11 @@ def quick_pow(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
     """x**y = 2**(y log2(x)), and where that does not hold: signs, powers that may not be normal, and no numbers."""
     table = DOUBLES if x.format is DOUBLE else SINGLES
     high, low = log2_parts(x, table)
-    exponent, lost = two_product(high, y)
-    rest = multiply_add(low, y, lost)
-    n, shifted = rounded(exponent + rest, 16.0)
-    f = multiply_add(n, -1.0 / 16.0, exponent) + rest
+    rest = low * y
+    exponent = multiply_add(high, y, rest)
+    sixteenths = x.format.magic / 16.0
+    shifted = exponent + sixteenths
+    f = fused(high, y, sixteenths - shifted) + rest
     scale = (look_up(shifted.bits, table.roots).bits + (shifted.bits << (x.format.fraction - 4))).from_bits
     return multiply_add(scale * f, split_polynomial(f, table.exp2), scale), ~(exponent.magnitude < table.most)
 

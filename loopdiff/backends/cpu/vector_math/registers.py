@@ -95,15 +95,15 @@ def masked(x: Lanes, name: str, *args: Any) -> Lanes:
 
 
 def mantissa_exponent(x: Lanes) -> tuple[Lanes, Lanes]:
-    """m in [3/4, 3/2) and k (a float) with x = 2**k * m for positive finite x, denormals included. Elsewhere k is
-    the logarithm of x: -inf for zeros, inf, and nan below zero, where m may be nan too."""
+    """m in [3/4, 3/2) and k (a float) with x = 2**k * m, or 2**(k + 1) * m where m is below 1, for positive finite x,
+    denormals included. Elsewhere k is the logarithm of x: -inf for zeros, inf, and nan below zero, where m may be nan
+    too."""
     if fills_registers(x):
         choice = INT32(FROM_THREE_QUARTERS + 4 * NAN_IF_NEGATIVE)
         m = in_registers(lambda v: masked(v, "getmant", choice), x)
-        whole, of_m = (in_registers(lambda v: masked(v, "getexp"), v) for v in (x, m))
-        return m, whole - of_m
-    k, m = split_bits(x, x.format.one_bits - (1 << (x.format.fraction - 1)))
-    return m, log_specials(x, k)
+        return m, in_registers(lambda v: masked(v, "getexp"), x)
+    k, m = split_bits(x, x.format.one_bits)
+    return (m < 1.5).choose(m, 0.5 * m), log_specials(x, k)
 
 
 def split_bits(x: Lanes, lowest: int) -> tuple[Lanes, Lanes]:
