@@ -11,7 +11,7 @@ from loopdiff.ir.nodes import Access, AccumulateOp, Expr
 class VectorLoop:
     """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes.
 
-    `may_be_short`: each time that it has not enough for two vectors, it runs as scalar code.
+    `may_be_short`: often it has not enough for a vector, so that what is left over runs as scalar code.
     """
 
     reductions: tuple[str, ...]

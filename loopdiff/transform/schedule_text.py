@@ -41,7 +41,7 @@ def words(mapping: LoopMapping, loop: Loop, ls: LoopSet, machine: Machine) -> st
     match mapping:
         case VectorLoop(reductions=reductions, may_be_short=may_be_short):
             lanes = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""
-            return f"vectorised{' where it has two vectors' if may_be_short else ''}{lanes}"
+            return f"vectorised{' but for what is left over' if may_be_short else ''}{lanes}"
         case TiledNest():
             return tile_words(mapping, loop, ls, machine)
         case ScalarLoop(reason=reason):

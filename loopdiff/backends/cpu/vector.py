@@ -1,6 +1,7 @@
 """Vector loops: the statements of a loop body as operations on all lanes at once.
 
-Conditions that vary become masks; the last, partial vector is a mask too, so there is no scalar tail.
+Conditions that vary become masks; the last, partial vector is a mask too. Only rows that often have no whole vector at
+all end in scalar code.
 """
 
 from __future__ import annotations
@@ -62,51 +63,67 @@ class VectorLoopWriter(LaneValues):
 
     # -- the loop --------------------------------------------------------------------------------------------
     def write(self, may_be_short: bool) -> None:
-        names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
+        names, line = self.emitter.names, self.emitter.writer.line
         index = self.loop.index
         start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
         line(f"{start} = {self.emitter.expr(self.loop.lower)}")
         line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
-        if may_be_short:
-            with block(f"if {end} - {start} < {2 * self.width}:"):
-                self.write_apart(start, end)
-            with block("else:"):
-                self.write_vectors(start, end)
-        else:
-            self.write_vectors(start, end)
-
-    def write_apart(self, start: str, end: str) -> None:
-        """One iteration after the other."""
-        for cell in sorted(self.private):
-            kind = self.emitter.types.arrays[cell].element
-            self.emitter.writer.line(f"{cell} = {self.emitter.expr(Const(0, kind))}")
-        with self.emitter.writer.block(f"for {self.loop.index} in range({start}, {end}):"):
-            self.emitter.block(self.loop.body)
-
-    def write_vectors(self, start: str, end: str) -> None:
-        line = self.emitter.writer.line
         promoted, is_block = self.promoted(), self.is_block_of_nests()
         suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
-        for cell in sorted(self.private):
-            for suffix in dict.fromkeys(("", *suffixes)):
-                line(f"{cell}{suffix} = {self.splat_constant(0, self.emitter.types.arrays[cell].element)}")
-        self.start_sums(promoted, suffixes)
+        if may_be_short:
+            self.write_row(start, end, promoted, suffixes)
+            return
+        self.start_cells(promoted, suffixes)
         if is_block:
             self.write_block(start, end, suffixes)
         else:
             self.write_range(start, end, suffixes)
         self.finish_sums(promoted)
 
+    def start_cells(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
+        """Cells and sums of the vectors side by side."""
+        for cell in sorted(self.private):
+            for suffix in dict.fromkeys(("", *suffixes)):
+                kind = self.emitter.types.arrays[cell].element
+                self.emitter.writer.line(f"{cell}{suffix} = {self.splat_constant(0, kind)}")
+        self.start_sums(promoted, suffixes)
+
+    def write_row(self, start: str, end: str, promoted: list[Accumulate], suffixes: list[str]) -> None:
+        """Whole vectors, if there are enough to bring sums together for, and the rest as scalar code.
+
+        Its stores, other than masked ones, are forwarded to loads soon after: often the next row begins with them.
+        """
+        line, block, index, width = self.emitter.writer.line, self.emitter.writer.block, self.loop.index, self.width
+        full = self.emitter.names.fresh(f"{index}_full")
+        line(f"{full} = {start}")
+        with block(f"if {end} - {start} >= {(2 if promoted else 1) * width}:"):
+            line(f"{full} = {end} - ({end} - {start}) % {width}")
+            self.start_cells(promoted, suffixes)
+            first = self.write_many(start, end, suffixes)
+            with block(f"for {index} in range({first}, {full}, {width}):"):
+                self.block(self.loop.body, [Lanes(index)])
+            self.finish_sums(promoted)
+        for cell in sorted(self.private):
+            line(f"{cell} = {self.emitter.expr(Const(0, self.emitter.types.arrays[cell].element))}")
+        with block(f"for {index} in range({full}, {end}):"):
+            self.emitter.block(self.loop.body)
+
+    def write_many(self, start: str, end: str, suffixes: list[str]) -> str:
+        """Vectors side by side, as many as the suffixes, if more than one; where the ones that are left begin."""
+        if len(suffixes) == 1:
+            return start
+        index, size = self.loop.index, len(suffixes) * self.width
+        first = self.emitter.names.fresh(f"{index}_many")
+        self.emitter.writer.line(f"{first} = {end} - ({end} - {start}) % {size}")
+        with self.emitter.writer.block(f"for {index} in range({start}, {first}, {size}):"):
+            self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in self.places(suffixes)])
+        return first
+
     def write_range(self, start: str, end: str, suffixes: list[str]) -> None:
         """Vectors side by side, then single ones, the last one masked."""
         names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
-        index, width, copies = self.loop.index, self.width, len(suffixes)
-        mask, first = names.fresh("live"), start
-        if copies > 1:
-            first = names.fresh(f"{index}_many")
-            line(f"{first} = {end} - ({end} - {start}) % {copies * width}")
-            with block(f"for {index} in range({start}, {first}, {copies * width}):"):
-                self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in self.places(suffixes)])
+        index, width = self.loop.index, self.width
+        mask, first = names.fresh("live"), self.write_many(start, end, suffixes)
         if self.is_heavy():
             with block(f"for {index} in range({first}, {end}, {width}):"):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
