@@ -10,6 +10,7 @@ import numpy as np
 from timing import Call, paired
 
 from loopdiff.backends.cpu import simd
+from loopdiff.backends.cpu.compile import FASTMATH
 from loopdiff.backends.cpu.vector_math.functions import BINARY, OWN, vector_function
 
 # Intrinsics: compiled code calls them without the typing context that their definitions take first.
@@ -30,7 +31,7 @@ def kernel(name: str, method: Any, width: int) -> Any:
     function = vector_function(name, method)
     if name in BINARY:
 
-        @numba.njit
+        @numba.njit(fastmath=set(FASTMATH))
         def binary(x, y, out):
             for _ in range(PASSES):
                 for i in range(0, x.size, width):
@@ -38,7 +39,7 @@ def kernel(name: str, method: Any, width: int) -> Any:
 
         return binary
 
-    @numba.njit
+    @numba.njit(fastmath=set(FASTMATH))
     def unary(x, y, out):
         for _ in range(PASSES):
             for i in range(0, x.size, width):

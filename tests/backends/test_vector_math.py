@@ -17,6 +17,7 @@ import pytest
 from numba.core import types
 
 from loopdiff.backends.cpu import vector_math
+from loopdiff.backends.cpu.compile import FASTMATH
 from loopdiff.backends.cpu.simd import load, store
 from loopdiff.backends.cpu.vector_math import libmvec
 from loopdiff.backends.cpu.vector_math.functions import (
@@ -67,17 +68,18 @@ METHODS = [
 
 @cache
 def kernel(name: str, method: str, width: int):
+    """As generated code has it: what Numba allows other sums and products may not reach inside."""
     function = vector_function(name, method)
     if name in BINARY:
 
-        @numba.njit
+        @numba.njit(fastmath=set(FASTMATH))
         def binary(x, y, out):
             for i in range(0, x.size, width):
                 store(out, (i,), function(load(x, (i,), width), load(y, (i,), width)))
 
         return binary
 
-    @numba.njit
+    @numba.njit(fastmath=set(FASTMATH))
     def unary(x, y, out):
         for i in range(0, x.size, width):
             store(out, (i,), function(load(x, (i,), width)))

@@ -1,7 +1,7 @@
 """Writing formulas over LLVM values: `Lanes` overloads Python's operators so that code reads like the
 mathematics.
 
-All arithmetic is plain IEEE (no fast-math flags): the error-free transformations below rely on it."""
+All arithmetic is plain IEEE: the error-free transformations below rely on it."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ DOUBLE = Format(ir.DoubleType(), INT64, 52, 1023)
 SINGLE = Format(ir.FloatType(), INT32, 23, 127)
 
 
+# Numba's fastmath option gives its flags to all instructions without any. This one is about calls of functions: to
+# sums, products and quotients it means nothing, but keeps reassociation off them.
+PLAIN = ("afn",)
+
+
 class Lanes:
     """A scalar or vector LLVM value of floats, integers of their size or booleans; numbers mix in as constants."""
 
@@ -65,7 +70,9 @@ class Lanes:
         return isinstance(self.element, ir.IntType)
 
     def op(self, integer: str, floating: str, a: Any, b: Any) -> Lanes:
-        return self.new(getattr(self.builder, integer if self.is_integer else floating)(a, b))
+        if self.is_integer:
+            return self.new(getattr(self.builder, integer)(a, b))
+        return self.new(getattr(self.builder, floating)(a, b, flags=PLAIN))
 
     def __add__(self, other: Lanes | float) -> Lanes:
         return self.op("add", "fadd", self.value, self.of(other))
@@ -86,10 +93,10 @@ class Lanes:
         return self.op("mul", "fmul", self.of(other), self.value)
 
     def __truediv__(self, other: Lanes | float) -> Lanes:
-        return self.new(self.builder.fdiv(self.value, self.of(other)))
+        return self.new(self.builder.fdiv(self.value, self.of(other), flags=PLAIN))
 
     def __rtruediv__(self, other: float) -> Lanes:
-        return self.new(self.builder.fdiv(self.of(other), self.value))
+        return self.new(self.builder.fdiv(self.of(other), self.value, flags=PLAIN))
 
     def __neg__(self) -> Lanes:
         return self.new(self.builder.fneg(self.value))
