@@ -42,7 +42,7 @@ from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.cost import OFTEN, CostModel
 from loopdiff.transform.extents import Counter, Extents, Ranges, is_row_of_elements
 from loopdiff.transform.lane_blocks import is_block_loop
-from loopdiff.transform.machine import FUNCTIONS, Machine
+from loopdiff.transform.machine import DIVISIONS, FUNCTIONS, Machine
 from loopdiff.transform.mapping import Mapping, ScalarLoop, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.strides import is_varying, stride_of, varying_names
 from loopdiff.transform.tiles import choose_tile
@@ -194,11 +194,11 @@ class Planner:
         return VectorLoop(tuple(sorted(sums - private)), may_be_short)
 
     def may_be_short(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
-        """Whether `loop`, innermost and of instructions only, is longer or shorter in iterations of loops around it."""
+        """Whether `loop`, innermost and of fast instructions, is longer or shorter in iterations of loops around it."""
         inside = [s.stmt for s in statements(loop.body)]
         nodes = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
-        has_functions = any(isinstance(e, Apply) and e.op in FUNCTIONS for e in nodes)
-        if has_functions or any(isinstance(s, Loop) for s in inside):
+        is_slow = any(isinstance(e, Apply) and (e.op in FUNCTIONS or e.op in DIVISIONS) for e in nodes)
+        if is_slow or any(isinstance(s, Loop) for s in inside):
             return False
         moving = {Index(p.index) for p in around if isinstance(p.step, Const) and p.step.value in (1, -1)}
         by_index = any(e in moving for b in (loop.lower, loop.upper) for e in subexprs(b))
