@@ -179,4 +179,5 @@ def overlap(a: Access, b: Access, index: str) -> bool:
         return False
     moving = [axis for axis, s in enumerate(a.subscripts) if coefficient(s, index) not in (0, None)]
     fixed = [k for k in range(len(a.subscripts)) if k not in moving]
-    return len(moving) == 1 and all(a.subscripts[k] == b.subscripts[k] for k in fixed)
+    is_along = len(moving) == 1 and coefficient(b.subscripts[moving[0]], index) not in (0, None)
+    return is_along and all(a.subscripts[k] == b.subscripts[k] for k in fixed)

@@ -66,6 +66,14 @@ def clear_read_later(x, y):
         y[i + 1] += 2.0 * b
 
 
+def pairs(x, y):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            d = np.exp(x[j, 0] - x[i, 0])
+            y[j, 0] += d * d
+            y[i, 0] -= d * d * d
+
+
 def arguments(fn, size):
     rng = np.random.default_rng(size)
     names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
@@ -75,7 +83,7 @@ def arguments(fn, size):
 
 @pytest.mark.parametrize("size", [2, 3, 6])
 @pytest.mark.parametrize(
-    "fn", [product, product_into_itself, sum_read_twice, spread, spread_in_place, clear_read_later]
+    "fn", [product, product_into_itself, sum_read_twice, spread, spread_in_place, clear_read_later, pairs]
 )
 def test_the_same_values_before_and_after(fn, size):
     args = arguments(fn, size)
@@ -112,6 +120,11 @@ def loops_with_updates(ls):
 
 def test_shifted_updates_run_in_loops_of_their_own():
     assert len(loops_with_updates(restructure(tidy_sums(lower(spread, arguments(spread, 5)))))) == 3
+
+
+def test_a_sum_into_one_place_stays_with_a_row_of_updates():
+    """It is no shift of the row: what it reads is not worked out twice."""
+    assert len(loops_with_updates(restructure(tidy_sums(lower(pairs, arguments(pairs, 5)))))) == 1
 
 
 @pytest.mark.parametrize("fn", [spread_in_place, clear_read_later])
