@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import NOWHERE
-from loopdiff.ir.build import compare, integer, shifted, sub, zero
+from loopdiff.ir.build import compare, integer, parted, shifted, sub, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -66,7 +66,7 @@ from loopdiff.transform.like_terms import collected
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import Renaming, renamed, renamed_block
-from loopdiff.transform.scatter import Scatter, Shift, Target, minus, perfect, place_of, scatter
+from loopdiff.transform.scatter import Perfect, Scatter, Shift, Target, minus, perfect, place_of, scatter
 from loopdiff.transform.simplify import simplify_expr, simplify_stmt
 from loopdiff.transform.sums import is_clear, separate_shifts
 
@@ -214,12 +214,16 @@ def others(found: Scatter, names: NameSupply) -> tuple[Stmt, ...]:
 # -- the nest ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms."""
+    """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms.
+
+    `is_roomy`: all elements that a row may touch are there, even if the nest has no iterations.
+    """
 
     found: Scatter
     names: NameSupply
     cells: Mapping[str, ArrayDecl]
     inner: str
+    is_roomy: bool
 
     @classmethod
     def of(cls, found: Scatter, names: NameSupply, ls: LoopSet) -> Form:
@@ -229,7 +233,8 @@ class Form:
             if target.is_summed and kind is not None:
                 name = names.fresh(f"{target.array}_sum")
                 cells[target.array] = ArrayDecl(name, ArrayType(kind.dtype, 0), "local", ())
-        return cls(found, names, cells, names.fresh(found.nest.indices[-1]))
+        is_roomy = all(has_room(ls, found.nest, t) for t in found.targets if t.is_summed)
+        return cls(found, names, cells, names.fresh(found.nest.indices[-1]), is_roomy)
 
     @property
     def distances(self) -> tuple[Shift, ...]:
@@ -266,7 +271,7 @@ class Form:
         if most > least:
             whole.append(compare(Op.GE, sub(high, low), integer(most - least)))
         spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
-        exists = all_of([compare(Op.LT, *s) for s in spans])
+        exists = all_of([] if self.is_roomy else [compare(Op.LT, *s) for s in spans])
         inside = self.loop(level, self.inner, (most, least), self.known(place | self.at(Index(self.inner)), is_any))
         body = (*self.end(place, low, True), inside, *self.end(place, high, False))
         other = self.asking(place, (least, most))
@@ -436,6 +441,24 @@ class Form:
         if is_new:
             return Assign(element, total, loc=access.loc)
         return Accumulate("add", element, total, loc=access.loc)
+
+
+def has_room(ls: LoopSet, nest: Perfect, target: Target) -> bool:
+    """Whether the ranges of the nest, moved as far as the target's updates are, certainly lie within its extents."""
+    extents = ls.array(target.array).extents
+    if extents is None or len(extents) != len(nest.loops):
+        return False
+    for subscript, extent in zip(target.place.subscripts, extents, strict=True):
+        base, origin = parted(subscript)
+        if not isinstance(base, Index) or base.name not in nest.indices:
+            return False
+        level = nest.indices.index(base.name)
+        (first, low), (last, high) = map(parted, nest.spans[level])
+        size, room = parted(extent)
+        least, most = target.reach(level)
+        if first != integer(0) or low + least + origin < 0 or last != size or high + most + origin > room:
+            return False
+    return True
 
 
 def with_single_uses(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

@@ -28,6 +28,7 @@ from loopdiff.transform.schedule import NOTHING, Arranged, plan
 from loopdiff.transform.screening import screen
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
+from loopdiff.transform.zeros import drop_zeros
 
 CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts", "no_parts", "one_part")
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
@@ -67,9 +68,16 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> Loop
     `may_fuse`: False where nests stay as they are, because rows of each run at once, or loops of theirs were asked for.
     """
     ls = avoid_reserved_names(screen(choose_strong_products(ls)))
-    ls = restructure(gather_sums(tidy_sums(ls), host_machine())) if fastmath else ascend(ls)
+    ls = restructure(gathered(tidy_sums(ls))) if fastmath else ascend(ls)
     ls = fuse(ls, is_strict=not fastmath) if may_fuse else ls
     return leave_out_idle(ls) if fastmath else ls
+
+
+def gathered(ls: LoopSet) -> LoopSet:
+    """`ls` with sums in gather form, which may leave nothing of the zeros that arrays begin with."""
+    found = gather_sums(ls, host_machine())
+    scratch = frozenset(a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint")
+    return ls if found is ls else drop_zeros(found, scratch)
 
 
 def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
