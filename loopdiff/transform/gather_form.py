@@ -1,0 +1,353 @@
+"""The gather form of one nest: rows of elements, each with all its terms. What it looks like: `transform.gather`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from loopdiff.errors import NOWHERE
+from loopdiff.ir.build import compare, integer, parted, shifted, sub, zero
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import BOOL, ArrayType
+from loopdiff.ir.walk import (
+    loads,
+    map_body,
+    map_stmt_exprs,
+    statements,
+    stmt_exprs,
+    subexprs,
+    substitute,
+    written_access,
+    written_arrays,
+)
+from loopdiff.names import NameSupply
+from loopdiff.transform.eliminate import keep_live, live_names
+from loopdiff.transform.like_terms import collected
+from loopdiff.transform.rename import Renaming, renamed
+from loopdiff.transform.scatter import Perfect, Scatter, Shift, Target
+from loopdiff.transform.sums import is_clear
+
+MOST_COLUMNS = 4  # at each end of a row that are written out
+Place = dict[str, Expr]
+Rewrite = Callable[[Stmt], tuple[Stmt, ...]]
+Has = Callable[[Shift], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms.
+
+    `is_roomy`: all elements that a row may touch are there, even if the nest has no iterations.
+    """
+
+    found: Scatter
+    names: NameSupply
+    cells: Mapping[str, ArrayDecl]
+    inner: str
+    is_roomy: bool
+
+    @classmethod
+    def of(cls, found: Scatter, names: NameSupply, ls: LoopSet) -> Form:
+        cells: dict[str, ArrayDecl] = {}
+        for target in found.targets:
+            kind = ls.array(target.array).type
+            if target.is_summed and kind is not None:
+                name = names.fresh(f"{target.array}_sum")
+                cells[target.array] = ArrayDecl(name, ArrayType(kind.dtype, 0), "local", ())
+        is_roomy = all(has_room(ls, found.nest, t) for t in found.targets if t.is_summed)
+        return cls(found, names, cells, names.fresh(found.nest.indices[-1]), is_roomy)
+
+    @property
+    def distances(self) -> tuple[Shift, ...]:
+        return tuple(dict.fromkeys(d for t in self.found.targets for d in t.distances))
+
+    def reach(self, level: int) -> tuple[int, int]:
+        """The least and the greatest distance along a loop, of all targets."""
+        found = [d[level] for d in self.distances]
+        return min(found), max(found)
+
+    def rows(self) -> tuple[Stmt, ...]:
+        """The loops over all elements that something may be added to."""
+        outer = self.found.nest.loops[:-1]
+        place: Place = {p.index: Index(self.names.fresh(p.index)) for p in outer}
+        body = self.row(place)
+        for level in reversed(range(len(outer))):
+            index = place[outer[level].index]
+            assert isinstance(index, Index)
+            body = (self.loop(level, index.name, self.reach(level), body),)
+        return body
+
+    def loop(self, level: int, index: str, reach: tuple[int, int], body: tuple[Stmt, ...]) -> Loop:
+        """A loop over the range of another, moved by `reach` at both ends."""
+        low, high = self.found.nest.spans[level]
+        loc = self.found.nest.loops[level].loc
+        return Loop(index, shifted(low, reach[0]), shifted(high, reach[1]), integer(1), body, loc=loc)
+
+    def row(self, place: Place) -> tuple[Stmt, ...]:
+        """The innermost loop: with all terms if they are known to exist, else with those that do."""
+        level = len(self.found.nest.loops) - 1
+        least, most = self.reach(level)
+        whole = [e for k in range(level) for e in self.within(place, k, (self.reach(k)[1], self.reach(k)[0]))]
+        low, high = self.found.nest.spans[level]
+        if most > least:
+            whole.append(compare(Op.GE, sub(high, low), integer(most - least)))
+        spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
+        exists = all_of([] if self.is_roomy else [compare(Op.LT, *s) for s in spans])
+        inside = self.loop(level, self.inner, (most, least), self.known(place | self.at(Index(self.inner)), is_any))
+        body = (*self.end(place, low, True), inside, *self.end(place, high, False))
+        other = self.asking(place, (least, most))
+        loc = self.found.nest.loops[level].loc
+        return (If(all_of(whole), body, (If(exists, (other,), loc=loc),), loc=loc),)
+
+    def at(self, position: Expr) -> Place:
+        return {self.found.nest.indices[-1]: position}
+
+    def end(self, place: Place, edge: Expr, is_first: bool) -> tuple[Stmt, ...]:
+        """The elements of a row at the lower or upper `edge` of its range, where some terms are missing."""
+        level = len(self.found.nest.loops) - 1
+        least, most = self.reach(level)
+        if most - least > MOST_COLUMNS:
+            loop = self.asking(place, (least, most))
+            return (replace(loop, lower=shifted(edge, least), upper=shifted(edge, most)),)
+        return tuple(
+            stmt
+            for column in range(least, most)
+            for stmt in self.known(
+                place | self.at(shifted(edge, column)), lambda d, c=column: (d[level] <= c) == is_first
+            )
+        )
+
+    # -- elements ------------------------------------------------------------------------------------------------
+    def known(self, place: Place, has: Has) -> tuple[Stmt, ...]:
+        """What the targets' elements at `place` get: the terms from the distances that are there."""
+        out: list[Stmt] = []
+        sums: dict[str, list[Expr]] = {a: [] for a in self.cells}
+        for stmt in (s for d in self.distances if has(d) for s in self.terms(d, place)):
+            array = self.summed_in(stmt)
+            if array is None:
+                out.append(stmt)
+                continue
+            assert isinstance(stmt, Accumulate)
+            value = stmt.value
+            if has_cells(value):
+                part = self.names.fresh(f"{array}_part")
+                out.append(Let(part, value, loc=stmt.loc))
+                value = Var(part)
+            sums[array].append(value)
+        for array, cell in self.cells.items():
+            if cell.name in written_arrays(tuple(out)):
+                sums[array].append(Load(Access(cell.name)))
+                out.insert(0, self.cleared(array))
+        for target in self.found.targets:
+            if target.is_summed and any(has(d) for d in target.distances):
+                total = self.total(target.array, sums[target.array], out)
+                is_new = target.start is not None and has(target.start)
+                out.append(self.stored(target, place, total, is_new))
+        return with_needed_lets(out)
+
+    def asking(self, place: Place, reach: tuple[int, int]) -> Loop:
+        """A row in which every term is asked for whether it exists, first of all in all of the row."""
+        level = len(self.found.nest.loops) - 1
+        index = self.names.fresh(self.found.nest.indices[-1])
+        place = place | self.at(Index(index))
+        out: list[Stmt] = [self.cleared(a) for a in self.cells]
+        here: dict[int, Expr] = {}
+        rows: dict[Shift, list[Stmt]] = {}
+        for distance in self.distances:
+            if distance[level] not in here:
+                there = self.exists(place, distance, distance, (level,))
+                if not isinstance(there, Const):
+                    let = Let(self.names.fresh("there"), there)
+                    out.append(let)
+                    there = Var(let.name)
+                here[distance[level]] = there
+            terms = self.summed_up(self.terms(distance, place))
+            rows.setdefault(distance[:level], []).append(If(here[distance[level]], terms))
+        outer = range(level)
+        out += (If(self.exists(place, row, row, outer), tuple(terms)) for row, terms in rows.items())
+        for target in self.found.targets:
+            if not target.is_summed:
+                continue
+            total = Load(Access(self.cells[target.array].name))
+            store: Stmt = self.stored(target, place, total, False)
+            if target.start is not None:
+                begins = self.exists(place, target.start, target.start, range(level + 1))
+                store = If(begins, (self.stored(target, place, total, True),), (store,))
+            least, most = zip(*(target.reach(k) for k in range(level + 1)), strict=True)
+            out.append(If(self.exists(place, least, most, range(level + 1)), (store,)))
+        return self.loop(level, index, reach, tuple(out))
+
+    def exists(self, place: Place, least: Shift, most: Shift, levels: Iterable[int]) -> Expr:
+        """Whether `place` lies in the ranges of the loops at these `levels` moved by `least` at the lower and by `most`
+        at the upper ends."""
+        limits: list[Expr] = []
+        for level in levels:
+            first, last = self.reach(level)
+            both = self.within(place, level, (least[level], most[level]))
+            limits += [both[0]] if least[level] > first else []
+            limits += [both[1]] if most[level] < last else []
+        return all_of(limits)
+
+    def within(self, place: Place, level: int, reach: tuple[int, int]) -> list[Expr]:
+        """What it takes for `place` to be in the range of a loop moved by `reach` at both ends."""
+        low, high = self.found.nest.spans[level]
+        at = place[self.found.nest.indices[level]]
+        if len(set(self.reach(level))) == 1:
+            return []
+        return [compare(Op.GE, at, shifted(low, reach[0])), compare(Op.LT, at, shifted(high, reach[1]))]
+
+    # -- statements ----------------------------------------------------------------------------------------------
+    def terms(self, distance: Shift, place: Place) -> tuple[Stmt, ...]:
+        """What the iteration at that distance before `place` does for the targets, their sums in cells."""
+        nest = self.found.nest
+        updates = {u: t for t in self.found.targets for u, d in t.shifts.items() if d == distance}
+        wanted = frozenset(self.cells[t.array].name if t.is_summed else t.array for t in updates.values())
+
+        def summed(stmt: Stmt) -> tuple[Stmt, ...]:
+            target = updates.get(id(stmt))
+            if target is None or not target.is_summed:
+                return () if target is None else (stmt,)
+            assert isinstance(stmt, Assign | Accumulate)
+            if is_clear(stmt):
+                return ()
+            return (Accumulate("add", Access(self.cells[target.array].name), stmt.value, loc=stmt.loc),)
+
+        body = with_single_uses(part_of(nest.body, summed, wanted))
+        new: Renaming = {Index(i): shifted(place[i], -d) for i, d in zip(nest.indices, distance, strict=True)}
+        lets = [s.stmt.name for s in statements(body) if isinstance(s.stmt, Let)]
+        new |= {Var(name): Var(self.names.fresh(name)) for name in lets}
+        return tuple(renamed(s, new) for s in body)
+
+    def summed_in(self, stmt: Stmt) -> str | None:
+        """The array of which `stmt` adds to the sum."""
+        target = written_access(stmt)
+        return None if target is None else next((a for a, c in self.cells.items() if c.name == target.array), None)
+
+    def summed_up(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """`stmts` with one statement for all that they certainly add to the sum of an array, and need no cells for."""
+        out: list[Stmt] = []
+        sums: dict[str, list[Expr]] = {}
+        for stmt in stmts:
+            array = self.summed_in(stmt)
+            if array is not None and isinstance(stmt, Accumulate) and not has_cells(stmt.value):
+                sums.setdefault(array, []).append(stmt.value)
+            else:
+                out.append(stmt)
+        loc = stmts[-1].loc if stmts else NOWHERE
+        for array, values in sums.items():
+            cell = Access(self.cells[array].name)
+            out.append(Accumulate("add", cell, self.total(array, values, out), loc=loc))
+        return with_needed_lets(out)
+
+    def total(self, array: str, values: list[Expr], before: list[Stmt]) -> Expr:
+        """The sum of what an array gets, `before` which there are Lets."""
+        kind = self.cells[array].type
+        assert kind is not None
+        lets = {s.name: s.value for s in before if isinstance(s, Let) and not has_cells(s.value)}
+        return collected(values, lets, kind.element)
+
+    def cleared(self, array: str) -> Stmt:
+        return Assign(Access(self.cells[array].name), self.zero(array))
+
+    def zero(self, array: str) -> Expr:
+        kind = self.cells[array].type
+        assert kind is not None
+        return zero(kind.element)
+
+    def stored(self, target: Target, place: Place, total: Expr, is_new: bool) -> Stmt:
+        """The sum `total` in, or added to, the target's element at `place`."""
+        access = target.place
+        own: Renaming = {Index(i): e for i, e in place.items()}
+        element = replace(access, subscripts=tuple(substitute(s, own) for s in access.subscripts))
+        if is_new:
+            return Assign(element, total, loc=access.loc)
+        return Accumulate("add", element, total, loc=access.loc)
+
+
+def has_room(ls: LoopSet, nest: Perfect, target: Target) -> bool:
+    """Whether the ranges of the nest, moved as far as the target's updates are, certainly lie within its extents."""
+    extents = ls.array(target.array).extents
+    if extents is None or len(extents) != len(nest.loops):
+        return False
+    for subscript, extent in zip(target.place.subscripts, extents, strict=True):
+        base, origin = parted(subscript)
+        if not isinstance(base, Index) or base.name not in nest.indices:
+            return False
+        level = nest.indices.index(base.name)
+        (first, low), (last, high) = map(parted, nest.spans[level])
+        size, room = parted(extent)
+        least, most = target.reach(level)
+        if first != integer(0) or low + least + origin < 0 or last != size or high + most + origin > room:
+            return False
+    return True
+
+
+def with_single_uses(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """`body`, which reads nothing that it writes but cells, with Lets of elements put where they are used, if once."""
+    uses = Counter(
+        e.name for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)
+    )
+    known: dict[Expr, Expr] = {}
+
+    def put(stmt: Stmt) -> tuple[Stmt, ...]:
+        new = map_stmt_exprs(lambda e: substitute(e, known), stmt)
+        if isinstance(new, Let) and uses[new.name] == 1 and all(e.access.subscripts for e in loads(new.value)):
+            known[Var(new.name)] = new.value
+            return ()
+        return (new,)
+
+    return map_body(body, put)
+
+
+def with_needed_lets(body: list[Stmt]) -> tuple[Stmt, ...]:
+    """`body` without Lets that nothing in it uses."""
+    wanted = written_arrays(tuple(body))
+    return keep_live(tuple(body), live_names(tuple(body), wanted, None), None)
+
+
+def has_cells(expr: Expr) -> bool:
+    return any(not e.access.subscripts for e in loads(expr))
+
+
+def is_any(_: Shift) -> bool:
+    return True
+
+
+def all_of(conds: list[Expr]) -> Expr:
+    """Whether all of the conditions hold."""
+    return conds[0] if len(conds) == 1 else Apply(Op.AND, tuple(conds)) if conds else Const(True, BOOL)
+
+
+def part_of(body: tuple[Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> tuple[Stmt, ...]:
+    """Of `body`, with its updates of elements rewritten, what `wanted` arrays and cells need."""
+
+    def rewritten(stmt: Stmt) -> tuple[Stmt, ...]:
+        target = written_access(stmt)
+        return (stmt,) if target is None or not target.subscripts else update(stmt)
+
+    found = map_body(body, rewritten)
+    return keep_live(found, live_names(found, wanted, None), None)
+
+
+def kept(body: tuple[Stmt, ...], updates: frozenset[int]) -> tuple[Stmt, ...]:
+    """Of `body`, those `updates`, by identity, with all that they need."""
+    own = [a.array for s in statements(body) if id(s.stmt) in updates and (a := written_access(s.stmt)) is not None]
+    return part_of(body, lambda s: (s,) if id(s) in updates else (), frozenset(own))
