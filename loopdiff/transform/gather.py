@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from loopdiff.ir.nodes import (
+    Allocate,
     ArrayDecl,
     Assign,
     If,
@@ -38,15 +39,18 @@ from loopdiff.ir.walk import (
     Path,
     map_body,
     map_stmt_exprs,
+    read_arrays,
     statements,
     written_access,
+    written_arrays,
 )
 from loopdiff.names import NameSupply
 from loopdiff.transform import extents
 from loopdiff.transform.cost import CostModel
-from loopdiff.transform.gather_form import Form, kept
+from loopdiff.transform.gather_form import Form, kept, with_room
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.normalize import supply
+from loopdiff.transform.privates import is_zero
 from loopdiff.transform.rename import Renaming, renamed, renamed_block
 from loopdiff.transform.scatter import Scatter, minus, perfect, place_of, scatter
 from loopdiff.transform.simplify import simplify_expr, simplify_stmt
@@ -92,7 +96,7 @@ class Gatherer:
         if found is None:
             return False
         begun = None if not out else begun_by(found, out[-1])
-        made = Form.of(begun or found, NameSupply(self.names.taken), self.ls)
+        made = Form.of(self.with_rooms(begun or found), NameSupply(self.names.taken), self.ls)
         rows = made.rows()
         types = self.typed(rows, made.cells)
         new = tuple(t for s in rows for t in tidied(s, types))
@@ -105,6 +109,19 @@ class Gatherer:
             out.pop()
         out += [*new, *others(found, self.names)]
         return True
+
+    def with_rooms(self, found: Scatter) -> Scatter:
+        """`found` with all of those targets that are zero before it."""
+        targets = (
+            with_room(self.ls, found.nest, t) if self.is_zero_before(t.array, found.path) else t for t in found.targets
+        )
+        return replace(found, targets=tuple(targets))
+
+    def is_zero_before(self, array: str, path: Path) -> bool:
+        """Whether nothing happens to an array of the function's own before the nest at `path` but a clear."""
+        before = [s for s in self.ls.body[: path[0]] if array in written_arrays((s,)) | read_arrays((s,))]
+        is_cleared = all(isinstance(s, Allocate) and is_zero(s.fill) for s in before)
+        return len(path) == 1 and bool(before) and is_cleared and self.ls.array(array).role == "adjoint"
 
     def typed(self, body: tuple[Stmt, ...], cells: Mapping[str, ArrayDecl]) -> TypeEnv:
         """The types of what there is, and of `cells` and the Lets of `body`."""

@@ -46,6 +46,7 @@ from loopdiff.transform.scatter import Perfect, Scatter, Shift, Target
 from loopdiff.transform.sums import is_clear
 
 MOST_COLUMNS = 4  # at each end of a row that are written out
+FARTHEST = 4  # rows that begin at zero beyond those that something is added to
 Place = dict[str, Expr]
 Rewrite = Callable[[Stmt], tuple[Stmt, ...]]
 Has = Callable[[Shift], bool]
@@ -81,8 +82,13 @@ class Form:
 
     def reach(self, level: int) -> tuple[int, int]:
         """The least and the greatest distance along a loop, of all targets."""
+        least, most = zip(*(t.reach(level) for t in self.found.targets), strict=True)
+        return min(least), max(most)
+
+    def core(self, level: int) -> tuple[int, int]:
+        """How far from the lower and the upper bound of a loop the elements begin, and end, that have all terms."""
         found = [d[level] for d in self.distances]
-        return min(found), max(found)
+        return max(found), min(found)
 
     def rows(self) -> tuple[Stmt, ...]:
         """The loops over all elements that something may be added to."""
@@ -104,16 +110,17 @@ class Form:
     def row(self, place: Place) -> tuple[Stmt, ...]:
         """The innermost loop: with all terms if they are known to exist, else with those that do."""
         level = len(self.found.nest.loops) - 1
-        least, most = self.reach(level)
-        whole = [e for k in range(level) for e in self.within(place, k, (self.reach(k)[1], self.reach(k)[0]))]
+        whole = [e for k in range(level) for e in self.within(place, k, self.core(k))]
         low, high = self.found.nest.spans[level]
-        if most > least:
-            whole.append(compare(Op.GE, sub(high, low), integer(most - least)))
+        first, last = self.core(level)
+        if len(set(self.reach(level))) > 1:
+            whole.append(compare(Op.GE, sub(high, low), integer(first - last)))
         spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
         exists = all_of([] if self.is_roomy else [compare(Op.LT, *s) for s in spans])
-        inside = self.loop(level, self.inner, (most, least), self.known(place | self.at(Index(self.inner)), is_any))
+        here = place | self.at(Index(self.inner))
+        inside = self.loop(level, self.inner, (first, last), self.known(here, is_any, is_any))
         body = (*self.end(place, low, True), inside, *self.end(place, high, False))
-        other = self.asking(place, (least, most))
+        other = self.asking(place, self.reach(level))
         loc = self.found.nest.loops[level].loc
         return (If(all_of(whole), body, (If(exists, (other,), loc=loc),), loc=loc),)
 
@@ -123,21 +130,28 @@ class Form:
     def end(self, place: Place, edge: Expr, is_first: bool) -> tuple[Stmt, ...]:
         """The elements of a row at the lower or upper `edge` of its range, where some terms are missing."""
         level = len(self.found.nest.loops) - 1
-        least, most = self.reach(level)
-        if most - least > MOST_COLUMNS:
-            loop = self.asking(place, (least, most))
-            return (replace(loop, lower=shifted(edge, least), upper=shifted(edge, most)),)
-        return tuple(
-            stmt
-            for column in range(least, most)
-            for stmt in self.known(
-                place | self.at(shifted(edge, column)), lambda d, c=column: (d[level] <= c) == is_first
-            )
+        first, last = (
+            (self.reach(level)[0], self.core(level)[0]) if is_first else (self.core(level)[1], self.reach(level)[1])
         )
+        if last - first > MOST_COLUMNS:
+            loop = self.asking(place, self.reach(level))
+            return (replace(loop, lower=shifted(edge, first), upper=shifted(edge, last)),)
+        out: list[Stmt] = []
+        for column in range(first, last):
+
+            def has(distance: Shift, c: int = column) -> bool:
+                return (distance[level] <= c) == is_first
+
+            def is_reached(target: Target, c: int = column) -> bool:
+                least, most = target.reach(level)
+                return least <= c if is_first else c < most
+
+            out += self.known(place | self.at(shifted(edge, column)), has, is_reached)
+        return tuple(out)
 
     # -- elements ------------------------------------------------------------------------------------------------
-    def known(self, place: Place, has: Has) -> tuple[Stmt, ...]:
-        """What the targets' elements at `place` get: the terms from the distances that are there."""
+    def known(self, place: Place, has: Has, is_reached: Callable[[Target], bool]) -> tuple[Stmt, ...]:
+        """What those targets' elements at `place` get that are reached: the terms from the distances that are there."""
         out: list[Stmt] = []
         sums: dict[str, list[Expr]] = {a: [] for a in self.cells}
         for stmt in (s for d in self.distances if has(d) for s in self.terms(d, place)):
@@ -157,7 +171,7 @@ class Form:
                 sums[array].append(Load(Access(cell.name)))
                 out.insert(0, self.cleared(array))
         for target in self.found.targets:
-            if target.is_summed and any(has(d) for d in target.distances):
+            if target.is_summed and is_reached(target):
                 total = self.total(target.array, sums[target.array], out)
                 is_new = target.start is not None and has(target.start)
                 out.append(self.stored(target, place, total, is_new))
@@ -282,6 +296,27 @@ class Form:
         return Accumulate("add", element, total, loc=access.loc)
 
 
+def with_room(ls: LoopSet, nest: Perfect, target: Target) -> Target:
+    """`target`, which is zero before the nest, as far as its array goes; as it is where that is not near."""
+    extents = ls.array(target.array).extents
+    if extents is None or len(extents) != len(nest.loops) or not target.is_summed:
+        return target
+    least, most = ([0] * len(nest.loops) for _ in range(2))
+    for subscript, extent in zip(target.place.subscripts, extents, strict=True):
+        base, origin = parted(subscript)
+        if not isinstance(base, Index) or base.name not in nest.indices:
+            return target
+        level = nest.indices.index(base.name)
+        (first, low), (last, high) = map(parted, nest.spans[level])
+        size, room = parted(extent)
+        least[level], most[level] = -low - origin, room - high - origin
+        if first != integer(0) or last != size or max(-least[level], most[level]) > FARTHEST:
+            return target
+        if least[level] > target.reach(level)[0] or most[level] < target.reach(level)[1]:
+            return target
+    return replace(target, room=(tuple(least), tuple(most)))
+
+
 def has_room(ls: LoopSet, nest: Perfect, target: Target) -> bool:
     """Whether the ranges of the nest, moved as far as the target's updates are, certainly lie within its extents."""
     extents = ls.array(target.array).extents
@@ -327,7 +362,7 @@ def has_cells(expr: Expr) -> bool:
     return any(not e.access.subscripts for e in loads(expr))
 
 
-def is_any(_: Shift) -> bool:
+def is_any(_: object) -> bool:
     return True
 
 

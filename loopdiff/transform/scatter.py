@@ -48,12 +48,14 @@ class Target:
     """An array of which an iteration updates elements at constant distances from one of its own, `place`.
 
     `shifts`: these distances along every loop, by identity of the update. `start`: the distance of the element that an
-    iteration has begin at zero, before anything is added to it.
+    iteration has begin at zero, before anything is added to it. `room`: the least and the greatest distances of
+    elements that are there, and zero before the nest.
     """
 
     place: Access
     shifts: Mapping[int, Shift]
     start: Shift | None = None
+    room: tuple[Shift, Shift] | None = None
 
     @property
     def array(self) -> str:
@@ -71,7 +73,7 @@ class Target:
 
     def reach(self, level: int) -> tuple[int, int]:
         """The least and the greatest distance along a loop."""
-        found = [d[level] for d in self.distances]
+        found = [d[level] for d in (*self.distances, *(self.room or ()))]
         return min(found), max(found)
 
 

@@ -12,17 +12,19 @@ import pytest
 
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Accumulate, Loop, LoopSet
+from loopdiff.ir.nodes import Accumulate, Allocate, Loop, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.transform import gather
+from loopdiff.transform.fuse import fuse
 from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.machine import Machine
+from loopdiff.transform.rolling import roll_rows
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.zeros import drop_zeros
 from tests.ad.interpreted import copied, lower
-from tests.corpus import BY_NAME
+from tests.corpus import BY_NAME, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import lowered
 from tests.gradients.test_tape_plans import forward_and_reverse
@@ -285,15 +287,32 @@ def test_dear_terms_are_not_computed_again() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("always")
 def test_gradients_are_the_same(name: str) -> None:
-    entry = BY_NAME[name]
+    compare_gradients(BY_NAME[name])
+
+
+@pytest.mark.parametrize("extents", [(0, 0), (0, 2), (2, 0), (1, 1), (1, 3), (2, 2)])
+@pytest.mark.usefixtures("always")
+def test_arrays_that_begin_with_sums_instead_of_zeros(extents: tuple[int, int]) -> None:
+    entry, (I, J) = BY_NAME["hdiff"], extents
+    reverse = compare_gradients(replace(entry, make=lambda r: entry.make(r, I=I, J=J)))
+    filled = [
+        s.stmt.array for s in statements(reverse.body) if isinstance(s.stmt, Allocate) and s.stmt.fill is not None
+    ]
+    assert not filled
+
+
+def compare_gradients(entry: Entry) -> LoopSet:
+    """The reverse sweep in gather form, fused and in few rows, which gives the same gradients."""
     ls = lowered(entry)
     plain = build_sweeps(ls, entry.wrt, "auto")
     scratch = frozenset(a.name for a in plain.reverse.arrays if a.extents is not None and a.role == "adjoint")
     before = tidy_sums(choose_strong_products(drop_zeros(plain.reverse, scratch)))
-    reverse = gather_sums(before, Machine())
+    gathered = gather_sums(before, Machine())
+    assert gathered != before
+    reverse = roll_rows(fuse(drop_zeros(gathered, scratch)))
     verify(reverse, "gathered")
-    assert reverse != before
     weight = harness.weights(harness.run_python(entry, entry.args(0)), 0)
     expected = forward_and_reverse(entry, ls, plain, weight)
     for key, found in forward_and_reverse(entry, ls, replace(plain, reverse=reverse), weight).items():
         np.testing.assert_allclose(found, expected[key], rtol=1e-12, atol=1e-14, err_msg=key)
+    return reverse
