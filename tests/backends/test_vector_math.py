@@ -18,7 +18,7 @@ from numba.core import types
 
 from loopdiff.backends.cpu import vector_math
 from loopdiff.backends.cpu.compile import FASTMATH
-from loopdiff.backends.cpu.simd import load, store
+from loopdiff.backends.cpu.simd import host_width, load, store
 from loopdiff.backends.cpu.vector_math import libmvec
 from loopdiff.backends.cpu.vector_math.functions import (
     BINARY,
@@ -87,7 +87,9 @@ def kernel(name: str, method: str, width: int):
     return unary
 
 
-def applied(name: str, method: str, x: np.ndarray, y: np.ndarray, width: int = 8) -> np.ndarray:
+def applied(name: str, method: str, x: np.ndarray, y: np.ndarray, width: int = 0) -> np.ndarray:
+    """The function of the elements, in vectors of `width` lanes (0: a register's)."""
+    width = width or host_width(str(x.dtype))
     padded = [np.concatenate([v, np.ones(-v.size % width, v.dtype)]) for v in (x, y)]
     out = np.empty_like(padded[0])
     kernel(name, method, width)(*padded, out)
@@ -188,10 +190,11 @@ def test_large_and_nearly_singular_arguments(name, method):
 @pytest.mark.parametrize("method", ["own", "libmvec", "libm"])
 def test_every_width(width, method):
     x = np.linspace(0.5, 7.0, 48)
-    for name, true in (("exp", np.exp(x)), ("pow", x**x)):
+    for name, true in (("exp", np.exp(x)), ("pow", x**x), ("log1p", np.log1p(x))):
         np.testing.assert_allclose(applied(name, method, x, x, width), true, rtol=1e-15)
-    single = applied("exp", method, x.astype(np.float32), x.astype(np.float32), width)
-    np.testing.assert_allclose(single, np.exp(x.astype(np.float32)), rtol=5e-7)
+    single = x.astype(np.float32)
+    for name, true in (("exp", np.exp(single)), ("atan", np.arctan(single))):
+        np.testing.assert_allclose(applied(name, method, single, single, width), true, rtol=5e-7)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -18,7 +18,7 @@ from ..simd.build import FLOATS, Typed, convert, elementwise
 from ..simd.types import cpu_features
 from . import exponential, libmvec, logarithm, power, roots, scalar, special, trigonometric
 from .expr import Lanes, function_of
-from .registers import HAS_AVX512
+from .registers import fills_registers
 
 HAS_FMA = not {"fma", "neon"}.isdisjoint(cpu_features())
 Method = Literal["auto", "high", "own", "libmvec", "libm"]
@@ -56,17 +56,10 @@ FOR_SINGLES = (
     exponential.exp, exponential.exp2, exponential.expm1, exponential.tanh, logarithm.log, logarithm.log1p,
     trigonometric.atan, trigonometric.atan2, special.erf, power.pow_,
 )  # fmt: skip
-# As fast as libmvec or faster, or more accurate, and open to inlining. Tables want AVX-512.
-OWN_IS_BETTER = {
-    types.float64: (
-        *(("exp", "tanh", "tan", "cbrt") if HAS_FMA else ()),
-        *(("log", "log1p", "atan", "atan2", "erf", "pow") if HAS_AVX512 else ()),
-    ),
-    types.float32: (
-        *(("exp", "expm1", "tanh") if HAS_FMA else ()),
-        *(("log", "log1p", "atan", "atan2", "erf", "pow") if HAS_AVX512 else ()),
-    ),
-}
+# As fast as libmvec or faster, or more accurate, and open to inlining.
+OWN_IS_BETTER = {types.float64: ("exp", "tanh", "tan", "cbrt", "pow"), types.float32: ("exp", "expm1", "tanh", "pow")}
+# So are these in whole registers of AVX-512, which hold their tables.
+TABLES_ARE_BETTER = ("log", "log1p", "atan", "atan2", "erf")
 ONE_ULP = ("exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "atan", "cbrt", "pow")
 BINARY = ("pow", "atan2", "hypot", "fmod")
 
@@ -93,8 +86,9 @@ def emit_function(builder: Any, element: types.Type, name: str, method: Method, 
         return own(builder, element, OWN[name], *values)
     if not is_vector or method in ("high", "libm"):
         return scalar.per_lane(builder, element, name, *values)
-    is_own_better = method == "auto" and name in OWN_IS_BETTER[element]
-    if libmvec.variants(name, element, len(values)) and not is_own_better:
+    is_own_better = HAS_FMA and name in OWN_IS_BETTER[element]
+    is_own_better |= name in TABLES_ARE_BETTER and fills_registers(Lanes(builder, values[0]))
+    if libmvec.variants(name, element, len(values)) and not (method == "auto" and is_own_better):
         return libmvec.emit(builder, element, name, *values)
     if name in OWN:
         return own(builder, element, OWN[name], *values)
