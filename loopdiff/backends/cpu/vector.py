@@ -161,12 +161,16 @@ class VectorLoopWriter(LaneValues):
     def copies(self, promoted: list[Accumulate]) -> int:
         """How many vectors run side by side, to hide the latency of sums that each depend on the one before."""
         if promoted and not self.private and self.is_light():
-            return UNROLL
+            return UNROLL if self.has_floats(promoted) else 1
         chains = [s for s in statements(self.loop.body) if isinstance(s.stmt, Accumulate) and s.loops]
         inside = [s.stmt for s in chains if s.stmt.target.array in self.private]  # type: ignore[union-attr]
         is_simple = not any(isinstance(s.stmt, If) for s in statements(self.loop.body))
         is_short = len(self.operations()) <= SHORT and len(self.private) <= COPIED_CELLS
         return UNROLL if inside and is_simple and is_short and not self.has_calls(inside) else 1
+
+    def has_floats(self, sums: list[Accumulate]) -> bool:
+        """Whether any of `sums` is of floating numbers: those of integers do not wait for each other for long."""
+        return any(self.emitter.types.arrays[s.target.array].element.is_float for s in sums)
 
     def suffixes(self, copies: int) -> list[str]:
         """What tells the names of the copies apart; the names are taken from now on."""
@@ -209,9 +213,12 @@ class VectorLoopWriter(LaneValues):
         return is_flat and len(self.operations()) <= LIGHT and not self.has_calls(body)
 
     def is_heavy(self) -> bool:
-        """Whether the body is so long that one masked version of it beats a plain and a masked one."""
+        """Whether the body is so long, or does so little, that one masked version beats a plain and a masked one."""
         body = [s.stmt for s in statements(self.loop.body)]
-        return self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, Loop) for s in body)
+        sums = [s for s in body if isinstance(s, Accumulate)]
+        is_check = all(isinstance(s, Accumulate | Let) for s in body) and not self.has_floats(sums)
+        is_large = self.has_calls(body) or len(self.operations()) > HEAVY
+        return is_check or is_large or any(isinstance(s, Loop) for s in body)
 
     def start_sums(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
         for stmt in promoted:
