@@ -20,7 +20,7 @@ Sums run in another order, and what terms are made of is computed for each of th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from loopdiff.ir.nodes import (
@@ -98,13 +98,14 @@ class Gatherer:
         begun = None if not out else begun_by(found, out[-1])
         made = Form.of(self.with_rooms(begun or found), NameSupply(self.names.taken), self.ls)
         rows = made.rows()
-        types = self.typed(rows, made.cells)
+        own = [made.decls[n] for n in sorted(written_arrays(rows)) if n in made.decls and not self.ls.has_array(n)]
+        types = self.typed(rows, own)
         new = tuple(t for s in rows for t in tidied(s, types))
         costs = CostModel(self.ls, types, self.machine, extents.Counter(self.ls, extents.Extents(), {}))
         if takes(costs, new, made.inner) >= takes_scattered(costs, found):
             return False
         self.names, self.types, self.is_changed = made.names, types, True
-        self.cells += made.cells.values()
+        self.cells += own
         if begun is not None:
             out.pop()
         out += [*new, *others(found, self.names)]
@@ -123,9 +124,9 @@ class Gatherer:
         is_cleared = all(isinstance(s, Allocate) and is_zero(s.fill) for s in before)
         return len(path) == 1 and bool(before) and is_cleared and self.ls.array(array).role == "adjoint"
 
-    def typed(self, body: tuple[Stmt, ...], cells: Mapping[str, ArrayDecl]) -> TypeEnv:
+    def typed(self, body: tuple[Stmt, ...], cells: Sequence[ArrayDecl]) -> TypeEnv:
         """The types of what there is, and of `cells` and the Lets of `body`."""
-        arrays = {c.name: c.type for c in cells.values() if c.type is not None}
+        arrays = {c.name: c.type for c in cells if c.type is not None}
         found = TypeEnv({**self.types.arrays, **arrays}, self.types.scalars, lets := dict(self.types.lets))
         for site in statements(body):
             if isinstance(site.stmt, Let):

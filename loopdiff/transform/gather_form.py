@@ -41,7 +41,7 @@ from loopdiff.ir.walk import (
 from loopdiff.names import NameSupply
 from loopdiff.transform.eliminate import keep_live, live_names
 from loopdiff.transform.like_terms import collected
-from loopdiff.transform.rename import Renaming, renamed
+from loopdiff.transform.rename import Renaming, renamed, renamed_names
 from loopdiff.transform.scatter import Perfect, Scatter, Shift, Target
 from loopdiff.transform.sums import is_clear
 
@@ -56,7 +56,8 @@ Has = Callable[[Shift], bool]
 class Form:
     """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms.
 
-    `is_roomy`: all elements that a row may touch are there, even if the nest has no iterations.
+    `is_roomy`: all elements that a row may touch are there, even if the nest has no iterations. `decls` are cells by
+    name, those that loops have for themselves with them.
     """
 
     found: Scatter
@@ -64,6 +65,7 @@ class Form:
     cells: Mapping[str, ArrayDecl]
     inner: str
     is_roomy: bool
+    decls: dict[str, ArrayDecl]
 
     @classmethod
     def of(cls, found: Scatter, names: NameSupply, ls: LoopSet) -> Form:
@@ -74,7 +76,8 @@ class Form:
                 name = names.fresh(f"{target.array}_sum")
                 cells[target.array] = ArrayDecl(name, ArrayType(kind.dtype, 0), "local", ())
         is_roomy = all(has_room(ls, found.nest, t) for t in found.targets if t.is_summed)
-        return cls(found, names, cells, names.fresh(found.nest.indices[-1]), is_roomy)
+        decls = {a.name: a for a in (*ls.arrays, *cells.values()) if a.type is not None and a.type.rank == 0}
+        return cls(found, names, cells, names.fresh(found.nest.indices[-1]), is_roomy, decls)
 
     @property
     def distances(self) -> tuple[Shift, ...]:
@@ -118,7 +121,7 @@ class Form:
         spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
         exists = all_of([] if self.is_roomy else [compare(Op.LT, *s) for s in spans])
         here = place | self.at(Index(self.inner))
-        inside = self.loop(level, self.inner, (first, last), self.known(here, is_any, is_any))
+        inside = self.loop(level, self.inner, (first, last), self.apart(self.known(here, is_any, is_any)))
         body = (*self.end(place, low, True), inside, *self.end(place, high, False))
         other = self.asking(place, self.reach(level))
         loc = self.found.nest.loops[level].loc
@@ -173,7 +176,7 @@ class Form:
         for target in self.found.targets:
             if target.is_summed and is_reached(target):
                 total = self.total(target.array, sums[target.array], out)
-                is_new = target.start is not None and has(target.start)
+                is_new = target.room is not None or (target.start is not None and has(target.start))
                 out.append(self.stored(target, place, total, is_new))
         return with_needed_lets(out)
 
@@ -201,13 +204,13 @@ class Form:
             if not target.is_summed:
                 continue
             total = Load(Access(self.cells[target.array].name))
-            store: Stmt = self.stored(target, place, total, False)
-            if target.start is not None:
+            store: Stmt = self.stored(target, place, total, target.room is not None)
+            if target.start is not None and target.room is None:
                 begins = self.exists(place, target.start, target.start, range(level + 1))
                 store = If(begins, (self.stored(target, place, total, True),), (store,))
             least, most = zip(*(target.reach(k) for k in range(level + 1)), strict=True)
             out.append(If(self.exists(place, least, most, range(level + 1)), (store,)))
-        return self.loop(level, index, reach, tuple(out))
+        return self.loop(level, index, reach, self.apart(tuple(out)))
 
     def exists(self, place: Place, least: Shift, most: Shift, levels: Iterable[int]) -> Expr:
         """Whether `place` lies in the ranges of the loops at these `levels` moved by `least` at the lower and by `most`
@@ -249,6 +252,12 @@ class Form:
         lets = [s.stmt.name for s in statements(body) if isinstance(s.stmt, Let)]
         new |= {Var(name): Var(self.names.fresh(name)) for name in lets}
         return tuple(renamed(s, new) for s in body)
+
+    def apart(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """`body` with cells of its own: what several loops share none of their iterations owns."""
+        new = {n: self.names.fresh(n) for n in sorted(written_arrays(body)) if n in self.decls}
+        self.decls.update((to, replace(self.decls[n], name=to)) for n, to in new.items())
+        return renamed_names(body, new)
 
     def summed_in(self, stmt: Stmt) -> str | None:
         """The array of which `stmt` adds to the sum."""

@@ -108,11 +108,11 @@ def form(array: str, own: list[Site], nest: list[Site], mapping: LoopMapping) ->
     Loops of the program that run together are still several: `nest` is looked at for what was one loop there.
     """
     lines = {line_of(s) for s in own}
-    updates = [
-        s for s in nest
-        if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array and line_of(s) in lines
-    ]  # fmt: skip
-    places = {in_one_name(t) for s in updates if isinstance(s.stmt, Accumulate) for t in (s.stmt.target,)}
+    places = {
+        in_one_name(s.stmt.target)
+        for s in nest
+        if isinstance(s.stmt, Accumulate | Assign) and s.stmt.target.array == array and line_of(s) in lines
+    }
     if isinstance(mapping, TiledNest):
         return "gather form: summed in registers"
     for site in own:

@@ -38,7 +38,12 @@ def drop_zeros(ls: LoopSet, dead: Names) -> LoopSet:
     if not first:
         return ls
     ls = rewritten(ls, lambda stmt, path: assigned(stmt) if path in first else stmt)
-    unread = unread_zeros(build_model(ls), started)
+    return drop_unread_zeros(ls, started)
+
+
+def drop_unread_zeros(ls: LoopSet, arrays: Names | set[str]) -> LoopSet:
+    """`ls` without writes of zeros into `arrays` that nothing in it reads."""
+    unread = unread_zeros(build_model(ls), arrays)
     return rewritten(ls, lambda stmt, path: without_zero(stmt) if path in unread else stmt)
 
 

@@ -22,7 +22,7 @@ from loopdiff.transform.machine import Machine
 from loopdiff.transform.rolling import roll_rows
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
-from loopdiff.transform.zeros import drop_zeros
+from loopdiff.transform.zeros import drop_unread_zeros, drop_zeros
 from tests.ad.interpreted import copied, lower
 from tests.corpus import BY_NAME, Entry
 from tests.gradients import harness
@@ -309,7 +309,7 @@ def compare_gradients(entry: Entry) -> LoopSet:
     before = tidy_sums(choose_strong_products(drop_zeros(plain.reverse, scratch)))
     gathered = gather_sums(before, Machine())
     assert gathered != before
-    reverse = roll_rows(fuse(drop_zeros(gathered, scratch)))
+    reverse = roll_rows(fuse(drop_unread_zeros(gathered, scratch)))
     verify(reverse, "gathered")
     weight = harness.weights(harness.run_python(entry, entry.args(0)), 0)
     expected = forward_and_reverse(entry, ls, plain, weight)

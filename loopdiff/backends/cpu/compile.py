@@ -12,7 +12,7 @@ from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
-from loopdiff.ir.nodes import Call, Index, Let, Loop, LoopSet, Require
+from loopdiff.ir.nodes import Allocate, Call, Index, Let, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
 from loopdiff.requests import Requests
 from loopdiff.rules import has_text, key_of
@@ -22,13 +22,14 @@ from loopdiff.transform.idle import leave_out_idle
 from loopdiff.transform.mapping import Parallel
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
+from loopdiff.transform.privates import is_zero
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import NOTHING, Arranged, plan
 from loopdiff.transform.screening import screen
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
-from loopdiff.transform.zeros import drop_zeros
+from loopdiff.transform.zeros import drop_unread_zeros
 
 CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts", "no_parts", "one_part")
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
@@ -76,8 +77,9 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> Loop
 def gathered(ls: LoopSet) -> LoopSet:
     """`ls` with sums in gather form, which may leave nothing of the zeros that arrays begin with."""
     found = gather_sums(ls, host_machine())
-    scratch = frozenset(a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint")
-    return ls if found is ls else drop_zeros(found, scratch)
+    cleared = {s.stmt.array for s in statements(ls.body) if isinstance(s.stmt, Allocate) and is_zero(s.stmt.fill)}
+    cleared &= {a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint"}
+    return drop_unread_zeros(found, cleared) if cleared and found is not ls else found
 
 
 def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
