@@ -1,6 +1,6 @@
 """exp, exp2, expm1 and tanh: reduction by multiples of ln 2 in two parts (Cody and Waite, "Software Manual
-for the Elementary Functions", 1980), then the Taylor polynomial on |r| <= ln(2)/2, whose remainder is below
-2**-57."""
+for the Elementary Functions", 1980), then on |r| <= ln(2)/2 for doubles the Taylor polynomial, whose remainder is below
+2**-57, and for singles a minimax one."""
 
 from __future__ import annotations
 

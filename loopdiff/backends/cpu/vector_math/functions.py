@@ -64,16 +64,16 @@ ONE_ULP = ("exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tanh",
 BINARY = ("pow", "atan2", "hypot", "fmod")
 
 
-def own(builder: Any, element: types.Type, formula: Callable[..., Lanes], *values: Any) -> Any:
-    """`formula` of singles if it is written for them, else in doubles."""
-    inside = element if formula in FOR_SINGLES else types.float64
+def computed(builder: Any, element: types.Type, inside: types.Type, formula: Callable[..., Lanes], *values: Any) -> Any:
+    """`formula` of the values as lanes of `inside`."""
     lanes = (Lanes(builder, convert(builder, v, element, inside)) for v in values)
     return convert(builder, function_of(formula, *lanes).value, inside, element)
 
 
-def in_doubles(builder: Any, element: types.Type, formula: Callable[..., Lanes], *values: Any) -> Any:
-    lanes = (Lanes(builder, convert(builder, v, element, types.float64)) for v in values)
-    return convert(builder, function_of(formula, *lanes).value, types.float64, element)
+def own(builder: Any, element: types.Type, formula: Callable[..., Lanes], *values: Any) -> Any:
+    """`formula` of singles if it is written for them, else in doubles."""
+    inside = element if formula in FOR_SINGLES else types.float64
+    return computed(builder, element, inside, formula, *values)
 
 
 def emit_function(builder: Any, element: types.Type, name: str, method: Method, *values: Any) -> Any:
@@ -81,7 +81,7 @@ def emit_function(builder: Any, element: types.Type, name: str, method: Method, 
     is_vector = isinstance(values[0].type, ir.VectorType)
     if method == "high" and is_vector and name in OWN and (element == types.float32 or name in ONE_ULP):
         formula = PRECISE.get(name, OWN[name]) if element == types.float64 else OWN[name]
-        return in_doubles(builder, element, formula, *values)
+        return computed(builder, element, types.float64, formula, *values)
     if name in OWN and method == "own":
         return own(builder, element, OWN[name], *values)
     if not is_vector or method in ("high", "libm"):

@@ -1,7 +1,7 @@
-"""log, log2, log10 and log1p after FreeBSD's msun (e_log.c, e_log2.c, e_log10.c, s_log1p.c, k_log.h).
+"""log and log1p from a table of 16 logarithms; log2 and log10 after FreeBSD's msun (e_log2.c, e_log10.c, k_log.h).
 
-x = 2**k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = 2 atanh(s), s = f / (2 + f), by a minimax
-polynomial in s*s whose error is below 2**-58.
+The latter: x = 2**k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = 2 atanh(s), s = f / (2 + f), by a
+minimax polynomial in s*s whose error is below 2**-58.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""pow: 2 atanh for log(x) and the product with y as unevaluated sums of two doubles (Dekker 1971), then exp.
+"""pow: 2**(y log2(x)) with log2(x) from a table and a polynomial, as an unevaluated sum of two floats. The precise
+pow, of doubles, also takes what the other leaves: 2 atanh for log(x) and the product with y as sums of two doubles
+(Dekker 1971), then exp.
 
 The special cases are those of C99 (annex F.9.4.4), which NumPy and Python follow.
 """
