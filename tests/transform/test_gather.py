@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from loopdiff.ad.reverse import build_sweeps
+from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Accumulate, Allocate, Loop, LoopSet
 from loopdiff.ir.verify import verify
@@ -19,7 +20,10 @@ from loopdiff.transform import gather
 from loopdiff.transform.fuse import fuse
 from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.machine import Machine
+from loopdiff.transform.mapping import VectorLoop
+from loopdiff.transform.restructure import restructure
 from loopdiff.transform.rolling import roll_rows
+from loopdiff.transform.schedule import plan
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.zeros import drop_unread_zeros, drop_zeros
@@ -221,6 +225,16 @@ def test_ranges_without_iterations_touch_nothing() -> None:
     for low, high, extent in product((0, 1, 2), (-2, 0, 1, 2), (0, 1, 4)):
         if high <= low or high + 2 <= extent:
             check(nowhere, {"x": np.ones(extent), "y": np.ones(extent), "low": low, "high": high})
+
+
+@pytest.mark.parametrize("function", [in_one_axis, far_apart, under_a_condition])
+@pytest.mark.usefixtures("always")
+def test_all_loops_are_vectors(function: Callable[..., Any]) -> None:
+    """Each has cells of its own, which no other loop keeps it from owning."""
+    _, after = in_gather_form(function, {"x": np.ones(30), "y": np.ones(30), "low": 3, "high": 3})
+    mappings = plan(build_model(restructure(after))).mappings
+    assert len(mappings) > 1
+    assert all(isinstance(m, VectorLoop) for _, m in mappings)
 
 
 # -- what is refused -----------------------------------------------------------------------------------------
