@@ -14,7 +14,6 @@ from .expr import (
     clamp,
     fused,
     multiply_add,
-    polynomial,
     power_of_two,
     rounded,
     split_polynomial,
@@ -105,7 +104,7 @@ def tanh(x: Lanes) -> Lanes:
     n, shifted = rounded(a, 2.0 * LOG2_E)
     u = multiply_add(n, -0.5 * low, multiply_add(n, -0.5 * high, a))
     z = u * u
-    t = multiply_add(u * z, polynomial(z, series), u)
+    t = multiply_add(u * z, split_polynomial(z, series), u)
     power = power_of_two(shifted.bits)
     less, more = power - 1.0, power + 1.0
     return (multiply_add(t, more, less) / multiply_add(t, less, more)).with_sign_of(x)
