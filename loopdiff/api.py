@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from loopdiff.call import Arguments, Checked, Key, arrange, key_of, positional_count
 from loopdiff.codes import reject
@@ -26,6 +26,9 @@ from loopdiff.source import SourceFunction, plain_function, source_of
 from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
 from loopdiff.store import function_key
 from loopdiff.tangents import tangent_run
+
+if TYPE_CHECKING:
+    from loopdiff.ad.sweeps import Form
 
 Names = str | tuple[str, ...] | list[str] | None
 
@@ -93,27 +96,30 @@ class Differentiable:
         arranged = self.arranged(tuple(args), {})
         return self.checked(arranged), arranged
 
-    def reverse_run(self, spec: Specialization, args: Arguments) -> ReverseRun:
+    def reverse_run(self, spec: Specialization, form: Form, args: Arguments) -> ReverseRun:
         """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do.
 
-        With `autotune`, the fastest of a few, which are measured where that was not done before.
+        With `autotune`, the fastest of a few, which are measured where that was not done before. Those that are to be
+        compared with forward mode are in the form that any output can be weighted in.
         """
+        if form == "gradient" and self.options.check == "first":
+            form = "pullback"
         if self.options.autotune and self.options.memory_limit is None:
             from loopdiff.tuning import tuned
 
             spec = tuned(spec, args)
-        run = sweeps_of(spec)
+        run = sweeps_of(spec, form)
         limit = self.options.memory_limit
         stored = 0 if limit is None else run.arena.bytes(run.sizes(args))
         if limit is not None and stored > limit:
-            run = sweeps_of(spec, "recompute")
+            run = sweeps_of(spec, form, "recompute")
             needed = run.arena.bytes(run.sizes(args))
             if needed > limit:
                 least = min(stored, needed)
                 message = f"`{spec.normal.name}` needs {least} bytes between the sweeps, the limit is {limit}"
                 raise ArgumentError(reject("LD345", message, spec.normal.loc))
         if self.options.check == "first":
-            spec.once("identity", lambda: prove(spec, run, args))
+            spec.once(f"identity {form}", lambda: prove(spec, run, args))
         return run
 
     # -- running ---------------------------------------------------------------------------------------------
@@ -139,7 +145,7 @@ class Differentiable:
         if not self.depends_on_values:
             return checked.value_and_grad(*args)
         require_scalar_result(checked.specialization)
-        return checked.launcher(self.reverse_run(checked.specialization, checked.prepare(*args)))(*args)
+        return checked.launcher(self.reverse_run(checked.specialization, "gradient", checked.prepare(*args)))(*args)
 
     def grad(self, /, *args: Any, **named: Any) -> Any:
         """The gradients alone, a named tuple in `wrt` order."""
@@ -147,10 +153,13 @@ class Differentiable:
 
     def vjp(self, /, *args: Any, **named: Any) -> tuple[Any, Pullback]:
         """The result, and the pullback `pullback(seed=1.0, **cotangents) -> gradients` of this point."""
-        args = self.arranged(args, named)
+        if named or len(args) != self.arity:
+            args = self.arranged(args, named)
         checked = self.checked(args)
         prepared = checked.prepare(*args)
-        return self.reverse_run(checked.specialization, prepared).vjp(prepared)
+        if not self.depends_on_values:
+            return checked.pulled_back.vjp(prepared)
+        return self.reverse_run(checked.specialization, "pullback", prepared).vjp(prepared)
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """The result, and tangents of the result and of each written array along `tangents` of arguments."""
@@ -182,7 +191,7 @@ class Differentiable:
         checked = self.checked(args)
         prepared = checked.prepare(*args)
         spec = checked.specialization
-        return jacobian(spec, partial(self.reverse_run, spec), prepared)
+        return jacobian(spec, partial(self.reverse_run, spec, "pullback"), prepared)
 
     # -- looking inside --------------------------------------------------------------------------------------
     def compile(self, /, *args: Any, **named: Any) -> CompiledGradient:
@@ -190,18 +199,22 @@ class Differentiable:
 
         A type is a Numba type (`float64[:, ::1]`), a Python or NumPy scalar type, or an `ArrayType`.
         """
-        args = self.arranged(args, named)
+        return self.compiled(self.arranged(args, named), "sums")
+
+    def compiled(self, args: Arguments, form: Form) -> CompiledGradient:
+        """The generated functions for arguments or their types, with the reverse sweep in one of its forms."""
         if any(is_declaration(a) for a in args):
             types = {n: declared_type(n, a) for n, a in zip(self.signature.parameters, args, strict=True)}
             spec = self.specialize(types)
-            return CompiledGradient(spec, sweeps_of(spec), None)
+            return CompiledGradient(spec, sweeps_of(spec, form), None)
         checked = self.checked(args)
         spec, prepared = checked.specialization, checked.prepare(*args)
-        return CompiledGradient(spec, self.reverse_run(spec, prepared), prepared)
+        return CompiledGradient(spec, self.reverse_run(spec, form, prepared), prepared)
 
     def explain(self, /, *args: Any, **named: Any) -> str:
-        """What was decided for these arguments (or types) and why, loop by loop and array by array."""
-        return self.compile(*args, **named).explain()
+        """What was decided for these arguments (or types) and why, loop by loop and array by array: of the sweeps
+        that `vjp` runs."""
+        return self.compiled(self.arranged(args, named), "pullback").explain()
 
     # -- being a function ------------------------------------------------------------------------------------
     @property

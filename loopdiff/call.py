@@ -156,7 +156,7 @@ def totals_of(specialization: Specialization, args: Arguments) -> tuple[int, ...
     is room to spare, and a tape that is too short all the same is refused (LD347).
     """
     assert specialization.inner is not None
-    sweeps = sweeps_of(specialization.inner)
+    sweeps = sweeps_of(specialization.inner, "sums")
     found = sweeps.counts(args)
     return tuple(n + n // SPARE + SPARE for n in found) if sweeps.units.plan.count_tapes else found
 
@@ -202,7 +202,12 @@ class Checked:
     def value_and_grad(self) -> Callable[..., Any]:
         """Both sweeps behind their checks. DifferentiationError (LD404) unless the result is a number."""
         require_scalar_result(self.specialization)
-        return gradient_launcher(self.checks, sweeps_of(self.specialization))
+        return gradient_launcher(self.checks, sweeps_of(self.specialization, "gradient"))
+
+    @cached_property
+    def pulled_back(self) -> ReverseRun:
+        """The sweeps of `vjp`."""
+        return sweeps_of(self.specialization, "pullback")
 
     def launcher(self, run: ReverseRun) -> Callable[..., Any]:
         """The sweeps of `run` behind the same checks."""

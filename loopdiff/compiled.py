@@ -15,8 +15,9 @@ from loopdiff.errors import ArgumentError
 from loopdiff.explain import Sweep, explain
 from loopdiff.ir.printer import print_loopset
 from loopdiff.pipeline import bind_types, explain_loops
-from loopdiff.runs import ReverseRun
-from loopdiff.specialization import Specialization, Temporary, Unit
+from loopdiff.runs import ReverseRun, sweeps_of
+from loopdiff.specialization import Specialization
+from loopdiff.units import Temporary, Unit
 
 QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
 
@@ -40,18 +41,24 @@ class CompiledGradient:
                 return self.run.units.forward
             case "reverse":
                 return self.run.units.reverse
+            case "pullback" | "gradient":
+                return sweeps_of(self.spec, name).units.reverse
             case "tangent":
                 return self.spec.tangent
-            case "counts" if self.run.units.counts is not None:
-                return self.run.units.counts
+            case "counts" if (counts := self.run.units.counts) is not None:
+                return counts
             case _:
                 raise ValueError(f"no function {name!r}; there are {', '.join(self.functions)}")
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Names of the generated functions: `counts`, which sizes tapes of data-dependent extent, is rarely there."""
-        counts = () if self.run.units.counts is None else ("counts",)
-        return ("primal", "forward", "reverse", "tangent", *counts)
+        """Names of the generated functions.
+
+        `pullback` and `gradient` are the reverse sweep as `vjp` and `value_and_grad` run it, in buffers that hold
+        anything; `counts`, which sizes tapes of data-dependent extent, is rarely there.
+        """
+        counts = () if self.run.units.plan.counts is None else ("counts",)
+        return ("primal", "forward", "reverse", "pullback", "gradient", "tangent", *counts)
 
     @property
     def primal(self) -> Callable[..., Any]:
@@ -90,7 +97,7 @@ class CompiledGradient:
         found = self.run.units.plan.temporaries
         if self.args is None:
             return found
-        names = self.run.units.forward.ls.params[len(self.spec.normal.params) :]
+        names = self.run.units.plan.forward.params[len(self.spec.normal.params) :]
         shapes = dict(zip(names, self.run.sizes(self.args), strict=False))
         return tuple(
             replace(t, bytes=size_in_bytes(shapes[t.name], np.dtype(t.dtype))) if t.name in shapes else t for t in found

@@ -12,7 +12,8 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 from loopdiff.names import in_units, in_user_words
-from loopdiff.specialization import Specialization, Temporary
+from loopdiff.specialization import Specialization
+from loopdiff.units import Temporary
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from loopdiff.options import Check
 HALF = np.uint64(0xFFFFFFFF)
 BITS, FOLD = np.uint64(32), np.uint64(29)
 KEY = np.uint64(0x9E3779B97F4A7C15)
+Mark = int | bytes | None
+SMALL = 1 << 16  # bytes that are compared sooner than a checksum is made ready
 
 
 @njit(cache=True, nogil=True)
@@ -49,12 +51,8 @@ def checksum(array: np.ndarray) -> int:
     return mixed(rest.view(np.uint64), np.uint64(total), np.uint64(total))
 
 
-def mark_of(check: Check, array: np.ndarray) -> int | bytes | None:
+def mark_of(check: Check, array: np.ndarray) -> Mark:
     """What `array` is compared with later: all of it, a checksum, or nothing."""
-    match check:
-        case "always":
-            return array.tobytes()
-        case "cheap" | "first":
-            return checksum(array)
-        case "never":
-            return None
+    if check == "never":
+        return None
+    return array.tobytes() if check == "always" or array.nbytes <= SMALL else checksum(array)

@@ -38,7 +38,7 @@ from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 
 if TYPE_CHECKING:
-    from loopdiff.ad.sweeps import Sweeps
+    from loopdiff.ad.sweeps import Form, Sweeps
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
@@ -107,14 +107,23 @@ def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
     return default_wrt(normal, frozenset(access.array for _, access in exposed))
 
 
-def derive_sweeps(normal: LoopSet, wrt: tuple[str, ...], tape: TapePolicy, stages: Stages) -> Sweeps:
-    """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx)."""
+def derive_sweeps(
+    normal: LoopSet, wrt: tuple[str, ...], tape: TapePolicy, stages: Stages, form: Form = "sums"
+) -> Sweeps:  # fmt: skip
+    """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx).
+
+    In the form `sums` the reverse sweep adds to all buffers. As a `pullback` it is given cotangents of the arrays that
+    the function writes, as a `gradient` none; what it is not given starts at zero, whatever the buffers hold, and
+    those that are no gradients are left with anything in them.
+    """
+    from loopdiff.ad.fresh import start_adjoints
     from loopdiff.ad.reverse import build_sweeps
     from loopdiff.transform.zeros import drop_zeros
 
     sweeps = stages.run("sweeps", build_sweeps, normal, wrt, tape)
-    scratch = frozenset(a.name for a in sweeps.reverse.arrays if a.extents is not None and a.role == "adjoint")
-    sweeps = replace(sweeps, reverse=stages.run("zeros", drop_zeros, sweeps.reverse, scratch))
+    started, forgotten = start_adjoints(normal, sweeps, wrt, form)
+    scratch = frozenset(a.name for a in started.arrays if a.extents is not None and a.role == "adjoint")
+    sweeps = replace(sweeps, reverse=stages.run("zeros", drop_zeros, started, scratch, forgotten))
     stages.check("forward", sweeps.forward)
     stages.check("reverse", sweeps.reverse)
     if sweeps.counts is not None:
@@ -133,7 +142,7 @@ def plain_buffers(ls: LoopSet) -> LoopSet:
     """`ls` with contiguous adjoint and tangent buffers where the argument itself is strided."""
     arrays = tuple(
         replace(a, type=replace(a.type, layout="C"))
-        if a.type is not None and a.role in ("adjoint", "tangent") and a.type.layout == "A"
+        if a.type is not None and a.role in ("adjoint", "gradient", "tangent") and a.type.layout == "A"
         else a
         for a in ls.arrays
     )

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from loopdiff.arena import Arena, Sizes, Workspace, allocate, sizes_function
+from loopdiff.buffers import recipes_of
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Span
 from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
-from loopdiff.guards import mark_of
-from loopdiff.interface import is_complex, pairs
+from loopdiff.guards import Mark, mark_of
+from loopdiff.interface import Interface, is_complex, pairs
 from loopdiff.ir.nodes import Allocate, ArrayDecl, LoopSet, Require
-from loopdiff.ir.types import F32, ArrayType, ScalarType
+from loopdiff.ir.types import F32, F64, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.launch import Checks
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
-from loopdiff.specialization import Specialization, SweepUnits, has_slope, is_floating
+from loopdiff.specialization import Specialization, has_slope, is_floating
+from loopdiff.units import SweepUnits
+
+if TYPE_CHECKING:
+    from loopdiff.ad.sweeps import Form
 
 Arguments = tuple[Any, ...]
 
@@ -65,14 +71,16 @@ class ReverseRun:
 
     def __init__(self, spec: Specialization, units: SweepUnits) -> None:
         self.spec = spec
-        self.is_real = spec.interface.is_real
+        self.interface = spec.interface
+        self.is_real = self.interface.is_real
         self.units = units
         self.ls = spec.normal
-        self.reverse = units.reverse.call
         self.count_args = len(self.ls.params)
-        reverse = units.reverse.ls
+        forward, reverse = units.plan.forward, units.plan.reverse
         self.kinds = spec.result_types
-        tail = reverse.params[len(units.forward.ls.params) :]
+        self.has_array_result = any(isinstance(k, ArrayType) for k in self.interface.results)
+        self.finish, self.plain_seed = spec.finish, plain_seed(self.interface)
+        tail = reverse.params[len(forward.params) :]
         seeds = sum(is_floating(k) for k in self.kinds)
         self.seed_names = tail[:seeds]
         arrays = [p for p in self.ls.params if self.ls.has_array(p)]
@@ -82,7 +90,7 @@ class ReverseRun:
         loaded = read_arrays(reverse.body) | touched
         self.kept = tuple(i for i, p in enumerate(self.ls.params) if p in loaded and self.ls.has_array(p))
         self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
-        decls = [reverse.array(n) for n in units.forward.ls.params[self.count_args :]]
+        decls = [reverse.array(n) for n in forward.params[self.count_args :]]
         anew = {s.array for s in reverse.body if isinstance(s, Allocate)}
         worn = (d.name in touched - anew and d.role != "adjoint" for d in decls)
         self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
@@ -96,13 +104,7 @@ class ReverseRun:
         """How the buffer of each argument is made, and where each gradient comes from."""
         wrt = self.spec.wrt
         self.scratch = [p for p in self.buffers if p not in wrt]
-        self.recipes = []
-        for name, buffer in self.buffers.items():
-            kind = reverse.array(buffer).type
-            assert kind is not None
-            position = self.ls.params.index(name)
-            place = self.scratch.index(name) if name in self.scratch else -1
-            self.recipes.append((position, np.dtype(kind.dtype), "F" if kind.layout == "F" else "C", place, kind))
+        self.recipes = recipes_of(self.ls, reverse, self.buffers, wrt)
         self.recipe_of = dict(zip(self.buffers, self.recipes, strict=True))
         scalars = [s.name for s in self.ls.scalars if s.name in wrt]
         names = list(self.buffers)
@@ -110,6 +112,14 @@ class ReverseRun:
         self.scalar_kinds = [self.ls.scalar(n).type for n in scalars]
         self.gradients = record_type("Gradients", wrt)
         self.is_direct = all(is_array for is_array, _ in self.sources)
+
+    @cached_property
+    def forward(self) -> Callable[..., Any]:
+        return self.units.forward.call
+
+    @cached_property
+    def reverse(self) -> Callable[..., Any]:
+        return self.units.reverse.call
 
     # -- memory ----------------------------------------------------------------------------------------------
     def counts(self, args: Arguments) -> tuple[int, ...]:
@@ -145,19 +155,8 @@ class ReverseRun:
         self, args: Arguments, workspace: Workspace, cotangents: Mapping[int, np.ndarray] | None = None
     ) -> list[np.ndarray]:
         """One adjoint buffer per active or written array: zero, or the cotangent of the final value."""
-        out: list[np.ndarray] = []
-        scratch = workspace.arrays[self.workspace_size :]
-        for position, dtype, order, place, _ in self.recipes:
-            start = cotangents.get(position) if cotangents else None
-            if place >= 0:
-                buffer = scratch[place]
-                np.copyto(buffer, 0 if start is None else start, casting="same_kind")
-            elif start is None:
-                buffer = np.zeros(args[position].shape, dtype, order)
-            else:
-                buffer = np.array(start, dtype, order=order)
-            out.append(buffer)
-        return out
+        scratch, given = workspace.arrays[self.workspace_size :], cotangents or {}
+        return [r.make(args[r.position].shape, scratch, given.get(r.position)) for r in self.recipes]
 
     # -- runs ------------------------------------------------------------------------------------------------
     def undisturbed(self, args: Arguments) -> Arguments:
@@ -175,21 +174,28 @@ class ReverseRun:
 
     def vjp(self, args: Arguments) -> tuple[Any, Pullback]:
         """Result and pullback; the pullback refers to the arrays it needs, and marks what they hold."""
-        workspace = self.take(args)
-        value = self.units.forward.run(*args, *workspace.arrays[: self.workspace_size])
-        results = caller_results(self.spec, value, True)
-        shapes = self.result_shapes(results)
-        return results, Pullback(self, args, workspace, shapes)
+        workspace, _ = self.take(args), self.reverse  # which is refused, if at all, before anything is written
+        try:
+            value = self.forward(*args, *workspace.arrays[: self.workspace_size])
+        except ValueError as error:
+            raise self.units.forward.refuse(error) from None
+        if self.has_array_result:
+            value = caller_results(self.spec, value, True)
+            shapes = tuple(np.shape(v) for v in (value if self.interface.returns_tuple else (value,)))
+            return value, Pullback(self, args, workspace, shapes)
+        pullback = Pullback(self, args, workspace, tuple(() for _ in self.interface.results))
+        return value if self.finish is None else self.finish(value), pullback
 
-    def result_shapes(self, results: Any) -> tuple[tuple[int, ...], ...]:
-        values = () if results is None else results if self.spec.interface.returns_tuple else (results,)
-        return tuple(np.shape(v) for v in values)
+    def marks(self, args: Arguments) -> list[Mark]:
+        """What the arrays that a pullback needs are compared with."""
+        check = self.spec.options.check
+        return [mark_of(check, args[i]) for i in self.kept] if check != "never" else []
 
 
-def sweeps_of(spec: Specialization, tape: TapePolicy | None = None) -> ReverseRun:
-    """The sweeps of a specialization under the tape policy of its options, or under `tape`."""
-    policy = tape or spec.options.tape
-    return spec.once(f"run {policy}", lambda: ReverseRun(spec, spec.sweeps(policy)))
+def sweeps_of(spec: Specialization, form: Form, tape: TapePolicy | None = None) -> ReverseRun:
+    """The sweeps of a specialization in one of their forms, under the tape policy of its options, or under `tape`."""
+    policy, form = tape or spec.options.tape, spec.form(form)
+    return spec.once(f"run {form} {policy}", lambda: ReverseRun(spec, spec.sweeps(form, policy)))
 
 
 def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
@@ -197,7 +203,7 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
     script = checks.script()
     args, size, interface = script.args, run.workspace_size, run.spec.interface
     script.names |= {
-        "take": run.take, "give": run.arena.give, "zeros": np.zeros, "reverse": run.reverse,
+        "take": run.take, "give": run.arena.give, "empty": np.empty, "zeros": np.zeros, "reverse": run.reverse,
         "undisturbed": run.undisturbed, "new": tuple.__new__,
         "gradients": run.gradients, "one": np.float32(1.0) if run.kinds == (F32,) else 1.0,
         "finish": run.spec.finish,
@@ -211,11 +217,14 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
     forward = run.units.forward
     script.call("value", forward.call, f"{args}{locals_text}", forward.refuse)
     buffers: list[str] = []
-    for number, (position, dtype, order, place, _) in enumerate(run.recipes):
-        buffer = f"b{number}" if place < 0 else f"w{size + place}"
-        script.put(f"dtype{number}", dtype)
-        made = f"{buffer} = zeros({script.passed[position]}.shape, dtype{number}, {order!r})"
-        script.add(made if place < 0 else f"{buffer}.fill(0)")
+    for number, recipe in enumerate(run.recipes):
+        buffer = f"b{number}" if recipe.place is None else f"w{size + recipe.place}"
+        if recipe.place is None:
+            dtype, shape = script.put(f"dtype{number}", recipe.dtype), f"{script.passed[recipe.position]}.shape"
+            make = "empty" if recipe.is_started else "zeros"
+            script.add(f"{buffer} = {make}({shape}, {dtype}, {recipe.order!r})")
+        elif not recipe.is_started:
+            script.add(f"{buffer}.fill(0)")
         buffers.append(buffer)
     if run.disturbed:
         script.add(f"{args}, = undisturbed(({args},))")
@@ -247,6 +256,14 @@ def make_arena(
     return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), step)
 
 
+def plain_seed(interface: Interface) -> type[float] | type[np.float32] | None:
+    """The type of the seed of a function that returns one real number, and nothing else."""
+    kinds = interface.results
+    if interface.returns_tuple or len(kinds) != 1 or kinds[0] not in (F32, F64):
+        return None
+    return np.float32 if kinds[0] is F32 else float
+
+
 class Pullback:
     """The reverse sweep at one point: `pullback(seed, **cotangents)` gives the gradients, however often.
 
@@ -259,10 +276,10 @@ class Pullback:
         self, run: ReverseRun, args: Arguments, workspace: Workspace, shapes: tuple[tuple[int, ...], ...]
     ) -> None:
         self.run, self.args, self.workspace, self.shapes = run, args, workspace, shapes
-        self.interface = run.spec.interface
+        self.interface = run.interface
         self.lock = Lock()
-        self.pristine = {i: workspace.arrays[i].copy() for i in run.worn}
-        self.marks = {i: mark_of(run.spec.options.check, args[i]) for i in run.kept}
+        self.pristine = [(i, workspace.arrays[i].copy()) for i in run.worn]
+        self.marks = run.marks(args)
 
     def __call__(self, /, *seed: Any, **cotangents: Any) -> Any:
         """Gradients in `wrt` order.
@@ -270,30 +287,33 @@ class Pullback:
         Raises ArgumentError: LD340 for a seed, LD341 for a cotangent that does not fit, LD342 for the name of
         an array that the function does not write, LD348 if an array that is needed was changed.
         """
-        if "seed" in cotangents and "seed" not in self.run.spec.written:
+        run, workspace = self.run, self.workspace
+        if "seed" in cotangents and "seed" not in run.spec.written:
             seed = (*seed, cotangents.pop("seed"))
         if len(seed) > 1:
             raise ArgumentError(reject("LD340", f"a pullback takes one seed, was given {len(seed)}", NOWHERE))
-        seeds = self.seeds(*seed)
-        given = self.cotangents(cotangents)
-        self.refuse_changes()
+        is_plain = run.plain_seed is not None and (not seed or type(seed[0]) is float)
+        seeds = [run.plain_seed(*seed or (1.0,))] if run.plain_seed is not None and is_plain else self.seeds(*seed)
+        given = self.cotangents(cotangents) if cotangents else None
+        found = run.marks(self.args)
+        if found != self.marks:
+            self.refuse_changes(found)
         with self.lock:
-            for i, saved in self.pristine.items():
-                np.copyto(self.workspace.arrays[i], saved)
-            buffers = self.run.make_buffers(self.args, self.workspace, given)
-            arrays = self.workspace.arrays[: self.run.workspace_size]
-            slopes = self.run.reverse(*self.run.undisturbed(self.args), *arrays, *seeds, *buffers)
-        found = self.run.collect(buffers, slopes)
-        return found if self.run.is_real else self.interface.gradients(found)
+            for i, saved in self.pristine:
+                np.copyto(workspace.arrays[i], saved)
+            buffers = run.make_buffers(self.args, workspace, given)
+            arrays = workspace.arrays[: run.workspace_size]
+            slopes = run.reverse(*run.undisturbed(self.args), *arrays, *seeds, *buffers)
+        found = run.collect(buffers, slopes)
+        return found if run.is_real else self.interface.gradients(found)
 
-    def refuse_changes(self) -> None:
-        """Raise ArgumentError (LD348) if the arrays do not hold what they held after the forward sweep."""
-        check = self.run.spec.options.check
-        changed = [self.run.ls.params[i] for i, mark in self.marks.items() if mark_of(check, self.args[i]) != mark]
-        if changed:
-            needed = ", ".join(f"`{n}`" for n in changed)
-            message = f"{needed} {'was' if len(changed) == 1 else 'were'} changed after the forward sweep"
-            raise ArgumentError(reject("LD348", message, self.run.ls.loc))
+    def refuse_changes(self, found: list[Mark]) -> NoReturn:
+        """Raise ArgumentError (LD348) with the arrays whose marks are not what they were after the forward sweep."""
+        marked = zip(self.run.kept, found, self.marks, strict=True)
+        changed = [self.run.ls.params[i] for i, now, then in marked if now != then]
+        needed = ", ".join(f"`{n}`" for n in changed)
+        message = f"{needed} {'was' if len(changed) == 1 else 'were'} changed after the forward sweep"
+        raise ArgumentError(reject("LD348", message, self.run.ls.loc))
 
     def __del__(self) -> None:
         workspace = getattr(self, "workspace", None)
@@ -342,12 +362,12 @@ class Pullback:
                 writes = ", ".join(f"`{n}`" for n in recipes if n in run.spec.written) or "no floating array"
                 message = f"`{name}` gets no cotangent: `{run.ls.name}` writes {writes}"
                 raise ArgumentError(reject("LD342", message, NOWHERE))
-            position, kind = recipes[name][0], self.interface.types[name]
+            recipe, kind = recipes[name], self.interface.types[name]
             assert isinstance(kind, ArrayType)
-            array = self.args[position]
-            shape = array.shape[: kind.rank]
-            given_array = checked_array(f"the cotangent of `{name}`", kind, shape, value, "LD341")
+            shape = self.args[recipe.position].shape[: kind.rank]
+            if not (recipe.fits(value) and value.shape == shape):
+                value = checked_array(f"the cotangent of `{name}`", kind, shape, value, "LD341")
             if is_complex(kind):
-                given_array = pairs(np.conjugate(given_array, dtype=kind.dtype))
-            out[position] = given_array
+                value = pairs(np.conjugate(value, dtype=kind.dtype))
+            out[recipe.position] = value
         return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,6 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
-from loopdiff.launch import refusal
 from loopdiff.options import Options, TapePolicy
 from loopdiff.pipeline import (
     arrange,
@@ -45,88 +44,16 @@ from loopdiff.requests import Request, Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 from loopdiff.store import Store, digest_of
+from loopdiff.units import NOTHING, Plan, SweepName, SweepUnits, Unit, plan_of
 
 if TYPE_CHECKING:
-    from loopdiff.ad.sweeps import Sweeps
-    from loopdiff.backends.load import CompiledFunction
+    from loopdiff.ad.sweeps import Form
     from loopdiff.frontend.parse import Surface
     from loopdiff.transform.schedule import Arranged
 
 T = TypeVar("T")
-NOTHING = Requests()
 # Parts that depend on the schedule.
 GENERATED = ("primal", "rows", "sweeps", "run", "tangent", "identity", "variant", "tuned", "pullback")
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A LoopSet and its compiled function.
-
-    `requests` were for its loops, `reader` goes on with the arrays that it leaves.
-    """
-
-    ls: LoopSet
-    function: CompiledFunction
-    requests: Requests = NOTHING
-    reader: LoopSet | None = None
-
-    @property
-    def call(self) -> Callable[..., Any]:
-        return self.function.dispatcher
-
-    def refuse(self, error: ValueError) -> ValueError:
-        """The ArgumentError that an error of the compiled function stands for."""
-        return refusal(self.ls, error)
-
-    def run(self, *args: Any) -> Any:
-        """Call the compiled function. Raises ArgumentError where a `Require` does not hold."""
-        try:
-            return self.call(*args)
-        except ValueError as error:
-            raise self.refuse(error) from None
-
-
-@dataclass(frozen=True, slots=True)
-class Temporary:
-    """An array kept between the sweeps: from which source `line`, its `shape` formula and `dtype`, and why.
-
-    `bytes` is its size for the arguments `compile` was called with; None if it was called with types.
-    """
-
-    name: str
-    line: int
-    shape: tuple[str, ...]
-    dtype: str
-    decision: str
-    reason: str
-    bytes: int | None = None
-
-    def __str__(self) -> str:
-        size = "" if self.bytes is None else f", {self.bytes} bytes"
-        shape = ", ".join(self.shape)
-        return f"{self.name}[{shape}] {self.dtype} (line {self.line}){size}: {self.decision}, {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Sweeps in a form that can be kept on disk and read without the modules that made them."""
-
-    forward: LoopSet
-    reverse: LoopSet
-    counts: LoopSet | None
-    count_names: tuple[str, ...]
-    count_tapes: tuple[str, ...]
-    temporaries: tuple[Temporary, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SweepUnits:
-    """The compiled sweeps and their plan."""
-
-    plan: Plan
-    forward: Unit
-    reverse: Unit
-    counts: Unit | None
 
 
 class Program:
@@ -385,27 +312,39 @@ class Specialization:
         values = self.interface.own_results(flat)
         return tuple.__new__(self.record or tuple, values) if self.interface.returns_tuple else values[0]
 
-    def plan(self, tape: TapePolicy | None = None) -> Plan:
-        """The sweeps under the tape policy of the options, or under `tape`."""
+    def form(self, form: Form) -> Form:
+        """`form`, but for functions that write no floating array: their gradient is the pullback."""
+        written = (self.normal.array(n).type for n in self.written)
+        gets_cotangents = any(kind is not None and kind.element.is_float for kind in written)
+        return "pullback" if form == "gradient" and not gets_cotangents else form
+
+    def plan(self, form: Form = "sums", tape: TapePolicy | None = None) -> Plan:
+        """The sweeps in one of their forms, under the tape policy of the options, or under `tape`."""
         wrt, policy = self.wrt, tape or self.options.tape
-        label = f"plan-{policy}-{digest_of(list(wrt))[:12]}"
-        return self.kept(label, lambda: plan_of(derive_sweeps(self.normal, wrt, policy, self.stages)))
+        label = f"plan-{form}-{policy}-{digest_of(list(wrt))[:12]}"
+        return self.kept(label, lambda: plan_of(derive_sweeps(self.normal, wrt, policy, self.stages, form)))
 
-    def sweeps(self, tape: TapePolicy) -> SweepUnits:
-        return self.once(f"sweeps {tape}", lambda: self.make_sweeps(tape))
+    def sweeps(self, form: Form, tape: TapePolicy) -> SweepUnits:
+        return self.once(f"sweeps {form} {tape}", lambda: self.make_sweeps(form, tape))
 
-    def make_sweeps(self, tape: TapePolicy) -> SweepUnits:
-        plan = self.plan(tape)
-        label = f"{tape}-{digest_of(list(self.wrt))[:12]}"
+    def make_sweeps(self, form: Form, tape: TapePolicy) -> SweepUnits:
+        plan = self.plan(form, tape)
+        label = f"{form}-{tape}-{digest_of(list(self.wrt))[:12]}"
         asked = (self.requests("forward"), self.requests("reverse"))
         if self.options.fastmath:
             plan = self.kept(f"rows-{label}", lambda: self.in_rows(plan, asked))
-        return SweepUnits(
-            plan,
-            self.unit(f"forward-{label}", plan.forward, asked[0], plan.reverse),
-            self.unit(f"reverse-{label}", plan.reverse, asked[1]),
-            None if plan.counts is None else self.unit(f"counts-{label}", plan.counts),
-        )
+
+        def make(name: SweepName) -> Unit:
+            match name:
+                case "forward":
+                    return self.unit(f"forward-{label}", plan.forward, asked[0], plan.reverse)
+                case "reverse":
+                    return self.unit(f"reverse-{label}", plan.reverse, asked[1])
+                case "counts":
+                    assert plan.counts is not None
+                    return self.unit(f"counts-{label}", plan.counts)
+
+        return SweepUnits(plan, lambda name: self.once(f"sweeps {name} {label}", lambda: make(name)))
 
     def in_rows(self, plan: Plan, asked: tuple[Requests, Requests]) -> Plan:
         forward, reverse = arrange_rows(plan.forward, plan.reverse, asked, self.stages)
@@ -451,15 +390,6 @@ def pullback_of(inner: Specialization) -> Specialization:
         return made
 
     return inner.once("pullback", make)
-
-
-def plan_of(sweeps: Sweeps) -> Plan:
-    temporaries = tuple(
-        Temporary(t.name, t.loc.line, tuple(map(print_expr, t.extents)), t.dtype, t.decision, t.reason)
-        for t in sweeps.temporaries
-    )
-    reverse = plain_buffers(sweeps.reverse)
-    return Plan(sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, temporaries)
 
 
 def result_types(ls: LoopSet) -> tuple[ScalarType | ArrayType, ...]:

@@ -22,7 +22,7 @@ def shapes_of(run: ReverseRun, args: Arguments) -> Shapes:
     names = run.spec.normal.params
     found = {n: a.shape for n, a in zip(names, args, strict=True) if isinstance(a, np.ndarray)}
     buffers = {buffer: found[name] for name, buffer in run.buffers.items()}
-    kept = zip(run.units.forward.ls.params[run.count_args :], run.sizes(args), strict=False)
+    kept = zip(run.units.plan.forward.params[run.count_args :], run.sizes(args), strict=False)
     return {**found, **buffers, **dict(kept)}
 
 
@@ -37,7 +37,7 @@ def time_sweeps(
     workspace = run.take(args)
     arrays = workspace.arrays[: run.workspace_size]
     written = [i for i, name in enumerate(spec.normal.params) if name in spec.written]
-    ones = {i: np.ones(args[i].shape, args[i].dtype) for i, *_ in run.recipes if i in written}
+    ones = {i: np.ones(args[i].shape, args[i].dtype) for r in run.recipes if (i := r.position) in written}
     forward, reverse = [], []
     for number in range(rounds + 1):
         for i in written:

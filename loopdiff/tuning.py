@@ -53,7 +53,7 @@ def fastest(spec: Specialization, args: Arguments) -> Asked:
 
 def candidates(spec: Specialization, args: Arguments) -> tuple[tuple[Asked, Asked], list[Asked]]:
     """Requests to try one by one for each sweep, and sets of requests to try for both."""
-    run = sweeps_of(spec)
+    run = sweeps_of(spec, "sums")
     shapes, values = shapes_of(run, args), dict(zip(spec.normal.params, args, strict=True))
     found = [
         other_schedules(spec.arranged(unit), shapes, values, sweep, spec.options.fastmath)
@@ -65,7 +65,7 @@ def candidates(spec: Specialization, args: Arguments) -> tuple[tuple[Asked, Aske
 
 def measured(variants: Sequence[Specialization], args: Arguments) -> list[Times]:
     """The least times of both sweeps of each variant, which take turns."""
-    runs = [sweeps_of(v) for v in variants]
+    runs = [sweeps_of(v, "sums") for v in variants]
     turns = [[time_sweeps(run, args) for run in runs] for _ in range(ROUNDS)]
     return [(min(t[0] for t in found), min(t[1] for t in found)) for found in zip(*turns, strict=True)]
 

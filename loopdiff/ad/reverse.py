@@ -108,11 +108,17 @@ def build(facts: Facts, policy: TapePolicy, replayed: Paths = frozenset(), segme
     workspace = workspace_arrays(facts, needed.tape, adjoint_of)
     forward = assemble_forward(facts, needed.tape, forward_body, workspace)
     reverse = assemble_reverse(facts, reversal, body, workspace, seed_names)
-    kept, totals = tuple(needed.tape.temporaries), tuple(c.total for c in counters)
-    if is_guarded:
-        sweeps = Sweeps(forward, reverse, kept, None, totals, tuple(c.count for c in counters))
-    else:
-        sweeps = Sweeps(forward, reverse, kept, counts, totals)
+    arguments = (a.name for a in facts.ls.arrays if a.role == "argument")
+    sweeps = Sweeps(
+        forward,
+        reverse,
+        tuple(needed.tape.temporaries),
+        seeds=tuple(s for s in seed_names if s is not None),
+        buffers={a: adjoint_of[a] for a in arguments if a in adjoint_of},
+        counts=None if is_guarded else counts,
+        count_names=tuple(c.total for c in counters),
+        count_tapes=tuple(c.count for c in counters) if is_guarded else (),
+    )
     return Built(sweeps, needed.tape)
 
 

@@ -275,7 +275,7 @@ class Jump:
 Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Call | Require | Exit | Jump
 
 # -- declarations --------------------------------------------------------------------------------------------
-Role = Literal["argument", "local", "tape", "adjoint", "tangent"]
+Role = Literal["argument", "local", "tape", "adjoint", "gradient", "tangent"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from loopdiff.ir.walk import expressions, read_arrays, subexprs, written_arrays
 from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
 from loopdiff.jax.second import differentiable_forward, differentiable_reverse, materialised
 from loopdiff.runs import ReverseRun, sweeps_of
-from loopdiff.specialization import Specialization, Unit, pullback_of
+from loopdiff.specialization import Specialization, pullback_of
+from loopdiff.units import Unit
 
 Shape = tuple[int, ...]
 
@@ -202,7 +203,7 @@ class JaxProgram:
     # -- between the sweeps ----------------------------------------------------------------------------------
     @property
     def sweeps(self) -> ReverseRun:
-        return sweeps_of(self.spec)
+        return sweeps_of(self.spec, "sums")
 
     def workspace_shapes(self) -> dict[str, Shape]:
         """Shapes between the sweeps. Raises ArgumentError: LD351 where a traced number decides them, LD352 where
@@ -210,7 +211,7 @@ class JaxProgram:
         """
         if self.shapes is None:
             run = self.sweeps
-            names = run.units.forward.ls.params[len(self.ls.params) :]
+            names = run.units.plan.forward.params[len(self.ls.params) :]
             values = [
                 SimpleNamespace(shape=self.dims[p]) if p in self.dims else self.statics.get(p, Traced(p))
                 for p in self.ls.params
@@ -266,7 +267,7 @@ class ReversePlan:
 
     def __init__(self, program: JaxProgram, run: ReverseRun) -> None:
         self.program, self.run = program, run
-        self.ls = run.units.reverse.ls
+        self.ls = run.units.plan.reverse
         self.buffers = {buffer: argument for argument, buffer in run.buffers.items()}
         self.wiring = Wiring()
         assert program.forward_call is not None

@@ -13,74 +13,88 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from loopdiff.analysis.exposure import visible
+from loopdiff.analysis.exposure import is_exposed, visible
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Loop, LoopSet, Stmt
+from loopdiff.ir.nodes import Access, Accumulate, Allocate, Assign, If, Loop, LoopSet, Stmt
 from loopdiff.ir.walk import Path, statements
 from loopdiff.transform.privates import Names, is_zero
 
 Rewrite = Callable[[Stmt, Path], Stmt | None]
+NOTHING: Names = frozenset()
 
 
-def drop_zeros(ls: LoopSet, dead: Names) -> LoopSet:
+def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
     """`ls` with first writes into zeros as assignments, and without zeros that nothing reads.
 
-    Nobody looks at the contents of the `dead` arrays before or after the function.
+    Nobody looks at the contents of the `dead` arrays before or after the function, nor at those of the `forgotten` ones
+    after it.
     """
-    own = frozenset(a.name for a in ls.arrays if a.name in dead and a.type is not None and a.type.rank > 0)
-    started = {s.stmt.array for s in statements(ls.body) if isinstance(s.stmt, Allocate) and is_zero(s.stmt.fill)} & own
+    arrays = {a.name for a in ls.arrays if a.type is not None and a.type.rank > 0}
+    cleared = {array for s in statements(ls.body) if (array := cleared_by(s.stmt)) is not None} & arrays
     updated = {s.stmt.target.array for s in statements(ls.body) if is_sum(s.stmt) and isinstance(s.stmt, Accumulate)}
-    if not started & updated:
+    if not cleared & (updated | forgotten):
         return ls
-    first = first_sums(build_model(ls), started & updated)
-    if not first:
-        return ls
-    ls = rewritten(ls, lambda stmt, path: assigned(stmt) if path in first else stmt)
-    return drop_unread_zeros(ls, started)
+    model = build_model(ls)
+    first = {e.path for a in cleared & updated for e in model.touching(a, False) if finds_zeros(model, e)}
+    unread = {
+        zero.path
+        for a in cleared
+        for zero in model.touching(a, True)
+        if is_zero_write(model, zero) and not is_read(model, zero, first, a in dead | forgotten)
+    }
+
+    def rewrite(stmt: Stmt, path: Path) -> Stmt | None:
+        return without_zero(stmt) if path in unread else assigned(stmt) if path in first else stmt
+
+    return rewritten(ls, rewrite)
 
 
-def drop_unread_zeros(ls: LoopSet, arrays: Names | set[str]) -> LoopSet:
-    """`ls` without writes of zeros into `arrays` that nothing in it reads."""
-    unread = unread_zeros(build_model(ls), arrays)
+def drop_unread_zeros(ls: LoopSet, dead: Names | set[str]) -> LoopSet:
+    """`ls` without writes of zeros into `dead` arrays that nothing in it reads."""
+    model = build_model(ls)
+    zeros = (w for a in dead for w in model.touching(a, True) if is_zero_write(model, w))
+    unread = {w.path for w in zeros if not is_read(model, w, set(), True)}
     return rewritten(ls, lambda stmt, path: without_zero(stmt) if path in unread else stmt)
 
 
-def first_sums(model: Model, arrays: Names | set[str]) -> set[Path]:
-    """Sums into `arrays` that only ever find zeros."""
-    return {
-        read.path
-        for array in arrays
-        for read in model.touching(array, False)
-        if read.combines == "add" and all(is_zero_write(model, w) for w in seen(model, read))
-    }
+def finds_zeros(model: Model, read: Event) -> bool:
+    """Whether `read` is of a sum that only ever finds zeros, written before."""
+    if read.combines != "add":
+        return False
+    others = [w for w in model.touching(read.access.array, True) if not is_zero_write(model, w)]
+    others.sort(key=lambda w: w.path[:-1] != read.path[:-1])  # the next one is the likeliest
+    return not any(sees(model, w, read) for w in others) and not is_exposed(model, read)
 
 
-def unread_zeros(model: Model, arrays: Names | set[str]) -> set[Path]:
-    """Statements that write zeros into `arrays` which nothing in the function reads."""
-    zeros = {w.path for a in arrays for w in model.touching(a, True) if is_zero_write(model, w)}
-    reads = [r for a in arrays for r in model.touching(a, False) if r.path]
-    return zeros - {w.path for r in reads for w in seen(model, r)}
+def is_read(model: Model, write: Event, first: set[Path], is_forgotten: bool) -> bool:
+    """Whether anything may see what `write` wrote: the sums `first` no longer look. The caller looks at the end unless
+    the array `is_forgotten`."""
+    reads = (r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first))
+    return any(sees(model, write, r) for r in reads if r.path or not is_forgotten)
 
 
-def seen(model: Model, read: Event) -> list[Event]:
-    """Writes whose values `read` may find."""
+def sees(model: Model, write: Event, read: Event) -> bool:
+    """Whether `read` may find what `write` wrote."""
 
-    def reaches(write: Event) -> bool:
+    def reaches() -> bool:
         return any(not visible(model, write, read, order).is_empty() for order in orders(write, read))
 
-    return [w for w in model.touching(read.access.array, True) if model.bounded(lambda w=w: reaches(w), True)]
+    return model.bounded(reaches, True)
 
 
 def is_zero_write(model: Model, write: Event) -> bool:
-    match model.sites[write.path].stmt:
-        case Allocate(fill=fill):
-            return is_zero(fill)
-        case Assign(value=value):
-            return is_zero(value)
+    return cleared_by(model.sites[write.path].stmt) is not None
+
+
+def cleared_by(stmt: Stmt) -> str | None:
+    """The array that a statement writes zeros into, if it does."""
+    match stmt:
+        case Allocate(array=array, fill=value) | Assign(target=Access(array=array), value=value) if is_zero(value):
+            return array
         case _:
-            return False
+            return None
 
 
 def is_sum(stmt: Stmt) -> bool:

@@ -23,8 +23,9 @@ from loopdiff.ir.interpret import compile_loopset, run
 from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.source import source_of
-from loopdiff.specialization import Specialization, Unit
+from loopdiff.specialization import Specialization
 from loopdiff.stages import Stages
+from loopdiff.units import Unit
 from tests.corpus import BY_NAME, Arguments, Entry
 
 

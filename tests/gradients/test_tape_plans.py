@@ -22,7 +22,7 @@ POLICIES: tuple[TapePolicy, ...] = ("auto", "store", "recompute")
 
 
 def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harness.Values) -> harness.Values:
-    """Gradients by both sweeps."""
+    """Gradients by both sweeps; buffers that the reverse sweep starts itself hold NaN before it."""
     args = allocated(sweeps, entry.args(0))
     results = run(sweeps.forward, args)
     named = harness.named_results(results if ls.returns_tuple else next(iter(results), None))
@@ -33,7 +33,9 @@ def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harne
     for name in sweeps.reverse.params:
         if name not in args:
             source = fresh[name.removesuffix("_adj")]
-            start = weight.get(name.removesuffix("_adj"), np.zeros(np.shape(source)))
+            is_started = sweeps.reverse.array(name).extents is not None
+            empty = np.full(np.shape(source), np.nan if is_started else 0.0)
+            start = empty if is_started else weight.get(name.removesuffix("_adj"), empty)
             args[name] = np.array(start, np.asarray(source).dtype)
     scalars = iter(run(sweeps.reverse, args))
     arrays = {k for k in entry.wrt if isinstance(fresh[k], np.ndarray)}

@@ -21,9 +21,10 @@ from loopdiff.ir.build import add, floordiv, integer, mul, sub
 from loopdiff.ir.nodes import Access, Allocate, Assign, Const, If, Loop, LoopSet, Stmt
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.verify import verify
-from loopdiff.specialization import Specialization, Unit
+from loopdiff.specialization import Specialization
 from loopdiff.transform import blocked
 from loopdiff.transform.mapping import Parallel, Serial
+from loopdiff.units import Unit
 from tests.corpus import BY_NAME, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import interpreted_function, interpreting, normal_form

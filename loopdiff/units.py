@@ -1,0 +1,110 @@
+"""The compiled functions of a specialization, the sweeps among them, and what is planned between these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.printer import print_expr
+from loopdiff.launch import refusal
+from loopdiff.pipeline import plain_buffers
+from loopdiff.requests import Requests
+
+if TYPE_CHECKING:
+    from loopdiff.ad.sweeps import Sweeps
+    from loopdiff.backends.load import CompiledFunction
+
+NOTHING = Requests()
+SweepName = Literal["forward", "reverse", "counts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A LoopSet and its compiled function.
+
+    `requests` were for its loops, `reader` goes on with the arrays that it leaves.
+    """
+
+    ls: LoopSet
+    function: CompiledFunction
+    requests: Requests = NOTHING
+    reader: LoopSet | None = None
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        return self.function.dispatcher
+
+    def refuse(self, error: ValueError) -> ValueError:
+        """The ArgumentError that an error of the compiled function stands for."""
+        return refusal(self.ls, error)
+
+    def run(self, *args: Any) -> Any:
+        """Call the compiled function. Raises ArgumentError where a `Require` does not hold."""
+        try:
+            return self.call(*args)
+        except ValueError as error:
+            raise self.refuse(error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """An array kept between the sweeps: from which source `line`, its `shape` formula and `dtype`, and why.
+
+    `bytes` is its size for the arguments `compile` was called with; None if it was called with types.
+    """
+
+    name: str
+    line: int
+    shape: tuple[str, ...]
+    dtype: str
+    decision: str
+    reason: str
+    bytes: int | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.bytes is None else f", {self.bytes} bytes"
+        shape = ", ".join(self.shape)
+        return f"{self.name}[{shape}] {self.dtype} (line {self.line}){size}: {self.decision}, {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sweeps in a form that can be kept on disk and read without the modules that made them."""
+
+    forward: LoopSet
+    reverse: LoopSet
+    counts: LoopSet | None
+    count_names: tuple[str, ...]
+    count_tapes: tuple[str, ...]
+    temporaries: tuple[Temporary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepUnits:
+    """The sweeps of a plan, each compiled by `make` when it is asked for."""
+
+    plan: Plan
+    make: Callable[[SweepName], Unit]
+
+    @property
+    def forward(self) -> Unit:
+        return self.make("forward")
+
+    @property
+    def reverse(self) -> Unit:
+        return self.make("reverse")
+
+    @property
+    def counts(self) -> Unit | None:
+        return None if self.plan.counts is None else self.make("counts")
+
+
+def plan_of(sweeps: Sweeps) -> Plan:
+    temporaries = tuple(
+        Temporary(t.name, t.loc.line, tuple(map(print_expr, t.extents)), t.dtype, t.decision, t.reason)
+        for t in sweeps.temporaries
+    )
+    reverse = plain_buffers(sweeps.reverse)
+    return Plan(sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, temporaries)
