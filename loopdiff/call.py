@@ -13,7 +13,7 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.interface import pairs
 from loopdiff.launch import Checks, guard, primal_launcher
-from loopdiff.runs import ReverseRun, gradient_launcher, sweeps_of
+from loopdiff.runs import ReverseRun, gradient_launcher, one_pass_launcher, sweeps_of
 from loopdiff.specialization import Specialization, require_scalar_result
 
 WRITEABLE, ALIGNED = 0x400, 0x100
@@ -201,8 +201,11 @@ class Checked:
     @cached_property
     def value_and_grad(self) -> Callable[..., Any]:
         """Both sweeps behind their checks. DifferentiationError (LD404) unless the result is a number."""
-        require_scalar_result(self.specialization)
-        return gradient_launcher(self.checks, sweeps_of(self.specialization, "gradient"))
+        spec = self.specialization
+        require_scalar_result(spec)
+        if spec.one_pass is not None:
+            return one_pass_launcher(self.checks, spec, spec.one_pass)
+        return gradient_launcher(self.checks, sweeps_of(spec, "gradient"))
 
     @cached_property
     def pulled_back(self) -> ReverseRun:

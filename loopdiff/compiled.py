@@ -41,8 +41,10 @@ class CompiledGradient:
                 return self.run.units.forward
             case "reverse":
                 return self.run.units.reverse
-            case "pullback" | "gradient":
+            case "pullback":
                 return sweeps_of(self.spec, name).units.reverse
+            case "gradient":
+                return self.spec.one_pass or sweeps_of(self.spec, name).units.reverse
             case "tangent":
                 return self.spec.tangent
             case "counts" if (counts := self.run.units.counts) is not None:
@@ -55,7 +57,8 @@ class CompiledGradient:
         """Names of the generated functions.
 
         `pullback` and `gradient` are the reverse sweep as `vjp` and `value_and_grad` run it, in buffers that hold
-        anything; `counts`, which sizes tapes of data-dependent extent, is rarely there.
+        anything; `gradient` may be both sweeps in one pass. `counts`, which sizes tapes of data-dependent extent, is
+        rarely there.
         """
         counts = () if self.run.units.plan.counts is None else ("counts",)
         return ("primal", "forward", "reverse", "pullback", "gradient", "tangent", *counts)

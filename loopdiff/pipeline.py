@@ -5,6 +5,7 @@
     hoisted -> forward + reverse (+ counts)                      derive_sweeps
     hoisted -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient
+    forward + reverse -> both in one pass                        derive_one_pass
     forward + reverse -> pullback, likewise                      derive_pullback
     forward + reverse -> the same in blocks                      arrange_rows
     any of these -> loops arranged -> scheduled                  arrange
@@ -186,6 +187,24 @@ def derive_gradient(
 
     found = stages.run("gradient", build_gradient, normal, forward, reverse, count_names, wrt)
     return found if has_value else without_value(found)
+
+
+def derive_one_pass(
+    normal: LoopSet, forward: LoopSet, reverse: LoopSet, wrt: tuple[str, ...], stages: Stages
+) -> LoopSet | None:  # fmt: skip
+    """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
+    together so that less is kept; None where none does. For sums that may run in any order.
+    """
+    from loopdiff.transform.blocked import block_primal
+    from loopdiff.transform.one_pass import in_one_pass
+
+    recorded = frozenset(a.name for a in forward.arrays if a.role in ("tape", "local"))
+    both = derive_gradient(normal, forward, reverse, (), wrt, True, stages)
+    together = in_one_pass(both, recorded)
+    if together is None:
+        return None
+    found = stages.run("one pass", block_primal, together)
+    return replace(found, name=f"{normal.name}_value_and_gradient")
 
 
 def derive_pullback(

@@ -24,7 +24,7 @@ from loopdiff.launch import Checks
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
 from loopdiff.specialization import Specialization, has_slope, is_floating
-from loopdiff.units import SweepUnits
+from loopdiff.units import SweepUnits, Unit
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Form
@@ -242,6 +242,21 @@ def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
         script.put("in_one_piece", interface.gradients)
         collected = f"in_one_piece({collected})"
     script.add(f"return {'value' if run.spec.finish is None else 'finish(value)'}, {collected}")
+    return script.define("value_and_grad")
+
+
+def one_pass_launcher(checks: Checks, spec: Specialization, unit: Unit) -> Callable[..., Any]:
+    """Checks and the one function: `(value, gradients)` of a function with one floating result."""
+    script = checks.script()
+    script.call("found", unit.call, script.args, unit.refuse)
+    kinds = [None if spec.normal.has_array(n) else spec.normal.scalar(n).type for n in spec.wrt]
+    parts = []
+    for k, kind in enumerate(kinds, start=1):
+        parts.append(f"found[{k}]" if kind is None else f"scalar_of({script.put(f'kind{k}', kind)}, found[{k}])")
+    script.names |= {"new": tuple.__new__, "scalar_of": scalar_of, "finish": spec.finish}
+    record = script.put("gradients", record_type("Gradients", spec.wrt))
+    value = "found[0]" if spec.finish is None else "finish(found[0])"
+    script.add(f"return {value}, new({record}, ({', '.join(parts)},))")
     return script.define("value_and_grad")
 
 

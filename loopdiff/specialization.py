@@ -30,6 +30,7 @@ from loopdiff.pipeline import (
     choose_wrt,
     compile_function,
     derive_gradient,
+    derive_one_pass,
     derive_pullback,
     derive_sweeps,
     derive_tangent,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Parts that depend on the schedule.
-GENERATED = ("primal", "rows", "sweeps", "run", "tangent", "identity", "variant", "tuned", "pullback")
+GENERATED = ("primal", "rows", "sweeps", "run", "one pass", "tangent", "identity", "variant", "tuned", "pullback")
 
 
 class Program:
@@ -351,6 +352,32 @@ class Specialization:
         shapes = {a.name: tuple(map(print_expr, a.extents or ())) for a in forward.arrays}
         temporaries = tuple(replace(t, shape=shapes.get(t.name, t.shape)) for t in plan.temporaries)
         return replace(plan, forward=forward, reverse=reverse, temporaries=temporaries)
+
+    @property
+    def one_pass(self) -> Unit | None:
+        """The value with its gradient as one function, where that keeps less than a sweep after the other does."""
+        return self.once("one pass", lambda: (self.make_one_pass(),))[0]
+
+    def make_one_pass(self) -> Unit | None:
+        options, is_plain = self.options, all(map(self.is_plain_gradient, self.wrt))
+        asked = (*self.requests("forward").items, *self.requests("reverse").items)
+        if not (options.fastmath and options.tape == "auto" and is_plain) or options.parallel or asked:
+            return None
+        plan = self.plan("gradient")
+        if plan.count_names or not self.interface.is_real:
+            return None
+        wrt, label = self.wrt, f"one-pass-{digest_of(list(self.wrt))[:12]}"
+        (found,) = self.kept(
+            label, lambda: (derive_one_pass(self.normal, plan.forward, plan.reverse, wrt, self.stages),)
+        )
+        return None if found is None else self.unit(f"{label}-code", found, NOTHING)
+
+    def is_plain_gradient(self, name: str) -> bool:
+        """Whether the gradient by `name` is a number or a C-ordered array."""
+        if not self.normal.has_array(name):
+            return True
+        kind = self.normal.array(name).type
+        return kind is not None and kind.rank > 0 and kind.layout != "F"
 
     @property
     def tangent(self) -> Unit:

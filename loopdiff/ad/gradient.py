@@ -193,7 +193,7 @@ def allocations(arrays: Arrays, body: tuple[Stmt, ...], zeroed: Collection[str])
         nothing = zero(decl.type.element) if name in zeroed else None
         if decl.type.rank and name not in made:
             out.append(Allocate(name, nothing))
-        elif nothing is not None:
+        elif nothing is not None and not decl.type.rank:
             out.append(Assign(Access(name), nothing))
     return out
 
