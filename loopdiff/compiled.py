@@ -14,10 +14,11 @@ from loopdiff.arena import allocate, size_in_bytes
 from loopdiff.errors import ArgumentError
 from loopdiff.explain import Sweep, explain
 from loopdiff.ir.printer import print_loopset
-from loopdiff.pipeline import bind_types, explain_loops
+from loopdiff.ir.types import ScalarType
+from loopdiff.pipeline import arrange, bind_types, explain_loops
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization
-from loopdiff.units import Temporary, Unit
+from loopdiff.units import NOTHING, Temporary, Unit
 
 QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
 
@@ -158,7 +159,16 @@ class CompiledGradient:
         is_measured = bool(predicted) and (sum(predicted) < QUICK if measure is None else measure)
         seconds = self.seconds(is_forced=bool(measure)) if is_measured else (None, None)
         sweeps = [Sweep(n, *f, took) for n, f, took in zip(("forward", "reverse"), found, seconds, strict=True)]
-        return explain(self.spec, sweeps, self.temporaries)
+        return explain(self.spec, sweeps, self.one_pass_text(), self.temporaries)
+
+    def one_pass_text(self) -> str:
+        """How both sweeps are scheduled as one; empty where they are not."""
+        results = self.spec.interface.results
+        is_number = len(results) == 1 and isinstance(results[0], ScalarType) and results[0].is_float
+        loops = self.spec.one_pass_loops if is_number else None
+        if loops is None:
+            return ""
+        return explain_loops(arrange(loops, self.spec.options, NOTHING, self.spec.stages), None, {})[0]
 
     def seconds(self, is_forced: bool) -> tuple[float | None, float | None]:
         """How long the sweeps take; unless `is_forced`, nothing of arguments that the function refuses."""

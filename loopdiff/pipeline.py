@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
     from loopdiff.transform.schedule import Arranged
+    from loopdiff.units import Plan
 
 MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model prefers and one without blocks
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
@@ -189,22 +190,18 @@ def derive_gradient(
     return found if has_value else without_value(found)
 
 
-def derive_one_pass(
-    normal: LoopSet, forward: LoopSet, reverse: LoopSet, wrt: tuple[str, ...], stages: Stages
-) -> LoopSet | None:  # fmt: skip
+def derive_one_pass(normal: LoopSet, sweeps: Plan | Sweeps, wrt: tuple[str, ...], stages: Stages) -> LoopSet | None:
     """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
     together so that less is kept; None where none does. For sums that may run in any order.
     """
-    from loopdiff.transform.blocked import block_primal
     from loopdiff.transform.one_pass import in_one_pass
 
-    recorded = frozenset(a.name for a in forward.arrays if a.role in ("tape", "local"))
-    both = derive_gradient(normal, forward, reverse, (), wrt, True, stages)
-    together = in_one_pass(both, recorded)
-    if together is None:
+    if sweeps.count_names:
         return None
-    found = stages.run("one pass", block_primal, together)
-    return replace(found, name=f"{normal.name}_value_and_gradient")
+    recorded = frozenset(a.name for a in sweeps.forward.arrays if a.role in ("tape", "local"))
+    both = derive_gradient(normal, sweeps.forward, sweeps.reverse, (), wrt, True, stages)
+    found = stages.run("one pass", in_one_pass, both, recorded)
+    return None if found is None else replace(found, name=f"{normal.name}_value_and_gradient")
 
 
 def derive_pullback(

@@ -54,7 +54,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Parts that depend on the schedule.
-GENERATED = ("primal", "rows", "sweeps", "run", "one pass", "tangent", "identity", "variant", "tuned", "pullback")
+GENERATED = (
+    "primal",
+    "rows",
+    "sweeps",
+    "run",
+    "one pass",
+    "one-pass",
+    "tangent",
+    "identity",
+    "variant",
+    "tuned",
+    "pullback",
+)
 
 
 class Program:
@@ -356,21 +368,23 @@ class Specialization:
     @property
     def one_pass(self) -> Unit | None:
         """The value with its gradient as one function, where that keeps less than a sweep after the other does."""
-        return self.once("one pass", lambda: (self.make_one_pass(),))[0]
+        found = self.one_pass_loops
+        return None if found is None else self.once("one pass", lambda: self.unit("one-pass-code", found, NOTHING))
 
-    def make_one_pass(self) -> Unit | None:
-        options, is_plain = self.options, all(map(self.is_plain_gradient, self.wrt))
-        asked = (*self.requests("forward").items, *self.requests("reverse").items)
-        if not (options.fastmath and options.tape == "auto" and is_plain) or options.parallel or asked:
+    @property
+    def one_pass_loops(self) -> LoopSet | None:
+        """The LoopSet of `one_pass`; none where the caller says how sweeps run, or what is kept between them."""
+        label = f"one-pass-{digest_of(list(self.wrt))[:12]}"
+        return self.kept(label, lambda: (self.derive_one_pass(),))[0]
+
+    def derive_one_pass(self) -> LoopSet | None:
+        options, asked = self.options, (*self.requests("forward").items, *self.requests("reverse").items)
+        is_free = options.fastmath and options.tape == "auto" and not options.parallel and not asked
+        if not is_free or not self.interface.is_real or not all(map(self.is_plain_gradient, self.wrt)):
             return None
         plan = self.plan("gradient")
-        if plan.count_names or not self.interface.is_real:
-            return None
-        wrt, label = self.wrt, f"one-pass-{digest_of(list(self.wrt))[:12]}"
-        (found,) = self.kept(
-            label, lambda: (derive_one_pass(self.normal, plan.forward, plan.reverse, wrt, self.stages),)
-        )
-        return None if found is None else self.unit(f"{label}-code", found, NOTHING)
+        found = derive_one_pass(self.normal, plan, self.wrt, self.stages)
+        return None if found is None else arrange_primal_rows(found, NOTHING, self.stages)
 
     def is_plain_gradient(self, name: str) -> bool:
         """Whether the gradient by `name` is a number or a C-ordered array."""

@@ -180,13 +180,25 @@ def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -
         args = program.values(sizes)
         found, gradients = engine.gradients(args, copied(weights), policy)
         compare(f"{name} forward {policy}", found, {n: wanted[n] for n in found}, expected)
-        pulled = [paired(gradients[n], v) for n, v in directions.items()]
-        gap = total(pushed) - total(pulled)
-        scale = expected.scale + sum(float(np.sum(np.abs(p))) for p in (*pushed, *pulled))
-        if not abs(gap) <= expected.tolerance * scale:
-            detail = f"<w, J v> = {total(pushed)!r}, <J' w, v> = {total(pulled)!r}"
-            raise Mismatch(f"{name} reverse {policy}", detail)
+        compare_modes(f"{name} reverse {policy}", pushed, gradients, directions, expected)
         yield f"{name} reverse {policy}"
+    args = program.values(sizes)
+    both = engine.value_and_gradients(args) if isinstance(engine, Interpreted) else None
+    if both is not None:
+        compare(f"{name} one pass", both[0] | arrays_of(args), wanted, expected)
+        compare_modes(f"{name} one pass", [np.asarray(exact["result_0"])], both[1], directions, expected)
+        yield f"{name} one pass"
+
+
+def compare_modes(
+    stage: str, pushed: list[np.ndarray], gradients: Values, directions: Values, expected: Expected
+) -> None:  # fmt: skip
+    """Raise Mismatch unless the `gradients` along the `directions` are what was `pushed` forward along them."""
+    pulled = [paired(gradients[n], v) for n, v in directions.items()]
+    gap = total(pushed) - total(pulled)
+    scale = expected.scale + sum(float(np.sum(np.abs(p))) for p in (*pushed, *pulled))
+    if not abs(gap) <= expected.tolerance * scale:
+        raise Mismatch(stage, f"<w, J v> = {total(pushed)!r}, <J' w, v> = {total(pulled)!r}")
 
 
 def policies_of(program: Program, engine: Engine) -> tuple[TapePolicy, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from loopdiff import pipeline
-from loopdiff.ad.sweeps import Sweeps
+from loopdiff.ad.sweeps import Form, Sweeps
 from loopdiff.api import vectorize_grad
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
@@ -18,14 +18,14 @@ from loopdiff.fuzz.program import Program
 from loopdiff.interface import conjugated, in_parts, interface_of, whole
 from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
-from loopdiff.ir.types import INT
+from loopdiff.ir.types import F32, F64, INT
 from loopdiff.ir.walk import written_arrays
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
 from loopdiff.source import source_of
 from loopdiff.specialization import is_floating, result_types
 from loopdiff.stages import Stages
-from loopdiff.transform.blocked import block_sweeps
+from loopdiff.transform.blocked import block_primal, block_sweeps
 
 T = TypeVar("T")
 Values = dict[str, Any]
@@ -101,6 +101,7 @@ class Interpreted:
         self.wrt = self.interface.expanded(program.wrt)
         self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
         self.kinds = result_types(self.normal)
+        self.form: Form = "pullback" if program.seed % 2 else "sums"
         self.plans: dict[TapePolicy, Plan] = {}
 
     def is_ready(self, args: Values) -> bool:
@@ -118,7 +119,7 @@ class Interpreted:
 
     def plan(self, policy: TapePolicy) -> Plan:
         if policy not in self.plans:
-            found = pipeline.derive_sweeps(self.normal, self.wrt, policy, self.stages)
+            found = pipeline.derive_sweeps(self.normal, self.wrt, policy, self.stages, self.form)
             forward, reverse, _ = block_sweeps(found.forward, found.reverse, ROWS)
             found = replace(found, forward=forward, reverse=reverse)
             runners = compile_loopset(found.forward), compile_loopset(found.reverse)
@@ -167,12 +168,34 @@ class Interpreted:
         given: Values = dict(zip(tail[: len(seeds)], seeds, strict=True))
         arrays = [p for p in self.normal.params if self.normal.has_array(p)]
         buffers = tail_names(tail[len(seeds) :], arrays, "_adj")
-        adjoints = {n: np.zeros(parts[n].shape, parts[n].dtype) + split.get(n, (0.0,))[0] for n in buffers}
+        adjoints = {}
+        for name, buffer in buffers.items():
+            is_started = plan.sweeps.reverse.array(buffer).extents is not None
+            start = np.nan if is_started else split.get(name, (0.0,))[0]
+            adjoints[name] = np.zeros(parts[name].shape, parts[name].dtype) + start
         scalars = plan.reverse({**state, **given, **{buffers[n]: v for n, v in adjoints.items()}})
         names = [s.name for s in self.normal.scalars if s.name in self.wrt]
         gradients = adjoints | dict(zip(names, scalars, strict=True))
         flat = iter([gradients[n] for n in self.wrt])
         return found, {n: conjugated(whole(interface.types[n], flat)) for n in self.names}
+
+    @cached_property
+    def one_pass(self) -> Runner | None:
+        """Value and gradients of a function with one real result as one function, where loopdiff would make that."""
+        kinds = [self.normal.array(n).type for n in self.wrt if self.normal.has_array(n)]
+        is_plain = self.interface.is_real and all(k is not None and k.rank > 0 for k in kinds)
+        if not is_plain or len(self.kinds) != 1 or self.normal.returns_tuple or self.kinds[0] not in (F32, F64):
+            return None
+        sweeps = pipeline.derive_sweeps(self.normal, self.wrt, "auto", self.stages, "gradient")
+        found = pipeline.derive_one_pass(self.normal, sweeps, self.wrt, self.stages)
+        return None if found is None else compile_loopset(block_primal(found, ROWS))
+
+    def value_and_gradients(self, args: Values) -> tuple[Values, Values] | None:
+        """The outputs, and the gradients of the result by `wrt`."""
+        if self.one_pass is None:
+            return None
+        value, *gradients = self.one_pass(args)
+        return self.named([value], args), dict(zip(self.names, gradients, strict=True))
 
 
 class Compiled:

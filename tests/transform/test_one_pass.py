@@ -1,0 +1,140 @@
+"""Both sweeps in one pass: the same value and gradients, arrays as large as one iteration, and only where it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.ir.interpret import run
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.verify import verify
+from loopdiff.pipeline import derive_one_pass, derive_sweeps
+from loopdiff.stages import Stages
+from loopdiff.transform.blocked import block_primal
+from tests.corpus import BY_NAME
+from tests.gradients import harness
+from tests.gradients.interpreted import lowered, normal_form
+from tests.gradients.test_tape_plans import forward_and_reverse
+
+NAMES = (
+    "mlp_rows", "gmm", "kmeans_cost", "gathered_products", "read_then_overwrite", "triangular_carry",
+    "reset_and_reused", "inverted_masks", "over_zip", "imperfect_nest", "local_arrays", "rank_four",
+)  # fmt: skip
+
+
+def one_pass(ls: LoopSet, wrt: tuple[str, ...]) -> LoopSet | None:
+    stages = Stages("test")
+    sweeps = derive_sweeps(ls, wrt, "auto", stages, "gradient")
+    found = derive_one_pass(ls, sweeps, wrt, stages)
+    if found is None:
+        return None
+    verify(found, "one pass")
+    return block_primal(found, rows=2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_and_gradients_are_the_same(name: str) -> None:
+    entry = BY_NAME[name]
+    ls = lowered(entry)
+    found = one_pass(ls, entry.wrt)
+    assert found is not None
+    for seed in (0, 1):
+        args = entry.args(seed)
+        value, *gradients = run(found, args)
+        reference = entry.args(seed)
+        expected = entry.function(*reference.values())
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        for written in entry.outputs:
+            np.testing.assert_allclose(args[written], reference[written], rtol=1e-12, atol=1e-14)
+    sums = derive_sweeps(ls, entry.wrt, "auto", Stages(name))
+    args = entry.args(0)
+    outputs = harness.outputs_of(entry, entry.function(*args.values()), args)
+    weight: dict[str, Any] = {n: np.zeros(np.shape(v)) for n, v in outputs.items()} | {"result": 1.0}
+    wanted = forward_and_reverse(entry, ls, sums, weight)
+    _, *gradients = run(found, entry.args(0))
+    for name, gradient in zip(entry.wrt, gradients, strict=True):
+        np.testing.assert_allclose(gradient, wanted[name], rtol=1e-11, atol=1e-13, err_msg=name)
+
+
+def rows(x, w):
+    total = 0.0
+    for r in range(x.shape[0]):
+        least = 1e300
+        for c in range(w.shape[0]):
+            if x[r, c] * w[c] < least:
+                least = x[r, c] * w[c]
+        total += least * least
+    return total
+
+
+def coupled(x, w):
+    """The weight of each row depends on the row before."""
+    total = 0.0
+    s = 1.0
+    for r in range(x.shape[0]):
+        s = np.sin(s + x[r, 0] * w[0])
+        total += s
+    return total
+
+
+def normalised(x, w):
+    """The adjoint of every row needs the sum over all of them."""
+    total = 0.0
+    for r in range(x.shape[0]):
+        for c in range(w.shape[0]):
+            total += np.exp(x[r, c] * w[c])
+    return total * total
+
+
+def read_later(x, w):
+    """What one loop leaves is used by two others."""
+    total = 0.0
+    h = np.empty(x.shape[0])
+    for r in range(x.shape[0]):
+        h[r] = np.exp(x[r, 0] * w[0])
+    for r in range(x.shape[0]):
+        total += h[r] * h[x.shape[0] - 1 - r]
+    return total
+
+
+def test_what_one_row_keeps_has_no_axis_for_rows() -> None:
+    entry = BY_NAME["kmeans_cost"]
+    found = one_pass(lowered(entry), entry.wrt)
+    assert found is not None
+    assert {a.name: a.type.rank for a in found.arrays if a.type is not None}["lt_tape"] == 1
+
+
+@pytest.mark.parametrize("function", [coupled, normalised, read_later])
+def test_sweeps_stay_apart_where_rows_need_each_other(function: Callable[..., Any]) -> None:
+    ls = normal_form(function, {"x": np.ones((3, 2)), "w": np.ones(2)})
+    assert one_pass(ls, ("x", "w")) is None
+
+
+@pytest.mark.parametrize("function", [rows, coupled, normalised, read_later])
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_value_and_grad_agrees_with_the_pullback(function: Callable[..., Any], count: int) -> None:
+    rng = np.random.default_rng(count)
+    for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-4)):
+        x, w = rng.standard_normal((count, 2)).astype(dtype), rng.standard_normal(2).astype(dtype)
+        f = vectorize_grad(function)
+        value, pullback = f.vjp(x, w)
+        found, gradients = f.value_and_grad(x, w)
+        assert type(found) is type(value)
+        np.testing.assert_allclose(found, value, rtol=tolerance)
+        for got, wanted in zip(gradients, pullback(), strict=True):
+            assert got.dtype == dtype
+            np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_the_generated_source_is_shown() -> None:
+    k = vectorize_grad(rows).compile(np.ones((3, 2)), np.ones(2))
+    assert "rows_value_and_gradient(x, w)" in k.source("gradient")
+    assert k.signature("gradient") == ("x", "w")
+    text = vectorize_grad(rows).explain(np.ones((3, 2)), np.ones(2))
+    assert "`value_and_grad` runs both sweeps in one pass:" in text
+    assert "one pass" not in vectorize_grad(coupled).explain(np.ones((3, 2)), np.ones(2))
+    assert "coupled_reverse(" in vectorize_grad(coupled).compile(np.ones((3, 2)), np.ones(2)).source("gradient")
