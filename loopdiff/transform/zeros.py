@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from loopdiff.analysis.exposure import is_exposed, visible
+from loopdiff.analysis.legality import commute, may_meet, pairs
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
@@ -37,7 +38,8 @@ def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
     if not cleared & (updated | forgotten):
         return ls
     model = build_model(ls)
-    first = {e.path for a in cleared & updated for e in model.touching(a, False) if finds_zeros(model, e)}
+    sums = (e for a in cleared & updated for e in model.touching(a, False) if e.combines == "add")
+    first = {e.path for e in sums if finds_zeros(model, e) and not binds(model, e)}
     unread = {
         zero.path
         for a in cleared
@@ -60,12 +62,30 @@ def drop_unread_zeros(ls: LoopSet, dead: Names | set[str]) -> LoopSet:
 
 
 def finds_zeros(model: Model, read: Event) -> bool:
-    """Whether `read` is of a sum that only ever finds zeros, written before."""
-    if read.combines != "add":
-        return False
+    """Whether the sum of `read` only ever finds zeros, written before."""
     others = [w for w in model.touching(read.access.array, True) if not is_zero_write(model, w)]
     others.sort(key=lambda w: w.path[:-1] != read.path[:-1])  # the next one is the likeliest
     return not any(sees(model, w, read) for w in others) and not is_exposed(model, read)
+
+
+def binds(model: Model, read: Event) -> bool:
+    """Whether the sum of `read` meets others in different iterations of a loop that has nothing but sums into their
+    array: as sums they may run in any order, after an assignment they may not."""
+    others = [e for e in events_of(model, read.access.array) if e.path != read.path]
+    met = {
+        read.loops[order.shared]
+        for other in others
+        if other.combines == "add"
+        for a, b in ((read, other), (other, read))
+        for order in orders(a, b)
+        if order.is_carried and may_meet(model, a, b, order)
+    }
+    return any(all(commute(a, b) for a, b in pairs([e for e in others if loop in e.loops])) for loop in met)
+
+
+def events_of(model: Model, array: str) -> list[Event]:
+    """What the body does with `array`."""
+    return [e for is_write in (True, False) for e in model.touching(array, is_write) if e.path]
 
 
 def is_read(model: Model, write: Event, first: set[Path], is_forgotten: bool) -> bool:
