@@ -12,7 +12,8 @@ from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.walk import written_arrays
 
 Order = Literal["C", "F"]
-PASSED_ON = 0x400 | 0x100  # writeable, as compiled code is typed, and aligned
+WRITEABLE, ALIGNED = 0x400, 0x100
+PASSED_ON = WRITEABLE | ALIGNED  # as compiled code is typed
 
 
 @dataclass(frozen=True, slots=True)

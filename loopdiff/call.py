@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from loopdiff.buffers import ALIGNED, WRITEABLE
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.interface import pairs
@@ -16,7 +17,6 @@ from loopdiff.launch import Checks, guard, primal_launcher
 from loopdiff.runs import ReverseRun, gradient_launcher, one_pass_launcher, sweeps_of
 from loopdiff.specialization import Specialization, require_scalar_result
 
-WRITEABLE, ALIGNED = 0x400, 0x100
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 PLAIN_SCALARS = (float, np.float64, np.float32, bool, np.complex64)
 OVERLAP_WORK = 10_000

@@ -14,7 +14,6 @@ from loopdiff.arena import allocate, size_in_bytes
 from loopdiff.errors import ArgumentError
 from loopdiff.explain import Sweep, explain
 from loopdiff.ir.printer import print_loopset
-from loopdiff.ir.types import ScalarType
 from loopdiff.pipeline import arrange, bind_types, explain_loops
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization
@@ -163,9 +162,7 @@ class CompiledGradient:
 
     def one_pass_text(self) -> str:
         """How both sweeps are scheduled as one; empty where they are not."""
-        results = self.spec.interface.results
-        is_number = len(results) == 1 and isinstance(results[0], ScalarType) and results[0].is_float
-        loops = self.spec.one_pass_loops if is_number else None
+        loops = self.spec.one_pass_loops
         if loops is None:
             return ""
         return explain_loops(arrange(loops, self.spec.options, NOTHING, self.spec.stages), None, {})[0]

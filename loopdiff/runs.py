@@ -174,7 +174,8 @@ class ReverseRun:
 
     def vjp(self, args: Arguments) -> tuple[Any, Pullback]:
         """Result and pullback; the pullback refers to the arrays it needs, and marks what they hold."""
-        workspace, _ = self.take(args), self.reverse  # which is refused, if at all, before anything is written
+        _ = self.reverse  # which is refused, if at all, before anything is written
+        workspace = self.take(args)
         try:
             value = self.forward(*args, *workspace.arrays[: self.workspace_size])
         except ValueError as error:

@@ -122,7 +122,7 @@ class Gatherer:
         """Whether nothing happens to an array of the function's own before the nest at `path` but a clear."""
         before = [s for s in self.ls.body[: path[0]] if array in written_arrays((s,)) | read_arrays((s,))]
         is_cleared = all(isinstance(s, Allocate) and is_zero(s.fill) for s in before)
-        return len(path) == 1 and bool(before) and is_cleared and self.ls.array(array).role == "adjoint"
+        return len(path) == 1 and bool(before) and is_cleared and self.ls.array(array).role in ("adjoint", "gradient")
 
     def typed(self, body: tuple[Stmt, ...], cells: Sequence[ArrayDecl]) -> TypeEnv:
         """The types of what there is, and of `cells` and the Lets of `body`."""

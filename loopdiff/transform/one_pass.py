@@ -102,6 +102,7 @@ def candidates(ls: LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
         and (a.lower, a.upper, a.step) == (b.lower, b.upper, b.step)
         and written_arrays((a,)) & read_arrays((b,)) & recorded
         and not any(isinstance(s.stmt, Exit | Allocate) for s in statements((a, b)))
+        and not any(isinstance(e, Load) for bound in (a.lower, a.upper) for e in subexprs(bound))
     ]
 
 
@@ -177,7 +178,7 @@ def contracted(ls: LoopSet, place: int) -> LoopSet | None:
     loop = ls.body[place]
     assert isinstance(loop, Loop)
     outside = [s.stmt for k, t in enumerate(ls.body) if k != place for s in statements((t,))]
-    elsewhere = {a.array for s in outside for a in accesses(s)} | mentioned(ls)
+    elsewhere = {a.array for s in outside for a in accesses(s)} | asked_for(ls)
     filled = {s.array for s in outside if isinstance(s, Allocate) and s.fill is not None}
     inside: dict[str, bool] = {}
     for site in statements((loop,)):
@@ -200,7 +201,7 @@ def contracted(ls: LoopSet, place: int) -> LoopSet | None:
     return replace(ls, body=body, arrays=tuple(without_axis(a) if a.name in smaller else a for a in ls.arrays))
 
 
-def mentioned(ls: LoopSet) -> set[str]:
+def asked_for(ls: LoopSet) -> set[str]:
     """Arrays whose extents, or whose elements after the body, are asked for."""
     ends = [e for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value)]
     nodes = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]

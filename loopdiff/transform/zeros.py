@@ -53,11 +53,11 @@ def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
     return rewritten(ls, rewrite)
 
 
-def drop_unread_zeros(ls: LoopSet, dead: Names | set[str]) -> LoopSet:
-    """`ls` without writes of zeros into `dead` arrays that nothing in it reads."""
+def drop_unread_zeros(ls: LoopSet, arrays: Names | set[str], dead: Names | set[str]) -> LoopSet:
+    """`ls` without zeros in `arrays` that nothing reads; after the function somebody reads all but the `dead` ones."""
     model = build_model(ls)
-    zeros = (w for a in dead for w in model.touching(a, True) if is_zero_write(model, w))
-    unread = {w.path for w in zeros if not is_read(model, w, set(), True)}
+    zeros = (w for a in arrays for w in model.touching(a, True) if is_zero_write(model, w))
+    unread = {w.path for w in zeros if not is_read(model, w, set(), w.access.array in dead)}
     return rewritten(ls, lambda stmt, path: without_zero(stmt) if path in unread else stmt)
 
 
@@ -92,7 +92,7 @@ def is_read(model: Model, write: Event, first: set[Path], is_forgotten: bool) ->
     """Whether anything may see what `write` wrote: the sums `first` no longer look. The caller looks at the end unless
     the array `is_forgotten`."""
     reads = (r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first))
-    return any(sees(model, write, r) for r in reads if r.path or not is_forgotten)
+    return any(sees(model, write, r) for r in reads if not (r.is_final and is_forgotten))
 
 
 def sees(model: Model, write: Event, read: Event) -> bool:

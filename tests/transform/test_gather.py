@@ -323,7 +323,7 @@ def compare_gradients(entry: Entry) -> LoopSet:
     before = tidy_sums(choose_strong_products(drop_zeros(plain.reverse, scratch)))
     gathered = gather_sums(before, Machine())
     assert gathered != before
-    reverse = roll_rows(fuse(drop_unread_zeros(gathered, scratch)))
+    reverse = roll_rows(fuse(drop_unread_zeros(gathered, scratch, scratch)))
     verify(reverse, "gathered")
     weight = harness.weights(harness.run_python(entry, entry.args(0)), 0)
     expected = forward_and_reverse(entry, ls, plain, weight)

@@ -138,3 +138,57 @@ def test_the_generated_source_is_shown() -> None:
     assert "`value_and_grad` runs both sweeps in one pass:" in text
     assert "one pass" not in vectorize_grad(coupled).explain(np.ones((3, 2)), np.ones(2))
     assert "coupled_reverse(" in vectorize_grad(coupled).compile(np.ones((3, 2)), np.ones(2)).source("gradient")
+
+
+def test_functions_without_a_number_have_sweeps() -> None:
+    """`gradient` is there to look at, whatever the function returns."""
+
+    def nothing(x, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] * x[i]
+
+    def pair(x, y):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i] * y[i]
+        return s, 2.0 * s
+
+    def row(x, y):
+        z = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            z[i] = x[i] * y[i]
+        return z
+
+    for function in (nothing, pair, row):
+        k = vectorize_grad(function).compile(np.ones(3), np.ones(3))
+        assert all(k.source(name) and k.signature(name) for name in k.functions)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"memory_limit": 10**6}, {"check": "first"}, {"tape": "store"}, {"parallel": True}]
+)
+def test_explain_speaks_of_one_pass_only_where_it_runs(settings: dict[str, Any]) -> None:
+    f = vectorize_grad(**settings)(rows)
+    x, w = np.random.default_rng(0).random((5, 2)), np.ones(2)
+    assert "one pass" not in f.explain(x, w)
+    np.testing.assert_allclose(f.grad(x, w).x, vectorize_grad(rows).grad(x, w).x, rtol=1e-13)
+
+
+def test_gradients_of_gradients_in_rows() -> None:
+    """The record of one number that is the gradient by `c` has a gradient itself."""
+
+    def peaks(x, c: float):
+        t = 0.0
+        for i in range(x.shape[0]):
+            m = -1e30
+            for k in range(3):
+                m = max(m, x[i, k] * c)
+            t += m * m * c
+        return t
+
+    x = np.random.default_rng(1).standard_normal((4, 3))
+    first = vectorize_grad(wrt="c", tape="store")(peaks)
+    value, gradient = vectorize_grad(wrt="c")(first.grad).value_and_grad(x, 0.3)
+    size = np.sum(np.max(x, axis=1) ** 2)
+    np.testing.assert_allclose(value.c, 3.0 * size * 0.3**2, rtol=1e-12)
+    np.testing.assert_allclose(gradient.c, 6.0 * size * 0.3, rtol=1e-12)

@@ -78,8 +78,9 @@ def gathered(ls: LoopSet) -> LoopSet:
     """`ls` with sums in gather form, which may leave nothing of the zeros that arrays begin with."""
     found = gather_sums(ls, host_machine())
     cleared = {s.stmt.array for s in statements(ls.body) if isinstance(s.stmt, Allocate) and is_zero(s.stmt.fill)}
-    cleared &= {a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint"}
-    return drop_unread_zeros(found, cleared) if cleared and found is not ls else found
+    dead = {a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint"}
+    cleared &= dead | {a.name for a in ls.arrays if a.role == "gradient"}
+    return drop_unread_zeros(found, cleared, dead) if cleared and found is not ls else found
 
 
 def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
