@@ -54,8 +54,11 @@ Body = tuple[Stmt, ...]
 
 def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
     """The gradient `ls` with loops of both sweeps run together, and arrays between them as large as one iteration;
-    None unless some of the `recorded` ones get smaller. Sums may come out in another order.
+    None unless some of the `recorded` ones get smaller that hold floats: flags are few bytes, and loops that look at
+    flags alone are better apart. Sums may come out in another order.
     """
+    floats = (a.name for a in ls.arrays if a.type is not None and a.type.element.is_float)
+    recorded = recorded.intersection(floats)
     own = frozenset(a.name for a in ls.arrays if is_carrier(ls, a))
     if not own & recorded:
         return None
