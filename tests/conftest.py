@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("LOOPDIFF_STRICT", "1")  # defects of the compiler are seen, not made up for by Numba's own
 
 # Numba makes objects by the million: looking for cycles every 700 of them is a tenth of the time of the suite.
 gc.set_threshold(100_000, 20, 100)

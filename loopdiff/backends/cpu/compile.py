@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.backends.cpu import simd
+from loopdiff.backends.cpu.chunks import UNFUSED, worth
 from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.cpu.scalar_math import HELPERS
-from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+from loopdiff.backends.cpu.scheduled import Aside, ScheduledEmitter
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
@@ -16,6 +18,9 @@ from loopdiff.ir.nodes import Allocate, Call, Index, Let, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
 from loopdiff.requests import Requests
 from loopdiff.rules import has_text, key_of
+from loopdiff.transform.choices import merge_choices
+from loopdiff.transform.copies import without_copies
+from loopdiff.transform.fills import fuse_with_fills
 from loopdiff.transform.fuse import fuse
 from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.idle import leave_out_idle
@@ -27,11 +32,13 @@ from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import NOTHING, Arranged, plan
 from loopdiff.transform.screening import screen
+from loopdiff.transform.starts import start_sums
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.zeros import drop_unread_zeros
 
-CALLS = ("multiply", "use", "share", "run_in_chunks", "run_in_turns", "add_parts", "no_parts", "one_part")
+THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
+CALLS = ("multiply", "use", *THREADS)
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
@@ -66,12 +73,30 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> Loop
     """`ls` with checks screened and loops reversed, distributed and fused to suit the machine, under names that
     generated code may use.
 
-    `may_fuse`: False where nests stay as they are, because rows of each run at once, or loops of theirs were asked for.
+    `may_fuse`: False where nests stay as they are, because loops of theirs were asked for.
     """
-    ls = avoid_reserved_names(screen(choose_strong_products(ls)))
-    ls = restructure(gathered(tidy_sums(ls))) if fastmath else ascend(ls)
-    ls = fuse(ls, is_strict=not fastmath) if may_fuse else ls
-    return leave_out_idle(ls) if fastmath else ls
+    return fuse_loops(prepare_loops(ls, fastmath=fastmath), fastmath=fastmath, may_fuse=may_fuse, may_start=may_fuse)
+
+
+def prepare_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
+    """The same without fusion."""
+    ls = avoid_reserved_names(screen(merge_choices(choose_strong_products(without_copies(ls)))))
+    return restructure(gathered(tidy_sums(ls))) if fastmath else ascend(ls)
+
+
+def fuse_loops(
+    ls: LoopSet, *, fastmath: bool, may_fuse: bool, may_start: bool = True, is_deep: bool = True
+) -> LoopSet:  # fmt: skip
+    """What `prepare_loops` gives with its nests fused, and register tiles that start at zero, if they may be.
+
+    `is_deep`: so are the loops inside of fused ones.
+    """
+    if may_fuse:
+        is_strict = not fastmath
+        ls = fuse_with_fills(ls, is_strict=is_strict) if is_deep else fuse(ls, is_strict=is_strict, is_deep=False)
+    if not fastmath:
+        return ls
+    return leave_out_idle(start_sums(ls) if may_start else ls)
 
 
 def gathered(ls: LoopSet) -> LoopSet:
@@ -102,18 +127,43 @@ def write_function(arranged: Arranged, style: Style, *, cache: bool) -> Compiled
 
 def generate(arranged: Arranged, style: Style, *, cache: bool) -> str:
     """Module text of a scheduled LoopSet."""
+    emitter = emitter_of(arranged)
+    function = emitter.function() if arranged.threads is None else with_threads(emitter, arranged.threads)
+    flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
+    decorator = f"@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
+    chunks = (line for text in emitter.chunks for line in ("@njit", text))
+    name = arranged.ls.name
+    return render("\n".join([*header(emitter, name, style.accuracy), *chunks, decorator, function]))
+
+
+def emitter_of(arranged: Arranged, **others: Any) -> ScheduledEmitter:
     ls, schedule = arranged.ls, arranged.schedule
     sites = {s.path: s.stmt for s in statements(ls.body)}
-    emitter = ScheduledEmitter(
+    return ScheduledEmitter(
         ls,
         mappings={id(sites[p]): (p, m) for p, m in schedule.mappings},
         sharing={id(sites[p]): s for p, s in schedule.sharing if isinstance(s, Parallel)},
+        **others,
     )
-    function = emitter.function()
-    flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
-    decorator = f"@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags})"
-    chunks = (line for text in emitter.chunks for line in ("@njit", text))
-    return render("\n".join([*header(emitter, ls.name, style.accuracy), *chunks, decorator, function]))
+
+
+def with_threads(emitter: ScheduledEmitter, threads: Arranged) -> str:
+    """The function, which hands over to one for several threads, now among the functions of chunks, if that pays."""
+    own, plain = supply(threads.ls), emitter.ls.name
+    own.taken.update((*emitter.names.taken, plain))
+    name = own.fresh(f"{plain}_on_threads")
+    emitter.names.taken.add(name)
+    other = emitter_of(
+        replace(threads, ls=replace(threads.ls, name=name)),
+        imports=emitter.imports, simd=emitter.simd, functions=emitter.functions, products=emitter.products,
+        threads=emitter.threads, chunks=emitter.chunks, calls=emitter.calls, is_sharing=True,
+    )  # fmt: skip
+    other.names.taken |= emitter.names.taken
+    emitter.aside = Aside(name, worth(other, threads.ls.body, UNFUSED))
+    text = other.function()
+    emitter.names.taken |= other.names.taken
+    emitter.chunks.append(text)
+    return emitter.function()
 
 
 def avoid_reserved_names(ls: LoopSet) -> LoopSet:
@@ -135,6 +185,7 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         "import math",
         "import numpy as np",
         "from numba import njit",
+        "from loopdiff.backends.cpu.direct import Direct",
     ]
     if any(isinstance(s.stmt, Require) for s in statements(emitter.ls.body)):
         lines.append("from loopdiff.errors import ArgumentError")

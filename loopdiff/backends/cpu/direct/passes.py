@@ -1,0 +1,89 @@
+"""The two walks as a pass of Numba's, and a compiler that tries it first."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from numba.core import types
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import CompilerPass, PassManager, register_pass
+from numba.core.errors import NumbaError
+from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend
+
+from .expressions import Program
+from .lower import Lowering
+from .syntax import Unknown, set_once, tree_of
+from .typed import Typing
+
+KEPT = ("func_ir", "typemap", "calltypes", "return_type", "library")
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class DirectLowering(BaseNativeLowering):
+    """Types and lowers a function from its syntax tree. Where it gives up, the state is as it was."""
+
+    _name = "direct_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return Lowering
+
+    def run_pass(self, state: Any) -> Any:
+        kept = {name: state[name] for name in KEPT}
+        try:
+            program = typed_program(state)
+            state.func_ir = program
+            state.typemap = {f"arg.{a}": ty for a, ty in zip(program.arg_names, state.args, strict=True)}
+            state.calltypes = {}
+            state.return_type = program.found.result
+            return super().run_pass(state)
+        except Exception as error:
+            state.update(kept)
+            if isinstance(error, NumbaError) or os.environ.get("LOOPDIFF_STRICT"):
+                raise
+            # A defect here, or something that another version of Numba changed, which its own passes can do without.
+            raise Unknown(f"{type(error).__name__}: {error}") from error
+
+
+def typed_program(state: Any) -> Program:
+    """The function in the state, with types. Raises Unknown, or Numba's TypingError."""
+    identity: Any = state.func_id
+    tree = tree_of(identity.func)
+    if identity.func.__closure__ or any(isinstance(a, types.Omitted) for a in state.args):
+        raise Unknown("a closure, or a default", tree)
+    env = dict(zip(identity.arg_names, state.args, strict=True))
+    once = set_once(tree)
+    found = Typing(state.typingctx, identity.func.__globals__, env, once).function(tree)
+    if state.return_type not in (None, found.result):
+        raise Unknown(f"a result of type {found.result} wanted as {state.return_type}", tree)
+    return Program(identity, tree, found, once)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class StartAgain(CompilerPass):
+    """Forgets why another pipeline gave up, which Numba would report."""
+
+    _name = "start_again"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> Any:
+        state.status.fail_reason = None
+        return False
+
+
+class Direct(Compiler):
+    """Numba's compiler, whose own passes are asked only for what the walks do not know."""
+
+    def define_pipelines(self) -> list[Any]:
+        first, second = PassManager("direct"), PassManager("nopython")
+        first.add_pass(DirectLowering, "from the syntax tree")
+        first.add_pass(NoPythonBackend, "nopython mode backend")
+        second.add_pass(StartAgain, "after what only Numba knows")
+        for usual in super().define_pipelines():
+            second.passes.extend(usual.passes)
+        first.finalize()
+        second.finalize()
+        return [first, second]

@@ -1,0 +1,124 @@
+"""The syntax tree of a generated function, and which of its variables need no place in memory."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from numba.core.errors import UnsupportedError
+
+BINARY: dict[type[ast.operator], Any] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], Any] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], Any] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+FOLDED = (ast.Add, ast.Sub, ast.Mult)
+
+
+class Unknown(UnsupportedError):
+    """A construct that only Numba's own passes know. They are asked next."""
+
+    def __init__(self, what: str, node: ast.AST | None = None) -> None:
+        super().__init__(f"{what}, line {getattr(node, 'lineno', '?')}")
+
+
+def tree_of(function: FunctionType) -> ast.FunctionDef:
+    """The definition of `function` in its file."""
+    path = Path(function.__code__.co_filename)
+    try:
+        module = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise Unknown(f"no source of {function.__name__}") from error
+    first = function.__code__.co_firstlineno
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            lines = {node.lineno, *(d.lineno for d in node.decorator_list)}
+            if first in lines:
+                return node
+    raise Unknown(f"no source of {function.__name__}")
+
+
+def constant_of(node: ast.expr) -> Any:
+    """The number that `node` is, as Python folds it; Ellipsis where it is none."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            found = constant_of(inner)
+            return found if found is ... or isinstance(found, bool) else -found
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, FOLDED):
+            found = (constant_of(left), constant_of(right))
+            return BINARY[type(op)](*found) if all(type(f) is int for f in found) else ...
+        case _:
+            return ...
+
+
+@dataclass(slots=True)
+class Uses:
+    """Where names are set and read, as positions in the text and in the nest of its suites."""
+
+    suites: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    several: set[str] = field(default_factory=set)
+    here: tuple[int, ...] = ()
+    number: int = 0
+
+    def suite(self, body: list[ast.stmt], *targets: str) -> None:
+        """The statements of a suite; `targets` are set at its beginning."""
+        self.number += 1
+        outer, self.here = self.here, (*self.here, self.number)
+        for name in targets:
+            self.set(name)
+        for stmt in body:
+            self.statement(stmt)
+        self.here = outer
+
+    def statement(self, stmt: ast.stmt) -> None:
+        match stmt:
+            case ast.For(target=ast.Name(id=index), iter=found, body=body):
+                self.read(found)
+                self.suite(body, index)
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.read(test)
+                self.suite(body)
+                self.suite(orelse)
+            case ast.Assign(targets=targets, value=value):
+                self.read(value)
+                for target in targets:
+                    self.read(target)
+            case ast.AugAssign(target=target, value=value):
+                self.read(value)
+                if isinstance(target, ast.Name):
+                    self.several.add(target.id)
+                self.read(target)
+            case _:
+                self.read(stmt)
+
+    def read(self, tree: ast.AST) -> None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Store):
+                    self.set(node.id)
+                elif self.suites.get(node.id) != self.here[: len(self.suites.get(node.id, ()))]:
+                    self.several.add(node.id)
+
+    def set(self, name: str) -> None:
+        if name in self.suites:
+            self.several.add(name)
+        self.suites.setdefault(name, self.here)
+
+
+def set_once(tree: ast.FunctionDef) -> frozenset[str]:
+    """Variables that one statement sets, and that are read only after it, in its suite and those inside."""
+    uses = Uses()
+    uses.suite(tree.body)
+    params = {a.arg for a in tree.args.args}
+    return frozenset(uses.suites) - uses.several - params

@@ -1,0 +1,202 @@
+"""Generated functions compiled from their syntax trees: results are those of Numba's own passes, and nothing leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.runtime import _nrt_python, rtsys
+
+from loopdiff import vectorize_grad
+from loopdiff.backends.cpu.direct import Direct
+from loopdiff.backends.cpu.direct.lower import Lowering
+from loopdiff.backends.cpu.scalar_math import at
+from loopdiff.backends.cpu.simd import load, reduce_add, splat
+from tests.corpus import BY_NAME
+
+direct = njit(pipeline_class=Direct, error_model="numpy", fastmath={"contract", "nsz"})
+HALF = 0.5
+
+
+@direct
+def bars(x: Any, y: Any, n: int) -> Any:
+    """A variable of two types, each where it is read; powers, choices, tuples, places from the end."""
+    t, width = 0.0, 2 * 2
+    end = x.shape[0] - x.shape[0] % width
+    for r in range(n):
+        for i in range(0, end, 4):
+            bar = load(x, (i,), 4) * splat(HALF, 4)
+            t += reduce_add(bar)
+        for i in range(end, x.shape[0]):
+            bar = x[i] * HALF
+            t += bar**2 + (bar if bar > 0.5 and i != r else -1)
+    for j in range(n - 1, -1, -1):
+        y[j, at(j)] = t
+        y[-1, j] += x[-1 - j] / 3
+        y[j][0] -= min(j, 2)
+        if not (j > 1 or n < 0 or y[j, 0] // 1 > 7.5):
+            break
+    last = x[(0, 1)[1]]
+    return last, t, y.shape[1], n**3
+
+
+@direct
+def raised(x: Any, kind: int) -> Any:
+    """References: taken over, given back before more is asked for, released where the function ends."""
+    if kind == 0:
+        raise ValueError("nothing", 7)
+    total = x
+    for k in range(kind):
+        row = np.empty((k + 1, x.shape[0]), np.float64)
+        row[...] = 1.5
+        total = row[k]
+        if k == 4:
+            raise ValueError("too many")
+        x = np.zeros_like(x)
+    if kind == 2:
+        return x, total
+    return total, x.T
+
+
+@direct
+def stepped(x: Any, step: int) -> Any:
+    """A range with a step that nobody knows is left to Numba."""
+    t = 0.0
+    for i in range(0, x.shape[0], step):
+        t += x[i]
+    return t
+
+
+@direct
+def kept(x: Any) -> Any:
+    """A variable would release what the tuple only borrows."""
+    t = (x * 2.0, x + 1.0)
+    return t[0][0] + t[1][0]
+
+
+@direct
+def taken(x: Any) -> Any:
+    """An item of a tuple is the tuple's."""
+    return (x, x)[1][0]
+
+
+@direct
+def left(n: int, c: int) -> Any:
+    """A variable of another type where the loop is left than where it ends."""
+    x = 1
+    for i in range(n):
+        x = 1.5
+        if i == c:
+            break
+        x = 2
+    return x
+
+
+@njit(pipeline_class=Direct)
+def checked(x: Any) -> Any:
+    """Operators that can fail, and say where."""
+    return x[0] % 3.0 + x[0] // -2.0 + x[0] % x[1]
+
+
+def pipelines(function: Any) -> set[str]:
+    found: set[str] = set()
+    for compiled in function.overloads.values():
+        found |= set(compiled.metadata["pipeline_times"])
+    return found
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+def test_results_are_those_of_numba(kind: Any, order: str) -> None:
+    x = np.linspace(-1, 2, 11).astype(kind)
+    y = np.zeros((12, 12), kind)[::2, ::2] if order == "A" else np.zeros((6, 6), kind, order)
+    usual: Any = njit(error_model="numpy", fastmath={"contract", "nsz"})(bars.py_func)
+    expected_y = y.copy("K")
+    expected = usual(x, expected_y, 6)
+    found: Any = bars(x, y, 6)
+    assert found == pytest.approx(expected, rel=1e-12 if kind is np.float64 else 1e-5)
+    assert [type(v) for v in found] == [type(v) for v in expected]
+    np.testing.assert_allclose(y, expected_y, rtol=1e-6)
+    assert pipelines(bars) == {"direct"}
+
+
+@pytest.fixture
+def counting() -> Iterator[None]:
+    """Numba counts what is allocated."""
+    _nrt_python.memsys_enable_stats()
+    yield
+    _nrt_python.memsys_disable_stats()
+
+
+@pytest.mark.usefixtures("counting")
+def test_nothing_leaks() -> None:
+    x = np.arange(5.0)
+    for kind in (0, 1, 2, 3, 7):
+        before = rtsys.get_allocation_stats()
+        if kind in (0, 7):
+            with pytest.raises(ValueError, match="nothing" if kind == 0 else "too many"):
+                raised(x, kind)
+        else:
+            found: Any = raised(x, kind)
+            total = found[1 if kind == 2 else 0]
+            np.testing.assert_array_equal(total, np.full(5, 1.5))
+            np.testing.assert_array_equal(found[0 if kind == 2 else 1], np.zeros(5))
+            del found, total
+        after = rtsys.get_allocation_stats()
+        assert after.alloc - before.alloc == after.free - before.free
+    assert pipelines(raised) == {"direct"}
+
+
+def test_what_the_walks_do_not_know_is_left_to_numba() -> None:
+    assert stepped(np.arange(7.0), 3) == 9.0
+    assert pipelines(stepped) == {"nopython"}
+
+
+@pytest.mark.usefixtures("counting")
+def test_arrays_in_tuples_are_left_to_numba() -> None:
+    x = np.arange(3.0)
+    before = rtsys.get_allocation_stats()
+    for _ in range(2000):
+        assert kept(x) == 1.0
+        assert taken(x) == 0.0
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free
+    assert pipelines(kept) == pipelines(taken) == {"nopython"}
+
+
+def test_a_type_that_leaves_a_loop_early_is_seen_after_it() -> None:
+    assert left(5, 2) == 1.5
+    assert left(5, 9) == 2
+
+
+def test_operators_that_can_fail_are_lowered() -> None:
+    assert checked(np.array([7.0, 4.0])) == 7.0 % 3.0 + 7.0 // -2.0 + 7.0 % 4.0
+    with pytest.raises(ZeroDivisionError):
+        checked(np.zeros(2))
+    assert pipelines(checked) == {"direct"}
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_defects_are_left_to_numba_outside_of_tests(monkeypatch: pytest.MonkeyPatch, is_strict: bool) -> None:
+    def defect(*_: Any) -> None:
+        raise AttributeError("not in this version")
+
+    monkeypatch.setattr(Lowering, "suite", defect)
+    monkeypatch.setenv("LOOPDIFF_STRICT", "1" if is_strict else "")
+    function: Any = direct(checked.py_func)
+    if is_strict:
+        with pytest.raises(AttributeError, match="not in this version"):
+            function(np.ones(2))
+    else:
+        assert function(np.ones(2)) == 0.0
+        assert pipelines(function) == {"nopython"}
+
+
+def test_generated_functions_are_compiled_directly() -> None:
+    entry = BY_NAME["softmax"]
+    f = vectorize_grad(wrt=entry.wrt, cache=False)(entry.function)
+    k = f.compile(*entry.args(0).values())
+    assert pipelines(k.forward) | pipelines(k.reverse) == {"direct"}
