@@ -20,11 +20,13 @@ from loopdiff.gradients import record_type
 from loopdiff.identity import prove
 from loopdiff.jacobian import jacobian
 from loopdiff.options import Accuracy, Check, Options, TapePolicy
+from loopdiff.pullback import Pullback
 from loopdiff.requests import requests_of
-from loopdiff.runs import Pullback, ReverseRun, sweeps_of
+from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.source import SourceFunction, plain_function, source_of
 from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
 from loopdiff.store import function_key
+from loopdiff.sweep_calls import vjp
 from loopdiff.tangents import tangent_run
 
 if TYPE_CHECKING:
@@ -155,11 +157,13 @@ class Differentiable:
         """The result, and the pullback `pullback(seed=1.0, **cotangents) -> gradients` of this point."""
         if named or len(args) != self.arity:
             args = self.arranged(args, named)
-        checked = self.checked(args)
-        prepared = checked.prepare(*args)
+        checked = self.latest
+        if checked is None or not checked.guard(*args):
+            checked = self.recognise(args)
         if not self.depends_on_values:
-            return checked.pulled_back.vjp(prepared)
-        return self.reverse_run(checked.specialization, "pullback", prepared).vjp(prepared)
+            return checked.vjp(*args)
+        prepared = checked.prepare(*args)
+        return vjp(self.reverse_run(checked.specialization, "pullback", prepared), prepared)
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """The result, and tangents of the result and of each written array along `tangents` of arguments."""

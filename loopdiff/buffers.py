@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,8 +20,9 @@ PASSED_ON = WRITEABLE | ALIGNED  # as compiled code is typed
 class Recipe:
     """How the adjoint buffer of the argument at `position` is made.
 
-    `place` is its number in the workspace, None of a gradient, which the caller gets. `is_started`: the sweep fills
-    it whatever it holds; others hold a cotangent, or zeros. `is_read_only`: the sweep leaves it as it is.
+    `place` is its number in the workspace, None of a gradient, which the caller gets, and of a cotangent that the sweep
+    leaves as it is (`is_read_only`). `is_started`: the sweep fills it whatever it holds; others hold a cotangent, or
+    zeros.
     """
 
     position: int
@@ -31,23 +32,14 @@ class Recipe:
     is_started: bool
     is_read_only: bool
 
-    def make(self, shape: tuple[int, ...], scratch: Sequence[np.ndarray], start: np.ndarray | None) -> np.ndarray:
-        """The buffer for an argument of `shape`, from the `scratch` of the workspace or anew."""
-        if self.place is None:
-            return self.make_gradient(shape, start)
-        buffer = scratch[self.place]
-        if start is not None and self.is_read_only and self.fits(start):
-            return start
-        if start is not None:
-            np.copyto(buffer, start, casting="same_kind")
-        elif not self.is_started:
-            buffer.fill(0)
-        return buffer
-
-    def make_gradient(self, shape: tuple[int, ...], start: np.ndarray | None) -> np.ndarray:
-        if start is not None:
-            return np.array(start, self.dtype, order=self.order)
-        return (np.empty if self.is_started else np.zeros)(shape, self.dtype, self.order)
+    def begun(self, scratch: np.ndarray | None, cotangent: np.ndarray) -> np.ndarray:
+        """The buffer, holding a cotangent: the cotangent itself, anew, or in the `scratch` of the workspace."""
+        if self.is_read_only and self.fits(cotangent):
+            return cotangent
+        if scratch is None:
+            return np.array(cotangent, self.dtype, order=self.order)
+        np.copyto(scratch, cotangent, casting="same_kind")
+        return scratch
 
     def fits(self, value: Any) -> bool:
         """Whether compiled code takes `value` itself."""
@@ -60,7 +52,7 @@ class Recipe:
 
 def recipes_of(normal: LoopSet, reverse: LoopSet, buffers: Mapping[str, str], wrt: Collection[str]) -> list[Recipe]:
     """The recipes of `buffers`, by argument. The sweep states the shapes of those that it starts itself."""
-    written, places = written_arrays(reverse.body), [p for p in buffers if p not in wrt]
+    places = scratch_of(reverse, buffers, wrt)
     out: list[Recipe] = []
     for argument, buffer in buffers.items():
         decl = reverse.array(buffer)
@@ -72,7 +64,13 @@ def recipes_of(normal: LoopSet, reverse: LoopSet, buffers: Mapping[str, str], wr
                 "F" if decl.type.layout == "F" else "C",
                 places.index(argument) if argument in places else None,
                 is_started=decl.extents is not None,
-                is_read_only=buffer not in written,
+                is_read_only=argument not in wrt and argument not in places,
             )
         )
     return out
+
+
+def scratch_of(reverse: LoopSet, buffers: Mapping[str, str], wrt: Collection[str]) -> list[str]:
+    """The arguments whose buffers the sweep works in, and the caller does not get."""
+    written = written_arrays(reverse.body)
+    return [argument for argument, buffer in buffers.items() if argument not in wrt and buffer in written]

@@ -14,8 +14,9 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.interface import pairs
 from loopdiff.launch import Checks, guard, primal_launcher
-from loopdiff.runs import ReverseRun, gradient_launcher, one_pass_launcher, sweeps_of
+from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization, require_scalar_result
+from loopdiff.sweep_calls import gradient_entry, one_pass_entry, vjp_entry
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 PLAIN_SCALARS = (float, np.float64, np.float32, bool, np.complex64)
@@ -204,19 +205,19 @@ class Checked:
         spec = self.specialization
         require_scalar_result(spec)
         if spec.one_pass is not None:
-            return one_pass_launcher(self.checks, spec, spec.one_pass)
-        return gradient_launcher(self.checks, sweeps_of(spec, "gradient"))
+            return one_pass_entry(self.checks.script(), spec, spec.one_pass)
+        return gradient_entry(self.checks.script(), sweeps_of(spec, "gradient"))
 
     @cached_property
-    def pulled_back(self) -> ReverseRun:
-        """The sweeps of `vjp`."""
-        return sweeps_of(self.specialization, "pullback")
+    def vjp(self) -> Callable[..., Any]:
+        """The forward sweep behind its checks."""
+        return vjp_entry(self.checks.script(), sweeps_of(self.specialization, "pullback"))
 
     def launcher(self, run: ReverseRun) -> Callable[..., Any]:
         """The sweeps of `run` behind the same checks."""
         found = self.launchers.get(id(run))
         if found is None:
-            found = self.launchers[id(run)] = gradient_launcher(self.checks, run)
+            found = self.launchers[id(run)] = gradient_entry(self.checks.script(), run)
         return found
 
     def refuse_overlap(self, i: int, j: int, a: np.ndarray, b: np.ndarray) -> None:

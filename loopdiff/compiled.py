@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +64,19 @@ class CompiledGradient:
         counts = () if self.run.units.plan.counts is None else ("counts",)
         return ("primal", "forward", "reverse", "pullback", "gradient", "tangent", *counts)
 
-    @property
+    @cached_property
     def primal(self) -> Callable[..., Any]:
         return self.unit("primal").call
 
-    @property
+    @cached_property
     def forward(self) -> Callable[..., Any]:
         return self.unit("forward").call
 
-    @property
+    @cached_property
     def reverse(self) -> Callable[..., Any]:
         return self.unit("reverse").call
 
-    @property
+    @cached_property
     def tangent(self) -> Callable[..., Any]:
         return self.unit("tangent").call
 
@@ -128,10 +129,12 @@ class CompiledGradient:
 
     def asm(self, name: str) -> str:
         """The machine code of a function, as assembly text."""
+        from loopdiff.backends.cpu.direct import Direct
+
         dispatcher: Any = self.unit(name).call
         options = {k: v for k, v in dispatcher.targetoptions.items() if k != "nopython"}
         # Numba cannot inspect code that it loaded from disk.
-        fresh: Any = numba.njit(**options)(dispatcher.py_func)
+        fresh: Any = numba.njit(pipeline_class=Direct, **options)(dispatcher.py_func)
         for signature in dispatcher.signatures:
             fresh.compile(signature)
         return "\n".join(fresh.inspect_asm(signature) for signature in fresh.signatures)

@@ -12,6 +12,7 @@ from loopdiff.codes import reject
 from loopdiff.errors import DifferentiationError
 from loopdiff.runs import Arguments, ReverseRun, own_arrays
 from loopdiff.specialization import Specialization
+from loopdiff.sweep_calls import vjp
 from loopdiff.tangents import tangent_run
 
 Values = Mapping[str, Any]
@@ -94,7 +95,7 @@ def prove(spec: Specialization, run: ReverseRun, args: Arguments) -> bool:
     """
     rng = np.random.default_rng(0)
     values = spec.interface.arguments(args)
-    result, pullback = run.vjp(own_arrays(spec, args))
+    result, pullback = vjp(run, own_arrays(spec, args))
     after = spec.interface.arguments(pullback.args)
     outputs = floating_outputs(result, after, spec.written)
     weights = {n: drawn_like(v, lambda shape: rng.uniform(0.5, 1.5, shape)) for n, v in outputs.items()}

@@ -13,8 +13,10 @@ from loopdiff.codes import reject
 from loopdiff.errors import DifferentiationError
 from loopdiff.gradients import record_type
 from loopdiff.ir.types import ArrayType
-from loopdiff.runs import Arguments, Pullback, ReverseRun, caller_results, own_arrays
+from loopdiff.pullback import Pullback
+from loopdiff.runs import Arguments, ReverseRun, caller_results, own_arrays
 from loopdiff.specialization import Specialization, is_floating
+from loopdiff.sweep_calls import vjp
 from loopdiff.tangents import tangent_run
 
 
@@ -54,7 +56,7 @@ def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun
         fill_columns(spec, args, inputs, outputs, blocks)
         spec.primal.run(*args)
     else:
-        _, pullback = reverse_run(args).vjp(args)
+        _, pullback = vjp(reverse_run(args), args)
         fill_rows(pullback, inputs, outputs, blocks)
     gradients = record_type("Gradients", spec.wrt)
     return arranged(spec, {o.key: tuple.__new__(gradients, row) for o, row in zip(outputs, blocks, strict=True)})

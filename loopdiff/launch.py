@@ -30,9 +30,18 @@ class Script:
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of_prepared(cls, count: int) -> Script:
+        """The start of a function whose arguments are as compiled code gets them."""
+        return cls(count, [f"a{i}" for i in range(count)])
+
     @property
     def args(self) -> str:
         return ", ".join(self.passed)
+
+    @property
+    def args_tuple(self) -> str:
+        return f"({self.args},)" if self.passed else "()"
 
     def add(self, *lines: str) -> None:
         self.lines += lines
@@ -48,9 +57,14 @@ class Script:
         called = self.put(f"run_{target}", function)
         self.add(f"try: {target} = {called}({args})", "except ValueError as error: raise refuse(error) from None")
 
-    def define(self, name: str) -> Callable[..., Any]:
+    def unpack(self, names: Sequence[str], values: str) -> None:
+        if names:
+            self.add(f"{', '.join(names)}, = {values}")
+
+    def define(self, name: str, before: Sequence[str] = ()) -> Callable[..., Any]:
+        """The function, with parameters `before` ahead of the arguments."""
         body = "\n    ".join(self.lines)
-        parameters = ", ".join(f"a{i}" for i in range(self.count))
+        parameters = ", ".join([*before, *(f"a{i}" for i in range(self.count))])
         exec(compile(f"def {name}({parameters}):\n    {body}\n", f"<loopdiff {name}>", "exec"), self.names)
         return self.names[name]
 
@@ -94,14 +108,14 @@ class Checks:
         if self.total_count:
             script.put("totals", self.totals)
             found = [f"t{k}" for k in range(self.total_count)]
-            script.add(f"{', '.join(found)}, = totals(({script.args},))")
+            script.unpack(found, f"totals({script.args_tuple})")
             script.passed += found
         return script
 
     def prepare(self) -> Callable[..., tuple[Any, ...]]:
         """Prepared arguments as a tuple."""
         script = self.script()
-        script.add(f"return ({script.args},)" if script.passed else "return ()")
+        script.add(f"return {script.args_tuple}")
         return script.define("prepare")
 
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loopdiff.arena import Arena, Sizes, Workspace, allocate, sizes_function
-from loopdiff.buffers import recipes_of
-from loopdiff.codes import reject
-from loopdiff.errors import NOWHERE, ArgumentError, Span
-from loopdiff.gradients import checked_array, checked_scalar, record_type, scalar_of
-from loopdiff.guards import Mark, mark_of
-from loopdiff.interface import Interface, is_complex, pairs
+from loopdiff.buffers import recipes_of, scratch_of
+from loopdiff.errors import NOWHERE
+from loopdiff.guards import Mixer, mixed
+from loopdiff.interface import Interface
 from loopdiff.ir.nodes import Allocate, ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, F64, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
-from loopdiff.launch import Checks
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
-from loopdiff.specialization import Specialization, has_slope, is_floating
-from loopdiff.units import SweepUnits, Unit
+from loopdiff.specialization import Specialization, is_floating
+from loopdiff.units import SweepUnits
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Form
@@ -66,20 +61,29 @@ def own_arrays(spec: Specialization, args: Arguments) -> Arguments:
     )
 
 
-class ReverseRun:
-    """Forward and reverse sweep of one specialization under one tape policy."""
+def mixer(is_parallel: bool) -> Mixer:
+    """`mixed`, or what gives the same on several threads."""
+    if not is_parallel:
+        return mixed
+    from loopdiff.mixing import mixed_on_threads
 
-    def __init__(self, spec: Specialization, units: SweepUnits) -> None:
-        self.spec = spec
-        self.interface = spec.interface
-        self.is_real = self.interface.is_real
+    return mixed_on_threads
+
+
+class ReverseRun:
+    """Forward and reverse sweep of one specialization, in one form under one tape policy, which `label` says."""
+
+    def __init__(self, spec: Specialization, units: SweepUnits, label: str) -> None:
+        self.spec, self.label = spec, label
+        self.mix = mixer(spec.options.parallel)
+        self.interface, self.is_real = spec.interface, spec.interface.is_real
         self.units = units
         self.ls = spec.normal
         self.count_args = len(self.ls.params)
         forward, reverse = units.plan.forward, units.plan.reverse
         self.kinds = spec.result_types
         self.has_array_result = any(isinstance(k, ArrayType) for k in self.interface.results)
-        self.finish, self.plain_seed = spec.finish, plain_seed(self.interface)
+        self.plain_seed = plain_seed(self.interface)
         tail = reverse.params[len(forward.params) :]
         seeds = sum(is_floating(k) for k in self.kinds)
         self.seed_names = tail[:seeds]
@@ -97,29 +101,15 @@ class ReverseRun:
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
         parameters = (*self.ls.params, *units.plan.count_names)
-        steps = (s.stmt.loc for s in statements(self.ls.body) if isinstance(s.stmt, Require) and s.stmt.code == "LD330")
-        self.arena = make_arena(parameters, decls, scratch, self.scratch, next(steps, NOWHERE))
+        self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
 
     def plan_buffers(self, reverse: LoopSet) -> None:
         """How the buffer of each argument is made, and where each gradient comes from."""
         wrt = self.spec.wrt
-        self.scratch = [p for p in self.buffers if p not in wrt]
+        self.scratch = scratch_of(reverse, self.buffers, wrt)
         self.recipes = recipes_of(self.ls, reverse, self.buffers, wrt)
-        self.recipe_of = dict(zip(self.buffers, self.recipes, strict=True))
-        scalars = [s.name for s in self.ls.scalars if s.name in wrt]
-        names = list(self.buffers)
-        self.sources = tuple((True, names.index(n)) if n in self.buffers else (False, scalars.index(n)) for n in wrt)
-        self.scalar_kinds = [self.ls.scalar(n).type for n in scalars]
-        self.gradients = record_type("Gradients", wrt)
-        self.is_direct = all(is_array for is_array, _ in self.sources)
-
-    @cached_property
-    def forward(self) -> Callable[..., Any]:
-        return self.units.forward.call
-
-    @cached_property
-    def reverse(self) -> Callable[..., Any]:
-        return self.units.reverse.call
+        named = zip(self.buffers, self.recipes, strict=True)
+        self.takers = {name: recipe for name, recipe in named if name in self.spec.written}
 
     # -- memory ----------------------------------------------------------------------------------------------
     def counts(self, args: Arguments) -> tuple[int, ...]:
@@ -151,125 +141,28 @@ class ReverseRun:
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))
 
-    def make_buffers(
-        self, args: Arguments, workspace: Workspace, cotangents: Mapping[int, np.ndarray] | None = None
-    ) -> list[np.ndarray]:
-        """One adjoint buffer per active or written array: zero, or the cotangent of the final value."""
-        scratch, given = workspace.arrays[self.workspace_size :], cotangents or {}
-        return [r.make(args[r.position].shape, scratch, given.get(r.position)) for r in self.recipes]
-
-    # -- runs ------------------------------------------------------------------------------------------------
-    def undisturbed(self, args: Arguments) -> Arguments:
-        """`args` with copies of the arrays that the reverse sweep works in."""
-        if not self.disturbed:
-            return args
-        return tuple(layout_preserving_copy(a) if i in self.disturbed else a for i, a in enumerate(args))
-
-    def collect(self, buffers: Sequence[np.ndarray], slopes: Any) -> Any:
-        if self.is_direct:
-            return tuple.__new__(self.gradients, [buffers[k] for _, k in self.sources])
-        values = slopes if isinstance(slopes, tuple) else (slopes,)
-        scalars = [scalar_of(k, v) for k, v in zip(self.scalar_kinds, values, strict=True) if k is not None]
-        return tuple.__new__(self.gradients, [buffers[k] if is_array else scalars[k] for is_array, k in self.sources])
-
-    def vjp(self, args: Arguments) -> tuple[Any, Pullback]:
-        """Result and pullback; the pullback refers to the arrays it needs, and marks what they hold."""
-        _ = self.reverse  # which is refused, if at all, before anything is written
-        workspace = self.take(args)
-        try:
-            value = self.forward(*args, *workspace.arrays[: self.workspace_size])
-        except ValueError as error:
-            raise self.units.forward.refuse(error) from None
-        if self.has_array_result:
-            value = caller_results(self.spec, value, True)
-            shapes = tuple(np.shape(v) for v in (value if self.interface.returns_tuple else (value,)))
-            return value, Pullback(self, args, workspace, shapes)
-        pullback = Pullback(self, args, workspace, tuple(() for _ in self.interface.results))
-        return value if self.finish is None else self.finish(value), pullback
-
-    def marks(self, args: Arguments) -> list[Mark]:
-        """What the arrays that a pullback needs are compared with."""
-        check = self.spec.options.check
-        return [mark_of(check, args[i]) for i in self.kept] if check != "never" else []
-
 
 def sweeps_of(spec: Specialization, form: Form, tape: TapePolicy | None = None) -> ReverseRun:
     """The sweeps of a specialization in one of their forms, under the tape policy of its options, or under `tape`."""
     policy, form = tape or spec.options.tape, spec.form(form)
-    return spec.once(f"run {form} {policy}", lambda: ReverseRun(spec, spec.sweeps(form, policy)))
-
-
-def gradient_launcher(checks: Checks, run: ReverseRun) -> Callable[..., Any]:
-    """Checks, buffers, both sweeps: `(value, gradients)` of a function with one floating result."""
-    script = checks.script()
-    args, size, interface = script.args, run.workspace_size, run.spec.interface
-    script.names |= {
-        "take": run.take, "give": run.arena.give, "empty": np.empty, "zeros": np.zeros, "reverse": run.reverse,
-        "undisturbed": run.undisturbed, "new": tuple.__new__,
-        "gradients": run.gradients, "one": np.float32(1.0) if run.kinds == (F32,) else 1.0,
-        "finish": run.spec.finish,
-    }  # fmt: skip
-    has_workspace = bool(run.arena.decls)
-    locals_text = "".join(f", w{k}" for k in range(size))
-    if has_workspace:
-        script.add(f"workspace = take(({args},))")
-        everything = ", ".join(f"w{k}" for k in range(len(run.arena.decls)))
-        script.add(f"{everything}, = workspace.arrays")
-    forward = run.units.forward
-    script.call("value", forward.call, f"{args}{locals_text}", forward.refuse)
-    buffers: list[str] = []
-    for number, recipe in enumerate(run.recipes):
-        buffer = f"b{number}" if recipe.place is None else f"w{size + recipe.place}"
-        if recipe.place is None:
-            dtype, shape = script.put(f"dtype{number}", recipe.dtype), f"{script.passed[recipe.position]}.shape"
-            make = "empty" if recipe.is_started else "zeros"
-            script.add(f"{buffer} = {make}({shape}, {dtype}, {recipe.order!r})")
-        elif not recipe.is_started:
-            script.add(f"{buffer}.fill(0)")
-        buffers.append(buffer)
-    if run.disturbed:
-        script.add(f"{args}, = undisturbed(({args},))")
-    inputs = f"{args}{locals_text}, one{''.join(f', {b}' for b in buffers)}"
-    script.add(f"slopes = reverse({inputs})")
-    if has_workspace:
-        script.add("give(workspace)")
-    if run.is_direct:
-        found = ", ".join(buffers[k] for _, k in run.sources)
-        collected = f"new(gradients, ({found},))"
-    else:
-        script.put("collect", run.collect)
-        collected = f"collect([{', '.join(buffers)}], slopes)"
-    if not interface.is_real:
-        script.put("in_one_piece", interface.gradients)
-        collected = f"in_one_piece({collected})"
-    script.add(f"return {'value' if run.spec.finish is None else 'finish(value)'}, {collected}")
-    return script.define("value_and_grad")
-
-
-def one_pass_launcher(checks: Checks, spec: Specialization, unit: Unit) -> Callable[..., Any]:
-    """Checks and the one function: `(value, gradients)` of a function with one floating result."""
-    script = checks.script()
-    script.call("found", unit.call, script.args, unit.refuse)
-    kinds = [None if spec.normal.has_array(n) else spec.normal.scalar(n).type for n in spec.wrt]
-    parts = []
-    for k, kind in enumerate(kinds, start=1):
-        parts.append(f"found[{k}]" if kind is None else f"scalar_of({script.put(f'kind{k}', kind)}, found[{k}])")
-    script.names |= {"new": tuple.__new__, "scalar_of": scalar_of, "finish": spec.finish}
-    record = script.put("gradients", record_type("Gradients", spec.wrt))
-    value = "found[0]" if spec.finish is None else "finish(found[0])"
-    script.add(f"return {value}, new({record}, ({', '.join(parts)},))")
-    return script.define("value_and_grad")
+    label = f"{form} {policy}"
+    return spec.once(f"run {label}", lambda: ReverseRun(spec, spec.sweeps(form, policy), label))
 
 
 def make_arena(
-    parameters: Sequence[str], decls: list[ArrayDecl], buffers: list[ArrayDecl], names: Sequence[str], step: Span
+    ls: LoopSet,
+    parameters: Sequence[str],
+    decls: Sequence[ArrayDecl],
+    buffers: Sequence[ArrayDecl] = (),
+    names: Sequence[str] = (),
 ) -> Arena:
-    """Workspace arrays, then the adjoint buffers that no caller sees, shaped like the arguments `names`.
+    """Arrays of the workspace of `ls`, then the adjoint buffers that no caller sees, shaped like the arguments `names`.
 
-    `step` is where extents would divide by zero.
+    `parameters` size them.
     """
     sized = sizes_function(parameters, decls, names)
-    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), step)
+    steps = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, Require) and s.stmt.code == "LD330")
+    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), next(steps, NOWHERE))
 
 
 def plain_seed(interface: Interface) -> type[float] | type[np.float32] | None:
@@ -278,112 +171,3 @@ def plain_seed(interface: Interface) -> type[float] | type[np.float32] | None:
     if interface.returns_tuple or len(kinds) != 1 or kinds[0] not in (F32, F64):
         return None
     return np.float32 if kinds[0] is F32 else float
-
-
-class Pullback:
-    """The reverse sweep at one point: `pullback(seed, **cotangents)` gives the gradients, however often.
-
-    `seed` is the cotangent of the return value (a tuple if the function returns one, default 1.0 for a
-    scalar); cotangents of the final values of written arrays go by name and default to zero. Those of complex values
-    pair with them as JAX's do: du = Re(cotangent * dz).
-    """
-
-    def __init__(
-        self, run: ReverseRun, args: Arguments, workspace: Workspace, shapes: tuple[tuple[int, ...], ...]
-    ) -> None:
-        self.run, self.args, self.workspace, self.shapes = run, args, workspace, shapes
-        self.interface = run.interface
-        self.lock = Lock()
-        self.pristine = [(i, workspace.arrays[i].copy()) for i in run.worn]
-        self.marks = run.marks(args)
-
-    def __call__(self, /, *seed: Any, **cotangents: Any) -> Any:
-        """Gradients in `wrt` order.
-
-        Raises ArgumentError: LD340 for a seed, LD341 for a cotangent that does not fit, LD342 for the name of
-        an array that the function does not write, LD348 if an array that is needed was changed.
-        """
-        run, workspace = self.run, self.workspace
-        if "seed" in cotangents and "seed" not in run.spec.written:
-            seed = (*seed, cotangents.pop("seed"))
-        if len(seed) > 1:
-            raise ArgumentError(reject("LD340", f"a pullback takes one seed, was given {len(seed)}", NOWHERE))
-        is_plain = run.plain_seed is not None and (not seed or type(seed[0]) is float)
-        seeds = [run.plain_seed(*seed or (1.0,))] if run.plain_seed is not None and is_plain else self.seeds(*seed)
-        given = self.cotangents(cotangents) if cotangents else None
-        found = run.marks(self.args)
-        if found != self.marks:
-            self.refuse_changes(found)
-        with self.lock:
-            for i, saved in self.pristine:
-                np.copyto(workspace.arrays[i], saved)
-            buffers = run.make_buffers(self.args, workspace, given)
-            arrays = workspace.arrays[: run.workspace_size]
-            slopes = run.reverse(*run.undisturbed(self.args), *arrays, *seeds, *buffers)
-        found = run.collect(buffers, slopes)
-        return found if run.is_real else self.interface.gradients(found)
-
-    def refuse_changes(self, found: list[Mark]) -> NoReturn:
-        """Raise ArgumentError (LD348) with the arrays whose marks are not what they were after the forward sweep."""
-        marked = zip(self.run.kept, found, self.marks, strict=True)
-        changed = [self.run.ls.params[i] for i, now, then in marked if now != then]
-        needed = ", ".join(f"`{n}`" for n in changed)
-        message = f"{needed} {'was' if len(changed) == 1 else 'were'} changed after the forward sweep"
-        raise ArgumentError(reject("LD348", message, self.run.ls.loc))
-
-    def __del__(self) -> None:
-        workspace = getattr(self, "workspace", None)
-        if workspace is not None:
-            self.run.arena.give(workspace)
-
-    def seeds(self, seed: Any = None) -> list[Any]:
-        """One value per floating result, in its type; of a complex scalar its two parts."""
-        run, kinds = self.run, self.interface.results
-        if not kinds:
-            if seed is not None:
-                raise ArgumentError(reject("LD340", f"`{run.ls.name}` returns nothing: it takes no seed", NOWHERE))
-            return []
-        values = self.spread(seed)
-        out: list[Any] = []
-        for position, (kind, shape, value) in enumerate(zip(kinds, self.shapes, values, strict=True)):
-            what = f"the seed of result {position}" if self.interface.returns_tuple else "the seed"
-            if isinstance(kind, ArrayType) and has_slope(kind):
-                array = checked_array(what, kind, shape, value, "LD340")
-                out += self.interface.seed_parts(kind, np.array(array, kind.dtype, order="C", copy=True))
-            elif isinstance(kind, ScalarType) and has_slope(kind):
-                out += self.interface.seed_parts(kind, checked_scalar(what, kind, value, "LD340"))
-            elif value is not None and np.any(value):
-                message = f"{what} is not zero, and that result is not floating-point"
-                raise ArgumentError(reject("LD340", message, NOWHERE))
-        return out
-
-    def spread(self, seed: Any) -> Sequence[Any]:
-        """The seed of each result."""
-        kinds = self.interface.results
-        if self.interface.returns_tuple:
-            if not isinstance(seed, tuple | list) or len(seed) != len(kinds):
-                message = f"`{self.run.ls.name}` returns {len(kinds)} values: the seed is a tuple of as many"
-                raise ArgumentError(reject("LD340", message, NOWHERE))
-            return seed
-        if seed is None and isinstance(kinds[0], ScalarType):
-            return (1.0 if has_slope(kinds[0]) else None,)
-        return (seed,)
-
-    def cotangents(self, given: Mapping[str, Any]) -> dict[int, np.ndarray]:
-        """Cotangents by argument position."""
-        run, out = self.run, {}
-        recipes = run.recipe_of
-        for name, value in given.items():
-            if name not in run.spec.written or name not in recipes:
-                writes = ", ".join(f"`{n}`" for n in recipes if n in run.spec.written) or "no floating array"
-                message = f"`{name}` gets no cotangent: `{run.ls.name}` writes {writes}"
-                raise ArgumentError(reject("LD342", message, NOWHERE))
-            recipe, kind = recipes[name], self.interface.types[name]
-            assert isinstance(kind, ArrayType)
-            shape = self.args[recipe.position].shape[: kind.rank]
-            if not (recipe.fits(value) and value.shape == shape):
-                value = checked_array(f"the cotangent of `{name}`", kind, shape, value, "LD341")
-            if is_complex(kind):
-                value = pairs(np.conjugate(value, dtype=kind.dtype))
-            out[recipe.position] = value
-        return out

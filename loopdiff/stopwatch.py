@@ -11,6 +11,7 @@ import numpy as np
 from loopdiff.ir.types import ArrayType
 from loopdiff.runs import Arguments, ReverseRun, own_arrays
 from loopdiff.specialization import is_floating
+from loopdiff.sweep_calls import pull_function
 
 Shapes = dict[str, tuple[int, ...]]
 ROUNDS = 5
@@ -33,7 +34,7 @@ def time_sweeps(
 
     Raises ArgumentError where the function does.
     """
-    spec, own = run.spec, own_arrays(run.spec, args)
+    spec, own, pull = run.spec, own_arrays(run.spec, args), pull_function(run)
     workspace = run.take(args)
     arrays = workspace.arrays[: run.workspace_size]
     written = [i for i, name in enumerate(spec.normal.params) if name in spec.written]
@@ -44,8 +45,7 @@ def time_sweeps(
             np.copyto(own[i], args[i])
         value, took = timed(run.units.forward.run, *own, *arrays)
         forward.append(took)
-        buffers = run.make_buffers(own, workspace, ones)
-        _, took = timed(run.reverse, *run.undisturbed(own), *arrays, *seeds_of(run, value), *buffers)
+        _, took = timed(pull, workspace.arrays, seeds_of(run, value), ones, *own)
         reverse.append(took)
         if number and sum(forward) + sum(reverse) > budget:
             break

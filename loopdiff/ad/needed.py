@@ -18,6 +18,7 @@ from loopdiff.ad.ahead import Ahead, recorded_ahead
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.kept_sums import is_sum_of
 from loopdiff.ad.same_reads import Known, same_read
 from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, trip_number, trips
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
@@ -96,13 +97,15 @@ Provider = InPlace | Snapshot | Ahead | AtUse
 
 @dataclass(slots=True)
 class Needed:
-    """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block."""
+    """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
+    Sums of elements of the arrays `summed` are recorded."""
 
     facts: Facts
     policy: TapePolicy
     replayed: frozenset[Path]
     segmented: frozenset[Path]
     names: NameSupply
+    summed: frozenset[str] = frozenset()
     tape: Tape = field(init=False)
     heads: dict[str, Let] = field(default_factory=dict)
     recorded: dict[tuple[Path, Expr, Guards], Slot] = field(default_factory=dict)
@@ -201,7 +204,7 @@ class Needed:
         missing = {
             e.access for e in subexprs(expr) if isinstance(e, Load) and isinstance(self.provider(e.access, at), AtUse)
         }
-        if self.policy == "store" or len(missing) > 1:
+        if self.policy == "store" or len(missing) > 1 or is_sum_of(expr, self.summed):
             return True
         return self.policy == "auto" and cost(expr) > RECOMPUTE_LIMIT
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape import Counter, Scope, Store, Tape, trips
-from loopdiff.ir.build import add, compare, extents_of, floordiv, integer, mul, neg, sub
+from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -159,8 +159,7 @@ class Recorder:
     def ahead(self, store: Store, stmt: Stmt) -> Stmt:
         """All that `store` records ahead of the loop `stmt`."""
         names: Renaming = {Index(p.index): Index(self.names.fresh(p.index)) for p in store.over}
-        some = tuple(compare(Op.LT, p.lower, p.upper) for p in store.idle)
-        cond = some[0] if len(some) == 1 else Apply(Op.AND, some)
+        cond = all_of(compare(Op.LT, p.lower, p.upper) for p in store.idle)
         record = Assign(store.target, store.value, loc=store.value.loc)
         nest: Stmt = renamed(If(cond, (record,), loc=stmt.loc), names)
         for loop in reversed(store.over):

@@ -11,6 +11,7 @@ from loopdiff.ad import segments
 from loopdiff.ad.counting import counting_loopset, counts_exactly
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts, gather
+from loopdiff.ad.kept_sums import arrays_to_sum, handed_on
 from loopdiff.ad.needed import At, Needed, TapePolicy
 from loopdiff.ad.record import Recorder
 from loopdiff.ad.replay import choose_replays, weight
@@ -41,7 +42,7 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path
+from loopdiff.ir.walk import Path, returned_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.normalize import normalize, supply
 from loopdiff.transform.simplify import simplify
@@ -66,7 +67,15 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
     if policy == "recompute":
         plans = {paths: in_segments(facts, plan, paths) for paths, plan in plans.items()}
     worth = 1.0 if policy == "recompute" else WORTH_REPEATING
-    return reduce(lambda one, other: lighter(one, other, worth), plans.values()).sweeps
+    best = reduce(lambda one, other: lighter(one, other, worth), plans.values())
+    return with_sums(facts, best).sweeps if policy == "auto" and best is plain else best.sweeps
+
+
+def with_sums(facts: Facts, plain: Built) -> Built:
+    """`plain`, or the sweeps that keep sums of local arrays, where less goes from one to the other then."""
+    arrays = arrays_to_sum(facts, plain)
+    other = build(facts, "auto", summed=arrays) if arrays else plain
+    return other if handed_on(facts, other) < handed_on(facts, plain) else plain
 
 
 def in_segments(facts: Facts, best: Built, replayed: Paths) -> Built:
@@ -93,12 +102,17 @@ def is_sized(built: Built) -> bool:
     return not built.sweeps.count_tapes or all(c.scope is None for c in built.tape.counters.values())
 
 
-def build(facts: Facts, policy: TapePolicy, replayed: Paths = frozenset(), segmented: Paths = frozenset()) -> Built:
-    """The sweeps under one choice of loops whose iterations, or segments, the reverse sweep runs again."""
+def build(
+    facts: Facts, policy: TapePolicy, replayed: Paths = frozenset(), segmented: Paths = frozenset(),
+    summed: frozenset[str] = frozenset(),
+) -> Built:  # fmt: skip
+    """The sweeps under one choice of loops whose iterations, or segments, the reverse sweep runs again, and of arrays
+    of which it gets sums.
+    """
     names = supply(facts.ls)
     seed_names = name_seeds(facts, names)
     adjoint_of = name_adjoints(facts, names, seed_names)
-    needed = Needed(facts, policy, replayed, segmented, names)
+    needed = Needed(facts, policy, replayed, segmented, names, summed)
     reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts))
     body = reverse_body(facts, reversal, seed_names)
     counters = tuple(needed.tape.counters.values())
@@ -156,10 +170,6 @@ def cell_homes(facts: Facts) -> dict[str, Path]:
 
 def is_cell(decl: ArrayDecl) -> bool:
     return decl.type is not None and decl.type.rank == 0 and decl.role != "argument"
-
-
-def returned_arrays(ls: LoopSet) -> frozenset[str]:
-    return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))
 
 
 def reverse_body(facts: Facts, reversal: Reversal, seed_names: SeedNames) -> tuple[Stmt, ...]:

@@ -13,8 +13,8 @@ from typing import Literal
 
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
-from loopdiff.ir.build import add, floordiv, integer, sub
-from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Cast, Const, Dim, Expr, Index, Loop, Param, Select, Var
+from loopdiff.ir.build import add, floordiv, integer, natural, sub
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Cast, Const, Expr, Index, Loop, Param, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
@@ -166,7 +166,7 @@ class Tape:
         """The largest trip count of the loop at `path`, never negative."""
         extent = self.facts.trip_hull(path)
         assert extent is not None
-        return extent if isinstance(extent, Dim | Const) else Apply(Op.MAX, (integer(0), extent))
+        return natural(extent)
 
     def segment_length(self, path: Path) -> Expr:
         """Most iterations in a segment of the loop at `path`: about the square root of all."""

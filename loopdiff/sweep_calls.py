@@ -1,0 +1,177 @@
+"""Entry points that run sweeps, generated for one kind of call: buffers in, derivatives out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from loopdiff.arena import Workspace
+from loopdiff.buffers import Recipe
+from loopdiff.gradients import record_type, scalar_of
+from loopdiff.ir.types import F32
+from loopdiff.launch import Script
+from loopdiff.pullback import Pullback
+from loopdiff.runs import Arguments, ReverseRun, caller_results, layout_preserving_copy, make_arena
+from loopdiff.specialization import Specialization
+from loopdiff.units import Unit
+
+
+def gradient_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
+    """Both sweeps: `(value, gradients)` of a function with one floating result."""
+    add_forward(script, run)
+    seed = script.put("one", np.float32(1.0) if run.kinds == (F32,) else 1.0)
+    gradients = add_reverse(script, run, [seed], may_be_given=False)
+    if run.arena.decls:
+        script.put("give", run.arena.give)
+        script.add(f"gradients = {gradients}", "give(workspace)")
+        gradients = "gradients"
+    script.add(f"return {finished(script, run.spec, 'value')}, {gradients}")
+    return script.define("value_and_grad")
+
+
+def one_pass_entry(script: Script, spec: Specialization, unit: Unit) -> Callable[..., Any]:
+    """The one function: `(value, gradients)` of a function with one floating result."""
+    params = spec.normal.params
+    own = unit.ls.params[len(params) :]
+    names = [f"w{k}" for k, _ in enumerate(own)]
+    arena = make_arena(spec.normal, params, [unit.ls.array(n) for n in own])
+    add_workspace(script, names, lambda args: arena.take(arena.sizes(args)))
+    script.call("found", unit.call, ", ".join([*script.passed, *names]), unit.refuse)
+    if own:
+        script.put("give", arena.give)
+        script.add("give(workspace)")
+    gradients = [f"found[{k}]" for k, _ in enumerate(spec.wrt, start=1)]
+    gradients = [as_declared(script, spec, name, found) for name, found in zip(spec.wrt, gradients, strict=True)]
+    script.add(f"return {finished(script, spec, 'found[0]')}, {new_record(script, spec, gradients)}")
+    return script.define("value_and_grad")
+
+
+def vjp_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
+    """The forward sweep: `(value, pullback)`. The pullback refers to the arrays it needs, and marks what they hold."""
+    script.names |= {"Pullback": Pullback, "run": run}
+    pull = script.put("pull", pull_function(run))  # refused, if at all, before anything is written
+    add_forward(script, run)
+    if run.has_array_result:
+        script.put("seen", lambda value: seen(run, value))
+        script.add("value, shapes = seen(value)")
+        value, shapes = "value", "shapes"
+    else:
+        value = finished(script, run.spec, "value")
+        shapes = script.put("shapes", tuple(() for _ in run.interface.results))
+    workspace = "workspace" if run.arena.decls else "None"
+    script.add(f"return {value}, Pullback(run, {pull}, {script.args_tuple}, {workspace}, {shapes})")
+    return script.define("vjp")
+
+
+def vjp(run: ReverseRun, args: Arguments) -> tuple[Any, Pullback]:
+    """Value and pullback of arguments that were checked and prepared before."""
+    return run.spec.once(f"vjp {run.label}", lambda: vjp_entry(Script.of_prepared(run.count_args), run))(*args)
+
+
+def pull_function(run: ReverseRun) -> Callable[..., Any]:
+    """The reverse sweep on buffers of its own: `pull(arrays, seeds, given, *args)` gives the gradients.
+
+    `arrays` are those of the workspace, `seeds` has one value per floating result, `given` the cotangents of final
+    values by the positions of their arguments.
+    """
+    script = Script.of_prepared(run.count_args)
+    seeds = [f"s{k}" for k in range(len(run.seed_names))]
+    script.unpack(workspace_names(run), "arrays")
+    script.unpack(seeds, "seeds")
+    script.add(f"return {add_reverse(script, run, seeds, may_be_given=True)}")
+    return script.define("pull", ("arrays", "seeds", "given"))
+
+
+# -- pieces of entry points --------------------------------------------------------------------------------
+def workspace_names(run: ReverseRun) -> list[str]:
+    return [f"w{k}" for k in range(len(run.arena.decls))]
+
+
+def add_forward(script: Script, run: ReverseRun) -> None:
+    """Run the forward sweep: `value` and, if there is one, `workspace`."""
+    unit, names = run.units.forward, workspace_names(run)
+    add_workspace(script, names, run.take)
+    script.call("value", unit.call, ", ".join([*script.passed, *names[: run.workspace_size]]), unit.refuse)
+
+
+def add_workspace(script: Script, names: list[str], take: Callable[[Arguments], Workspace]) -> None:
+    """Take a `workspace` for the arguments, if there is one, whose arrays are `names`."""
+    if names:
+        script.put("take", take)
+        script.add(f"workspace = take({script.args_tuple})")
+        script.unpack(names, "workspace.arrays")
+
+
+def add_reverse(script: Script, run: ReverseRun, seeds: list[str], may_be_given: bool) -> str:
+    """Run the reverse sweep; what makes the gradients."""
+    names = workspace_names(run)
+    kept, scratch = names[: run.workspace_size], names[run.workspace_size :]
+    script.names |= {"empty": np.empty, "zeros": np.zeros, "copy": layout_preserving_copy}
+    buffers = [
+        add_buffer(script, recipe, scratch, may_be_given and run.ls.params[recipe.position] in run.spec.written)
+        for recipe in run.recipes
+    ]
+    script.add(*(f"{a} = copy({a})" for a in (script.passed[i] for i in run.disturbed)))
+    script.put("reverse", run.units.reverse.call)
+    script.add(f"slopes = reverse({', '.join([*script.passed, *kept, *seeds, *buffers])})")
+    return collected(script, run, buffers)
+
+
+def add_buffer(script: Script, recipe: Recipe, scratch: list[str], may_be_given: bool) -> str:
+    """Make the buffer of a recipe, which may start from one of the cotangents `given`."""
+    place, number = recipe.place, recipe.position
+    buffer = f"b{number}"
+    if place is None:
+        dtype, shape = script.put(f"dtype{number}", recipe.dtype), f"{script.passed[number]}.shape"
+        begin = f"{buffer} = {'empty' if recipe.is_started else 'zeros'}({shape}, {dtype}, {recipe.order!r})"
+    else:
+        begin = f"{buffer} = {scratch[place]}" + ("" if recipe.is_started else f"; {buffer}.fill(0)")
+    if not may_be_given:
+        script.add(begin)
+        return buffer
+    begun = script.put(f"begun{number}", recipe.begun)
+    script.add(f"if {number} not in given: {begin}")
+    script.add(f"else: {buffer} = {begun}({'None' if place is None else scratch[place]}, given[{number}])")
+    return buffer
+
+
+def collected(script: Script, run: ReverseRun, buffers: list[str]) -> str:
+    """The gradients, from the buffers and the `slopes` by scalars that the reverse sweep returned."""
+    spec, ls = run.spec, run.ls
+    scalars = [s.name for s in ls.scalars if s.name in spec.wrt]
+    known = dict(zip(run.buffers, buffers, strict=True))
+    known |= {n: "slopes" if len(scalars) == 1 else f"slopes[{k}]" for k, n in enumerate(scalars)}
+    return new_record(script, spec, [as_declared(script, spec, n, known[n]) for n in spec.wrt])
+
+
+def as_declared(script: Script, spec: Specialization, name: str, found: str) -> str:
+    """The derivative by an argument, of a scalar in its own type."""
+    if spec.normal.has_array(name):
+        return found
+    script.put("scalar_of", scalar_of)
+    return f"scalar_of({script.put(f'kind_{name}', spec.normal.scalar(name).type)}, {found})"
+
+
+def new_record(script: Script, spec: Specialization, gradients: list[str]) -> str:
+    script.names |= {"new": tuple.__new__, "Gradients": record_type("Gradients", spec.wrt)}
+    record = f"new(Gradients, ({', '.join(gradients)},))"
+    if spec.interface.is_real:
+        return record
+    script.put("in_one_piece", spec.interface.gradients)
+    return f"in_one_piece({record})"
+
+
+def finished(script: Script, spec: Specialization, value: str) -> str:
+    """The function's own result."""
+    if spec.finish is None:
+        return value
+    script.put("finish", spec.finish)
+    return f"finish({value})"
+
+
+def seen(run: ReverseRun, value: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    """Results with arrays among them as the caller sees them, and their shapes."""
+    found = caller_results(run.spec, value, True)
+    return found, tuple(np.shape(v) for v in (found if run.interface.returns_tuple else (found,)))
