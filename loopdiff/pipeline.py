@@ -118,6 +118,7 @@ def derive_sweeps(
     the function writes, as a `gradient` none; what it is not given starts at zero, whatever the buffers hold, and
     those that are no gradients are left with anything in them.
     """
+    from loopdiff.ad.cotangents import keep_cotangents
     from loopdiff.ad.fresh import start_adjoints
     from loopdiff.ad.reverse import build_sweeps
     from loopdiff.transform.zeros import drop_zeros
@@ -126,6 +127,7 @@ def derive_sweeps(
     started, forgotten = start_adjoints(normal, sweeps, wrt, form)
     scratch = frozenset(a.name for a in started.arrays if a.extents is not None and a.role == "adjoint")
     sweeps = replace(sweeps, reverse=stages.run("zeros", drop_zeros, started, scratch, forgotten))
+    sweeps = stages.run("cotangents", keep_cotangents, sweeps, forgotten)
     stages.check("forward", sweeps.forward)
     stages.check("reverse", sweeps.reverse)
     if sweeps.counts is not None:
@@ -156,6 +158,13 @@ def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> 
     from loopdiff.transform.blocked import block_primal
 
     return stages.run("primal rows", partial(block_primal, requests=requests), normal)
+
+
+def arrange_one_pass(found: LoopSet, stages: Stages) -> LoopSet:
+    """What `derive_one_pass` finds in row blocks, its own arrays as parameters after the arguments."""
+    from loopdiff.transform.blocked import in_workspace
+
+    return stages.run("workspace", in_workspace, arrange_primal_rows(found, Requests(), stages))
 
 
 def arrange_rows(
@@ -234,14 +243,40 @@ def arrange(
     `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep. Raises ScheduleError for
     `requests` that cannot be granted (LD5xx).
     """
-    from loopdiff.backends.cpu.compile import arrange_loops, schedule_loops
+    from loopdiff.backends.cpu.compile import fuse_loops, prepare_loops, schedule_loops
+    from loopdiff.transform.parallel import shares_all_of, with_rows_apart
     from loopdiff.transform.rolling import roll_rows
 
-    may_fuse = not options.parallel and all(r.is_exact for r in requests.items)
-    loops = stages.run(f"loops {ls.name}", partial(arrange_loops, fastmath=options.fastmath, may_fuse=may_fuse), ls)
-    if may_fuse:
-        loops = stages.run(f"rolling {ls.name}", partial(roll_rows, reader=reader), loops)
-    return stages.run(f"schedule {ls.name}", schedule_loops, loops, style_of(ls, options, reader), requests)
+    may_fuse, fastmath = all(r.is_exact for r in requests.items), options.fastmath
+    ready = stages.run(f"loops {ls.name}", partial(prepare_loops, fastmath=fastmath), ls)
+    ordered = partial(fuse_loops, fastmath=fastmath, may_start=may_fuse)
+    fused = stages.run(f"fused {ls.name}", partial(ordered, may_fuse=may_fuse), ready)
+    loops = stages.run(f"rolling {ls.name}", partial(roll_rows, reader=reader), fused) if may_fuse else fused
+    style, alone = (style_of(ls, replace(options, parallel=p), reader) for p in (options.parallel, False))
+    schedule = partial(schedule_loops, requests=requests)
+    if not options.parallel:
+        return stages.run(f"schedule {ls.name}", partial(schedule, style=style), loops)
+    threads = stages.run(f"schedule {ls.name} on threads", partial(schedule, style=style), fused)
+    sharing = with_rows_apart(threads, loops, style.dead or frozenset()) if shares_all_of(threads, ready) else None
+    if sharing is not None:
+        if fused == loops:
+            return threads
+        found = stages.run(f"schedule {ls.name}", partial(schedule, style=alone), loops)
+        return replace(found, schedule=replace(found.schedule, sharing=tuple(sharing)))
+    for is_fused in (may_fuse, False):
+        arranged = stages.run(f"rows {ls.name}", partial(ordered, may_fuse=is_fused, is_deep=False), ready)
+        threads = stages.run(f"schedule {ls.name} on threads", partial(schedule, style=style), arranged)
+        if shares_all_of(threads, ready):
+            break
+    plain = stages.run(f"schedule {ls.name}", partial(schedule, style=alone), loops)
+    return replace(plain, threads=threads) if threads.schedule.is_shared else plain
+
+
+def runs_on_threads(ls: LoopSet, options: Options, stages: Stages) -> bool:
+    """Whether no nest of the function `ls` would run on one thread for want of a loop that several can share."""
+    from loopdiff.transform.parallel import shares_everything
+
+    return shares_everything(arrange(ls, options, Requests(), stages))
 
 
 def compile_function(
@@ -285,6 +320,9 @@ def explain_loops(
     machine = host_machine()
     found = None if shapes is None else predict(arranged.ls, arranged.schedule, Extents(shapes, values), machine)
     text = explain_schedule(arranged.schedule, arranged.ls, machine, found)
+    if arranged.threads is not None:
+        shared = explain_schedule(arranged.threads.schedule, arranged.threads.ls, machine)
+        text += "\non several threads, where that saves enough:\n" + shared
     return text, None if found is None else found.total
 
 

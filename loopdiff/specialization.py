@@ -24,6 +24,7 @@ from loopdiff.ir.walk import written_arrays
 from loopdiff.options import Options, TapePolicy
 from loopdiff.pipeline import (
     arrange,
+    arrange_one_pass,
     arrange_primal_rows,
     arrange_rows,
     bind_types,
@@ -40,6 +41,7 @@ from loopdiff.pipeline import (
     plain_buffers,
     read,
     reload_function,
+    runs_on_threads,
 )
 from loopdiff.requests import Request, Requests
 from loopdiff.source import SourceFunction
@@ -369,15 +371,19 @@ class Specialization:
     def one_pass(self) -> Unit | None:
         """The value with its gradient as one function, where that keeps less than a sweep after the other does."""
         found = self.one_pass_loops
-        return None if found is None else self.once("one pass", lambda: self.unit("one-pass-code", found, NOTHING))
+        label = f"{self.one_pass_label}-code"
+        return None if found is None else self.once("one pass", lambda: self.unit(label, found, NOTHING))
+
+    @property
+    def one_pass_label(self) -> str:
+        return f"one-pass-{digest_of(list(self.wrt))[:12]}"
 
     @property
     def one_pass_loops(self) -> LoopSet | None:
         """The LoopSet of `one_pass`; none where the caller says how sweeps run, or what is kept between them."""
         if not (self.returns_number and self.may_choose_sweeps and all(map(self.is_plain_gradient, self.wrt))):
             return None
-        label = f"one-pass-{digest_of(list(self.wrt))[:12]}"
-        return self.kept(label, lambda: (self.derive_one_pass(),))[0]
+        return self.kept(self.one_pass_label, lambda: (self.derive_one_pass(),))[0]
 
     @property
     def returns_number(self) -> bool:
@@ -389,13 +395,16 @@ class Specialization:
     def may_choose_sweeps(self) -> bool:
         """Whether nobody said anything about the sweeps that keeps them apart."""
         options, asked = self.options, (*self.requests("forward").items, *self.requests("reverse").items)
-        is_plain = options.fastmath and options.tape == "auto" and not options.parallel and not asked
+        is_plain = options.fastmath and options.tape == "auto" and not asked
         return is_plain and options.memory_limit is None and options.check != "first" and not options.autotune
 
     def derive_one_pass(self) -> LoopSet | None:
         plan = self.plan("gradient")
         found = derive_one_pass(self.normal, plan, self.wrt, self.stages)
-        return None if found is None else arrange_primal_rows(found, NOTHING, self.stages)
+        if found is None:
+            return None
+        rows = arrange_one_pass(found, self.stages)
+        return rows if not self.options.parallel or runs_on_threads(rows, self.options, self.stages) else None
 
     def is_plain_gradient(self, name: str) -> bool:
         """Whether the gradient by `name` is a number or a C-ordered array."""

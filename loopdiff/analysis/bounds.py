@@ -14,8 +14,6 @@ from typing import Any, Literal
 from loopdiff.analysis.polyhedra_events import EVERYWHERE, Event, extend
 from loopdiff.analysis.polyhedra_exprs import (
     affine_expr,
-    all_of,
-    any_of,
     fails,
     function_expr,
     sum_of,
@@ -29,6 +27,7 @@ from loopdiff.analysis.polyhedra_sets import (
     translation,
 )
 from loopdiff.errors import Span
+from loopdiff.ir.build import all_of, any_of
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Require, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element, print_expr

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, is_inside
 from loopdiff.analysis.polyhedra_events import Event
-from loopdiff.analysis.polyhedra_sets import Model, Order, ahead, ordered, orders
+from loopdiff.analysis.polyhedra_sets import Model, Order, ahead, apart, ordered, orders
 from loopdiff.ir.walk import Path
 
 
@@ -84,3 +84,13 @@ def overtakes(model: Model, first: Event, second: Event, lag: int) -> bool:
     `first` does, which belongs before it.
     """
     return model.bounded(lambda: not ahead(model, first, second, lag).is_empty(), True)
+
+
+def distance(model: Model, first: Event, second: Event, shared: int, least: int, most: int) -> int | None:
+    """How many iterations, `least` or more, the farthest instances of `second` are that come to an element after one of
+    `first`, in the loop inside the `shared` outermost ones; -1 if there are none, None if there are some beyond `most`.
+    """
+    for found in range(least, most + 2):
+        if model.bounded(lambda n=found: apart(model, first, second, shared, n).is_empty(), False):
+            return found - 1 if found > least else -1
+    return None

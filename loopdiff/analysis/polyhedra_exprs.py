@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
 from loopdiff.analysis.polyhedra_sets import DIV, PARAM, Model, pieces
+from loopdiff.ir.build import all_of, any_of
 from loopdiff.ir.nodes import Apply, Const, Expr, Select
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import BOOL, INT
+from loopdiff.ir.types import INT
 
 Weights = list[tuple[int, Expr]]
 
@@ -94,22 +94,6 @@ def constraint(model: Model, row: Any, is_negated: bool) -> Expr:
     if is_negated:
         return comparison([(-w, e) for w, e in weights], -constant - 1, Op.GE)
     return comparison(weights, constant, Op.GE)
-
-
-def all_of(parts: Iterable[Expr]) -> Expr:
-    return joined(Op.AND, parts, True)
-
-
-def any_of(parts: Iterable[Expr]) -> Expr:
-    return joined(Op.OR, parts, False)
-
-
-def joined(op: Op, parts: Iterable[Expr], neutral: bool) -> Expr:
-    flat = (q for p in parts for q in (p.args if isinstance(p, Apply) and p.op == op else (p,)))
-    found = tuple(dict.fromkeys(p for p in flat if p != Const(neutral, BOOL)))
-    if any(p == Const(not neutral, BOOL) for p in found):
-        return Const(not neutral, BOOL)
-    return Const(neutral, BOOL) if not found else found[0] if len(found) == 1 else Apply(op, found)
 
 
 def function_expr(model: Model, function: Any) -> Expr:

@@ -52,13 +52,24 @@ def candidates(program: Program) -> Iterator[Program]:
 
 
 def rewritten(program: Program, tree: ast.Module) -> Iterator[Program]:
-    """`program` with the text of `tree`, if that is Python."""
+    """`program` with the text of `tree`, if that is Python, and comes to an end as far as one can see."""
+    if not all(may_end(n) for n in ast.walk(tree) if isinstance(n, ast.While)):
+        return
     text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     try:
         compile(text, "<candidate>", "exec")
     except (SyntaxError, ValueError):
         return
     yield replace(program, text=text)
+
+
+def may_end(loop: ast.While) -> bool:
+    """Whether the body leaves the loop, or changes what its condition is about."""
+    inside = [n for stmt in loop.body for n in ast.walk(stmt)]
+    asked = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
+    set_there = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    changes = bool(asked & set_there) or any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
+    return changes or any(isinstance(n, ast.Break | ast.Return) for n in inside)
 
 
 def blocks(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:

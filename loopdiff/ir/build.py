@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from loopdiff.ir.nodes import Apply, ArrayDecl, Cast, Const, Dim, Expr, Load, Param, Var
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import INT, ScalarType
+from loopdiff.ir.types import BOOL, INT, ScalarType
 
 
 def integer(value: int) -> Const:
@@ -31,6 +33,11 @@ def sub(a: Expr, b: Expr) -> Expr:
     if isinstance(a, Const) and isinstance(b, Const) and a.dtype == INT:
         return integer(int(a.value) - int(b.value))
     return Apply(Op.SUB, (a, b))
+
+
+def natural(extent: Expr) -> Expr:
+    """`extent`, or zero where it is negative."""
+    return extent if isinstance(extent, Dim | Const) else Apply(Op.MAX, (integer(0), extent))
 
 
 def mul(a: Expr, b: Expr) -> Expr:
@@ -63,6 +70,24 @@ def divide(a: Expr, b: Expr) -> Expr:
 
 def compare(op: Op, a: Expr, b: Expr) -> Expr:
     return Apply(op, (a, b))
+
+
+def all_of(conds: Iterable[Expr]) -> Expr:
+    """Whether all of the conditions hold, each asked for once."""
+    return joined(Op.AND, conds, True)
+
+
+def any_of(conds: Iterable[Expr]) -> Expr:
+    """Whether one of the conditions holds."""
+    return joined(Op.OR, conds, False)
+
+
+def joined(op: Op, parts: Iterable[Expr], neutral: bool) -> Expr:
+    flat = (q for p in parts for q in (p.args if isinstance(p, Apply) and p.op == op else (p,)))
+    found = tuple(dict.fromkeys(p for p in flat if p != Const(neutral, BOOL)))
+    if any(p == Const(not neutral, BOOL) for p in found):
+        return Const(not neutral, BOOL)
+    return Const(neutral, BOOL) if not found else found[0] if len(found) == 1 else Apply(op, found)
 
 
 def parted(expr: Expr) -> tuple[Expr, int]:

@@ -10,6 +10,7 @@ from loopdiff.ir.nodes import (
     Accumulate,
     Allocate,
     Apply,
+    ArrayResult,
     Assign,
     Call,
     Cast,
@@ -299,6 +300,11 @@ def read_arrays(body: tuple[Stmt, ...]) -> frozenset[str]:
         if isinstance(site.stmt, Accumulate):
             names.add(site.stmt.target.array)
     return frozenset(names)
+
+
+def returned_arrays(ls: LoopSet) -> frozenset[str]:
+    """Local arrays that are results."""
+    return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))
 
 
 def is_index_arithmetic(expr: Expr) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedra import build_model
-from loopdiff.ir.nodes import ArrayDecl, ArrayResult, LoopSet
-from loopdiff.ir.walk import read_arrays
+from loopdiff.ir.nodes import ArrayDecl, Index, Load, LoopSet, Var
+from loopdiff.ir.walk import read_arrays, returned_arrays, subexprs
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
 from loopdiff.transform.lanes import widen_lanes
@@ -33,7 +33,7 @@ def block_sweeps(
 
 def block_primal(ls: LoopSet, rows: int = ROWS, requests: Requests = NOTHING) -> LoopSet:
     """The function itself in blocks of `rows`, whose buffers are its own."""
-    return in_blocks(ls, scratch(ls) - results(ls) - frozenset(ls.params), supply(ls), rows, requests)[0]
+    return in_blocks(ls, scratch(ls) - returned_arrays(ls) - frozenset(ls.params), supply(ls), rows, requests)[0]
 
 
 def in_blocks(
@@ -54,14 +54,21 @@ def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
 
     A tape may be one, where the reverse sweep fills it again.
     """
-    own = scratch(ls) - results(ls) | frozenset(a.name for a in ls.arrays if a.role == "tape")
+    own = scratch(ls) - returned_arrays(ls) | frozenset(a.name for a in ls.arrays if a.role == "tape")
     if reader is not None and own & read_arrays(reader.body):
         own -= {access.array for _, access in exposed_reads(build_model(reader))}
     return own
 
 
-def results(ls: LoopSet) -> frozenset[str]:
-    return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))
+def in_workspace(ls: LoopSet) -> LoopSet:
+    """`ls` with arrays that it makes for itself as parameters after all others, where those say how large they are."""
+    own = tuple(a for a in ls.arrays if a.name in scratch(ls) - returned_arrays(ls) and is_sized_outside(a))
+    return with_workspace(ls, tuple(a for a in own if a.name not in ls.params), len(ls.params), ())
+
+
+def is_sized_outside(decl: ArrayDecl) -> bool:
+    nodes = [e for extent in decl.extents or () for e in subexprs(extent)]
+    return bool(decl.extents) and not any(isinstance(e, Load | Var | Index) for e in nodes)
 
 
 def with_workspace(

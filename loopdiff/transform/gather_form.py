@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import NOWHERE
-from loopdiff.ir.build import compare, integer, parted, shifted, sub, zero
+from loopdiff.ir.build import all_of, compare, integer, parted, shifted, sub, zero
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
-    Apply,
     ArrayDecl,
     Assign,
     Const,
@@ -26,7 +25,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import BOOL, ArrayType
+from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
     loads,
     map_body,
@@ -307,41 +306,42 @@ class Form:
 
 def with_room(ls: LoopSet, nest: Perfect, target: Target) -> Target:
     """`target`, which is zero before the nest, as far as its array goes; as it is where that is not near."""
-    extents = ls.array(target.array).extents
-    if extents is None or len(extents) != len(nest.loops) or not target.is_summed:
+    room = room_of(ls, nest, target.place)
+    if room is None or not target.is_summed or not reaches_within(target, room):
         return target
-    least, most = ([0] * len(nest.loops) for _ in range(2))
-    for subscript, extent in zip(target.place.subscripts, extents, strict=True):
-        base, origin = parted(subscript)
-        if not isinstance(base, Index) or base.name not in nest.indices:
-            return target
-        level = nest.indices.index(base.name)
-        (first, low), (last, high) = map(parted, nest.spans[level])
-        size, room = parted(extent)
-        least[level], most[level] = -low - origin, room - high - origin
-        if first != integer(0) or last != size or max(-least[level], most[level]) > FARTHEST:
-            return target
-        if least[level] > target.reach(level)[0] or most[level] < target.reach(level)[1]:
-            return target
-    return replace(target, room=(tuple(least), tuple(most)))
+    is_near = all(max(-least, most) <= FARTHEST for least, most in zip(*room, strict=True))
+    return replace(target, room=room) if is_near else target
 
 
 def has_room(ls: LoopSet, nest: Perfect, target: Target) -> bool:
     """Whether the ranges of the nest, moved as far as the target's updates are, certainly lie within its extents."""
-    extents = ls.array(target.array).extents
+    room = room_of(ls, nest, target.place)
+    return room is not None and reaches_within(target, room)
+
+
+def reaches_within(target: Target, room: tuple[Shift, Shift]) -> bool:
+    reaches = map(target.reach, range(len(room[0])))
+    return all(low >= least and high <= most for (low, high), least, most in zip(reaches, *room, strict=True))
+
+
+def room_of(ls: LoopSet, nest: Perfect, place: Access) -> tuple[Shift, Shift] | None:
+    """The least and the greatest distances from `place` along every loop that stay inside the array in all iterations;
+    None if they are no constants."""
+    extents = ls.array(place.array).extents
     if extents is None or len(extents) != len(nest.loops):
-        return False
-    for subscript, extent in zip(target.place.subscripts, extents, strict=True):
+        return None
+    least, most = ([0] * len(nest.loops) for _ in range(2))
+    for subscript, extent in zip(place.subscripts, extents, strict=True):
         base, origin = parted(subscript)
         if not isinstance(base, Index) or base.name not in nest.indices:
-            return False
+            return None
         level = nest.indices.index(base.name)
         (first, low), (last, high) = map(parted, nest.spans[level])
         size, room = parted(extent)
-        least, most = target.reach(level)
-        if first != integer(0) or low + least + origin < 0 or last != size or high + most + origin > room:
-            return False
-    return True
+        if first != integer(0) or last != size:
+            return None
+        least[level], most[level] = -low - origin, room - high - origin
+    return tuple(least), tuple(most)
 
 
 def with_single_uses(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -373,11 +373,6 @@ def has_cells(expr: Expr) -> bool:
 
 def is_any(_: object) -> bool:
     return True
-
-
-def all_of(conds: list[Expr]) -> Expr:
-    """Whether all of the conditions hold."""
-    return conds[0] if len(conds) == 1 else Apply(Op.AND, tuple(conds)) if conds else Const(True, BOOL)
 
 
 def part_of(body: tuple[Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> tuple[Stmt, ...]:

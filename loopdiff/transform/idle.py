@@ -34,15 +34,15 @@ from loopdiff.ir.nodes import (
     Load,
     Loop,
     LoopSet,
-    ScalarResult,
     Select,
     Stmt,
     Var,
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import accesses, children, operands, statements, stmt_exprs, subexprs, written_access
+from loopdiff.ir.walk import accesses, children, expressions, operands, statements, stmt_exprs, subexprs, written_access
 from loopdiff.transform.normalize import cell_types
+from loopdiff.transform.privates import is_zero
 
 
 def leave_out_idle(ls: LoopSet) -> LoopSet:
@@ -106,19 +106,15 @@ class Idler:
             return None
         (target,) = targets
         is_new = target.array in self.cells and any(isinstance(s, Assign) and s.target == target for s in before)
-        found = [c for x in expressions_in(after) for c in conditions_of(target.array, x, None)]
-        everywhere = [*expressions_in(self.ls.body), *(r.value for r in self.ls.results if isinstance(r, ScalarResult))]
-        reads = sum(1 for x in everywhere for _ in conditions_of(target.array, x, None))
+        exprs = [x for s in statements(after) for x in stmt_exprs(s.stmt)]
+        found = [c for x in exprs for c in conditions_of(target.array, x, None)]
+        reads = sum(1 for x in expressions(self.ls) for _ in conditions_of(target.array, x, None))
         later = {s.stmt.name for s in statements((loop, *after)) if isinstance(s.stmt, Let)}
         match list(dict.fromkeys(found)):
             case [Apply(op=Op.NE, args=(Var(name=name), Const())) as cond] if name not in later:
                 return cond if is_new and reads == len(found) else None
             case _:
                 return None
-
-
-def expressions_in(body: tuple[Stmt, ...]) -> list[Expr]:
-    return [x for s in statements(body) for x in stmt_exprs(s.stmt)]
 
 
 def additions(loop: Loop) -> list[Accumulate]:
@@ -226,10 +222,6 @@ def taken_in(body: tuple[Stmt, ...], number: int, cells: frozenset[str]) -> Iter
                     yield Taken(number, cell, held[name])
             case _:
                 pass
-
-
-def is_zero(value: Expr) -> bool:
-    return isinstance(value, Const) and value.value == 0
 
 
 def idles_at(loop: Stmt, cell: str) -> bool:

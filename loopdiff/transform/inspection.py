@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from loopdiff.ir.build import all_of
 from loopdiff.ir.nodes import (
     Access,
     Apply,
@@ -170,11 +171,10 @@ def unless_certain(block: Block) -> Block:
     """`block`, entered only by calls whose shapes and integer arguments do not already say that all its checks hold."""
     stmts = [site.stmt for site in statements(block)]
     certain = [certain_if(s.cond) for s in stmts if isinstance(s, Require)]
-    known = tuple(dict.fromkeys(c for c in certain if c is not None))
+    known = [c for c in certain if c is not None]
     if None in certain or not known or not any(isinstance(s, Loop) for s in stmts):
         return block
-    together = known[0] if len(known) == 1 else Apply(Op.AND, known)
-    return (If(Apply(Op.NOT, (together,)), block),)
+    return (If(Apply(Op.NOT, (all_of(known),)), block),)
 
 
 def certain_if(cond: Expr) -> Expr | None:

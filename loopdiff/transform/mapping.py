@@ -81,7 +81,9 @@ class Parallel:
     Every chunk has arrays of its own for `arrays`, those in `zero` all zero at first, and cells of its own for `cells`.
     For `sums` as well, and what it has accumulated there is brought together in the order of the chunks. Into arrays of
     `near` only chunks side by side accumulate in the same place, if they are `reach` iterations long: every second one
-    runs first, then the others.
+    runs first, then the others. `late`: for each statement of the loop, in how many first iterations of chunks but the
+    first one it waits until all chunks have ended. `early`: so many iterations before its first one a chunk begins, to
+    fill `arrays` and nothing else. `is_repeated`: the loop runs again and again, so that threads are still awake.
     """
 
     index: str
@@ -92,6 +94,9 @@ class Parallel:
     cells: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     zero: tuple[str, ...] = ()
+    late: tuple[int, ...] = ()
+    early: int = 0
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@
 The gradient of a loss that is a sum over rows needs no other row: what is recorded for a row is used at once, from a
 buffer of the size of one (contraction of arrays: Sarkar and Gao, "Optimization of array accesses by collective loop
 transformations", ICS 1991), and the rows' inputs are still in cache.
+
+Where nothing is kept, nests of both sweeps that go over the same elements are worth one function as well: those are
+read once, and one division, or exponential, hides behind another.
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from dataclasses import replace
 
 from loopdiff.analysis.legality import commute, overtakes, within
 from loopdiff.analysis.polyhedra import Model, build_model
-from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import (
     Access,
+    Accumulate,
     Allocate,
     ArrayDecl,
-    ArrayResult,
+    Assign,
     Call,
     Dim,
     Exit,
@@ -32,42 +35,49 @@ from loopdiff.ir.nodes import (
     Require,
     ScalarResult,
     Stmt,
-    Var,
 )
 from loopdiff.ir.walk import (
     accesses,
     exits,
     map_accesses,
     read_arrays,
+    returned_arrays,
     statements,
     stmt_exprs,
     subexprs,
     written_arrays,
 )
-from loopdiff.transform.privates import find_privates
+from loopdiff.transform.contractions import contraction
+from loopdiff.transform.privates import find_privates, mentioned
 from loopdiff.transform.rename import renamed
-from loopdiff.transform.restructure import add_one, ascend, is_descending
+from loopdiff.transform.restructure import ascend, is_descending, turned_round
 from loopdiff.transform.sums import tidy_sums
 
 Body = tuple[Stmt, ...]
 
 
 def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
-    """The gradient `ls` with loops of both sweeps run together, and arrays between them as large as one iteration;
-    None unless some of the `recorded` ones get smaller that hold floats: flags are few bytes, and loops that look at
-    flags alone are better apart. Sums may come out in another order.
+    """The gradient `ls` with loops of both sweeps run together. Sums may come out in another order.
+
+    None unless some of the `recorded` arrays get smaller that hold floats (flags are few bytes, and loops that look at
+    flags alone are better apart), or elements that both sweeps look at are read once.
     """
     floats = (a.name for a in ls.arrays if a.type is not None and a.type.element.is_float)
-    recorded = recorded.intersection(floats)
     own = frozenset(a.name for a in ls.arrays if is_carrier(ls, a))
-    if not own & recorded:
+    recorded = own.intersection(recorded, floats)
+    if not recorded and not walks(ls.body):
         return None
     ls = upwards(ascend(tidy_sums(ls)), own)
-    for first, second in candidates(ls, own & recorded):
+    return less_kept(ls, recorded) or read_once(ls)
+
+
+def less_kept(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
+    """`ls` with two loops run together, and some `recorded` array as large as one iteration."""
+    for first, second in candidates(ls, recorded):
         ordered = side_by_side(ls, first, second)
         joined = None if ordered is None else run_together(ordered[0], ordered[1])
         smaller = None if joined is None else contracted(joined[0], joined[1])
-        if smaller is not None and any(smaller.array(n) != ls.array(n) for n in own & recorded):
+        if smaller is not None and any(smaller.array(n) != ls.array(n) for n in recorded):
             return smaller
     return None
 
@@ -81,16 +91,15 @@ def upwards(ls: LoopSet, dead: frozenset[str]) -> LoopSet:
             return stmt
         if find_privates(model, dead, stmt, (place,)) is None:
             return stmt
-        return replace(stmt, lower=add_one(stmt.upper), upper=add_one(stmt.lower), step=integer(1))
+        return turned_round(stmt)
 
     return replace(ls, body=tuple(turned(s, k) for k, s in enumerate(ls.body)))
 
 
 def is_carrier(ls: LoopSet, decl: ArrayDecl) -> bool:
     """Whether the array is the function's own and nobody sees it."""
-    is_result = any(isinstance(r, ArrayResult) and r.array == decl.name for r in ls.results)
     is_own = decl.role != "argument" and decl.name not in ls.params
-    return is_own and not is_result and decl.type is not None and decl.type.rank > 0
+    return is_own and decl.name not in returned_arrays(ls) and decl.type is not None and decl.type.rank > 0
 
 
 def candidates(ls: LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
@@ -130,22 +139,15 @@ def side_by_side(ls: LoopSet, first: int, second: int) -> tuple[LoopSet, int] | 
 def are_apart(block: Body, stmt: Stmt) -> bool:
     """Whether `stmt` may change places with all of `block`."""
     return not (
-        defined(block) & (used((stmt,)) | defined((stmt,)))
-        or defined((stmt,)) & used(block)
+        defined(block) & mentioned((stmt,))
+        or defined((stmt,)) & mentioned(block)
         or any(isinstance(s.stmt, Exit | Require | Call) for s in statements((stmt,)))
     )
 
 
 def defined(block: Body) -> frozenset[str]:
     """Arrays, cells and Lets that get a value in `block`."""
-    lets = {s.stmt.name for s in statements(block) if isinstance(s.stmt, Let)}
-    made = {s.stmt.array for s in statements(block) if isinstance(s.stmt, Allocate)}
-    return written_arrays(block) | lets | made
-
-
-def used(block: Body) -> frozenset[str]:
-    names = {e.name for s in statements(block) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)}
-    return read_arrays(block) | names
+    return written_arrays(block) | {s.stmt.name for s in statements(block) if isinstance(s.stmt, Let)}
 
 
 # -- one loop for both ---------------------------------------------------------------------------------------
@@ -216,3 +218,63 @@ def without_axis(decl: ArrayDecl) -> ArrayDecl:
     assert decl.type is not None
     kind = replace(decl.type, rank=decl.type.rank - 1)
     return replace(decl, type=kind, extents=(decl.extents or ())[1:])
+
+
+# -- elements that are read once ------------------------------------------------------------------------------
+def read_once(ls: LoopSet) -> LoopSet | None:
+    """`ls` with nests that read the same elements, and have nothing else to do with each other, as one."""
+    nests = walks(ls.body)
+    for first, a in nests.items():
+        for second, b in nests.items():
+            if first < second and (joined := walked_together(a, b)) is not None:
+                ordered = side_by_side(ls, first, second)
+                if ordered is not None:
+                    found, place = ordered
+                    body = (*found.body[:place], joined, *found.body[place + 2 :])
+                    return read_once(replace(found, body=body)) or replace(found, body=body)
+    return None
+
+
+def walks(body: Body) -> dict[int, Loop]:
+    """The perfect nests in `body` that are no contractions, and add to or store something, by place."""
+    return {
+        k: s for k, s in enumerate(body) if isinstance(s, Loop) and is_walk(innermost(s)) and contraction(s) is None
+    }
+
+
+def is_walk(body: Body) -> bool:
+    return all(isinstance(s, Let | Assign | Accumulate) for s in body) and any(elements_in(s) for s in body)
+
+
+def innermost(loop: Loop) -> Body:
+    """What is inside a perfect nest."""
+    match loop.body:
+        case [Loop() as inner]:
+            return innermost(inner)
+        case body:
+            return body
+
+
+def elements_in(stmt: Stmt) -> frozenset[Access]:
+    """The elements of arrays that a statement reads."""
+    nodes = (e for x in stmt_exprs(stmt) for e in subexprs(x))
+    return frozenset(e.access for e in nodes if isinstance(e, Load) and e.access.subscripts)
+
+
+def walked_together(a: Loop, b: Loop) -> Loop | None:
+    """Two perfect nests as one, if both go over the same range, read some element in common, and neither has a use for
+    what the other does."""
+    inner = renamed(b, {Index(b.index): Index(a.index)})
+    assert isinstance(inner, Loop)
+    if (a.lower, a.upper, a.step) != (b.lower, b.upper, b.step):
+        return None
+    match a.body, inner.body:
+        case [Loop() as x], [Loop() as y]:
+            joined = walked_together(x, y)
+            return None if joined is None else replace(a, body=(joined,))
+        case ([Loop()], _) | (_, [Loop()]):
+            return None
+        case first, second:
+            both = [{e for s in body for e in elements_in(s)} for body in (first, second)]
+            is_apart = not (defined(first) & mentioned(second) or defined(second) & mentioned(first))
+            return replace(a, body=(*first, *second)) if both[0] & both[1] and is_apart else None

@@ -8,7 +8,7 @@ early are left alone, and those that check something and write: which iteration 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import carried, commute, may_meet, pairs, within
@@ -29,21 +29,35 @@ from loopdiff.ir.nodes import (
     If,
     Index,
     Loop,
+    LoopSet,
     Require,
     Stmt,
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, children, loads, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    children,
+    loads,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
 from loopdiff.transform.contractions import Contraction, contraction
+from loopdiff.transform.early import find_early, only_into
+from loopdiff.transform.late import find_late
 from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
-from loopdiff.transform.privates import find_privates
-from loopdiff.transform.schedule import Schedule, describe, scalar_only
+from loopdiff.transform.privates import find_privates, homes_of_cells
+from loopdiff.transform.schedule import Arranged, Schedule, describe, scalar_only
 from loopdiff.transform.strides import coefficient
 
 # Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
 LANES, ROWS, DOTS, COLUMNS, BATCH, PRODUCT = 64, 8, 24, 48, 16, 64
 FARTHEST = 64  # iterations, in chunks that may wait for each other
+AT_ONCE = 4  # times as many iterations as chunks need at least, where some of them wait
 
 Found = list[tuple[Path, Sharing]]
 
@@ -62,6 +76,50 @@ def share_loops(
     return tuple(found)
 
 
+def shares_all_of(arranged: Arranged, before: LoopSet) -> bool:
+    """Whether loops that were made of several ones of `before` all run on several threads, or inside one that does."""
+    known = {s.stmt.index for s in statements(before.body) if isinstance(s.stmt, Loop)}
+    shared = {path for path, sharing in arranged.schedule.sharing if isinstance(sharing, Parallel)}
+    return all(
+        any(site.path[: k + 1] in shared for k in range(len(site.path)))
+        for site in statements(arranged.ls.body)
+        if isinstance(site.stmt, Loop) and site.stmt.index not in known and len(site.stmt.body) > 1
+    )
+
+
+def shares_everything(arranged: Arranged) -> bool:
+    """Whether all outermost loops run on several threads."""
+    found = arranged.threads or arranged
+    shared = {path for path, sharing in found.schedule.sharing if isinstance(sharing, Parallel)}
+    outermost = (s for s in statements(found.ls.body) if isinstance(s.stmt, Loop) and not s.loops)
+    return all(s.path in shared for s in outermost)
+
+
+def with_rows_apart(arranged: Arranged, rolled: LoopSet, dead: frozenset[str]) -> Found | None:
+    """What `arranged` says of threads, for `rolled`, where arrays have fewer rows: each chunk has its own of these.
+
+    None where chunks cannot, because one needs rows of another, or somebody looks at the array but the chunk.
+    """
+    before = {s.path: set(accesses(s.stmt)) for s in statements(arranged.ls.body)}
+    after = {s.path: set(accesses(s.stmt)) for s in statements(rolled.body)}
+    smaller = {path: {a.array for a in before[path] ^ after[path]} for path in before}
+    found: Found = []
+    for path, sharing in arranged.schedule.sharing:
+        own = {n for p, names in smaller.items() if p[: len(path)] == path for n in names}
+        if isinstance(sharing, Parallel) and own:
+            outside = {a.array for p, used in before.items() if p[: len(path)] != path for a in used}
+            if sharing.late or not own <= dead or own & outside:
+                return None
+            sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
+            loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
+            kept = frozenset((*sharing.arrays, *sharing.cells))
+            again = only_into((loop,), kept, lambda new, old: None)
+            if sharing.early and read_arrays(again) & (written_arrays((loop,)) - kept):
+                return None
+        found.append((path, sharing))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Sharer:
     model: Model
@@ -69,16 +127,18 @@ class Sharer:
     dead: frozenset[str]
     may_reassociate: bool
 
-    def visit(self, stmt: Stmt, path: Path, found: Found) -> None:
+    def visit(self, stmt: Stmt, path: Path, found: Found, *, is_inside: bool = False) -> None:
         if isinstance(stmt, Loop):
             mapping = self.schedule.of(path)
             sharing = self.tile(stmt, mapping) if isinstance(mapping, TiledNest) else self.loop(stmt, path)
+            if isinstance(sharing, Parallel) and is_inside:
+                sharing = replace(sharing, is_repeated=True)
             found.append((path, sharing))
             if isinstance(sharing, Parallel) or not isinstance(mapping, ScalarLoop):
                 return
         if isinstance(stmt, Loop | If):
             for number, child in enumerate(children(stmt)):
-                self.visit(child, (*path, number), found)
+                self.visit(child, (*path, number), found, is_inside=is_inside or isinstance(stmt, Loop))
 
     # -- register tiles --------------------------------------------------------------------------------------
     def tile(self, stmt: Loop, tile: TiledNest) -> Sharing:
@@ -103,6 +163,9 @@ class Sharer:
             return Serial(obstacle)
         private = find_privates(self.model, self.dead, stmt, path)
         if private is None:
+            found = self.early(stmt, path) or self.late(stmt, path)
+            if found is not None:
+                return found
             conflict = carried(self.model, path, owned_cells(self.model.ls, path))
             return Serial("its iterations share arrays" if conflict is None else describe(self.model, conflict))
         sums = self.sums(path, private.names)
@@ -122,6 +185,29 @@ class Sharer:
             arrays=tuple(sorted(private.arrays - private.zero)),
             zero=tuple(sorted(private.zero)),
         )
+
+    def early(self, loop: Loop, path: Path) -> Parallel | None:
+        """Chunks of a loop that begin earlier to fill arrays of their own."""
+        own = frozenset(homes_of_cells(self.model, loop, path))
+        found = find_early(self.model, self.dead, loop, path, own)
+        if found is None:
+            return None
+        arrays, early = found
+        sums = self.sums(path, own | arrays)
+        if sums or self.lost(loop, own, {}) or unchecked(loop, own | arrays):
+            return None
+        least, cells = max(1, early), tuple(sorted(own))
+        return Parallel(loop.index, AT_ONCE * least, least, cells=cells, arrays=tuple(sorted(arrays)), early=early)
+
+    def late(self, loop: Loop, path: Path) -> Parallel | None:
+        """Chunks of a loop some of whose statements wait in their first iterations until all chunks have ended."""
+        homes = homes_of_cells(self.model, loop, path)
+        own = frozenset(homes)
+        found = find_late(self.model, loop, path, own, may_reassociate=self.may_reassociate)
+        if found is None or self.lost(loop, own, {}) or unchecked(loop, own):
+            return None
+        late, least = found
+        return Parallel(loop.index, AT_ONCE * least, least, cells=tuple(sorted(homes)), late=late)
 
     def obstacle(self, loop: Loop) -> str:
         """What in the loop has to happen on one thread."""

@@ -16,14 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.bounds import Unchecked
-from loopdiff.ir.build import integer, is_constant, sub
+from loopdiff.ir.build import is_constant, natural, sub
 from loopdiff.ir.nodes import (
     Access,
-    Apply,
     ArrayDecl,
     Assign,
     Call,
-    Dim,
     Exit,
     Expr,
     Index,
@@ -35,7 +33,6 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.typing import TypeEnv, is_repeatable, type_env, type_of
@@ -100,8 +97,7 @@ def worked_out(ls: LoopSet, loop: Loop, place: Expr, last: int, types: TypeEnv) 
     """The part of `loop` that works out `place`, as a program that leaves it in an array of rank 1; None if nothing is
     gained by that, or the rest of `loop` has to run along with it.
     """
-    size = sub(loop.upper, loop.lower)
-    extent = size if isinstance(size, Dim) else Apply(Op.MAX, (integer(0), size))
+    extent = natural(sub(loop.upper, loop.lower))
     array = ArrayDecl(supply(ls).fresh("places"), ArrayType("int64", 1), extents=(extent,), loc=loop.loc)
     target = Access(array.name, (sub(Index(loop.index), loop.lower),))
     body = (*loop.body[: last + 1], Assign(target, place, loc=loop.loc))

@@ -48,11 +48,7 @@ def find_privates(model: Model, dead: Names, loop: Loop, path: Path) -> Privates
 
     Nobody looks at the contents of the `dead` arrays before or after the function.
     """
-    homes: dict[str, Path] = {}
-    for site in statements((loop,)):
-        if isinstance(site.stmt, Loop):
-            place = (*path, *site.path[1:])
-            homes |= dict.fromkeys(owned_cells(model.ls, place), place)
+    homes = homes_of_cells(model, loop, path)
     arrays: set[str] = set()
     while (conflict := carried(model, path, frozenset((*homes, *arrays)))) is not None:
         if conflict.array in arrays or conflict.array not in dead or not is_inside(model, conflict.array, path):
@@ -62,6 +58,16 @@ def find_privates(model: Model, dead: Names, loop: Loop, path: Path) -> Privates
     if not all(is_zero_at_entry(model, n, path) for n in exposed):
         return None
     return Privates(homes, frozenset(arrays), frozenset(exposed))
+
+
+def homes_of_cells(model: Model, loop: Loop, path: Path) -> dict[str, Path]:
+    """Cells that iterations own of the loop at `path`, or of one inside it, with the innermost such loop."""
+    homes: dict[str, Path] = {}
+    for site in statements((loop,)):
+        if isinstance(site.stmt, Loop):
+            place = (*path, *site.path[1:])
+            homes |= dict.fromkeys(owned_cells(model.ls, place), place)
+    return homes
 
 
 def is_inside(model: Model, array: str, path: Path) -> bool:

@@ -52,8 +52,7 @@ def ascend(ls: LoopSet) -> LoopSet:
                 inner = tuple(turned(s, (*path, k)) for k, s in enumerate(body))
                 stmt = replace(stmt, body=inner)
                 if is_descending(stmt) and not exits(stmt) and carried(model, path, owned_cells(ls, path)) is None:
-                    lower, upper = add_one(stmt.upper), add_one(stmt.lower)
-                    return replace(stmt, lower=lower, upper=upper, step=ONE)
+                    return turned_round(stmt)
                 return stmt
             case If(then=then, orelse=orelse):
                 count = len(then)
@@ -66,6 +65,11 @@ def ascend(ls: LoopSet) -> LoopSet:
                 return stmt
 
     return replace(ls, body=tuple(turned(s, (k,)) for k, s in enumerate(ls.body)))
+
+
+def turned_round(loop: Loop) -> Loop:
+    """The iterations of a loop that counts down by one, in the other order."""
+    return replace(loop, lower=add_one(loop.upper), upper=add_one(loop.lower), step=ONE)
 
 
 def is_descending(stmt: Stmt) -> bool:

@@ -8,7 +8,8 @@
 Fused nests hand rows on to each other; rows that stay in cache until they are written anew never go to memory (array
 contraction: Darte and Isoard, "Exact and approximated data-reuse optimizations for tiling with parametric sizes", CC
 2015). An iteration touches rows `i + low` to `i + high`, so that all of them have different places modulo their number,
-and a row has been touched for the last time when another takes its place.
+and a row has been touched for the last time when another takes its place. Where one is kept, as of an array of planes
+one plane, rows of that are kept likewise.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from dataclasses import replace
 from loopdiff.analysis.exposure import depth_of, is_exposed
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.build import integer, is_constant, parted
-from loopdiff.ir.nodes import Access, Allocate, Apply, ArrayResult, Call, Index, Loop, LoopSet, ScalarResult
+from loopdiff.ir.nodes import Access, Allocate, Apply, Call, Expr, Index, Loop, LoopSet, ScalarResult
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, statements
+from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, returned_arrays, statements
 
 MOST_ROWS = 16
 
@@ -31,30 +32,39 @@ def roll_rows(ls: LoopSet, reader: LoopSet | None = None) -> LoopSet:
 
     `reader` goes on with the arrays that `ls` leaves.
     """
-    sites = list(statements(ls.body))
-    wanted = frozenset() if reader is None else read_arrays(reader.body)
-    wanted |= {r.array for r in ls.results if isinstance(r, ArrayResult)}
+    wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
     values = (r.value for r in ls.results if isinstance(r, ScalarResult))
     wanted |= {e.access.array for v in values for e in loads(v)}
     own = (a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint") and a.type is not None)
-    found = rows_by_array(sites, (n for n in own if n not in wanted))
-    if found:
-        model = build_model(ls)
-        found = {n: (count, path) for n, (count, path) in found.items() if is_own(model, n, path)}
+    sites = list(statements(ls.body))
+    counts: dict[str, tuple[int, ...]] = {n: () for n in own if n not in wanted}
+    model, axis, found = None, 0, rows_by_array(sites, counts, 0)
+    while found:
+        model = model or build_model(ls)
+        kept = {n: count for n, (count, path) in found.items() if is_own(model, n, path)}
+        counts |= {n: (*counts[n], count) for n, count in kept.items()}
+        axis += 1
+        found = rows_by_array(sites, [n for n, count in kept.items() if count == 1], axis)
+    if not any(counts.values()):
+        return ls
 
     def rolled(access: Access) -> Access:
-        if access.array not in found or not access.subscripts:
-            return access
-        row, *rest = access.subscripts
-        count, _ = found[access.array]
-        place = integer(0) if count == 1 else Apply(Op.MOD, (row, integer(count)))
-        return replace(access, subscripts=(place, *rest))
+        few = counts.get(access.array, ()) if access.subscripts else ()
+        places = (place(s, c) for s, c in zip(access.subscripts, few, strict=False))
+        return replace(access, subscripts=(*places, *access.subscripts[len(few) :]))
 
-    return replace(ls, body=tuple(map_accesses(rolled, s) for s in ls.body)) if found else ls
+    return replace(ls, body=tuple(map_accesses(rolled, s) for s in ls.body))
 
 
-def rows_by_array(sites: list[Site], names: Iterable[str]) -> dict[str, tuple[int, Path]]:
-    """For those of the arrays that one loop uses a few rows of at a time: how many, and the path of the loop."""
+def place(row: Expr, count: int) -> Expr:
+    """Where a row is among so many."""
+    return integer(0) if count == 1 else Apply(Op.MOD, (row, integer(count)))
+
+
+def rows_by_array(sites: list[Site], names: Iterable[str], axis: int) -> dict[str, tuple[int, Path]]:
+    """For those of the arrays that one loop uses a few rows along `axis` of at a time: how many, and the path of the
+    loop.
+    """
     loops = {s.stmt.index: s.path for s in sites if isinstance(s.stmt, Loop)}
     touched: dict[str, list[tuple[Access, Path]]] = {}
     for site in sites:
@@ -65,9 +75,9 @@ def rows_by_array(sites: list[Site], names: Iterable[str]) -> dict[str, tuple[in
     found: dict[str, tuple[int, Path]] = {}
     for name in names:
         uses = touched.get(name, [])
-        if name in excluded or not uses or any(len(a.subscripts) < 2 for a, _ in uses):
+        if name in excluded or not uses or any(len(a.subscripts) < axis + 2 for a, _ in uses):
             continue
-        rows = [parted(a.subscripts[0]) for a, _ in uses]
+        rows = [parted(a.subscripts[axis]) for a, _ in uses]
         base = rows[0][0]
         if not isinstance(base, Index) or any(b != base for b, _ in rows):
             continue

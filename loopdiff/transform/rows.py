@@ -23,7 +23,7 @@ from loopdiff.analysis.legality import commute, may_meet, within
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.build import integer, sub
+from loopdiff.ir.build import integer, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -367,7 +367,7 @@ class Expansion:
         """The element of a new buffer for one iteration of the loop at `home` in a row."""
         loops = [self.blocker.model.loop(home[:k]) for k in range(len(self.row.path) + 1, len(home) + 1)]
         spans = [span(p) for p in loops]
-        name = self.buffer(stem, dtype, tuple(sub(upper, lower) for lower, upper in spans))
+        name = self.buffer(stem, dtype, tuple(natural(sub(upper, lower)) for lower, upper in spans))
         inner = tuple(sub(Index(p.index), lower) for p, (lower, _) in zip(loops, spans, strict=True))
         return Access(name, (self.place, *inner))
 

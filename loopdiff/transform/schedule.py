@@ -43,7 +43,7 @@ from loopdiff.transform.cost import OFTEN, CostModel
 from loopdiff.transform.extents import Counter, Extents, Ranges, is_row_of_elements
 from loopdiff.transform.lane_blocks import is_block_loop
 from loopdiff.transform.machine import DIVISIONS, FUNCTIONS, Machine
-from loopdiff.transform.mapping import Mapping, ScalarLoop, Sharing, TiledNest, VectorLoop
+from loopdiff.transform.mapping import Mapping, Parallel, ScalarLoop, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.strides import is_varying, stride_of, varying_names
 from loopdiff.transform.tiles import choose_tile
 from loopdiff.transform.wishes import refuse_dependence, refuse_form, refuse_unblocked, refuse_unknown
@@ -69,13 +69,21 @@ class Schedule:
     def of(self, path: Path) -> Mapping | None:
         return next((m for p, m in self.mappings if p == path), None)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether any loop runs on several threads."""
+        return any(isinstance(s, Parallel) for _, s in self.sharing)
+
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """A LoopSet whose loops are arranged, and their schedule."""
+    """A LoopSet whose loops are arranged, and their schedule; `threads`: another arrangement for several threads, where
+    one is needed for them.
+    """
 
     ls: LoopSet
     schedule: Schedule
+    threads: Arranged | None = None
 
 
 def plan(
@@ -252,17 +260,18 @@ class Planner:
     def tile(self, stmt: Loop) -> tuple[Contraction, TiledNest] | None:
         """The contraction that starts here and its tile, if its access patterns suit one."""
         found = contraction(stmt) if self.may_reassociate else None
-        if found is None or not is_rectangular(found.loops) or not self.is_uniform(found):
+        if found is None or not is_rectangular(found.loops) or not is_uniform(found, self.types):
             return None
         tile = choose_tile(self.model.ls, found)
         return None if tile is None else (found, tile)
 
-    def is_uniform(self, found: Contraction) -> bool:
-        """Whether the summand never reads what is summed into, and all is of one floating type."""
-        array = found.update.target.array
-        reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, Load)}
-        kind = self.types.arrays[array].element
-        return array not in reads and kind.is_float and {self.types.arrays[r].element for r in reads} <= {kind}
+
+def is_uniform(found: Contraction, types: TypeEnv) -> bool:
+    """Whether the summand never reads what is summed into, and all is of one floating type."""
+    array = found.update.target.array
+    reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, Load)}
+    kind = types.arrays[array].element
+    return array not in reads and kind.is_float and {types.arrays[r].element for r in reads} <= {kind}
 
 
 def scalar_only(site: Site) -> str:

@@ -79,6 +79,10 @@ def sharing_words(sharing: Sharing | None, known: str) -> str:
             size = f"chunks of `{index}`" + (f" by multiples of {granule}" if granule > 1 else "")
             if near:
                 size += f", every second one first for {', '.join(f'`{n}`' for n in near)}"
+            if sharing.late:
+                size += f", their first {max(sharing.late)} in part when all have ended"
+            if sharing.early:
+                size += f", begun {sharing.early} earlier"
             groups = ((("sums of ", n) for n, _ in sums), (("its own ", n) for n in (*arrays, *zero)))
             own = [f"{what}`{name}`" for group in groups for what, name in group]
             return f"; in parallel, {size}{'; per chunk ' + ', '.join(own) if own else ''}"

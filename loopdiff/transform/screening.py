@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from loopdiff.ir.build import compare, integer, is_constant, sub
+from loopdiff.ir.build import all_of, compare, integer, is_constant, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -144,7 +144,7 @@ class Screener:
         if rows.rest:
             flat = replace(rows.inner, lower=Load(first), upper=Load(last), body=rows.rest)
             body += self.copies(all_at_once(flat, wrong))
-        yield If(together(limits), tuple(body), loc=rows.outer.loc)
+        yield If(all_of(limits), tuple(body), loc=rows.outer.loc)
 
 
 # -- loops that make what is checked --------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def noted(body: tuple[Stmt, ...], wrong: Access) -> tuple[Stmt, ...]:
         match stmt:
             case Require():
                 checks = list(takewhile(lambda s: isinstance(s, Require), body[number:]))
-                holds = together([part for c in checks if isinstance(c, Require) for part in parts(c.cond)])
+                holds = all_of([part for c in checks if isinstance(c, Require) for part in parts(c.cond)])
                 rest = noted(body[number + len(checks) :], wrong)
                 if rest:
                     out.append(If(holds, rest, (Accumulate("max", wrong, ONE),), loc=stmt.loc))
@@ -197,15 +197,6 @@ def noted(body: tuple[Stmt, ...], wrong: Access) -> tuple[Stmt, ...]:
 def parts(cond: Expr) -> tuple[Expr, ...]:
     """The conditions that `cond` asks for one after the other."""
     return cond.args if isinstance(cond, Apply) and cond.op is Op.AND else (cond,)
-
-
-def together(conds: Sequence[Expr]) -> Expr:
-    found = distinct(conds)
-    return found[0] if len(found) == 1 else Apply(Op.AND, found)
-
-
-def distinct(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
-    return tuple(dict.fromkeys(exprs))
 
 
 def is_known(loop: Loop) -> bool:
@@ -236,7 +227,7 @@ class Rows:
             match stmt:
                 case Require(cond=cond):
                     kept = [p for p in parts(cond) if not self.takes(p, own)]
-                    out += [replace(stmt, cond=together(kept))] if kept else []
+                    out += [replace(stmt, cond=all_of(kept))] if kept else []
                 case Loop(body=inside):
                     inside = self.without_limits(inside, own)
                     out += [replace(stmt, body=inside)] if has_checks(inside) else []
@@ -274,7 +265,7 @@ def rows_of(loop: Loop) -> Rows | None:
     lower, upper = inlined(lets, (inner.lower, inner.upper))
     rows, own = Rows(loop, replace(inner, lower=lower, upper=upper)), list[Expr]()
     left = rows.without_limits(inner.body, own)
-    first = (Require(together(own), "LD310", "", loc=loop.loc),) if own else ()
+    first = (Require(all_of(own), "LD310", "", loc=loop.loc),) if own else ()
     rows.rest = (*first, *(left if has_checks(left) else ()))
     sites = [s.stmt for s in statements(rows.rest)]
     known = {inner.index, *(s.name if isinstance(s, Let) else s.index for s in sites if isinstance(s, Let | Loop))}

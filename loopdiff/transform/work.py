@@ -27,15 +27,12 @@ def number(value: float) -> Const:
     return Const(value, F64)
 
 
-def work_of(loop: Loop, chosen: Chosen, around: Stmt | None = None) -> Expr:
-    """Nanoseconds of `loop`, as an expression of what is known before it, or before `around` where it is part of that.
-
-    `chosen` says what loops became.
-    """
-    everything = [s.stmt for s in statements((around or loop,))]
+def estimate_of(body: tuple[Stmt, ...], chosen: Chosen) -> Estimate:
+    """Formulas of what is known before `body`; `chosen` says what loops became."""
+    everything = [s.stmt for s in statements(body)]
     known = {s.index: s for s in everything if isinstance(s, Loop)}
     inside = {s.name for s in everything if isinstance(s, Let)}
-    return Estimate(chosen, known, inside).statement(loop, 1.0)
+    return Estimate(chosen, known, inside)
 
 
 class Estimate:
@@ -44,7 +41,7 @@ class Estimate:
     def __init__(self, chosen: Chosen, known: dict[str, Loop], inside: set[str]) -> None:
         self.chosen, self.known, self.inside = chosen, known, inside
 
-    def statement(self, stmt: Stmt, speed: float) -> Expr:
+    def statement(self, stmt: Stmt, speed: float = 1.0) -> Expr:
         match stmt:
             case Loop(body=body):
                 mapping = self.chosen(stmt)
@@ -58,7 +55,14 @@ class Estimate:
             case _:
                 return number(cost(stmt, speed))
 
-    def block(self, body: tuple[Stmt, ...], speed: float) -> Expr:
+    def runs(self, loops: tuple[Loop, ...]) -> Expr:
+        """How often what is inside the nested `loops` runs."""
+        total: Expr = number(1.0)
+        for loop in loops:
+            total = times(total, self.trips(loop))
+        return total
+
+    def block(self, body: tuple[Stmt, ...], speed: float = 1.0) -> Expr:
         total = number(0.0)
         for stmt in body:
             total = plus(total, self.statement(stmt, speed))

@@ -12,18 +12,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
+from typing import Any
 
 from loopdiff.analysis.exposure import is_exposed, visible
 from loopdiff.analysis.legality import commute, may_meet, pairs
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
-from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.nodes import Access, Accumulate, Allocate, Assign, If, Loop, LoopSet, Stmt
-from loopdiff.ir.walk import Path, statements
+from loopdiff.analysis.polyhedra_exprs import basic_sets, constraint, rows
+from loopdiff.analysis.polyhedra_sets import PARAM, orders
+from loopdiff.ir.build import all_of, any_of
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Loop,
+    LoopSet,
+    Param,
+    Stmt,
+)
+from loopdiff.ir.types import BOOL
+from loopdiff.ir.walk import Path, statements, subexprs
 from loopdiff.transform.privates import Names, is_zero
 
 Rewrite = Callable[[Stmt, Path], Stmt | None]
 NOTHING: Names = frozenset()
+ALWAYS = Const(True, BOOL)
 
 
 def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
@@ -40,25 +60,29 @@ def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
     model = build_model(ls)
     sums = (e for a in cleared & updated for e in model.touching(a, False) if e.combines == "add")
     first = {e.path for e in sums if finds_zeros(model, e) and not binds(model, e)}
-    unread = {
-        zero.path
-        for a in cleared
-        for zero in model.touching(a, True)
-        if is_zero_write(model, zero) and not is_read(model, zero, first, a in dead | forgotten)
-    }
+    needed = needed_zeros(model, cleared, first, dead | forgotten)
 
     def rewrite(stmt: Stmt, path: Path) -> Stmt | None:
-        return without_zero(stmt) if path in unread else assigned(stmt) if path in first else stmt
+        return zero_where(stmt, needed[path]) if path in needed else assigned(stmt) if path in first else stmt
 
     return rewritten(ls, rewrite)
 
 
 def drop_unread_zeros(ls: LoopSet, arrays: Names | set[str], dead: Names | set[str]) -> LoopSet:
     """`ls` without zeros in `arrays` that nothing reads; after the function somebody reads all but the `dead` ones."""
-    model = build_model(ls)
-    zeros = (w for a in arrays for w in model.touching(a, True) if is_zero_write(model, w))
-    unread = {w.path for w in zeros if not is_read(model, w, set(), w.access.array in dead)}
-    return rewritten(ls, lambda stmt, path: without_zero(stmt) if path in unread else stmt)
+    needed = needed_zeros(build_model(ls), arrays, set(), dead)
+    return rewritten(ls, lambda stmt, path: zero_where(stmt, needed[path]) if path in needed else stmt)
+
+
+def needed_zeros(
+    model: Model, arrays: Names | set[str], first: set[Path], forgotten: Names | set[str]
+) -> dict[Path, Expr]:
+    """When something may read the zeros that a statement writes into one of `arrays`, by the path of the statement.
+
+    The sums `first` no longer look, and nobody looks at the `forgotten` arrays at the end.
+    """
+    zeros = (w for a in sorted(arrays) for w in model.touching(a, True) if is_zero_write(model, w))
+    return {w.path: read_where(model, w, first, w.access.array in forgotten) for w in zeros}
 
 
 def finds_zeros(model: Model, read: Event) -> bool:
@@ -88,11 +112,33 @@ def events_of(model: Model, array: str) -> list[Event]:
     return [e for is_write in (True, False) for e in model.touching(array, is_write) if e.path]
 
 
-def is_read(model: Model, write: Event, first: set[Path], is_forgotten: bool) -> bool:
-    """Whether anything may see what `write` wrote: the sums `first` no longer look. The caller looks at the end unless
-    the array `is_forgotten`."""
-    reads = (r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first))
-    return any(sees(model, write, r) for r in reads if not (r.is_final and is_forgotten))
+def read_where(model: Model, write: Event, first: set[Path], is_forgotten: bool) -> Expr:
+    """When anything may see what `write` wrote: a constant, or, where only the caller does, who gets an array that the
+    function fills but for elements beyond the extents of another one, a comparison of these extents."""
+    reads = [r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first)]
+    if any(sees(model, write, r) for r in reads if not r.is_final):
+        return ALWAYS
+    final = [] if is_forgotten else [r for r in reads if r.is_final and sees(model, write, r)]
+    is_start = len(write.path) == 1 and isinstance(model.sites[write.path].stmt, Allocate)
+    if not final or not is_start or write.access.array not in model.ls.params:
+        return Const(bool(final), BOOL)
+    return model.bounded(lambda: beyond(model, write, final), ALWAYS)
+
+
+def beyond(model: Model, write: Event, reads: list[Event]) -> Expr:
+    """The condition on extents under which one of `reads` sees what `write` wrote, if it is that some differ; that they
+    are not negative goes without saying."""
+    ways = [(read, order) for read in reads for order in orders(write, read)]
+    where = reduce(lambda a, b: a.union(b), (visible(model, write, r, o).params() for r, o in ways))
+    parts = [[row for row in rows(part) if involved(row) > 1] for part in basic_sets(where)]
+    cond = any_of(all_of(constraint(model, row, False) for row in part) for part in parts)
+    is_known = all(isinstance(e, Dim | Param | Const | Apply) for e in subexprs(cond))
+    return cond if is_known else ALWAYS
+
+
+def involved(row: Any) -> int:
+    """How many parameters a constraint is about."""
+    return sum(row.involves_dims(PARAM, k, 1) for k in range(row.dim(PARAM)))
 
 
 def sees(model: Model, write: Event, read: Event) -> bool:
@@ -126,8 +172,12 @@ def assigned(stmt: Stmt) -> Stmt:
     return Assign(stmt.target, stmt.value, loc=stmt.loc)
 
 
-def without_zero(stmt: Stmt) -> Stmt | None:
-    return replace(stmt, fill=None) if isinstance(stmt, Allocate) else None
+def zero_where(stmt: Stmt, needed: Expr) -> Stmt | None:
+    """`stmt`, which writes zeros, as far as these are needed."""
+    if needed == ALWAYS:
+        return stmt
+    empty = replace(stmt, fill=None) if isinstance(stmt, Allocate) else None
+    return empty if empty is None or isinstance(needed, Const) else If(needed, (stmt,), (empty,), loc=stmt.loc)
 
 
 def rewritten(ls: LoopSet, rewrite: Rewrite) -> LoopSet:

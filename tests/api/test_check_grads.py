@@ -56,8 +56,8 @@ def test_a_wrong_reverse_sweep_is_found_by_forward_mode() -> None:
     class Lying(type(total)):
         def vjp(self, *args: Any, **named: Any) -> Any:
             value, pullback = super().vjp(*args, **named)
-            reverse = pullback.run.reverse
-            pullback.run.reverse = lambda *a: (reverse(*a), a[-1].__imul__(1.0 + 1e-8))[0]
+            pull = pullback.pull
+            pullback.pull = lambda *a: [g * (1.0 + 1e-8) for g in pull(*a)]
             return value, pullback
 
     lying = Lying(total.plain, total.program, None, total.options)

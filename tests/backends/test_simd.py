@@ -33,6 +33,7 @@ from loopdiff.backends.cpu.simd import (
     load,
     load_masked,
     load_splat,
+    load_splat_masked,
     load_strided,
     load_strided_masked,
     maximum,
@@ -328,9 +329,11 @@ def test_loads_from_every_layout(number):
         store(out, (7, 0), gather_masked(a, (i, iota(j, 2, 4)), mask))
         store(out, (8, 0), load_splat(a, (i, j), 4))
         put(out, (9, 0), get(a, (i, j)))
+        store(out, (10, 0), load_splat_masked(a, (i, j), mask))
+        store(out, (11, 0), load_splat_masked(a, (1000 * i, j), tail_mask(remaining - 3, 4)))
 
     a = strided_views()[number]
-    out = np.zeros((10, 4))
+    out = np.zeros((12, 4))
     i, j = 2, 1
     run(a, i, j, 3, out)
     k, on = np.arange(4), np.arange(4) < 3
@@ -338,7 +341,7 @@ def test_loads_from_every_layout(number):
         a[i, j : j + 4], a[i, j + 3 - k], a[i + 2 * k, j], a[i + 3 - k, j], a[i, j + 3 - k] * on,
         a[i + k, j] * on,
         a[i + k, j + k], a[i, np.minimum(j + 2 * k, a.shape[1] - 1)] * on, np.full(4, a[i, j]), [a[i,
-        j], 0, 0, 0],
+        j], 0, 0, 0], a[i, j] * on, np.zeros(4),
     ]  # fmt: skip
     for row, values in enumerate(expected):
         np.testing.assert_array_equal(out[row], values, f"row {row}")

@@ -15,7 +15,9 @@ import pytest
 
 from loopdiff import ArgumentError, Differentiable, set_num_threads, vectorize_grad
 from loopdiff.backends.cpu.threads import pool
-from loopdiff.backends.cpu.threads.calling import run_in_chunks, run_in_turns, share
+from loopdiff.backends.cpu.threads.calling import fill, is_worth, run_in_chunks, run_in_turns, saving, share
+from loopdiff.guards import checksum
+from loopdiff.runs import mixer
 from tests.corpus import BY_NAME
 from tests.gradients import harness
 
@@ -166,7 +168,7 @@ def chunk_of_squares(chunk, size, bad, out):
 
 @numba.njit(nogil=True)
 def squares(count, size, bad, out):
-    run_in_chunks(chunk_of_squares, count, size, bad, out)
+    run_in_chunks(chunk_of_squares, count, (size, bad), (out,))
     run_in_turns(chunk_of_squares, count, size, -1, out)
 
 
@@ -205,13 +207,44 @@ def test_chunks_inside_chunks() -> None:
 
 
 def test_chunks_depend_on_the_work() -> None:
-    assert share(10, 1, 1, 1e3, 0.0) == (1, 10)
-    assert share(-3, 1, 1, 1e9, 0.0) == (1, 0)
-    assert share(1000, 64, 1, 1e6, 0.0) == (8, 128)
-    assert share(1000, 1, 1, 1e6, 1e9) == (1, 1000)
-    count, size = share(10**6, 64, 1, 1e9, 0.0)
+    assert share(10, 1, 1, False, 1e3, 0.0) == (1, 10)
+    assert share(-3, 1, 1, False, 1e9, 0.0) == (1, 0)
+    assert share(1000, 64, 1, False, 2e5, 0.0) == (8, 128)
+    assert share(1000, 1, 1, False, 1e6, 1e9) == (1, 1000)
+    assert share(1000, 1, 1, False, 2e4, 0.0) == (1, 1000)
+    assert share(1000, 1, 1, True, 2e4, 0.0) == (5, 200)
+    count, size = share(10**6, 64, 1, False, 1e9, 0.0)
     assert count <= 64
     assert size % 64 == 0
+
+
+def test_what_threads_save_has_to_be_more_than_what_is_lost() -> None:
+    assert saving(3e4, 0.0, 1.0) == 0.0
+    assert saving(1e6, 1e7, 1.0) == 0.0
+    assert saving(2e4, 0.0, 10.0) > 5e4
+    assert is_worth(2.0, 1.0)
+    assert not is_worth(0.0, 0.0)
+    pool.word(pool.EAGER).value = 1
+    assert is_worth(0.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int8])
+def test_checksums_are_the_same_on_several_threads(kind: type) -> None:
+    for size in (0, 7, 20_001, 3_000_001):
+        array = (np.arange(size) % 97).astype(kind)
+        assert checksum(array, mixer(True)) == checksum(array)
+
+
+@pytest.mark.parametrize("size", [0, 1000, 2_000_003])
+def test_arrays_are_filled_up_to_their_ends(size: int) -> None:
+    @numba.njit(nogil=True)
+    def filled(x):
+        fill(x.reshape(-1), 3.0)
+
+    around = np.zeros(size + 2)
+    filled(around[1:-1])
+    assert (around[1:-1] == 3.0).all()
+    assert around[0] == around[-1] == 0.0
 
 
 def test_number_of_threads_is_positive() -> None:

@@ -235,6 +235,19 @@ def test_shrinking_keeps_what_fails() -> None:
     assert size(small) < size(program)
 
 
+def test_shrunk_programs_come_to_an_end() -> None:
+    text = """def f(x):
+    m = 0
+    while m < 2:
+        m += 1
+        x[0] = math.sin(x[0])
+"""
+    program = Program(text, (Argument("x", "vector"),), ("x",), ((2, 2),))
+    small = shrink(program, lambda p: "while m < 2" in p.text and "sin" in p.text)
+    assert "m += 1" in small.text
+    assert size(small) < size(program)
+
+
 def test_what_raises_in_numpy_must_raise() -> None:
     x = Argument("x", "vector")
     for line in ("x[1:] = x[:-2]", "x[0] = np.max(x[:0])", "x[x > 9.0] = x", "x[:] = x.reshape(2, -1)[0]"):

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from loopdiff import pipeline
+from loopdiff.ir.build import integer, sub
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Loop
+from loopdiff.ir.nodes import Assign, Index, Loop, Stmt
 from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import statements
 from loopdiff.options import Options
 from loopdiff.requests import Request, Requests
 from loopdiff.stages import Stages
@@ -131,6 +133,107 @@ def test_programs(function: Callable[..., Any], names: str, loops: int, rows: in
     check(function, arrays(*names, rows=rows), loops)
 
 
+def deep(back: int, behind: int) -> Callable[..., Any]:
+    """Rows of planes: the second plane needs row `back` of the first, the third row `behind` of the second."""
+
+    def program(a, b, c):
+        N, M, K = a.shape
+        for i in range(N):
+            for j in range(M):
+                for k in range(K):
+                    b[i, j, k] = 2.0 * a[i, j, k]
+        for i in range(1, N - 1):
+            for j in range(2, M - 2):
+                for k in range(K):
+                    c[i, j, k] = b[i + 1, j + back, k] - b[i - 1, j, k]
+        for i in range(1, N - 2):
+            for j in range(2, M - 2):
+                for k in range(K):
+                    a[i, j, k] = c[i, j + behind, k] * c[i + 1, j, k]
+
+    return program
+
+
+def depths(body: tuple[Stmt, ...]) -> tuple[int, int]:
+    """How many loops there are at the outermost level and right inside, conditions apart."""
+    outer = [s for s in statements(body) if isinstance(s.stmt, Loop) and not s.loops]
+    return len(outer), sum(isinstance(s.stmt, Loop) and len(s.loops) == 1 for s in statements(body))
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 3), (1, 1, 1), (2, 9, 3), (3, 4, 2), (4, 3, 3), (7, 6, 3)])
+@pytest.mark.parametrize(("back", "behind", "inside"), [(0, 0, 1), (2, 0, 1), (-2, 1, 1), (1, 2, 1), (0, -2, 1)])
+def test_loops_of_fused_rows(back: int, behind: int, inside: int, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    args = {n: rng.random(shape) for n in "abc"}
+    ls = normal_form(deep(back, behind), args)
+    found = fuse(ls)
+    verify(found, "fused")
+    assert depths(ls.body) == (3, 3)
+    assert depths(found.body) == (1, inside)
+    mine = {k: v.copy() for k, v in args.items()}
+    run(found, mine)
+    deep(back, behind)(**args)
+    for name, value in args.items():
+        np.testing.assert_array_equal(mine[name], value, err_msg=name)
+
+
+def side_by_side(a, b, c):
+    """The second nest may run along with the first, but what it makes, and reads, is two rows further on there."""
+    N, M = a.shape
+    x = np.zeros((N, M))
+    y = np.zeros((N, M))
+    for i in range(N):
+        for j in range(M):
+            x[i, j] = 2.0 * a[i, j]
+    for i in range(N - 2):
+        for j in range(M):
+            y[i, j] = 3.0 * a[i + 2, j]
+    for i in range(N - 2):
+        for j in range(M):
+            b[i, j] = x[i + 2, j] + y[i, j] * c[i, j]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 7])
+def test_nests_wait_for_those_that_use_their_rows(rows: int) -> None:
+    args = {n: np.random.default_rng(0).random((rows, 4)) for n in "abc"}
+    ls = normal_form(side_by_side, args)
+    found = fuse(ls)
+    (loop,) = (s for s in found.body if isinstance(s, Loop))
+    index = Index(loop.index)
+    writes = {s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, Assign)}
+    behind = {w.array: w.subscripts[0] for w in writes}
+    assert behind == {"x": index, "y": sub(index, integer(2)), "b": sub(index, integer(2))}
+    mine = {k: v.copy() for k, v in args.items()}
+    run(found, mine)
+    side_by_side(**args)
+    for name, value in args.items():
+        np.testing.assert_array_equal(mine[name], value, err_msg=name)
+
+
+def against_the_rows(a, b):
+    """Planes may follow one behind the other, rows may not: row `M - 1 - j` is written last."""
+    N, M, K = a.shape
+    for i in range(N):
+        for j in range(M):
+            for k in range(K):
+                b[i, j, k] = 2.0 * a[i, j, k]
+    for i in range(N):
+        for j in range(M):
+            for k in range(K):
+                a[i, j, k] = b[i, M - 1 - j, k]
+
+
+def test_loops_of_fused_rows_that_stay_apart() -> None:
+    args = {n: np.random.default_rng(0).random((3, 4, 2)) for n in "ab"}
+    found = fuse(normal_form(against_the_rows, args))
+    assert depths(found.body) == (1, 2)
+    mine = {k: v.copy() for k, v in args.items()}
+    run(found, mine)
+    against_the_rows(**args)
+    for name, value in args.items():
+        np.testing.assert_array_equal(mine[name], value, err_msg=name)
+
+
 @pytest.mark.parametrize("name", ["fdtd_2d", "hdiff", "jacobi_2d"])
 def test_stencils_of_the_suite(name: str) -> None:
     entry = BY_NAME[name]
@@ -145,16 +248,16 @@ def test_stencils_of_the_suite(name: str) -> None:
         np.testing.assert_array_equal(mine[key], value, err_msg=key)
 
 
-def test_compiled_functions_are_fused_but_for_threads_and_schedules_asked_for() -> None:
+def test_compiled_functions_are_fused_but_where_schedules_are_asked_for() -> None:
     ls = lowered(BY_NAME["hdiff"])
     asked = Requests((Request("primal", "i", 0, "scalar"),))
     found = {
-        name: pipeline.arrange(ls, options, requests, Stages("hdiff")).ls
+        name: pipeline.arrange(ls, options, requests, Stages("hdiff"))
         for name, options, requests in (
             ("plain", Options(), Requests()),
             ("parallel", Options(parallel=True), Requests()),
             ("asked", Options(), asked),
         )
     }
-    counts = {name: sum(isinstance(s, Loop) for s in made.body) for name, made in found.items()}
-    assert counts["plain"] < counts["parallel"] == counts["asked"] == sum(isinstance(s, Loop) for s in ls.body)
+    counts = {name: sum(isinstance(s, Loop) for s in (made.threads or made).ls.body) for name, made in found.items()}
+    assert counts["plain"] == counts["parallel"] < counts["asked"] == sum(isinstance(s, Loop) for s in ls.body)

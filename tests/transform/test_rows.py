@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
 from loopdiff.ad.reverse import Sweeps, build_sweeps
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet
@@ -16,7 +17,7 @@ from loopdiff.ir.verify import verify
 from loopdiff.transform.blocked import block_primal, block_sweeps
 from tests.corpus import BY_NAME, ENTRIES
 from tests.gradients import harness
-from tests.gradients.interpreted import lowered, normal_form
+from tests.gradients.interpreted import interpreting, lowered, normal_form
 from tests.gradients.test_tape_plans import forward_and_reverse
 
 BLOCKED = ("attention", "mlp_rows")
@@ -115,3 +116,24 @@ def test_a_buffer_of_each_row_is_expanded() -> None:
 def test_rows_that_depend_on_each_other_stay(function: Callable[..., Any]) -> None:
     ls, found = rows_of(function, **made())
     assert found is ls
+
+
+def narrower(x, w):
+    t = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0] - 2):
+            s = 0.0
+            for k in range(x.shape[1]):
+                s += x[i, k] * w[k, j]
+            t += s * s
+    return t
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_buffers_of_loops_that_do_not_run_are_empty(rows: int) -> None:
+    x, w = np.ones((rows, 3)), np.ones((4, 2))
+    with interpreting():
+        value, gradients = vectorize_grad(cache=False)(narrower).value_and_grad(x, w)
+    assert value == 0.0
+    assert [g.shape for g in gradients] == [x.shape, w.shape]
+    assert not any(g.any() for g in gradients)

@@ -11,9 +11,12 @@ import pytest
 
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Accumulate, Allocate, LoopSet
+from loopdiff.ir.nodes import Accumulate, Allocate, If, LoopSet
+from loopdiff.ir.printer import print_expr
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
+from loopdiff.pipeline import derive_sweeps
+from loopdiff.stages import Stages
 from loopdiff.transform.zeros import drop_zeros
 from tests.corpus import BY_NAME
 from tests.gradients import harness
@@ -105,3 +108,24 @@ def test_only_sums_into_zeros_are_first(function: Callable[..., Any], sums: int,
     run(found, mine)
     function(**args)
     np.testing.assert_array_equal(mine["y"], args["y"])
+
+
+def dot(x, w):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * w[i]
+    return s
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_elements_beyond_the_loops_are_zero_whatever_the_buffer_held(size: int) -> None:
+    """The zeros are written only where an array is longer than the loops over it."""
+    args: dict[str, Any] = dict(x=np.arange(1.0, 4.0), w=np.arange(2.0, 2.0 + size))
+    ls = normal_form(dot, args)
+    reverse = derive_sweeps(ls, ("x", "w"), "auto", Stages("dot"), "gradient").reverse
+    (fill,) = [s.stmt for s in statements(reverse.body) if isinstance(s.stmt, If)]
+    assert print_expr(fill.cond) == "w.shape[0] > x.shape[0]"
+    state = args | {p: np.full(args[p[0]].shape, np.nan) for p in ("x_adj", "w_adj")}
+    run(reverse, {p: state.get(p, 1.0) for p in reverse.params})
+    np.testing.assert_array_equal(state["x_adj"], args["w"][:3])
+    np.testing.assert_array_equal(state["w_adj"], [1.0, 2.0, 3.0, 0.0, 0.0][:size])

@@ -14,7 +14,7 @@ this: they are written a second time as without threads, and the extents decide 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -22,30 +22,49 @@ from typing import TYPE_CHECKING
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.nodes import AccumulateOp, Cast, Const, Dim, Expr, Index, Loop
+from loopdiff.ir.build import compare
+from loopdiff.ir.nodes import Access, AccumulateOp, Apply, Cast, Const, Dim, Expr, If, Index, Loop, Stmt
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
+from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs
+from loopdiff.transform.early import only_into
 from loopdiff.transform.mapping import Parallel
-from loopdiff.transform.work import number, plus, times, work_of
+from loopdiff.transform.work import estimate_of, number, plus, times
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 
 # Nanoseconds that an element costs which each chunk has for itself: summed apart, set to zero, or only there.
 SUMMED, CLEARED, TOUCHED = 4.0, 2.0, 0.5
-UNEVEN = 2.0  # how much more than on average a loop inside another one may do
+# Of all the work, what threads have to save at least: where nests stay as they are, and where they are not fused.
+SAME, UNFUSED = 0.05, 0.33
+TOGETHER = 16  # arguments in a tuple
 
 
-def write_both(emitter: ScheduledEmitter, stmt: Loop, shared: list[Loop]) -> None:
-    """The nest `stmt`, in which the loops `shared` run in chunks if any of them is worth it."""
-    work: Expr = number(0.0)
-    for loop in shared:
-        found = work_of(loop, emitter.mapping_of, stmt)
-        work = plus(work, found if loop is stmt else times(number(UNEVEN), found))
-    emitter.threads.add("is_worth")
-    with emitter.writer.block(f"if is_worth({emitter.expr(work)}):"):
+def write_both(emitter: ScheduledEmitter, stmt: Loop) -> None:
+    """The nest `stmt` with its shared loops in chunks if that is worth it, else as without threads."""
+    with emitter.writer.block(f"if {worth(emitter, (stmt,), SAME)}:"):
         emitter.on_threads(stmt)
     with emitter.writer.block("else:"):
         emitter.on_one_thread(stmt)
+
+
+def worth(emitter: ScheduledEmitter, body: tuple[Stmt, ...], least: float) -> str:
+    """Whether the shared loops of `body` save at least that part of its work."""
+    estimate = estimate_of(body, emitter.mapping_of)
+    saved: list[str] = []
+    for site in statements(body):
+        sharing = emitter.sharing.get(id(site.stmt))
+        if sharing is not None and isinstance(site.stmt, Loop):
+            costs = (
+                estimate.statement(site.stmt),
+                ChunkWriter(emitter, site.stmt, sharing).apart(),
+                estimate.runs(site.loops),
+            )
+            saved.append(f"saving({', '.join(map(emitter.expr, costs))})")
+    emitter.threads |= {"is_worth", "saving"}
+    lost = times(number(least), estimate.block(body))
+    return f"is_worth({' + '.join(saved)}, {emitter.expr(lost)})"
 
 
 @dataclass(slots=True)
@@ -62,17 +81,22 @@ class ChunkWriter:
         lower, upper, count, size = (fresh(n) for n in ("lower", "upper", "chunks", "size"))
         along = self.along
         writer.line(f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}")
-        costs = (work_of(self.loop, self.emitter.mapping_of), self.apart())
+        work = estimate_of((self.loop,), self.emitter.mapping_of).statement(self.loop)
+        costs = (work, self.apart())
         given = ", ".join(map(self.emitter.expr, costs))
         trips = trip_count(lower, upper, self.step)
-        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {sharing.granule}, {sharing.reach}, {given})")
+        limits = f"{sharing.granule}, {sharing.reach}, {sharing.is_repeated}"
+        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {given})")
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
             shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
             writer.line(f"{held} = np.empty({shape}, np.{self.kind(name).value})")
+        if sharing.late:
+            self.write_late(lower, upper, count, size)
+            return
         function, names = self.function(lower, upper, size, parts)
         run = self.call("run_in_turns" if sharing.near else "run_in_chunks")
-        writer.line(f"{run}({', '.join((function, count, *names))})")
+        writer.line(f"{run}({', '.join((function, count, *in_tuples(names)))})")
         for name, op in sharing.sums:
             if name in self.emitter.cells:
                 place = fresh("chunk")
@@ -105,7 +129,8 @@ class ChunkWriter:
     def apart(self) -> Expr:
         """What it costs for each chunk to have arrays of its own."""
         sums = (n for n, _ in self.sharing.sums if n not in self.emitter.cells)
-        groups = ((SUMMED, sums), (CLEARED, self.sharing.zero), (TOUCHED, self.sharing.arrays))
+        arrays = (n for n in self.sharing.arrays if self.rows(n) is None)
+        groups = ((SUMMED, sums), (CLEARED, self.sharing.zero), (TOUCHED, arrays))
         total: Expr = number(0.0)
         for price, names in groups:
             for name in names:
@@ -128,24 +153,78 @@ class ChunkWriter:
     # -- the function of a chunk -----------------------------------------------------------------------------
     def function(self, lower: str, upper: str, size: str, parts: dict[str, str]) -> tuple[str, list[str]]:
         """The name of the function of one chunk, now among the emitter's, and its parameters after the chunk."""
-        emitter, fresh = self.emitter, self.emitter.names.fresh
-        emitter.names.taken.add(emitter.ls.name)
-        name, chunk, first, last = (fresh(n) for n in (f"{emitter.ls.name}_chunk", "chunk", "first", "last"))
+        chunk, first, last = map(self.emitter.names.fresh, ("chunk", "first", "last"))
         with self.elsewhere() as body:
             stride = size if self.step == 1 else f"{size} * {self.step}"
             body.line(f"{first} = {lower} + {chunk} * {stride}")
             body.line(f"{last} = {'min' if self.step > 0 else 'max'}({first} + {stride}, {upper})")
             self.own(chunk, parts)
-            emitter.on_one_thread(self.between(self.loop, Index(first), Index(last)))
+            if self.sharing.early:
+                self.begin_early(chunk, first)
+            self.emitter.on_one_thread(self.between(self.loop, Index(first), Index(last)))
             for summed, _ in self.sharing.sums:
-                if summed in emitter.cells:
+                if summed in self.emitter.cells:
                     body.line(f"{parts[summed]}[{chunk}] = {summed}")
-        sharing = self.sharing
-        replaced = {*sharing.arrays, *sharing.zero, *(n for n in parts if n not in emitter.cells)}
+        replaced = {*self.sharing.arrays, *self.sharing.zero, *(n for n in parts if n not in self.emitter.cells)}
+        return self.finish(body, chunk, replaced)
+
+    def begin_early(self, chunk: str, first: str) -> None:
+        """Fill the chunk's own arrays as iterations before its first one do, which the first chunk has no need of."""
+        emitter, sharing = self.emitter, self.sharing
+        begin = emitter.names.fresh("begin")
+        emitter.writer.line(f"{begin} = {first} - {sharing.early} if {chunk} > 0 else {first}")
+        before = replace(self.loop, lower=Index(begin), upper=Index(first))
+        for new in only_into((before,), frozenset((*sharing.arrays, *sharing.cells)), emitter.take_for):
+            assert isinstance(new, Loop)
+            emitter.take_for(new, self.loop)
+            emitter.on_one_thread(new)
+
+    def finish(self, body: Writer, chunk: str, replaced: set[str]) -> tuple[str, list[str]]:
+        """The function of one `chunk`, which gets arrays that are `replaced` by its own in `body`, and its name."""
+        emitter = self.emitter
+        emitter.names.taken.add(emitter.ls.name)
+        name = emitter.names.fresh(f"{emitter.ls.name}_chunk")
         given = sorted((free_names(body.text) | replaced) & emitter.names.taken - {chunk})
         header = f"def {name}({', '.join((chunk, *given))}):"
         emitter.chunks.append("\n".join([header, *(f"    {line}" for line in body.lines)]))
         return name, given
+
+    # -- loops of which chunks leave something for later -----------------------------------------------------
+    def write_late(self, lower: str, upper: str, count: str, size: str) -> None:
+        """All chunks, then what they have left at their beginnings."""
+        writer = self.emitter.writer
+        run = self.call("run_in_chunks")
+        function, names = self.late_function(lower, upper, size, is_rest=False)
+        writer.line(f"{run}({', '.join((function, count, *in_tuples(names)))})")
+        function, names = self.late_function(lower, upper, size, is_rest=True)
+        with writer.block(f"if {count} > 1:"):
+            writer.line(f"{run}({', '.join((function, f'{count} - 1', *in_tuples(names)))})")
+
+    def late_function(self, lower: str, upper: str, size: str, *, is_rest: bool) -> tuple[str, list[str]]:
+        """The same as `function` of what chunks do at once, or of the rest, which the first chunk has nothing of."""
+        chunk, first, last = map(self.emitter.names.fresh, ("chunk", "first", "last"))
+        late = self.sharing.late
+        begins = {n: self.emitter.names.fresh("begin") for n in sorted({*late} - {0})}
+        with self.elsewhere() as body:
+            body.line(f"{first} = {lower} + {f'({chunk} + 1)' if is_rest else chunk} * {size}")
+            longest = max(late) if is_rest else size
+            body.line(f"{last} = min({first} + {longest}, {upper})")
+            for number, begin in begins.items():
+                found = f"{first} + {number}"
+                body.line(f"{begin} = {found if is_rest else f'{found} if {chunk} > 0 else {first}'}")
+            self.own(chunk, {})
+            here = Index(self.loop.index)
+            inside: list[Stmt] = []
+            for stmt, number in zip(self.loop.body, late, strict=True):
+                if number:
+                    cond = compare(Op.LT if is_rest else Op.GE, here, Index(begins[number]))
+                    inside.append(If(cond, (stmt,), loc=stmt.loc))
+                elif not is_rest:
+                    inside.append(stmt)
+            new = replace(self.loop, lower=Index(first), upper=Index(last), body=tuple(inside))
+            self.emitter.take_for(new, self.loop)
+            self.emitter.on_one_thread(new)
+        return self.finish(body, chunk, set())
 
     @contextmanager
     def elsewhere(self) -> Iterator[Writer]:
@@ -164,7 +243,7 @@ class ChunkWriter:
         for name, op in sharing.sums:
             if name in emitter.cells:
                 line(f"{name} = {spell_constant(neutral_value(op, self.kind(name)), self.kind(name))}")
-        anew = [f"{n} = np.empty_like({n})" for n in sharing.arrays]
+        anew = [f"{n} = {self.empty(n)}" for n in sharing.arrays]
         anew += [f"{n} = np.zeros_like({n})" for n in sharing.zero]
         for name in (n for n, _ in sharing.sums if n not in emitter.cells):
             turned = ".T" if self.in_order(name) != name else ""
@@ -174,6 +253,32 @@ class ChunkWriter:
             with emitter.writer.block(f"if {chunk} > 0:"):
                 for text in anew:
                     line(text)
+
+    def empty(self, name: str) -> str:
+        """An array for the chunk itself, of no more rows than the loop has places for."""
+        rows = self.rows(name)
+        if rows is None:
+            return f"np.empty_like({name})"
+        others = "".join(f", {name}.shape[{k}]" for k in range(1, self.emitter.types.arrays[name].rank))
+        return f"np.empty(({rows}{others}), {name}.dtype)"
+
+    def rows(self, name: str) -> int | None:
+        """How many rows of an array all iterations use; None if they may use all."""
+        if self.emitter.types.arrays[name].layout != "C":
+            return None
+        most = 0
+        for site in statements((self.loop,)):
+            if any(isinstance(e, Dim) and e.array == name for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+                return None
+            for access in accesses(site.stmt):
+                match access:
+                    case Access(array=array) if array != name:
+                        pass
+                    case Access(subscripts=(Apply(op=Op.MOD, args=(_, Const(value=count))), _, *_)):
+                        most = max(most, int(count))
+                    case _:
+                        return None
+        return most or None
 
     def between(self, loop: Loop, first: Expr, last: Expr) -> Loop:
         """The nest with the shared loop from `first` to `last`; to the emitter the same loop as before."""
@@ -190,6 +295,12 @@ def trip_count(lower: str, upper: str, step: int) -> str:
     if step < 0:
         lower, upper, step = upper, lower, -step
     return f"{upper} - {lower}" if step == 1 else f"({upper} - {lower} + {step - 1}) // {step}"
+
+
+def in_tuples(names: Sequence[str]) -> Iterator[str]:
+    """Arguments a few at a time: from thirty on Python puts all of them into one tuple, which may hold no function."""
+    for start in range(0, len(names), TOGETHER):
+        yield f"({', '.join(names[start : start + TOGETHER])},)"
 
 
 def free_names(text: str) -> set[str]:

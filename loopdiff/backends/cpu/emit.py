@@ -164,7 +164,7 @@ class ScalarEmitter:
             case If(cond=cond, then=then, orelse=orelse):
                 with self.writer.block(f"if {self.expr(cond)}:"):
                     self.block(then)
-                if orelse:
+                if not all(isinstance(s, Allocate) and s.fill is None for s in orelse):
                     with self.writer.block("else:"):
                         self.block(orelse)
             case Exit(cond=cond):
@@ -226,12 +226,16 @@ class ScalarEmitter:
         """The whole function: allocation of its own arrays, body, results."""
         with self.writer.block(f"def {self.ls.name}({', '.join(self.ls.params)}):"):
             self.own_arrays()
+            self.begin()
             self.block(self.ls.body)
             results = [self.expr(r.value) if isinstance(r, ScalarResult) else r.array for r in self.ls.results]
             if results:
                 joined = ", ".join(results) + ("," if self.ls.returns_tuple and len(results) == 1 else "")
                 self.writer.line(f"return {joined}")
         return self.writer.text
+
+    def begin(self) -> None:
+        """What comes before the body."""
 
     def own_arrays(self) -> None:
         for decl in self.ls.arrays:

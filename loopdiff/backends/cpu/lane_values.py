@@ -90,8 +90,10 @@ class LaneValues:
 
     def load(self, access: Access, lanes: Lanes) -> str:
         array, width = access.array, self.width
-        kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
-        if kind == "indexed":
+        kind = self.stride(access)
+        if kind == "uniform" and lanes.mask is not None and not any(element_loads(s) for s in access.subscripts):
+            return f"{self.simd('load_splat_masked')}({array}, {self.subscripts(access, lanes)}, {lanes.mask})"
+        if kind in ("uniform", "indexed"):
             where = self.lane_subscripts(access, lanes)
             if lanes.mask is None:
                 return f"{self.simd('gather')}({array}, {where})"

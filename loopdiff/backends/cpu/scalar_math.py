@@ -22,6 +22,7 @@ from typing import Any
 from numba import njit, types
 from numba.extending import intrinsic
 
+from loopdiff.backends.cpu.simd.arithmetic import maximum, minimum
 from loopdiff.errors import InternalError
 from loopdiff.ir import scalar_eval
 from loopdiff.ir.ops import COMPARISONS, Op
@@ -95,16 +96,8 @@ def shr_int(value: int, count: int) -> int:
 
 
 # -- both ----------------------------------------------------------------------------------------------------
-@jit
-def max2(a: Any, b: Any) -> Any:
-    """The greater; NaN if either is."""
-    return a if a > b or a != a else b
-
-
-@jit
-def min2(a: Any, b: Any) -> Any:
-    """The smaller; NaN if either is."""
-    return a if a < b or a != a else b
+# The greater, and the smaller; NaN if either is.
+max2, min2 = maximum, minimum
 
 
 # -- special functions --------------------------------------------------------------------------------------

@@ -5,16 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loopdiff.analysis.ownership import owned_cells
-from loopdiff.backends.cpu.chunks import ChunkWriter, write_both
+from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.product import ProductWriter
+from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
-from loopdiff.ir.nodes import Loop, Stmt
+from loopdiff.ir.nodes import Accumulate, Allocate, Assign, Jump, Let, Loop, ScalarResult, Stmt
+from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, statements
 from loopdiff.transform.contractions import contraction
 from loopdiff.transform.mapping import Mapping as LoopMapping
 from loopdiff.transform.mapping import Parallel, ScalarLoop, TiledNest, VectorLoop
+
+SMALL = 1 << 15  # elements that one thread fills sooner
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """The function `name` takes over where the `condition` holds."""
+
+    name: str
+    condition: str
 
 
 @dataclass(slots=True)
@@ -22,7 +34,8 @@ class ScheduledEmitter(ScalarEmitter):
     """Writes loops as `mappings` and `sharing` say (by identity of the statement).
 
     `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks. `is_sharing`: loops
-    to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways.
+    to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
+    what to do instead.
     """
 
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
@@ -34,15 +47,54 @@ class ScheduledEmitter(ScalarEmitter):
     chunks: list[str] = field(default_factory=list)
     is_sharing: bool = False
     is_inside: bool = False
+    aside: Aside | None = None
     kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
+
+    def begin(self) -> None:
+        if self.aside is None:
+            return
+        text = ", ".join((self.aside.name, self.like_results(), *in_tuples(self.ls.params)))
+        with self.writer.block(f"if {self.aside.condition}:"):
+            self.writer.line(f"return run_aside({text})" if self.ls.results else f"run_aside({text})")
+            if not self.ls.results:
+                self.writer.line("return")
+        self.threads.add("run_aside")
+
+    def like_results(self) -> str:
+        """Something of the type of what the function returns."""
+        found = [
+            spell_constant(0, type_of(r.value, self.types)) if isinstance(r, ScalarResult) else r.array
+            for r in self.ls.results
+        ]
+        if not found or (len(found) == 1 and not self.ls.returns_tuple):
+            return found[0] if found else "None"
+        return f"({', '.join(found)},)"
+
+    def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
+        match stmt:
+            case Allocate(array=array, fill=fill) if fill is not None and self.is_shared_fill(stmt):
+                self.threads.add("fill")
+                turned = ".T" if self.types.arrays[array].layout == "F" else ""
+                with self.writer.block(f"if {array}.size > {SMALL}:"):
+                    self.writer.line(f"fill({array}{turned}.reshape(-1), {self.expr(fill)})")
+                with self.writer.block("else:"):
+                    ScalarEmitter.store(self, stmt)
+            case _:
+                ScalarEmitter.store(self, stmt)
+
+    def is_shared_fill(self, stmt: Allocate) -> bool:
+        """Whether several threads fill an array where they share loops too: new memory takes as long as these."""
+        kind = self.types.arrays[stmt.array]
+        is_outside = any(s is stmt for s in self.ls.body)
+        return bool(self.sharing) and is_outside and kind.rank > 0 and kind.layout in ("C", "F")
 
     def loop(self, stmt: Loop) -> None:
         sharing = self.sharing.get(id(stmt)) if self.is_sharing else None
-        shared = [s.stmt for s in statements((stmt,)) if id(s.stmt) in self.sharing]
+        is_shared = any(id(s.stmt) in self.sharing for s in statements((stmt,)))
         if sharing is not None:
             ChunkWriter(self, stmt, sharing).write()
-        elif shared and not self.is_sharing and not self.is_inside:
-            write_both(self, stmt, [s for s in shared if isinstance(s, Loop)])
+        elif is_shared and not self.is_sharing and not self.is_inside:
+            write_both(self, stmt)
         else:
             self.as_mapped(stmt)
 

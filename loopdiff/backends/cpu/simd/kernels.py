@@ -8,7 +8,7 @@ address of the first element, and how far it is to the next row, column or itera
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,20 @@ from .types import LLVM_ELEMENTS
 from .words import POINTER, Variable, Word
 
 DEEP = 96  # Iterations that are long enough for rows of C to arrive meanwhile.
+IN_FLIGHT = 8  # Products that hide the latency of one.
+# What becomes of C: it is assigned, or added to. Rows that overlap are loaded and stored one after the other; else all
+# loads come first, as they would wait for stores that go to the same line.
+ASSIGN, ADD_TILE, ADD_ROWS = 0, 1, 2
 
 
 def ahead(builder: Any, base: Any, *offsets: Any) -> Any:
     for offset in offsets:
         base = builder.gep(base, [offset], source_etype=INT8)
     return base
+
+
+def prefetch(builder: Any, pointer: Any, is_write: bool) -> None:
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, INT32(int(is_write)), INT32(3), INT32(1)])
 
 
 def times(builder: Any, count: Any, stride: Any) -> Any:
@@ -117,15 +125,17 @@ class Lanes:
 # -- tiles ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile of `rows` rows and `columns` vectors; only the last vector of a row may have dead lanes."""
+    """A tile of `rows` rows and `columns` vectors; only the last vector of a row may have dead lanes, and none of a
+    tile that `is_whole`."""
 
     lanes: Lanes
     rows: int
     columns: int
+    is_whole: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.lanes.scalar}.{self.rows}x{self.columns}x{self.lanes.width}"
+        return f"{self.lanes.scalar}.{self.rows}x{self.columns}x{self.lanes.width}{'.whole' * self.is_whole}"
 
     def places(self, builder: Any, row: Any, mask: Any) -> list[tuple[Any, Any]]:
         """Pointers to the vectors of a row, and their masks."""
@@ -134,86 +144,131 @@ class Tile:
         return [(p, mask if k == self.columns - 1 else None) for k, p in enumerate(pointers)]
 
     def function(self, module: Any) -> Any:
-        """c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, is_sum, scale:
-        C = scale * A * B, or C += that if `is_sum`; `live` lanes of the last column are there."""
-        kinds = [POINTER, INT64, POINTER, *[INT64] * 4, POINTER, *[INT64] * 8, self.lanes.scalar]
+        """tall, c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, update, scale: the first `tall` rows.
+
+        The sums are brought into C as `update` says, times `scale`; `live` lanes of the last column are there.
+        """
+        kinds = [INT64, POINTER, INT64, POINTER, *[INT64] * 4, POINTER, *[INT64] * 8, self.lanes.scalar]
         return shared_function(module, f"loopdiff.tile.{self.name}", kinds, self.body)
 
-    def body(self, builder: Any, *args: Any) -> None:
-        c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, is_sum, scale = args
-        mask = mask_of(builder, live, self.lanes.width)
-        rows = [
-            self.places(builder, ahead(builder, c, times(builder, INT64(r), c_row)), mask) for r in range(self.rows)
-        ]
+    def body(self, builder: Any, tall: Any, *args: Any) -> None:
+        """Write a tile; all of its rows are there if `tall` is None, else others do what the last one does."""
+        c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, update, scale = args
+        mask = None if self.is_whole else mask_of(builder, live, self.lanes.width)
+        down = [times(builder, k, c_row) for k in self.numbers(builder, tall)]
+        rows = [self.places(builder, ahead(builder, c, offset), mask) for offset in down]
+        is_all = tall is None
+        apart = (
+            multiples(builder, a_row, self.rows)
+            if is_all
+            else [times(builder, k, a_row) for k in self.numbers(builder, tall)]
+        )
         zero = constant(self.lanes.vector, 0)
         held = [[cgutils.alloca_once_value(builder, zero) for _ in row] for row in rows]
         with builder.if_then(builder.icmp_signed(">=", n1, INT64(DEEP))):
             for pointer, _ in (p for row in rows for p in row):
-                call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, INT32(1), INT32(3), INT32(1)])
+                prefetch(builder, pointer, True)
         with ExitStack() as stack:
             for count, left, right in ((n3, a3, b3), (n2, a2, b2), (n1, a1, b1)):
                 loop = stack.enter_context(cgutils.for_range(builder, count, intp=INT64))
                 a = ahead(builder, a, times(builder, loop.index, left))
                 b = ahead(builder, b, times(builder, loop.index, right))
-            self.add_products(builder, held, a, a_row, self.places(builder, b, mask))
+            self.add_products(builder, held, a, apart, self.places(builder, b, mask))
         factor = broadcast(builder, scale, self.lanes.width)
-        with builder.if_else(builder.icmp_signed("!=", is_sum, INT64(0))) as (then, otherwise):
-            with then:
-                self.finish(builder, held, rows, factor, True)
-            with otherwise:
-                self.finish(builder, held, rows, factor, False)
+        for way in (ASSIGN, ADD_TILE, ADD_ROWS):
+            with builder.if_then(builder.icmp_signed("==", update, INT64(way))):
+                self.finish(builder, held, rows, factor, way, tall)
 
-    def add_products(self, builder: Any, held: Any, a: Any, a_row: Any, right: Any) -> None:
+    def numbers(self, builder: Any, tall: Any) -> list[Any]:
+        """The numbers of the rows; that of the last one for those beyond it."""
+        if tall is None:
+            return [INT64(r) for r in range(self.rows)]
+        last = builder.sub(tall, INT64(1))
+        return [INT64(0), *(call(builder, "llvm.smin.i64", INT64, [INT64(r), last]) for r in range(1, self.rows))]
+
+    def add_products(self, builder: Any, held: Any, a: Any, apart: list[Any], right: Any) -> None:
         columns = [self.lanes.load(builder, pointer, mask) for pointer, mask in right]
-        for number, row in enumerate(held):
-            left = self.lanes.spread(builder, ahead(builder, a, times(builder, INT64(number), a_row)))
+        for row, offset in zip(held, apart, strict=True):
+            left = self.lanes.spread(builder, ahead(builder, a, offset))
             for cell, column in zip(row, columns, strict=True):
                 old = builder.load(cell, typ=self.lanes.vector)
                 builder.store(overloaded(builder, "llvm.fmuladd", left, column, old), cell)
 
-    def finish(self, builder: Any, held: Any, rows: Any, factor: Any, is_sum: bool) -> None:
-        """Bring the sums into C, row after row: rows may overlap."""
-        for row, places in zip(held, rows, strict=True):
-            for cell, (pointer, mask) in zip(row, places, strict=True):
+    def finish(self, builder: Any, held: Any, rows: Any, factor: Any, way: int, tall: Any) -> None:
+        """Bring the sums into C."""
+
+        def of_row(cells: Any, places: Any) -> list[Any]:
+            found: list[Any] = []
+            for cell, (pointer, mask) in zip(cells, places, strict=True):
                 new = builder.load(cell, typ=self.lanes.vector)
-                if is_sum:
-                    new = overloaded(builder, "llvm.fmuladd", new, factor, self.lanes.load(builder, pointer, mask))
+                if way == ASSIGN:
+                    found.append(builder.fmul(new, factor, flags=ARITHMETIC))
                 else:
-                    new = builder.fmul(new, factor, flags=ARITHMETIC)
-                self.lanes.store(builder, pointer, new, mask)
+                    old = self.lanes.load(builder, pointer, mask)
+                    found.append(overloaded(builder, "llvm.fmuladd", new, factor, old))
+            return found
+
+        def is_there(number: int) -> AbstractContextManager[Any]:
+            if tall is None or number == 0:
+                return nullcontext()
+            return builder.if_then(builder.icmp_signed(">", tall, INT64(number)))
+
+        ahead_of_stores = [] if way == ADD_ROWS else [of_row(*row) for row in zip(held, rows, strict=True)]
+        for number, (cells, places) in enumerate(zip(held, rows, strict=True)):
+            with is_there(number):
+                found = of_row(cells, places) if way == ADD_ROWS else ahead_of_stores[number]
+                for value, (pointer, mask) in zip(found, places, strict=True):
+                    self.lanes.store(builder, pointer, value, mask)
+
+
+def multiples(builder: Any, stride: Any, count: int) -> list[Any]:
+    """0, stride, 2 * stride and so on. Odd multiples are numbers of their own for LLVM, which would otherwise move from
+    one to the next by additions between the products; an address has room for an even multiple."""
+    odd: dict[int, Any] = {1: stride}
+    for k in range(3, count, 2):
+        odd[k] = opaque(builder, times(builder, INT64(k), stride))
+    found: list[Any] = [INT64(0)]
+    for k in range(1, count):
+        power = k & -k
+        found.append(builder.shl(odd[k // power], INT64(power.bit_length() - 1), flags=("nsw",)))
+    return found
+
+
+def opaque(builder: Any, value: Any) -> Any:
+    """The integer `value`, of which LLVM knows nothing."""
+    return builder.asm(ir.FunctionType(INT64, [INT64]), "", "=r,0", [value], False)
 
 
 def column_function(module: Any, tile: Tile) -> Any:
     """rows, c, c_row, a, a_row, a_block, ...: a column of tiles, blocks of `tile.rows` rows `a_block` bytes apart in A,
-    then the rows that are left in smaller ones; the other arguments are those of a tile."""
+    then the rows that are left in one of at least as many; the other arguments are those of a tile."""
 
     def body(builder: Any, *args: Any) -> None:
         rows, c, c_row, a, a_row, a_block, *others = args
-
-        def tile_at(size: int, c_at: Any, a_at: Any) -> None:
-            function = Tile(tile.lanes, size, tile.columns).function(module)
-            builder.call(function, [c_at, c_row, a_at, a_row, *others])
-
         blocks = builder.sdiv(rows, INT64(tile.rows))
+        done = builder.mul(blocks, INT64(tile.rows))
         with cgutils.for_range(builder, blocks, intp=INT64) as loop:
             first = builder.mul(loop.index, INT64(tile.rows))
             a_at = ahead(builder, a, times(builder, loop.index, a_block))
-            tile_at(tile.rows, ahead(builder, c, times(builder, first, c_row)), a_at)
-        done = builder.mul(blocks, INT64(tile.rows))
+            tile.body(builder, None, ahead(builder, c, times(builder, first, c_row)), c_row, a_at, a_row, *others)
         c, a = ahead(builder, c, times(builder, done, c_row)), ahead(builder, a, times(builder, blocks, a_block))
-        left, size = builder.sub(rows, done), 1 << (tile.rows - 1).bit_length() - 1
-        while size:
-            is_there = builder.and_(left, INT64(size))
-            with builder.if_then(builder.icmp_signed("!=", is_there, INT64(0))):
-                tile_at(size, c, a)
-            c, a = (
-                ahead(builder, c, times(builder, is_there, c_row)),
-                ahead(builder, a, times(builder, is_there, a_row)),
-            )
-            size //= 2
+        left, least = builder.sub(rows, done), 0
+        for size in sizes_of_rest(tile):
+            is_more = builder.icmp_signed(">", left, INT64(least))
+            fits = builder.icmp_signed("<=", left, INT64(size))
+            with builder.if_then(builder.and_(is_more, fits)):
+                function = Tile(tile.lanes, size, tile.columns).function(module)
+                builder.call(function, [left, c, c_row, a, a_row, *others])
+            least = size
 
     kinds = [INT64, POINTER, INT64, POINTER, *[INT64] * 5, POINTER, *[INT64] * 8, tile.lanes.scalar]
     return shared_function(module, f"loopdiff.tiles.{tile.name}", kinds, body)
+
+
+def sizes_of_rest(tile: Tile) -> list[int]:
+    """How many rows the tiles for rows that are left have: so many that half of them would not take less time."""
+    powers = [1 << k for k in range(1, tile.rows.bit_length()) if 1 << k < tile.rows]
+    return [*(n for n in powers if 2 * n * tile.columns > IN_FLIGHT), tile.rows]
 
 
 # -- copies --------------------------------------------------------------------------------------------------
@@ -267,8 +322,12 @@ class Copy:
                     outside(lambda base: self.elements(builder, base, INT64(0), n1, a1, apart, put))
 
     def rows(self, builder: Any, base: Any, count: Any, stride: Any, mask: Any, put: Callable[[Any], None]) -> None:
+        """Rows are contiguous. The vectors after these are needed next, and lie too far apart to be foreseen."""
+        beyond = INT64(2 * self.lanes.width * self.lanes.itemsize - 1)
         with cgutils.for_range(builder, count, intp=INT64) as loop:
-            put(self.lanes.load(builder, ahead(builder, base, times(builder, loop.index, stride)), mask))
+            place = ahead(builder, base, times(builder, loop.index, stride))
+            prefetch(builder, ahead(builder, place, beyond), False)
+            put(self.lanes.load(builder, place, mask))
 
     def squares(self, builder: Any, base: Any, count: Any, apart: list[Any], put: Callable[[Any], None]) -> None:
         """Columns are contiguous: squares of them are transposed."""

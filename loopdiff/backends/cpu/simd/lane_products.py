@@ -19,7 +19,7 @@ from loopdiff.backends.cpu.host import host_machine
 from loopdiff.transform.tiles import TileShape, product_blocks, product_tile
 
 from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded
-from .kernels import Copy, Lanes, mask_of, shared_function, take_room, transposition
+from .kernels import Copy, Lanes, mask_of, prefetch, shared_function, take_room, transposition
 from .types import host_width
 from .words import POINTER, Variable, Word, counted, words
 
@@ -44,6 +44,10 @@ class LaneTile:
         c, c_row, c_col, a, a_row, a1, b, b_col, b1, count, is_sum = words(builder, args[:-1])
         zero, vector = constant(self.lanes.vector, 0), self.lanes.vector
         held = [[cgutils.alloca_once_value(builder, zero) for _ in range(self.columns)] for _ in range(self.rows)]
+        beyond = 2 * self.lanes.width * self.lanes.itemsize - 1  # the end of what the next lanes bring their sums into
+        for r in range(self.rows):
+            for n in range(self.columns):
+                prefetch(builder, (c + c_row * r + c_col * n + beyond).pointer, True)
         with counted(builder, count) as k:
             right = [self.lanes.load(builder, (b + k * b1 + b_col * n).pointer) for n in range(self.columns)]
             for number, row in enumerate(held):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
@@ -337,6 +337,24 @@ def load_splat(typingctx: Any, a: Any, idx: Any, width: Any) -> Typed | None:
         return broadcast(builder, one_load(context, builder, a, idx, values), lanes)
 
     return signature(Vector(lane_type(a), lanes), a, idx, width), lower
+
+
+@intrinsic
+def load_splat_masked(typingctx: Any, a: Any, idx: Any, mask: Any) -> Typed | None:
+    """The element a[idx] in the lanes of `mask`, of which there may be none; the others are 0."""
+    if not is_mask(mask) or not accepts(a, idx):
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        at = place(context, builder, a, values[0], idx, values[1])
+        some = call(builder, f"llvm.vector.reduce.or.{mangled(values[2].type)}", ir.IntType(1), [values[2]])
+        nothing = cgutils.alloca_once_value(builder, constant(at.memory, 0))
+        pointer = builder.select(some, address(context, builder, at), builder.bitcast(nothing, POINTER))
+        element = builder.load(builder.bitcast(pointer, at.memory.as_pointer()), align=at.align, typ=at.memory)
+        value = broadcast(builder, widened(builder, at, element), mask.width)
+        return builder.select(values[2], value, constant(value.type, 0))
+
+    return signature(Vector(lane_type(a), mask.width), a, idx, mask), lower
 
 
 @intrinsic

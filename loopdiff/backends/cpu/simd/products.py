@@ -22,7 +22,7 @@ from loopdiff.transform.tiles import Blocks, TileShape, four_wide, product_block
 
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
-from .kernels import Copy, Lanes, Tile, column_function, shared_function, take_room
+from .kernels import ADD_ROWS, ADD_TILE, ASSIGN, Copy, Lanes, Tile, column_function, shared_function, take_room
 from .types import host_width
 from .words import POINTER, Variable, Word, counted, repeated, words
 
@@ -129,19 +129,32 @@ class Product:
         packed = [room, step, step * counts[0], step * counts[0] * counts[1]]
         is_copied = room.test("!=", 0)
         walk = [p.where(is_copied, q) for p, q in zip(packed, [right[0], *right[2:]], strict=True)]
-        args = [w.value for w in (*left, *walk, *counts, live, last[0])]
+        adds = Word(builder, INT64(ADD_ROWS)).where(self.overlap(builder, left[2], vectors, live), ADD_TILE)
+        update = adds.where(builder.icmp_signed("!=", last[0].value, INT64(0)), ASSIGN)
+        args = [w.value for w in (*left, *walk, *counts, live, update)]
         for k in (1, 3, 9):
             args[k] = builder.inttoptr(args[k], POINTER)
-        for count in range(1, wide + 1):
+        for count in range(1, wide):
             with builder.if_then(vectors.test("==", count)):
-                function = column_function(builder.module, Tile(self.lanes, self.shape.rows, count))
-                builder.call(function, [*args, last[1]])
-        if self.four is not None:
-            with builder.if_then(vectors.test("==", self.four.columns)):
-                function = column_function(builder.module, Tile(self.lanes, self.four.rows, self.four.columns))
-                args[5] = (left[4] * self.four.rows).value
-                builder.call(function, [*args, last[1]])
+                self.column(builder, Tile(self.lanes, self.shape.rows, count), args, last[1])
+        is_whole = live.test("==", width)
+        for shape in [self.shape, *([] if self.four is None else [self.four])]:
+            with builder.if_then(vectors.test("==", shape.columns)):
+                args[5] = left[5].value if shape is self.shape else (left[4] * shape.rows).value
+                with builder.if_else(is_whole) as (then, otherwise):
+                    with then:
+                        self.column(builder, Tile(self.lanes, shape.rows, shape.columns, True), args, last[1])
+                    with otherwise:
+                        self.column(builder, Tile(self.lanes, shape.rows, shape.columns), args, last[1])
         column.become(column.now + vectors * width)
+
+    def overlap(self, builder: Any, c_row: Word, vectors: Word, live: Word) -> Any:
+        """Whether rows of so many vectors of C, the last one with `live` lanes, have elements in common."""
+        extent = (((vectors - 1) * self.lanes.width) + live) * self.size
+        return builder.and_(c_row.test("<", extent), (-c_row).test("<", extent))
+
+    def column(self, builder: Any, tile: Tile, args: list[Any], scale: Any) -> None:
+        builder.call(column_function(builder.module, tile), [*args, scale])
 
     def copy(
         self, builder: Any, width: int, to: list[Word], source: list[Word], counts: list[Word], live: Word

@@ -1,4 +1,4 @@
-"""What generated code says to the pool: how many chunks a loop has, run them, add up what they summed."""
+"""What generated code says to the pool: whether loops are worth it, how many chunks they have, run them, add up."""
 
 from __future__ import annotations
 
@@ -7,38 +7,53 @@ from typing import Any
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, load, the_state
+from loopdiff.backends.cpu.direct import compile_part
+from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, emitted, load, the_state
 
-# Nanoseconds of work below which a loop is not shared, and below which no chunk of it is.
-LEAST_WORK, LEAST_CHUNK, MOST_CHUNKS = 200_000.0, 25_000.0, 64.0
+# Nanoseconds that sharing a loop costs, and the least work of a chunk: where threads have to wake up, and where they
+# look out for the next loop, as it comes again and again.
+ONCE, AGAIN = (25_000.0, 12_500.0), (4_000.0, 4_000.0)
+MOST_CHUNKS = 64.0
 BLOCK = 1024  # elements of a sum that are brought together before the next ones
+FILLED = 0.1  # nanoseconds for each byte of new memory
 APART = 0.25  # of the work, at most, goes into what chunks have for themselves
 MOST_APART = 32e6  # nanoseconds, at four an element: copies of sums take 64 MB together, or there are none
 
 
 @njit
-def is_worth(work: float) -> bool:
-    """Whether about `work` nanoseconds in one loop are worth being shared."""
-    return work >= LEAST_WORK or load(the_state() + EAGER) != 0
+def is_worth(saved: float, lost: float) -> bool:
+    """Whether what threads save is more than what is lost by the form that loops need for them, in nanoseconds."""
+    return saved > lost or load(the_state() + EAGER) != 0
 
 
 @njit
-def share(trips: int, granule: int, reach: int, work: float, apart: float) -> tuple[int, int]:
+def saving(work: float, apart: float, runs: float) -> float:
+    """Nanoseconds that two threads save in a loop that runs so often and takes about `work` each time."""
+    cost, _ = AGAIN if runs > 1.0 else ONCE
+    if apart > 0.0 and (work * APART < apart or apart > MOST_APART):
+        return 0.0
+    return runs * max(0.0, 0.5 * work - cost)
+
+
+@njit
+def share(
+    trips: int, granule: int, reach: int, is_repeated: bool, work: float, apart: float
+) -> tuple[int, int]:  # fmt: skip
     """(chunks, iterations of each) for a loop of `trips` iterations that takes about `work` nanoseconds.
 
     Chunks begin at multiples of `granule`, and are `reach` long at least. What each chunk but the first has for itself
     costs `apart` nanoseconds. The number of threads does not count, so that results do not depend on it.
     """
+    cost, least = AGAIN if is_repeated else ONCE
     if load(the_state() + EAGER) != 0:
         most, granule = min(MOST_CHUNKS, float(trips // reach)), reach
-    elif work < LEAST_WORK:
+    elif work < 2.0 * cost:
         most = 1.0
     else:
-        most = min(MOST_CHUNKS, work / LEAST_CHUNK, float(trips // granule))
+        most = min(MOST_CHUNKS, work / least, float(trips // granule))
         if apart > 0.0:
             most = min(most, 1.0 + work * APART / apart, 1.0 + MOST_APART / apart)
             most -= most % 2.0  # few chunks shall be fair to two threads
@@ -56,16 +71,13 @@ def run_as(turns: int) -> Any:
         if not isinstance(function, types.Dispatcher):
             return None
         dispatcher: Any = function.dispatcher
-        kinds = [types.int64, *(types.unliteral(t) for t in given)]
-        called = signature(types.none, *kinds)
+        called = signature(types.none, types.int64, *map(types.unliteral, flat(given)))
 
         def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-            # As a part of the caller: compiled on its own it would be optimised and written to machine code twice.
-            flags = ConfigStack().top().copy()
-            found = context.compile_subroutine(builder, dispatcher.py_func, called, flags=flags, caching=False)
+            found = compile_part(context, dispatcher.py_func, called)
             chunks = context.cast(builder, values[1], sig.args[1], types.int64)
-            packed = context.cast(builder, values[2], sig.args[2], types.Tuple(kinds[1:]))
-            parts = cgutils.unpack_tuple(builder, packed)
+            parts = flat_values(context, builder, given, values[2])
+            packed = context.make_tuple(builder, types.Tuple(called.args[1:]), parts)
             with builder.if_else(builder.icmp_signed("<=", chunks, INT64(1))) as (one, several):
                 with one:
                     context.call_internal(builder, found.fndesc, called, [INT64(0), *parts])
@@ -78,8 +90,45 @@ def run_as(turns: int) -> Any:
     return run
 
 
-# Call the jitted `function(chunk, *given)` for every chunk below `count`, on the pool if there are several. What one
-# chunk raises is raised when all have ended. `run_in_turns`: first the even chunks, then the odd ones.
+@emitted
+def run_aside(typingctx: Any, function: Any, like: Any, *given: Any) -> Any:
+    """Call the jitted `function(*given)`, which gives something of the type of `like`, as a part of the caller; some of
+    what is given may come together in tuples."""
+    if not isinstance(function, types.Dispatcher):
+        return None
+    dispatcher: Any = function.dispatcher
+    called = signature(without_value(like), *map(types.unliteral, flat(given)))
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        found = compile_part(context, dispatcher.py_func, called)
+        parts = flat_values(context, builder, given, values[2])
+        return context.call_internal(builder, found.fndesc, called, parts)
+
+    return signature(called.return_type, function, like, types.StarArgTuple.from_types(given)), lower
+
+
+def flat(given: Any) -> tuple[Any, ...]:
+    """The types of arguments, of which some come together in tuples."""
+    return tuple(t for kind in given for t in getattr(kind, "types", (kind,)))
+
+
+def flat_values(context: Any, builder: Any, given: Any, packed: Any) -> list[Any]:
+    """Their values, as functions get them that know nothing of literals."""
+    found: list[Any] = []
+    for kind, value in zip(given, cgutils.unpack_tuple(builder, packed), strict=True):
+        found += cgutils.unpack_tuple(builder, value) if hasattr(kind, "types") else [value]
+    return [context.cast(builder, v, t, types.unliteral(t)) for v, t in zip(found, flat(given), strict=True)]
+
+
+def without_value(kind: Any) -> Any:
+    """The type of a result, but for the values of literals."""
+    parts = getattr(kind, "types", None)
+    return types.unliteral(kind) if parts is None else types.Tuple(tuple(map(types.unliteral, parts)))
+
+
+# Call the jitted `function(chunk, *given)` for every chunk below `count`, on the pool if there are several; some of
+# what is given may come together in tuples. What one chunk raises is raised when all have ended. `run_in_turns`: first
+# the even chunks, then the odd ones.
 run_in_chunks = intrinsic(run_as(1))
 run_in_turns = intrinsic(run_as(2))
 
@@ -137,3 +186,17 @@ def add_parts(target: Any, parts: Any) -> None:
         for number in range(given.shape[0]):
             for k in range(start, stop):
                 total[k] += given[number, k]
+
+
+@njit
+def fill_chunk(chunk: int, target: Any, value: Any, size: int) -> None:
+    for k in range(chunk * size, min((chunk + 1) * size, target.shape[0])):
+        target[k] = value
+
+
+@njit
+def fill(target: Any, value: Any) -> None:
+    """Set all elements of `target`, which is new memory as a rule, so that it has to be found first."""
+    count = target.shape[0]
+    chunks, size = share(count, BLOCK, 1, False, FILLED * target.itemsize * count, 0.0)
+    run_in_chunks(fill_chunk, chunks, target, value, size)

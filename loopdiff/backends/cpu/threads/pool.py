@@ -1,10 +1,12 @@
 """The pool: native threads that run the chunks of one loop at a time, without Python and without its lock.
 
-A job is a function, its environment and a number of chunks. Who runs a loop publishes a job, takes chunks from the same
-counter as the workers do, closes the job and waits for those still inside. So nothing waits for a worker to come, and
-a loop finishes with no workers at all: while the pool is busy (another Python thread, a handler of XLA, a loop inside a
-chunk) its chunks run one after the other on the thread that asked. Workers start with the first job, look out for the
-next for a while, then sleep. A process that was forked has none and starts its own.
+A job is a function, its environment and a number of chunks. Who runs a loop publishes a job, takes chunks as workers
+do, closes the job and waits for those still inside. Every thread begins with a range of chunks of its own, so that
+what one loop leaves in its cache is there for the next one, and goes on with what is left of the others'. So nothing
+waits for a worker to come, and a loop finishes with no workers at all: while the pool is busy (another Python thread,
+a handler of XLA, a loop inside a chunk) its chunks run one after the other on the thread that asked. Workers start
+with the first job, look out for the next for a while, then sleep. A process that was forked has none and starts its
+own.
 
 `run_chunks` is compiled once, kept on disk by Numba, and known to generated code by the symbol `RUN`.
 
@@ -33,13 +35,14 @@ RUN, STATE = "loopdiff_run_chunks", "loopdiff_pool"
 MOST_THREADS = 128
 # Words of the state, each in a cache line of its own.
 LINE = 64
-PROCESS, BUSY, OPEN, NUMBER, SLEEPING, STARTED, WANTED, ACTIVE, NEXT, COUNT, FUNCTION, ENVIRONMENT, MODE, STOPPED = (
+PROCESS, BUSY, OPEN, NUMBER, SLEEPING, STARTED, WANTED, ACTIVE, RANGES, COUNT, FUNCTION, ENVIRONMENT, MODE, STOPPED = (
     LINE * k for k in range(14)
 )
 EAGER = LINE * 14  # not zero: loops of any size run in chunks, for tests
 # What pthreads keep: a lock, a condition, a set of signals, and the name of each thread.
 LOCK, CONDITION, SIGNALS, THREADS = (LINE * k for k in (16, 18, 20, 22))
-SIZE = THREADS + 8 * MOST_THREADS
+TAKEN = THREADS + 8 * MOST_THREADS  # of each range of chunks, how many, in a cache line of its own
+SIZE = TAKEN + LINE * MOST_THREADS
 SPINS = 1000  # looks at the state, some 30 ns each, before a thread sleeps or gives way
 BLOCK = int(getattr(signal, "SIG_BLOCK", 0))
 HAS_THREADS = all(llvm.address_of_symbol(name) for name in ("pthread_create", "pthread_cond_wait", "getpid"))
@@ -169,14 +172,18 @@ pthread_sigmask = types.ExternalFunction("pthread_sigmask", signature(types.int3
 
 # -- workers -------------------------------------------------------------------------------------------------
 @njit
-def take_chunks(state: int) -> None:
-    """Run chunks of the open job until none is left."""
+def take_chunks(state: int, own: int) -> None:
+    """Run chunks of the open job until none is left, those of the range `own` first."""
     function, environment, count = load(state + FUNCTION), load(state + ENVIRONMENT), load(state + COUNT)
-    while True:
-        chunk = add(state + NEXT, 1)
-        if chunk >= count:
-            return
-        call_chunk(function, environment, chunk)
+    ranges = load(state + RANGES)
+    for turn in range(ranges):
+        number = (own + turn) % ranges
+        first, last = count * number // ranges, count * (number + 1) // ranges
+        while True:
+            chunk = first + add(state + TAKEN + LINE * number, 1)
+            if chunk >= last:
+                break
+            call_chunk(function, environment, chunk)
 
 
 @njit
@@ -211,9 +218,9 @@ def work(number: int) -> int:
         if job == 0:
             return 0
         add(state + ACTIVE, 1)
-        if load(state + OPEN) == job and number < load(state + WANTED) - 1:
+        if load(state + OPEN) == job and number < load(state + RANGES) - 1:
             set_float_mode(load(state + MODE))
-            take_chunks(state)
+            take_chunks(state, number + 1)
         add(state + ACTIVE, -1)
 
 
@@ -258,12 +265,14 @@ def run_chunks(function: int, environment: int, count: int) -> None:
     store(state + FUNCTION, function)
     store(state + ENVIRONMENT, environment)
     store(state + COUNT, count)
-    store(state + NEXT, 0)
+    store(state + RANGES, workers + 1)
+    for number in range(workers + 1):
+        store(state + TAKEN + LINE * number, 0)
     store(state + MODE, float_mode())
     store(state + OPEN, add(state + NUMBER, 1) + 1)
     if load(state + SLEEPING) > 0:
         wake(state)
-    take_chunks(state)
+    take_chunks(state, 0)
     store(state + OPEN, 0)
     turns = 0
     while load(state + ACTIVE) != 0:

@@ -1,0 +1,66 @@
+"""Choices: a condition whose branches store different values in the same place becomes one store of a choice.
+
+    if a > 0.0:
+        x[i, j] = 0.0           becomes   x[i, j] = 0.0 if a > 0.0 else a
+    else:
+        x[i, j] = a
+
+In a vector that is one store in place of two of parts, which loads would have to wait for. And it is plain to see that
+`x[i, j]` is always written, whatever the condition is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, If, Index, Load, Loop, LoopSet, Param, Select, Stmt, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import statements, subexprs
+
+CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS))
+
+
+def merge_choices(ls: LoopSet) -> LoopSet:
+    """`ls` with one store for conditions that choose between values for one element that cost nothing."""
+    types = type_env(ls)
+    if not any(is_choice(s.stmt, types) for s in statements(ls.body)):
+        return ls
+    return replace(ls, body=tuple(merged(s, types) for s in ls.body))
+
+
+def merged(stmt: Stmt, types: TypeEnv) -> Stmt:
+    match stmt:
+        case If(cond=cond, then=(Assign(target=target, value=one),), orelse=(Assign(value=other),)) if is_choice(
+            stmt, types
+        ):
+            return Assign(target, Select(cond, one, other), loc=stmt.then[0].loc)
+        case If(then=then, orelse=orelse):
+            then, orelse = (tuple(merged(s, types) for s in branch) for branch in (then, orelse))
+            return replace(stmt, then=then, orelse=orelse)
+        case Loop(body=body):
+            return replace(stmt, body=tuple(merged(s, types) for s in body))
+        case _:
+            return stmt
+
+
+def is_choice(stmt: Stmt, types: TypeEnv) -> bool:
+    """Whether `stmt` does nothing but choose between two values for one element of an array."""
+    match stmt:
+        case If(then=(Assign(target=target, value=one),), orelse=(Assign(target=same, value=other),)):
+            is_one_place = bool(target.subscripts) and target == same
+            return is_one_place and is_free(one) and is_free(other) and type_of(one, types) == type_of(other, types)
+        case _:
+            return False
+
+
+def is_free(value: Expr) -> bool:
+    """Whether `value` may be computed for nothing: from what is in registers, in an instruction or two."""
+    parts = list(subexprs(value))
+    is_simple = all(
+        isinstance(e, Const | Index | Param | Dim | Var)
+        or (isinstance(e, Load) and not e.access.subscripts)
+        or (isinstance(e, Apply) and e.op in CHEAP)
+        for e in parts
+    )
+    return is_simple and sum(isinstance(e, Apply) for e in parts) <= 2
