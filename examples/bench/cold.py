@@ -1,6 +1,7 @@
 """The first gradient in a new process: all that is compiled, or read from the disk cache, until the numbers are there.
 
-The board runs this twice per kernel with the same cache, which is empty the first time. Imports are apart.
+The board runs this twice per kernel with the same cache, which is empty the first time. Imports are apart, and so is
+what Numba loads before its first function of all, whatever that is.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ def rows(task: Mapping[str, Any], trying: Callable[[str], None]) -> Iterator[dic
     cache = Path(os.environ["LOOPDIFF_CACHE_DIR"])
     phase = "warm" if cache.exists() and any(cache.iterdir()) else "cold"
     start = time.perf_counter()
+    import numba
     from kernels import problem
     from peers import loops
 
     imports = time.perf_counter() - start
+    start = time.perf_counter()
+    numba.njit(lambda x: x)(1)
+    numba_start = time.perf_counter() - start
     at = problem(task["kernel"], task["size"], task.get("dtype"))
     start = time.perf_counter()
     gradient = loops.gradient(at, loops.decorated(at))
@@ -29,4 +34,5 @@ def rows(task: Mapping[str, Any], trying: Callable[[str], None]) -> Iterator[dic
     start = time.perf_counter()
     gradient()
     again = time.perf_counter() - start
-    yield {"kernel": at.name, "phase": phase, "imports": imports, "seconds": max(0.0, first - again), "call": again}
+    row = {"kernel": at.name, "phase": phase, "imports": imports, "numba": numba_start, "call": again}
+    yield row | {"seconds": max(0.0, first - again)}

@@ -33,16 +33,15 @@ def candidates(n: int) -> dict[str, Call]:
     k = vectorize_grad(wrt=("A", "B"))(matmul).compile(A, B, C)
     workspace = k.workspace(A, B, C)
     weight = rng.random((n, n))
-    C_adj, adjoints = weight.copy(), {"A_adj": np.zeros((n, n)), "B_adj": np.zeros((n, n))}
-    buffers = [{"C_adj": C_adj, **adjoints}[name] for name in k.signature("reverse") if name.endswith("_adj")]
+    adjoints = {"C_adj": weight, "A_adj": np.full((n, n), np.nan), "B_adj": np.full((n, n), np.nan)}
+    buffers = [adjoints[name] for name in k.signature("pullback") if name.endswith("_adj")]
+    pullback = k.unit("pullback").call  # the reverse sweep as `vjp` runs it: gradients overwrite what is there
 
     def forward() -> None:
         k.forward(A, B, C, *workspace)
 
     def reverse() -> None:
-        for buffer in adjoints.values():
-            buffer.fill(0.0)
-        k.reverse(A, B, C, *workspace, *buffers)
+        pullback(A, B, C, *workspace, *buffers)
 
     forward()
     reverse()
