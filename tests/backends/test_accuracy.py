@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from loopdiff.backends.cpu.simd import host_width
+
 ROOT = Path(__file__).parents[2]
 BOUNDS = {"default": 4.0, "own": 4.0, "high": 1.01}
 
@@ -37,4 +39,6 @@ def test_fewer_points_find_nothing_worse(name: str, monkeypatch: pytest.MonkeyPa
     accuracy = importlib.import_module("accuracy")
     for what, error in stated()[name].items():
         method, dtype = what.split()
-        assert accuracy.worst(name, method, dtype, 100, 100) <= error + 0.25, what
+        # The C library has other formulas for registers narrower than those of the table.
+        is_measured = method != "default" or host_width("float64") == 8
+        assert accuracy.worst(name, method, dtype, 100, 100) <= (error + 0.25 if is_measured else BOUNDS[method]), what
