@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopdiff.backends.cpu.lane_values import CHOICES, INFIX, NAMED, Lanes, LaneValues
-from loopdiff.backends.cpu.simd.types import host_width
+from loopdiff.backends.cpu.simd.types import has_mask_registers, host_width
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -213,11 +213,15 @@ class VectorLoopWriter(LaneValues):
         return is_flat and len(self.operations()) <= LIGHT and not self.has_calls(body)
 
     def is_heavy(self) -> bool:
-        """Whether the body is so long, or does so little, that one masked version beats a plain and a masked one."""
+        """Whether the body is so long, or does so little, that one masked version beats a plain and a masked one.
+
+        Where masks have no registers of their own, a masked store takes as long as ten others: long bodies are written
+        twice there.
+        """
         body = [s.stmt for s in statements(self.loop.body)]
         sums = [s for s in body if isinstance(s, Accumulate)]
         is_check = all(isinstance(s, Accumulate | Let) for s in body) and not self.has_floats(sums)
-        is_large = self.has_calls(body) or len(self.operations()) > HEAVY
+        is_large = has_mask_registers() and (self.has_calls(body) or len(self.operations()) > HEAVY)
         return is_check or is_large or any(isinstance(s, Loop) for s in body)
 
     def start_sums(self, promoted: list[Accumulate], suffixes: list[str]) -> None:

@@ -103,6 +103,11 @@ def vector_bits() -> int:
     return 128 if get_process_triple().split("-")[0] in ("x86_64", "aarch64", "arm64") else 0
 
 
+def has_mask_registers() -> bool:
+    """Whether masked loads and stores take no longer than others."""
+    return vector_bits() == 512
+
+
 def host_width(dtype: str, bits: int | None = None) -> int:
     """Lanes of `dtype` ("float64", "float32", "int64" or "bool") in a register of `bits` (None: the
     host's)."""
