@@ -10,7 +10,7 @@ import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import DifferentiationError
-from loopdiff.runs import Arguments, ReverseRun, own_arrays
+from loopdiff.runs import Arguments, ReverseRun, with_copies_of_written
 from loopdiff.specialization import Specialization
 from loopdiff.sweep_calls import vjp
 from loopdiff.tangents import tangent_run
@@ -95,12 +95,12 @@ def prove(spec: Specialization, run: ReverseRun, args: Arguments) -> bool:
     """
     rng = np.random.default_rng(0)
     values = spec.interface.arguments(args)
-    result, pullback = vjp(run, own_arrays(spec, args))
+    result, pullback = vjp(run, with_copies_of_written(spec, args))
     after = spec.interface.arguments(pullback.args)
     outputs = floating_outputs(result, after, spec.written)
     weights = {n: drawn_like(v, lambda shape: rng.uniform(0.5, 1.5, shape)) for n, v in outputs.items()}
     along = directions(values, spec.wrt_of_caller, rng)
-    _, tangents = tangent_run(spec).jvp(own_arrays(spec, args), along)
+    _, tangents = tangent_run(spec).jvp(with_copies_of_written(spec, args), along)
     gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
     found = identity_of(weights, named_slopes(tangents), along, gradients)
     tolerance = max((TOLERANCES[v.real.dtype.name] for v in outputs.values()), default=0.0)

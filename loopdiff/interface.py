@@ -48,6 +48,15 @@ class Interface:
     def is_real(self) -> bool:
         return not any(is_complex(kind) for kind in (*self.types.values(), *self.results))
 
+    @property
+    def number(self) -> ScalarType | None:
+        """The type of the one real number that the function returns; None if it returns anything else."""
+        match self.results:
+            case (ScalarType.F32 | ScalarType.F64 as kind,) if self.is_real and not self.returns_tuple:
+                return kind
+            case _:
+                return None
+
     def expanded(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The parameters of the LoopSet for those of the caller."""
         return tuple(part for name in names for part in self.parts[name])

@@ -14,7 +14,7 @@ from loopdiff.errors import DifferentiationError
 from loopdiff.gradients import record_type
 from loopdiff.ir.types import ArrayType
 from loopdiff.pullback import Pullback
-from loopdiff.runs import Arguments, ReverseRun, caller_results, own_arrays
+from loopdiff.runs import Arguments, ReverseRun, caller_results, with_copies_of_written
 from loopdiff.specialization import Specialization, is_floating
 from loopdiff.sweep_calls import vjp
 from loopdiff.tangents import tangent_run
@@ -67,7 +67,7 @@ def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
     kinds = spec.result_types
     values: Sequence[Any] = [0.0] * len(kinds)
     if any(isinstance(k, ArrayType) for k in kinds):
-        found = caller_results(spec, spec.primal.run(*own_arrays(spec, args)), False)
+        found = caller_results(spec, spec.primal.run(*with_copies_of_written(spec, args)), False)
         values = found if spec.normal.returns_tuple else (found,)
     results = [side_of(k, v) for k, v in enumerate(values) if is_floating(kinds[k])]
     written = [(n, a) for n, a in zip(spec.normal.params, args, strict=True) if n in spec.written]
@@ -81,7 +81,7 @@ def fill_columns(
     run = tangent_run(spec)
     for i, side in enumerate(inputs):
         for entry in range(side.size):
-            _, tangents = run.jvp(own_arrays(spec, args), {str(side.key): side.unit(entry)})
+            _, tangents = run.jvp(with_copies_of_written(spec, args), {str(side.key): side.unit(entry)})
             results = tangents[: len(tangents) - len(run.outputs)]
             slopes: dict[Any, Any] = dict(enumerate(results[0] if spec.normal.returns_tuple else results))
             slopes |= zip(run.outputs, tangents[len(results) :], strict=True)

@@ -263,13 +263,13 @@ def arrange(
             return threads
         found = stages.run(f"schedule {ls.name}", partial(schedule, style=alone), loops)
         return replace(found, schedule=replace(found.schedule, sharing=tuple(sharing)))
-    for is_fused in (may_fuse, False):
+    for is_fused in sorted({may_fuse, False}, reverse=True):
         arranged = stages.run(f"rows {ls.name}", partial(ordered, may_fuse=is_fused, is_deep=False), ready)
         threads = stages.run(f"schedule {ls.name} on threads", partial(schedule, style=style), arranged)
         if shares_all_of(threads, ready):
             break
     plain = stages.run(f"schedule {ls.name}", partial(schedule, style=alone), loops)
-    return replace(plain, threads=threads) if threads.schedule.is_shared else plain
+    return replace(plain, threads=threads) if threads.schedule.shared else plain
 
 
 def runs_on_threads(ls: LoopSet, options: Options, stages: Stages) -> bool:

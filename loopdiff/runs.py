@@ -14,7 +14,7 @@ from loopdiff.errors import NOWHERE
 from loopdiff.guards import Mixer, mixed
 from loopdiff.interface import Interface
 from loopdiff.ir.nodes import Allocate, ArrayDecl, LoopSet, Require
-from loopdiff.ir.types import F32, F64, ArrayType, ScalarType
+from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
@@ -54,7 +54,7 @@ def layout_preserving_copy(array: np.ndarray) -> np.ndarray:
     return padded
 
 
-def own_arrays(spec: Specialization, args: Arguments) -> Arguments:
+def with_copies_of_written(spec: Specialization, args: Arguments) -> Arguments:
     """`args` with copies of the arrays that the function writes."""
     return tuple(
         layout_preserving_copy(a) if n in spec.written else a for n, a in zip(spec.normal.params, args, strict=True)
@@ -167,7 +167,8 @@ def make_arena(
 
 def plain_seed(interface: Interface) -> type[float] | type[np.float32] | None:
     """The type of the seed of a function that returns one real number, and nothing else."""
-    kinds = interface.results
-    if interface.returns_tuple or len(kinds) != 1 or kinds[0] not in (F32, F64):
-        return None
-    return np.float32 if kinds[0] is F32 else float
+    match interface.number:
+        case None:
+            return None
+        case kind:
+            return np.float32 if kind is F32 else float

@@ -18,7 +18,7 @@ from loopdiff.gradients import record_type
 from loopdiff.interface import Interface, interface_of, is_complex
 from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.types import F32, F64, ArrayType, ScalarType
+from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
 from loopdiff.options import Options, TapePolicy
@@ -381,15 +381,10 @@ class Specialization:
     @property
     def one_pass_loops(self) -> LoopSet | None:
         """The LoopSet of `one_pass`; none where the caller says how sweeps run, or what is kept between them."""
-        if not (self.returns_number and self.may_choose_sweeps and all(map(self.is_plain_gradient, self.wrt))):
+        is_number = self.interface.number is not None
+        if not (is_number and self.may_choose_sweeps and all(map(self.is_plain_gradient, self.wrt))):
             return None
-        return self.kept(self.one_pass_label, lambda: (self.derive_one_pass(),))[0]
-
-    @property
-    def returns_number(self) -> bool:
-        """Whether the function returns one real number, and nothing else."""
-        kinds = self.interface.results
-        return self.interface.is_real and not self.normal.returns_tuple and len(kinds) == 1 and kinds[0] in (F32, F64)
+        return self.kept(self.one_pass_label, lambda: (self.find_one_pass(),))[0]
 
     @property
     def may_choose_sweeps(self) -> bool:
@@ -398,7 +393,7 @@ class Specialization:
         is_plain = options.fastmath and options.tape == "auto" and not asked
         return is_plain and options.memory_limit is None and options.check != "first" and not options.autotune
 
-    def derive_one_pass(self) -> LoopSet | None:
+    def find_one_pass(self) -> LoopSet | None:
         plan = self.plan("gradient")
         found = derive_one_pass(self.normal, plan, self.wrt, self.stages)
         if found is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.ir.types import ArrayType
-from loopdiff.runs import Arguments, ReverseRun, own_arrays
+from loopdiff.runs import Arguments, ReverseRun, with_copies_of_written
 from loopdiff.specialization import is_floating
 from loopdiff.sweep_calls import pull_function
 
@@ -34,7 +34,7 @@ def time_sweeps(
 
     Raises ArgumentError where the function does.
     """
-    spec, own, pull = run.spec, own_arrays(run.spec, args), pull_function(run)
+    spec, own, pull = run.spec, with_copies_of_written(run.spec, args), pull_function(run)
     workspace = run.take(args)
     arrays = workspace.arrays[: run.workspace_size]
     written = [i for i, name in enumerate(spec.normal.params) if name in spec.written]

@@ -17,6 +17,7 @@ from loopdiff.analysis.exposure import is_exposed
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.nodes import Access, Accumulate, Assign, Dim, Expr, Let, Load, Stmt
 from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs, written_arrays
+from loopdiff.transform.blocked import with_workspace
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.zeros import rewritten, sees
 
@@ -77,14 +78,5 @@ def with_own_array(sweeps: Sweeps, buffer: str, argument: str, places: Places) -
         return found
 
     place = len(forward.params)
-    body = rewritten(reverse, renamed).body
-    return replace(
-        sweeps,
-        forward=replace(forward, params=(*forward.params, own.name), arrays=(*forward.arrays, own)),
-        reverse=replace(
-            reverse,
-            params=(*reverse.params[:place], own.name, *reverse.params[place:]),
-            arrays=(*reverse.arrays, own),
-            body=body,
-        ),
-    )
+    forward = with_workspace(forward, (own,), place, (own,))
+    return replace(sweeps, forward=forward, reverse=with_workspace(rewritten(reverse, renamed), (own,), place, (own,)))

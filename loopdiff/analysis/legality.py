@@ -14,6 +14,8 @@ from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import Model, Order, ahead, apart, ordered, orders
 from loopdiff.ir.walk import Path
 
+FARTHEST = 8  # iterations between what depends on each other, as far as distances are looked for
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -86,11 +88,11 @@ def overtakes(model: Model, first: Event, second: Event, lag: int) -> bool:
     return model.bounded(lambda: not ahead(model, first, second, lag).is_empty(), True)
 
 
-def distance(model: Model, first: Event, second: Event, shared: int, least: int, most: int) -> int | None:
+def distance(model: Model, first: Event, second: Event, shared: int, least: int) -> int | None:
     """How many iterations, `least` or more, the farthest instances of `second` are that come to an element after one of
-    `first`, in the loop inside the `shared` outermost ones; -1 if there are none, None if there are some beyond `most`.
+    `first`, in the loop inside the `shared` outermost ones; -1 if there are none, None if some are beyond `FARTHEST`.
     """
-    for found in range(least, most + 2):
+    for found in range(least, FARTHEST + 2):
         if model.bounded(lambda n=found: apart(model, first, second, shared, n).is_empty(), False):
             return found - 1 if found > least else -1
     return None

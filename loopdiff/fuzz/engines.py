@@ -18,7 +18,7 @@ from loopdiff.fuzz.program import Program
 from loopdiff.interface import conjugated, in_parts, interface_of, whole
 from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
-from loopdiff.ir.types import F32, F64, INT
+from loopdiff.ir.types import INT
 from loopdiff.ir.walk import written_arrays
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
@@ -183,8 +183,7 @@ class Interpreted:
     def one_pass(self) -> Runner | None:
         """Value and gradients of a function with one real result as one function, where loopdiff would make that."""
         kinds = [self.normal.array(n).type for n in self.wrt if self.normal.has_array(n)]
-        is_plain = self.interface.is_real and all(k is not None and k.rank > 0 for k in kinds)
-        if not is_plain or len(self.kinds) != 1 or self.normal.returns_tuple or self.kinds[0] not in (F32, F64):
+        if self.interface.number is None or not all(k is not None and k.rank > 0 for k in kinds):
             return None
         sweeps = pipeline.derive_sweeps(self.normal, self.wrt, "auto", self.stages, "gradient")
         found = pipeline.derive_one_pass(self.normal, sweeps, self.wrt, self.stages)

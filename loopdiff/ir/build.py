@@ -37,7 +37,13 @@ def sub(a: Expr, b: Expr) -> Expr:
 
 def natural(extent: Expr) -> Expr:
     """`extent`, or zero where it is negative."""
-    return extent if isinstance(extent, Dim | Const) else Apply(Op.MAX, (integer(0), extent))
+    match extent:
+        case Dim():
+            return extent
+        case Const(value=value):
+            return integer(max(0, int(value)))
+        case _:
+            return Apply(Op.MAX, (integer(0), extent))
 
 
 def mul(a: Expr, b: Expr) -> Expr:

@@ -53,6 +53,11 @@ class Site:
     def loops(self) -> tuple[Loop, ...]:
         return tuple(s for s in self.enclosing if isinstance(s, Loop))
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it stands in an If."""
+        return any(isinstance(s, If) for s in self.enclosing)
+
 
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Statements directly inside `stmt`; an If counts through its two branches."""

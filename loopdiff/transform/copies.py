@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loopdiff.ir.nodes import Access, Allocate, Assign, Call, Dim, Exit, Expr, If, Index, Load, Loop, LoopSet, Stmt
+from loopdiff.ir.nodes import Access, Allocate, Assign, Call, Dim, Exit, Expr, Index, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.walk import (
     Path,
     Site,
@@ -90,7 +90,7 @@ def known_outside(ls: LoopSet, number: int) -> frozenset[str]:
 def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:
     """Whether the copy is made just once, and all reads of it, later in the iteration, are of elements that were copied
     and have not been written in the original since. `sites`: the statements of the loop, in textual order."""
-    if any(isinstance(s, If) for s in copy.site.enclosing) or any(isinstance(s.stmt, Exit) for s in sites):
+    if copy.site.is_conditional or any(isinstance(s.stmt, Exit) for s in sites):
         return False
     is_later = False
     for site in sites:

@@ -17,15 +17,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of, is_exposed
-from loopdiff.analysis.legality import carried, distance, within
+from loopdiff.analysis.legality import distance, within
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Let, Loop, Stmt
 from loopdiff.ir.walk import Path, read_arrays, statements, written_arrays
-from loopdiff.transform.privates import Names, is_inside
+from loopdiff.transform.privates import Names, conflicting
 
-FARTHEST = 8  # iterations between what is written and what reads it
 MOST = 16  # iterations that a chunk begins earlier
 
 Taken = Callable[[Loop, Loop], None]
@@ -38,20 +37,20 @@ def find_early(model: Model, dead: Names, loop: Loop, path: Path, own: Names) ->
     """
     if not is_constant(loop.step, 1):
         return None
-    arrays: set[str] = set()
-    while (conflict := carried(model, path, own | arrays)) is not None:
-        if conflict.array in arrays or conflict.array not in dead or not is_inside(model, conflict.array, path):
-            return None
-        arrays.add(conflict.array)
-    shared, found = depth_of(model, path) - 1, frozenset(arrays)
-    reads = [e for e in within(model, path) if not e.is_write and e.access.array in found]
-    if is_filled(model, found) or any(is_exposed(model, e, shared) for e in reads):
+    arrays = conflicting(model, dead, path, own)
+    if arrays is None or is_filled(model, arrays):
         return None
-    again = only_into((loop,), found | own, lambda new, old: None)
-    if read_arrays(again) & (written_arrays((loop,)) - found - own):
+    shared = depth_of(model, path) - 1
+    reads = [e for e in within(model, path) if not e.is_write and e.access.array in arrays]
+    if any(is_exposed(model, e, shared) for e in reads) or not may_repeat(loop, arrays | own):
         return None
-    count = beginning(model, path, found, own)
-    return None if count is None else (found, count)
+    count = beginning(model, path, arrays, own)
+    return None if count is None else (arrays, count)
+
+
+def may_repeat(loop: Loop, arrays: Names) -> bool:
+    """Whether what the loop writes to `arrays` can be computed again, from nothing else that the loop writes."""
+    return not read_arrays(only_into((loop,), arrays)) & (written_arrays((loop,)) - arrays)
 
 
 def is_filled(model: Model, arrays: Names) -> bool:
@@ -92,7 +91,7 @@ def beginning(model: Model, path: Path, arrays: Names, own: Names) -> int | None
 def lag(model: Model, write: Event, read: Event, path: Path) -> int | None:
     """How many iterations of the loop at `path` after `write` it may be that `read` comes to the same element."""
     least = 0 if write.path < read.path else 1
-    return distance(model, write, read, depth_of(model, path) - 1, least, FARTHEST)
+    return distance(model, write, read, depth_of(model, path) - 1, least)
 
 
 def innermost(model: Model, path: Path) -> Path:
@@ -105,7 +104,7 @@ def is_block(model: Model, path: Path) -> bool:
     return not any(isinstance(s.stmt, Loop) for s in statements(model.loop(path).body))
 
 
-def only_into(body: tuple[Stmt, ...], arrays: Names, take: Taken) -> tuple[Stmt, ...]:
+def only_into(body: tuple[Stmt, ...], arrays: Names, take: Taken = lambda new, old: None) -> tuple[Stmt, ...]:
     """Of `body` what writes to `arrays`; `take` gets each loop with the one that it was."""
     found: list[Stmt] = []
     for stmt in body:

@@ -28,7 +28,6 @@ from loopdiff.ir.nodes import (
     Call,
     Const,
     Exit,
-    If,
     Index,
     Let,
     Load,
@@ -89,7 +88,7 @@ def is_candidate(stmt: Stmt) -> bool:
         return False
     defined = {s.stmt.name for s in sites if isinstance(s.stmt, Let)}
     inner = [s.stmt for s in sites if isinstance(s.stmt, Loop)]
-    if any(any(isinstance(e, If) for e in s.enclosing) for s in sites if isinstance(s.stmt, Loop)):
+    if any(s.is_conditional for s in sites if isinstance(s.stmt, Loop)):
         return False
     bounds = [e for p in inner for b in (p.lower, p.upper, p.step) for e in subexprs(b)]
     is_uniform = not any(

@@ -24,8 +24,6 @@ from loopdiff.ir.build import is_constant
 from loopdiff.ir.nodes import If, Loop
 from loopdiff.ir.walk import Path
 
-FARTHEST = 8  # iterations between what depends on each other
-
 
 @dataclass(frozen=True, slots=True)
 class Length:
@@ -71,7 +69,7 @@ def lengths(model: Model, path: Path, own: frozenset[str], may_reassociate: bool
         for first, second in ((a, b), (b, a)) if a is not b else ((a, a),):
             one, other = first.path[place], second.path[place]
             least = 0 if one < other and not is_sum else 1
-            length = distance(model, first, second, shared, least, FARTHEST)
+            length = distance(model, first, second, shared, least)
             if length is None or (one == other and length > 0 and not is_sum):
                 return None
             if length >= 0:

@@ -40,14 +40,13 @@ from loopdiff.ir.walk import (
     accesses,
     children,
     loads,
-    read_arrays,
     statements,
     stmt_exprs,
     subexprs,
     written_arrays,
 )
 from loopdiff.transform.contractions import Contraction, contraction
-from loopdiff.transform.early import find_early, only_into
+from loopdiff.transform.early import find_early, may_repeat
 from loopdiff.transform.late import find_late
 from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.privates import find_privates, homes_of_cells
@@ -79,7 +78,7 @@ def share_loops(
 def shares_all_of(arranged: Arranged, before: LoopSet) -> bool:
     """Whether loops that were made of several ones of `before` all run on several threads, or inside one that does."""
     known = {s.stmt.index for s in statements(before.body) if isinstance(s.stmt, Loop)}
-    shared = {path for path, sharing in arranged.schedule.sharing if isinstance(sharing, Parallel)}
+    shared = arranged.schedule.shared
     return all(
         any(site.path[: k + 1] in shared for k in range(len(site.path)))
         for site in statements(arranged.ls.body)
@@ -90,9 +89,8 @@ def shares_all_of(arranged: Arranged, before: LoopSet) -> bool:
 def shares_everything(arranged: Arranged) -> bool:
     """Whether all outermost loops run on several threads."""
     found = arranged.threads or arranged
-    shared = {path for path, sharing in found.schedule.sharing if isinstance(sharing, Parallel)}
     outermost = (s for s in statements(found.ls.body) if isinstance(s.stmt, Loop) and not s.loops)
-    return all(s.path in shared for s in outermost)
+    return all(s.path in found.schedule.shared for s in outermost)
 
 
 def with_rows_apart(arranged: Arranged, rolled: LoopSet, dead: frozenset[str]) -> Found | None:
@@ -112,9 +110,8 @@ def with_rows_apart(arranged: Arranged, rolled: LoopSet, dead: frozenset[str]) -
                 return None
             sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
             loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
-            kept = frozenset((*sharing.arrays, *sharing.cells))
-            again = only_into((loop,), kept, lambda new, old: None)
-            if sharing.early and read_arrays(again) & (written_arrays((loop,)) - kept):
+            assert isinstance(loop, Loop)
+            if sharing.early and not may_repeat(loop, frozenset((*sharing.arrays, *sharing.cells))):
                 return None
         found.append((path, sharing))
     return found

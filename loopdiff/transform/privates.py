@@ -49,15 +49,24 @@ def find_privates(model: Model, dead: Names, loop: Loop, path: Path) -> Privates
     Nobody looks at the contents of the `dead` arrays before or after the function.
     """
     homes = homes_of_cells(model, loop, path)
-    arrays: set[str] = set()
-    while (conflict := carried(model, path, frozenset((*homes, *arrays)))) is not None:
-        if conflict.array in arrays or conflict.array not in dead or not is_inside(model, conflict.array, path):
-            return None
-        arrays.add(conflict.array)
+    arrays = conflicting(model, dead, path, frozenset(homes))
+    if arrays is None:
+        return None
     exposed = {access.array for _, access in exposed_reads(model, path)} & arrays
     if not all(is_zero_at_entry(model, n, path) for n in exposed):
         return None
-    return Privates(homes, frozenset(arrays), frozenset(exposed))
+    return Privates(homes, arrays, frozenset(exposed))
+
+
+def conflicting(model: Model, dead: Names, path: Path, own: Names) -> Names | None:
+    """The arrays that make iterations conflict of the loop at `path`, which have the cells `own` for themselves; None
+    if they are not all `dead` and used there alone."""
+    arrays: set[str] = set()
+    while (conflict := carried(model, path, own | arrays)) is not None:
+        if conflict.array in arrays or conflict.array not in dead or not is_inside(model, conflict.array, path):
+            return None
+        arrays.add(conflict.array)
+    return frozenset(arrays)
 
 
 def homes_of_cells(model: Model, loop: Loop, path: Path) -> dict[str, Path]:

@@ -36,7 +36,6 @@ from loopdiff.ir.nodes import (
     Dim,
     Exit,
     Expr,
-    If,
     Index,
     Let,
     Load,
@@ -100,15 +99,11 @@ def is_promising(stmt: Stmt) -> bool:
     sites = list(statements(stmt.body))
     if any(isinstance(s.stmt, Exit | Require | Allocate | Call) for s in sites):
         return False
-    return any(is_deep_sum(s.stmt, s.loops) and not has_condition(s.enclosing) for s in sites)
+    return any(is_deep_sum(s.stmt, s.loops) and not s.is_conditional for s in sites)
 
 
 def is_deep_sum(stmt: Stmt, loops: tuple[Loop, ...]) -> bool:
     return isinstance(stmt, Accumulate) and stmt.op == "add" and len(loops) >= 2
-
-
-def has_condition(enclosing: tuple[Stmt, ...]) -> bool:
-    return any(isinstance(s, If) for s in enclosing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,9 @@ class Schedule:
         return next((m for p, m in self.mappings if p == path), None)
 
     @property
-    def is_shared(self) -> bool:
-        """Whether any loop runs on several threads."""
-        return any(isinstance(s, Parallel) for _, s in self.sharing)
+    def shared(self) -> dict[Path, Parallel]:
+        """How loops run on several threads, of those that do."""
+        return {path: s for path, s in self.sharing if isinstance(s, Parallel)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from loopdiff.ir.build import all_of, compare, integer, is_constant, sub
+from loopdiff.ir.build import all_of, compare, integer, is_constant, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -134,7 +134,7 @@ class Screener:
         sizes = (
             Accumulate("min", first, lower),
             Accumulate("max", last, upper),
-            Accumulate("add", count, Apply(Op.MAX, (sub(upper, lower), integer(0)))),
+            Accumulate("add", count, natural(sub(upper, lower))),
         )
         yield from self.copies(replace(rows.outer, body=sizes))
         limits = [*rows.certain, *(compare(Op.GE, Load(first), low) for low in rows.lows)]

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loopdiff.ir.build import extents_of, integer, is_constant, zero
-from loopdiff.ir.nodes import Access, Allocate, Apply, Assign, Dim, Exit, Expr, If, Index, Loop, LoopSet, Stmt
+from loopdiff.ir.build import extents_of, integer, is_constant, natural, zero
+from loopdiff.ir.nodes import Access, Allocate, Apply, Assign, Exit, Expr, Index, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Site, accesses, read_arrays, statements, written_arrays
@@ -131,8 +131,7 @@ class Starter:
             if k < open_:
                 upper = within.get(axes[k].index, axes[k]).upper
             elif k == open_:
-                end = axes[k].upper
-                lower = end if isinstance(end, Dim) else Apply(Op.MAX, (end, integer(0)))
+                lower = natural(axes[k].upper)
             stmt = Loop(indices[k], lower, upper, ONE, (stmt,), loc=axes[k].loc)
         return stmt
 
@@ -166,7 +165,7 @@ def touches(stmt: Stmt, array: str) -> bool:
 def is_zeroing(site: Site) -> bool:
     """Whether the statement sets elements of an array to zero under no condition."""
     is_plain = isinstance(site.stmt, Assign) and is_zero(site.stmt.value) and bool(site.stmt.target.subscripts)
-    return is_plain and not has_condition(site)
+    return is_plain and not site.is_conditional
 
 
 def has_exits(body: Sequence[Stmt]) -> bool:
@@ -211,10 +210,6 @@ def is_given_before(sites: Sequence[Site], place: int, array: str) -> bool:
     given = [
         (s.stmt.target, s.loops)
         for s in sites[:place]
-        if isinstance(s.stmt, Assign) and s.stmt.target.array == array and not has_condition(s)
+        if isinstance(s.stmt, Assign) and s.stmt.target.array == array and not s.is_conditional
     ]
     return all(any(same_elements(t, loops, a, site.loops) for t, loops in given) for a in reads)
-
-
-def has_condition(site: Site) -> bool:
-    return any(isinstance(s, If) for s in site.enclosing)

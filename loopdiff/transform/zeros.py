@@ -75,14 +75,14 @@ def drop_unread_zeros(ls: LoopSet, arrays: Names | set[str], dead: Names | set[s
 
 
 def needed_zeros(
-    model: Model, arrays: Names | set[str], first: set[Path], forgotten: Names | set[str]
+    model: Model, arrays: Names | set[str], first: set[Path], unseen: Names | set[str]
 ) -> dict[Path, Expr]:
     """When something may read the zeros that a statement writes into one of `arrays`, by the path of the statement.
 
-    The sums `first` no longer look, and nobody looks at the `forgotten` arrays at the end.
+    The sums `first` no longer look, and nobody looks at the `unseen` arrays at the end.
     """
     zeros = (w for a in sorted(arrays) for w in model.touching(a, True) if is_zero_write(model, w))
-    return {w.path: read_where(model, w, first, w.access.array in forgotten) for w in zeros}
+    return {w.path: read_where(model, w, first, w.access.array in unseen) for w in zeros}
 
 
 def finds_zeros(model: Model, read: Event) -> bool:
@@ -112,13 +112,13 @@ def events_of(model: Model, array: str) -> list[Event]:
     return [e for is_write in (True, False) for e in model.touching(array, is_write) if e.path]
 
 
-def read_where(model: Model, write: Event, first: set[Path], is_forgotten: bool) -> Expr:
+def read_where(model: Model, write: Event, first: set[Path], is_unseen: bool) -> Expr:
     """When anything may see what `write` wrote: a constant, or, where only the caller does, who gets an array that the
     function fills but for elements beyond the extents of another one, a comparison of these extents."""
     reads = [r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first)]
     if any(sees(model, write, r) for r in reads if not r.is_final):
         return ALWAYS
-    final = [] if is_forgotten else [r for r in reads if r.is_final and sees(model, write, r)]
+    final = [] if is_unseen else [r for r in reads if r.is_final and sees(model, write, r)]
     is_start = len(write.path) == 1 and isinstance(model.sites[write.path].stmt, Allocate)
     if not final or not is_start or write.access.array not in model.ls.params:
         return Const(bool(final), BOOL)

@@ -24,7 +24,6 @@ from loopdiff.transform.fills import fuse_with_fills
 from loopdiff.transform.fuse import fuse
 from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.idle import leave_out_idle
-from loopdiff.transform.mapping import Parallel
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
 from loopdiff.transform.privates import is_zero
@@ -142,7 +141,7 @@ def emitter_of(arranged: Arranged, **others: Any) -> ScheduledEmitter:
     return ScheduledEmitter(
         ls,
         mappings={id(sites[p]): (p, m) for p, m in schedule.mappings},
-        sharing={id(sites[p]): s for p, s in schedule.sharing if isinstance(s, Parallel)},
+        sharing={id(sites[p]): s for p, s in schedule.shared.items()},
         **others,
     )
 
