@@ -163,8 +163,10 @@ def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> 
 def arrange_one_pass(found: LoopSet, stages: Stages) -> LoopSet:
     """What `derive_one_pass` finds in row blocks, its own arrays as parameters after the arguments."""
     from loopdiff.transform.blocked import in_workspace
+    from loopdiff.transform.copies import without_copies
 
-    return stages.run("workspace", in_workspace, arrange_primal_rows(found, Requests(), stages))
+    rows = stages.run("copies", without_copies, arrange_primal_rows(found, Requests(), stages))
+    return stages.run("workspace", in_workspace, rows)
 
 
 def arrange_rows(

@@ -307,6 +307,11 @@ def read_arrays(body: tuple[Stmt, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
+def seen_params(ls: LoopSet) -> frozenset[str]:
+    """Parameters whose contents others look at."""
+    return frozenset(ls.params) - {a.name for a in ls.arrays if a.role == "scratch"}
+
+
 def returned_arrays(ls: LoopSet) -> frozenset[str]:
     """Local arrays that are results."""
     return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import ArrayDecl, Index, Load, LoopSet, Var
-from loopdiff.ir.walk import read_arrays, returned_arrays, subexprs
+from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
 from loopdiff.transform.lanes import widen_lanes
@@ -46,7 +46,7 @@ def in_blocks(
 
 def scratch(ls: LoopSet) -> frozenset[str]:
     """Arrays that a function makes for itself."""
-    return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint"))
+    return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint", "scratch"))
 
 
 def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
@@ -62,8 +62,11 @@ def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
 
 def in_workspace(ls: LoopSet) -> LoopSet:
     """`ls` with arrays that it makes for itself as parameters after all others, where those say how large they are."""
-    own = tuple(a for a in ls.arrays if a.name in scratch(ls) - returned_arrays(ls) and is_sized_outside(a))
-    return with_workspace(ls, tuple(a for a in own if a.name not in ls.params), len(ls.params), ())
+    used = {a.array for s in statements(ls.body) for a in accesses(s.stmt)}
+    own = scratch(ls) & used - returned_arrays(ls) - frozenset(ls.params)
+    arrays = tuple(replace(a, role="scratch") if a.name in own and is_sized_outside(a) else a for a in ls.arrays)
+    lent = tuple(a for a in arrays if a.role == "scratch")
+    return with_workspace(replace(ls, arrays=arrays), lent, len(ls.params), ())
 
 
 def is_sized_outside(decl: ArrayDecl) -> bool:

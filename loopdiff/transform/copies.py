@@ -20,6 +20,7 @@ from loopdiff.ir.walk import (
     accesses,
     map_accesses,
     returned_arrays,
+    seen_params,
     statements,
     stmt_exprs,
     subexprs,
@@ -82,9 +83,8 @@ def known_outside(ls: LoopSet, number: int) -> frozenset[str]:
     asked = {e.array for e in nodes if isinstance(e, Dim)}
     if any(isinstance(s.stmt, Call) for s in statements(ls.body)):
         return frozenset(a.name for a in ls.arrays)
-    return frozenset(asked | filled | {a.array for s in outside for a in accesses(s)} | {*ls.params}) | returned_arrays(
-        ls
-    )
+    used = {a.array for s in outside for a in accesses(s)}
+    return frozenset(asked | filled | used) | seen_params(ls) | returned_arrays(ls)
 
 
 def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:
@@ -152,6 +152,6 @@ def with_source(ls: LoopSet, copy: Copy) -> LoopSet:
     def in_place(access: Access) -> Access:
         return replace(access, array=copy.source) if access.array == copy.to else access
 
-    arrays = tuple(a for a in ls.arrays if a.name != copy.to)
+    arrays = tuple(a for a in ls.arrays if a.name != copy.to or a.name in ls.params)
     body = rewritten(ls, dropped).body
     return replace(ls, arrays=arrays, body=tuple(map_accesses(in_place, s) for s in body))

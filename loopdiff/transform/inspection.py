@@ -34,7 +34,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import is_repeatable, type_env
-from loopdiff.ir.walk import read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import read_arrays, seen_params, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.eliminate import Names, eliminate_dead, names_in
 from loopdiff.transform.normalize import supply
@@ -99,11 +99,11 @@ def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply) -> Inspec
         return None
     position = earliest(before, own)
     is_own_private = all(is_cell(ls.array(a)) for a in written_arrays(own))
-    is_ahead_of_writes = not any(g.defines & set(ls.params) for g in before[:position])
+    is_ahead_of_writes = not any(g.defines & seen_params(ls) for g in before[:position])
     if is_own_private and is_ahead_of_writes:
         return with_own_names(ls, own, position, before, names)
     whole = needed_by_checks(ls, tuple(s for g in groups for s in g.checked))
-    if not written_arrays(whole) & set(ls.params) and repeats_exits(ls, whole) and not has_call(whole):
+    if not written_arrays(whole) & seen_params(ls) and repeats_exits(ls, whole) and not has_call(whole):
         return replace(with_own_names(ls, whole, 0, (), names), covers_all=True)
     return with_own_names(ls, own, position, before, names) if is_own_private else None
 

@@ -14,6 +14,8 @@ from loopdiff.transform.mapping import Product, TiledNest
 from loopdiff.transform.strides import Stride, coefficient, lane_axis, stride_of
 
 NONE: frozenset[str] = frozenset()
+IN_FLIGHT = 8  # products that hide the latency of one
+ADDRESSES = 12  # rows whose addresses find registers
 ONE = Const(1.0)
 ROW_LOOPS, SUM_LOOPS = 2, 3
 
@@ -65,11 +67,14 @@ def product_tile(machine: Machine) -> TileShape:
     return register_tile(32 if machine.bits == 512 else 16)
 
 
-def four_wide(machine: Machine) -> TileShape | None:
-    """The tile for four vectors that are left, if it has more products for each load than two pairs of vectors."""
-    registers = 32 if machine.bits == 512 else 16
-    tall = TileShape((registers - 5) // 4, 4)
-    return tall if tall.reuse > TileShape(product_tile(machine).rows, 2).reuse else None
+def tall_tiles(machine: Machine) -> tuple[TileShape, ...]:
+    """Tiles for whole vectors that are left, where the left operand stays in place: for four, if that has more products
+    for each load than two pairs; for one and two, if the usual rows hardly hide the latency of products."""
+    registers, usual = 32 if machine.bits == 512 else 16, product_tile(machine)
+    four = TileShape((registers - 5) // 4, 4)
+    fewer = [TileShape(usual.rows * usual.columns // count, count) for count in (1, 2)]
+    found = [s for s in fewer if usual.rows * s.columns <= IN_FLIGHT and s.rows <= ADDRESSES]
+    return (*found, *([four] if four.reuse > TileShape(usual.rows, 2).reuse else []))
 
 
 def product_blocks(machine: Machine) -> Blocks:

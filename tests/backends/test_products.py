@@ -15,15 +15,17 @@ from loopdiff.backends.cpu.simd import products
 from loopdiff.backends.cpu.simd.kernels import Lanes
 from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
 from loopdiff.transform.machine import Cache, Machine
-from loopdiff.transform.tiles import Blocks, TileShape, four_wide, product_blocks, register_tile
+from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, register_tile, tall_tiles
 
 Multiply = Callable[..., None]
 TYPES = {"float64": (np.float64, 1e-12), "float32": (np.float32, 2e-4)}
 
 
 def small_product(rooms: int, held: int) -> products.Product:
-    """Tiles of 4 rows and up to 3 vectors of 4 lanes or 6 rows and 4 vectors; blocks of 6 iterations and 8 rows."""
-    return products.Product(Lanes(numba.types.float64, 4), TileShape(4, 3), Blocks(6, 8, held), rooms, TileShape(6, 4))
+    """Tiles of 4 rows and up to 3 vectors of 4 lanes, some of them taller, or 6 rows and 4 vectors; blocks of 6
+    iterations and 8 rows."""
+    tall = (TileShape(12, 1), TileShape(6, 2), TileShape(6, 4))
+    return products.Product(Lanes(numba.types.float64, 4), TileShape(4, 3), Blocks(6, 8, held), rooms, tall)
 
 
 @pytest.fixture(scope="module", params=["float64", "float32", "small", "small, without rooms"])
@@ -182,8 +184,8 @@ def test_tiles_fill_the_registers() -> None:
     assert register_tile(32) == TileShape(8, 3)
     assert register_tile(16) == TileShape(4, 3)
     assert register_tile(32).registers <= 32
-    assert four_wide(Machine()) == TileShape(6, 4)
-    assert four_wide(Machine(256)) is None
+    assert tall_tiles(Machine()) == (TileShape(6, 4),)
+    assert tall_tiles(Machine(256)) == (TileShape(12, 1), TileShape(6, 2))
 
 
 def test_blocks_fit_into_the_caches() -> None:

@@ -64,6 +64,8 @@ def shared_function(module: Any, name: str, arguments: Sequence[ir.Type], body: 
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
+    # Copies of a loop that is written out already only take registers for more addresses.
+    function.attributes.add("optsize")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     body(builder, *function.args)
     builder.ret_void()

@@ -18,7 +18,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.host import host_machine
-from loopdiff.transform.tiles import Blocks, TileShape, four_wide, product_blocks, product_tile
+from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, product_tile, tall_tiles
 
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
@@ -39,7 +39,7 @@ class Product:
     shape: TileShape
     blocks: Blocks
     rooms: int = ROOMS
-    four: TileShape | None = None
+    tall: tuple[TileShape, ...] = ()
 
     @property
     def panel(self) -> int:
@@ -107,15 +107,15 @@ class Product:
         is_first: Word,
         last: list[Any],
     ) -> None:
-        """One to three vectors of columns, copied before where there is room; four that are left are a tile of their
-        own, or two pairs."""
+        """One to three vectors of columns, copied before where there is room; four that are left are a tall tile, or
+        two pairs."""
         width, wide = self.lanes.width, self.shape.columns
         there = (end - column.now + (width - 1)) // width
         few = there.least(wide - 1)
         vectors = Word(builder, INT64(wide)).where(builder.or_(there.test("==", wide), there.test(">", wide + 1)), few)
-        if self.four is not None:
-            is_plain = left[5].test("==", left[4] * self.shape.rows)
-            vectors = there.where(builder.and_(there.test("==", self.four.columns), is_plain), vectors)
+        is_plain = left[5].test("==", left[4] * self.shape.rows)
+        for shape in self.tall:
+            vectors = there.where(builder.and_(there.test("==", shape.columns), is_plain), vectors)
         live = (end - column.now - (vectors - 1) * width).least(width)
         step = vectors * (width * self.size)
         with (
@@ -134,18 +134,22 @@ class Product:
         args = [w.value for w in (*left, *walk, *counts, live, update)]
         for k in (1, 3, 9):
             args[k] = builder.inttoptr(args[k], POINTER)
-        for count in range(1, wide):
-            with builder.if_then(vectors.test("==", count)):
-                self.column(builder, Tile(self.lanes, self.shape.rows, count), args, last[1])
         is_whole = live.test("==", width)
-        for shape in [self.shape, *([] if self.four is None else [self.four])]:
-            with builder.if_then(vectors.test("==", shape.columns)):
-                args[5] = left[5].value if shape is self.shape else (left[4] * shape.rows).value
-                with builder.if_else(is_whole) as (then, otherwise):
-                    with then:
-                        self.column(builder, Tile(self.lanes, shape.rows, shape.columns, True), args, last[1])
-                    with otherwise:
-                        self.column(builder, Tile(self.lanes, shape.rows, shape.columns), args, last[1])
+        tall = {shape.columns: shape for shape in self.tall}
+        for count in range(1, max((wide, *tall)) + 1):
+            usual = TileShape(self.shape.rows, count) if count <= wide else tall[count]
+            whole = tall.get(count, usual)
+            with builder.if_then(vectors.test("==", count)):
+                if count < wide and whole is usual:
+                    self.column(builder, Tile(self.lanes, usual.rows, count), args, last[1])
+                    continue
+                may_be = is_whole if count >= wide else builder.and_(is_whole, is_plain)
+                with builder.if_else(may_be) as (then, otherwise):
+                    for branch, shape in ((then, whole), (otherwise, usual)):
+                        with branch:
+                            block = left[5] if shape.rows == self.shape.rows else left[4] * shape.rows
+                            tile = Tile(self.lanes, shape.rows, count, branch is then)
+                            self.column(builder, tile, [*args[:5], block.value, *args[6:]], last[1])
         column.become(column.now + vectors * width)
 
     def overlap(self, builder: Any, c_row: Word, vectors: Word, live: Word) -> Any:
@@ -283,7 +287,7 @@ def product_of(element: types.Type) -> Product:
         product_tile(machine),
         product_blocks(machine),
         ROOMS,
-        four_wide(machine),
+        tall_tiles(machine),
     )
 
 
