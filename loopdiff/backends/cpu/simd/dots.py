@@ -8,8 +8,8 @@ from typing import Any
 from numba.core import cgutils
 
 from .build import INT64, constant, overloaded
-from .kernels import Lanes, mask_of, shared_function
-from .lanes import emit_sum
+from .kernels import Lanes, shared_function
+from .lanes import emit_sum, first_lanes
 from .words import Word, counted, words
 
 ROWS = 5  # More rows are worth copies of the columns.
@@ -61,5 +61,5 @@ class Dots:
         with counted(builder, full, width) as first:
             add(first, None)
         with builder.if_then(full.test("<", count)):
-            add(full, mask_of(builder, (count - full).value, width))
+            add(full, first_lanes(builder, (count - full).value, width))
         return [emit_sum(builder, self.lanes.element, builder.load(cell, typ=vector)) for cell in held]

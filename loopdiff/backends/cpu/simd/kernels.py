@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.binding import get_process_triple
 from numba.core import cgutils, types
 
 from .build import (
@@ -27,12 +28,13 @@ from .build import (
     overloaded,
     shuffle,
 )
-from .lanes import lane_numbers
-from .types import LLVM_ELEMENTS
+from .lanes import first_lanes
+from .types import LLVM_ELEMENTS, has_mask_registers, vector_bits
 from .words import POINTER, Variable, Word
 
 DEEP = 96  # Iterations that are long enough for rows of C to arrive meanwhile.
 IN_FLIGHT = 8  # Products that hide the latency of one.
+VECTOR_REGISTERS = {"x86_64": "x", "aarch64": "w", "arm64": "w"}  # How assembly calls them.
 # What becomes of C: it is assigned, or added to. Rows that overlap are loaded and stored one after the other; else all
 # loads come first, as they would wait for stores that go to the same line.
 ASSIGN, ADD_TILE, ADD_ROWS = 0, 1, 2
@@ -52,8 +54,21 @@ def times(builder: Any, count: Any, stride: Any) -> Any:
     return builder.mul(count, stride, flags=("nsw",))
 
 
-def mask_of(builder: Any, live: Any, width: int) -> Any:
-    return builder.icmp_signed("<", lane_numbers(width), broadcast(builder, live, width))
+def kept_mask(builder: Any, mask: Any) -> Any:
+    """`mask` as what `used_mask` makes a mask of. Where masks have no registers of their own, LLVM compares again
+    wherever it needs one: what it cannot see through stays in a register."""
+    kind = VECTOR_REGISTERS.get(get_process_triple().split("-")[0])
+    if has_mask_registers() or kind is None:
+        return mask
+    wide = ir.VectorType(ir.IntType(max(8, vector_bits() // mask.type.count)), mask.type.count)
+    identity = ir.FunctionType(wide, [wide])
+    return builder.asm(identity, "", f"={kind},0", [builder.sext(mask, wide)], False)
+
+
+def used_mask(builder: Any, kept: Any) -> Any:
+    if kept is None or kept.type.element.width == 1:
+        return kept
+    return builder.icmp_signed("<", kept, constant(kept.type, 0))
 
 
 def shared_function(module: Any, name: str, arguments: Sequence[ir.Type], body: Callable[..., None]) -> Any:
@@ -143,7 +158,7 @@ class Tile:
         """Pointers to the vectors of a row, and their masks."""
         size = self.lanes.width * self.lanes.itemsize
         pointers = [ahead(builder, row, INT64(k * size)) for k in range(self.columns)]
-        return [(p, mask if k == self.columns - 1 else None) for k, p in enumerate(pointers)]
+        return [(p, used_mask(builder, mask) if k == self.columns - 1 else None) for k, p in enumerate(pointers)]
 
     def function(self, module: Any) -> Any:
         """tall, c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, update, scale: the first `tall` rows.
@@ -156,7 +171,7 @@ class Tile:
     def body(self, builder: Any, tall: Any, *args: Any) -> None:
         """Write a tile; all of its rows are there if `tall` is None, else others do what the last one does."""
         c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, update, scale = args
-        mask = None if self.is_whole else mask_of(builder, live, self.lanes.width)
+        mask = None if self.is_whole else kept_mask(builder, first_lanes(builder, live, self.lanes.width))
         down = [times(builder, k, c_row) for k in self.numbers(builder, tall)]
         rows = [self.places(builder, ahead(builder, c, offset), mask) for offset in down]
         is_all = tall is None
@@ -315,7 +330,7 @@ class Copy:
 
         with builder.if_else(is_dense(column)) as (then, otherwise):
             with then:
-                mask = mask_of(builder, live, self.lanes.width)
+                mask = kept_mask(builder, first_lanes(builder, live, self.lanes.width))
                 outside(lambda base: self.rows(builder, base, n1, a1, mask, put))
             with otherwise, builder.if_else(is_dense(a1)) as (then, otherwise):
                 with then:
@@ -329,7 +344,7 @@ class Copy:
         with cgutils.for_range(builder, count, intp=INT64) as loop:
             place = ahead(builder, base, times(builder, loop.index, stride))
             prefetch(builder, ahead(builder, place, beyond), False)
-            put(self.lanes.load(builder, place, mask))
+            put(self.lanes.load(builder, place, used_mask(builder, mask)))
 
     def squares(self, builder: Any, base: Any, count: Any, apart: list[Any], put: Callable[[Any], None]) -> None:
         """Columns are contiguous: squares of them are transposed."""

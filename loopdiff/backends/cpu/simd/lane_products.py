@@ -19,8 +19,9 @@ from loopdiff.backends.cpu.host import host_machine
 from loopdiff.transform.tiles import TileShape, product_blocks, product_tile
 
 from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded
-from .kernels import Copy, Lanes, mask_of, prefetch, shared_function, take_room, transposition
-from .types import host_width
+from .kernels import Copy, Lanes, prefetch, shared_function, take_room, transposition
+from .lanes import first_lanes
+from .types import has_mask_registers, host_width
 from .words import POINTER, Variable, Word, counted, words
 
 DEPTH = 64  # Iterations of the sum that are done together.
@@ -93,16 +94,26 @@ class LaneProduct:
         source, c, c_col, c_lane, columns, live, is_sum = words(builder, args)
         width, size, scalar = self.lanes.width, self.lanes.itemsize, self.lanes.scalar
 
+        def put_square(first: Word, mask: Any) -> None:
+            rows = [self.lanes.load(builder, (source + (first + k) * self.step).pointer) for k in range(width)]
+            for lane, vector in enumerate(transposition(builder, rows)):
+                with builder.if_then(live.test(">", lane)):
+                    place = (c + c_lane * lane + first * size).pointer
+                    old = self.lanes.load(builder, place, mask)
+                    kept = builder.select(is_sum.test("!=", 0), old, constant(self.lanes.vector, 0))
+                    self.lanes.store(builder, place, builder.fadd(vector, kept), mask)
+
         def along_columns() -> None:
             with counted(builder, columns, width) as first:
-                mask = mask_of(builder, (columns - first).value, width)
-                rows = [self.lanes.load(builder, (source + (first + k) * self.step).pointer) for k in range(width)]
-                for lane, vector in enumerate(transposition(builder, rows)):
-                    with builder.if_then(live.test(">", lane)):
-                        place = (c + c_lane * lane + first * size).pointer
-                        old = self.lanes.load(builder, place, mask)
-                        kept = builder.select(is_sum.test("!=", 0), old, constant(self.lanes.vector, 0))
-                        self.lanes.store(builder, place, builder.fadd(vector, kept), mask)
+                mask = first_lanes(builder, (columns - first).value, width)
+                if has_mask_registers():
+                    put_square(first, mask)
+                    return
+                with builder.if_else((first + width).test("<=", columns)) as (then, otherwise):
+                    with then:
+                        put_square(first, None)
+                    with otherwise:
+                        put_square(first, mask)
 
         def one_by_one() -> None:
             with counted(builder, columns) as column, counted(builder, live) as lane:

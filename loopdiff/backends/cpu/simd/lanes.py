@@ -20,17 +20,32 @@ from .build import (
     REDUCTION,
     Typed,
     bring,
+    broadcast,
     call,
     constant,
     llvm_type,
     mangled,
     shuffle,
 )
-from .types import LLVM_ELEMENTS, Vector, element_of, shaped, width_of
+from .types import LLVM_ELEMENTS, Vector, element_of, shaped, vector_bits, width_of
 
 
 def lane_numbers(width: int) -> ir.Constant:
     return ir.Constant(ir.VectorType(INT64, width), [INT64(lane) for lane in range(width)])
+
+
+def first_lanes(builder: Any, count: Any, width: int) -> Any:
+    """The mask of the lanes below `count`, an int64, which may be negative or above `width`.
+
+    Lanes are compared as integers that fill a register: narrower or wider ones would have to be converted.
+    """
+    bits = max(8, min(64, vector_bits() // width or 64))
+    if bits < 64:
+        count = call(builder, "llvm.smin.i64", INT64, [count, INT64(width)])
+        count = builder.trunc(call(builder, "llvm.smax.i64", INT64, [count, INT64(0)]), ir.IntType(bits))
+    lane = ir.IntType(bits)
+    numbers = ir.Constant(ir.VectorType(lane, width), [lane(k) for k in range(width)])
+    return builder.icmp_signed("<", numbers, broadcast(builder, count, width))
 
 
 def is_index(ty: Any) -> bool:
@@ -62,8 +77,7 @@ def tail_mask(typingctx: Any, remaining: Any, width: Any) -> Typed | None:
     lanes = width.literal_value
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        limit = bring(context, builder, args[0], sig.args[0], types.int64, lanes)
-        return builder.icmp_signed("<", lane_numbers(lanes), limit)
+        return first_lanes(builder, context.cast(builder, args[0], sig.args[0], types.int64), lanes)
 
     return signature(Vector(types.boolean, lanes), remaining, width), lower
 
