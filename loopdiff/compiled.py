@@ -66,19 +66,19 @@ class CompiledGradient:
 
     @cached_property
     def primal(self) -> Callable[..., Any]:
-        return self.unit("primal").call
+        return self.unit("primal").dispatcher
 
     @cached_property
     def forward(self) -> Callable[..., Any]:
-        return self.unit("forward").call
+        return self.unit("forward").dispatcher
 
     @cached_property
     def reverse(self) -> Callable[..., Any]:
-        return self.unit("reverse").call
+        return self.unit("reverse").dispatcher
 
     @cached_property
     def tangent(self) -> Callable[..., Any]:
-        return self.unit("tangent").call
+        return self.unit("tangent").dispatcher
 
     @property
     def wrt(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class CompiledGradient:
         """The machine code of a function, as assembly text."""
         from loopdiff.backends.cpu.direct import Direct
 
-        dispatcher: Any = self.unit(name).call
+        dispatcher: Any = self.unit(name).dispatcher
         options = {k: v for k, v in dispatcher.targetoptions.items() if k != "nopython"}
         # Numba cannot inspect code that it loaded from disk.
         fresh: Any = numba.njit(pipeline_class=Direct, **options)(dispatcher.py_func)

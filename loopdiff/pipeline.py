@@ -17,7 +17,7 @@ Every step goes through `Stages.run`, which verifies, times and dumps its result
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -333,8 +333,9 @@ def reload_function(name: str, path: Path, source: str) -> CompiledFunction | No
     return load_function(name, path, source) if path.exists() else None
 
 
-def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> None:
-    """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache.
+def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> Callable[..., Any]:
+    """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache; its entry point
+    for these types from Python.
 
     Raises BackendError (LD601) with what Numba says, should it refuse the generated source.
     """
@@ -345,6 +346,7 @@ def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> None
     except NumbaError as error:
         message = f"Numba cannot compile {function.path}, generated from `{ls.name}`: {error}"
         raise BackendError(reject("LD601", message, ls.loc)) from error
+    return dispatcher.overloads[signature].entry_point
 
 
 def numba_type(ls: LoopSet, name: str) -> numba.types.Type:

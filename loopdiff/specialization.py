@@ -428,8 +428,7 @@ class Specialization:
         if function is None:
             function = compile_function(ls, self.options, requests, self.stages, reader)
             self.store.save(f"{label}-emitted", (function.name, function.path, function.source))
-        instantiate(ls, function, self.stages)
-        return Unit(ls, function, requests, reader)
+        return Unit(ls, function, requests, reader, instantiate(ls, function, self.stages))
 
     def arranged(self, unit: Unit) -> Arranged:
         """The loops that `unit` was generated from; those of a function from disk are arranged again."""

@@ -24,17 +24,24 @@ SweepName = Literal["forward", "reverse", "counts"]
 class Unit:
     """A LoopSet and its compiled function.
 
-    `requests` were for its loops, `reader` goes on with the arrays that it leaves.
+    `requests` were for its loops, `reader` goes on with the arrays that it leaves. `entry` calls the function without
+    a look at the types of arguments, which are those of the LoopSet.
     """
 
     ls: LoopSet
     function: CompiledFunction
     requests: Requests = NOTHING
     reader: LoopSet | None = None
+    entry: Callable[..., Any] | None = None
+
+    @property
+    def dispatcher(self) -> Callable[..., Any]:
+        """The function as compiled code calls it, and from Python with arguments of any type."""
+        return self.function.dispatcher
 
     @property
     def call(self) -> Callable[..., Any]:
-        return self.function.dispatcher
+        return self.entry or self.dispatcher
 
     def refuse(self, error: ValueError) -> ValueError:
         """The ArgumentError that an error of the compiled function stands for."""
