@@ -41,6 +41,7 @@ COPIES_OF_BLOCK = 4
 # Sizes of loop bodies, in operations: below the first a single sum is bound by latency, up to the second copies still
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
+TWICE = 32  # the same for blocks of lanes where masks take long
 COPIED_CELLS = 4
 INSTRUCTIONS = frozenset((*INFIX, *NAMED, *CHOICES, Op.NOT, Op.INVERT, Op.STOP))
 
@@ -138,8 +139,13 @@ class VectorLoopWriter(LaneValues):
                 self.block(self.loop.body, [Lanes(full, mask)])
 
     def write_block(self, start: str, end: str, suffixes: list[str]) -> None:
-        """The vectors of a block of lanes side by side, all of them masked: inner loops are written once."""
+        """The vectors of a block of lanes side by side, all of them masked: inner loops are written once.
+
+        Where masked stores are slow, short bodies are written again for what is not all there.
+        """
         index, width, line = self.loop.index, self.width, self.emitter.writer.line
+        if not has_mask_registers() and len(self.operations()) <= TWICE:
+            start = self.write_many(start, end, suffixes)
         with self.emitter.writer.block(f"for {index} in range({start}, {end}, {len(suffixes) * width}):"):
             copies = []
             for base, suffix in self.places(suffixes):
@@ -221,8 +227,8 @@ class VectorLoopWriter(LaneValues):
         body = [s.stmt for s in statements(self.loop.body)]
         sums = [s for s in body if isinstance(s, Accumulate)]
         is_check = all(isinstance(s, Accumulate | Let) for s in body) and not self.has_floats(sums)
-        is_large = has_mask_registers() and (self.has_calls(body) or len(self.operations()) > HEAVY)
-        return is_check or is_large or any(isinstance(s, Loop) for s in body)
+        is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, Loop) for s in body)
+        return is_check or (is_large and has_mask_registers())
 
     def start_sums(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
         for stmt in promoted:

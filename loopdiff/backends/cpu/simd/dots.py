@@ -25,7 +25,7 @@ class Dots:
     def function(self, module: Any) -> Any:
         """c, c_row, a, a_row, b, b_col, rows, columns, count, is_sum, scale."""
         kinds = [*[INT64] * 10, self.lanes.scalar]
-        return shared_function(module, f"loopdiff.dots.{self.lanes.scalar}", kinds, self.body)
+        return shared_function(module, f"loopdiff.dots.{self.lanes.scalar}", kinds, self.body, is_unrolled=True)
 
     def body(self, builder: Any, *args: Any) -> None:
         c, c_row, a, a_row, b, b_col, rows, columns, count, is_sum = words(builder, args[:-1])

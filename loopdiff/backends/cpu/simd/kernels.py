@@ -71,16 +71,22 @@ def used_mask(builder: Any, kept: Any) -> Any:
     return builder.icmp_signed("<", kept, constant(kept.type, 0))
 
 
-def shared_function(module: Any, name: str, arguments: Sequence[ir.Type], body: Callable[..., None]) -> Any:
-    """The function `name` of the module, written when it is first asked for."""
+def shared_function(
+    module: Any, name: str, arguments: Sequence[ir.Type], body: Callable[..., None], *, is_unrolled: bool = False
+) -> Any:
+    """The function `name` of the module, written when it is first asked for.
+
+    `is_unrolled`: LLVM may make copies of its loops. Those of a loop that is written out already take registers for
+    more addresses.
+    """
     found = module.globals.get(name)
     if found is not None:
         return found
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    # Copies of a loop that is written out already only take registers for more addresses.
-    function.attributes.add("optsize")
+    if not is_unrolled:
+        function.attributes.add("optsize")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     body(builder, *function.args)
     builder.ret_void()
@@ -301,7 +307,8 @@ class Copy:
     def function(self, module: Any) -> Any:
         """to, step, a, column, a1, a2, a3, n1, n2, n3, live: from A to vectors `step` bytes apart."""
         kinds = [POINTER, INT64, POINTER, *[INT64] * 8]
-        return shared_function(module, f"loopdiff.pack.{self.lanes.scalar}.{self.lanes.width}", kinds, self.body)
+        name = f"loopdiff.pack.{self.lanes.scalar}.{self.lanes.width}"
+        return shared_function(module, name, kinds, self.body, is_unrolled=True)
 
     def body(self, builder: Any, *args: Any) -> None:
         to, step, a, column, a1, a2, a3, n1, n2, n3, live = args

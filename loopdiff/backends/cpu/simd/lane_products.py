@@ -88,7 +88,7 @@ class LaneProduct:
     # -- the result ------------------------------------------------------------------------------------------
     def spread_function(self, module: Any) -> Any:
         """source, c, c_col, c_lane, columns, live, is_sum: a row of vectors into C, or added to it."""
-        return shared_function(module, f"{self.stem}.spread", [INT64] * 7, self.spread)
+        return shared_function(module, f"{self.stem}.spread", [INT64] * 7, self.spread, is_unrolled=True)
 
     def spread(self, builder: Any, *args: Any) -> None:
         source, c, c_col, c_lane, columns, live, is_sum = words(builder, args)
