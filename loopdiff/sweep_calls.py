@@ -13,6 +13,7 @@ from loopdiff.gradients import record_type, scalar_of
 from loopdiff.ir.types import F32
 from loopdiff.launch import Script
 from loopdiff.pullback import Pullback
+from loopdiff.recycled import GRADIENTS
 from loopdiff.runs import Arguments, ReverseRun, caller_results, layout_preserving_copy, make_arena
 from loopdiff.specialization import Specialization
 from loopdiff.units import Unit
@@ -108,7 +109,7 @@ def add_reverse(script: Script, run: ReverseRun, seeds: list[str], may_be_given:
     """Run the reverse sweep; what makes the gradients."""
     names = workspace_names(run)
     kept, scratch = names[: run.workspace_size], names[run.workspace_size :]
-    script.names |= {"empty": np.empty, "zeros": np.zeros, "copy": layout_preserving_copy}
+    script.names |= {"empty": GRADIENTS.empty, "zeros": GRADIENTS.zeros, "copy": layout_preserving_copy}
     buffers = [
         add_buffer(script, recipe, scratch, may_be_given and run.ls.params[recipe.position] in run.spec.written)
         for recipe in run.recipes
@@ -124,8 +125,9 @@ def add_buffer(script: Script, recipe: Recipe, scratch: list[str], may_be_given:
     place, number = recipe.place, recipe.position
     buffer = f"b{number}"
     if place is None:
-        dtype, shape = script.put(f"dtype{number}", recipe.dtype), f"{script.passed[number]}.shape"
-        begin = f"{buffer} = {'empty' if recipe.is_started else 'zeros'}({shape}, {dtype}, {recipe.order!r})"
+        dtype, like = script.put(f"dtype{number}", recipe.dtype), script.passed[number]
+        make = "empty" if recipe.is_started else "zeros"
+        begin = f"{buffer} = {make}({like}.shape, {dtype}, {recipe.order!r}, {like}.nbytes)"
     else:
         begin = f"{buffer} = {scratch[place]}" + ("" if recipe.is_started else f"; {buffer}.fill(0)")
     if not may_be_given:

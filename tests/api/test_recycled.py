@@ -1,0 +1,92 @@
+"""Memory of gradients: used again only when nobody refers to it any more."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.recycled import LEAST, Recycler
+
+DTYPE = np.dtype(np.float64)
+COUNT = LEAST // 8
+
+
+def taken(memory: Recycler, count: int = COUNT) -> np.ndarray:
+    return memory.empty((count,), DTYPE, "C", 8 * count)
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_that_nobody_refers_to_serves_again() -> None:
+    memory = Recycler()
+    place = address(taken(memory))
+    assert place % 64 == 0
+    assert address(taken(memory)) == place
+    assert address(taken(memory, 2 * COUNT)) != place
+
+
+@pytest.mark.parametrize("hold", [lambda a: a, lambda a: a[1:2].reshape(1, 1), memoryview, lambda a: a.view(np.int64)])
+def test_memory_stays_with_whoever_refers_to_it(hold) -> None:
+    memory = Recycler()
+    array = taken(memory)
+    array.fill(7.0)
+    held, place = hold(array), address(array)
+    del array
+    others = [memory.zeros((COUNT,), DTYPE, "C", LEAST) for _ in range(3)]
+    assert place not in [address(other) for other in others]
+    assert len({address(other) for other in others}) == 3
+    assert np.asarray(held).view(np.float64).ravel()[0] == 7.0
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loopdiff.recycled.MOST", 4 * LEAST)
+    memory = Recycler()
+    arrays = [taken(memory) for _ in range(9)]
+    assert len({address(a) for a in arrays}) == 9
+    assert memory.held <= 4 * LEAST
+    taken(memory, 8 * COUNT)
+    assert memory.held <= 4 * LEAST
+
+
+def test_small_arrays_are_numpys() -> None:
+    memory = Recycler()
+    assert memory.empty((3,), DTYPE, "C", 24).flags.owndata
+    assert memory.zeros((3,), DTYPE, "C", 24).tolist() == [0.0, 0.0, 0.0]
+    assert not memory.blocks
+
+
+def test_threads_get_memory_of_their_own() -> None:
+    memory = Recycler()
+
+    def fill(number: int) -> bool:
+        arrays = [taken(memory) for _ in range(4)]
+        for k, array in enumerate(arrays):
+            array.fill(10 * number + k)
+        return all((array == 10 * number + k).all() for k, array in enumerate(arrays))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(fill, range(200)))
+
+
+def test_gradients_that_are_kept_stay_as_they_are() -> None:
+    @vectorize_grad
+    def weighted(x, w):
+        total = 0.0
+        for i in range(x.shape[0]):
+            total += w[i] * x[i] * x[i]
+        return total
+
+    rng = np.random.default_rng(0)
+    w = rng.random(2 * COUNT)
+    points = [rng.random(2 * COUNT) for _ in range(4)]
+    kept = [weighted.vjp(x, w)[1](1.0) for x in points]
+    rows = [weighted.vjp(x, w)[1](1.0).x[3:5] for x in points]
+    for x, (dx, dw), row in zip(points, kept, rows, strict=True):
+        np.testing.assert_allclose(dx, 2.0 * w * x)
+        np.testing.assert_allclose(dw, x * x)
+        np.testing.assert_allclose(row, (2.0 * w * x)[3:5])
