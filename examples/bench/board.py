@@ -178,6 +178,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, help="write the report there and not to standard output")
     parser.add_argument("--plots", type=Path, help="write roofline.svg and ratios.svg into this folder")
     parser.add_argument("--docs", action="store_true", help="write tables and plots into docs/")
+    parser.add_argument("--page", type=Path, help="write tables between the markers of this page")
     options = parser.parse_args(arguments)
     if options.peers is None:
         options.peers = list(peers.available())
@@ -200,13 +201,14 @@ def write(options: argparse.Namespace, results: Mapping[str, Any]) -> None:
     text = report.markdown(results)
     if options.markdown:
         options.markdown.write_text(text)
-    elif not options.docs:
+    elif not options.docs and not options.page:
         print(text)
     folder = ROOT / "docs" / "plots" if options.docs else options.plots
     if folder:
         importlib.import_module("plots").write(results, folder)
-    if options.docs:
-        report.write_docs(results, ROOT / "docs" / "benchmarks.md")
+    for page in (ROOT / "docs" / "benchmarks.md" if options.docs else None, options.page):
+        if page is not None:
+            report.write_docs(results, page)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -228,7 +228,7 @@ class VectorLoopWriter(LaneValues):
         sums = [s for s in body if isinstance(s, Accumulate)]
         is_check = all(isinstance(s, Accumulate | Let) for s in body) and not self.has_floats(sums)
         is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, Loop) for s in body)
-        return is_check or (is_large and has_mask_registers())
+        return has_mask_registers() and (is_check or is_large)
 
     def start_sums(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
         for stmt in promoted:
