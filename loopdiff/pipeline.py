@@ -342,11 +342,10 @@ def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> Call
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
     try:
-        stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+        return stages.run(f"numba {ls.name}", dispatcher.compile, signature)
     except NumbaError as error:
         message = f"Numba cannot compile {function.path}, generated from `{ls.name}`: {error}"
         raise BackendError(reject("LD601", message, ls.loc)) from error
-    return dispatcher.overloads[signature].entry_point
 
 
 def numba_type(ls: LoopSet, name: str) -> numba.types.Type:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 from collections import deque
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
 
 LEAST = 1 << 15  # bytes: what is smaller comes from memory that stays mapped
 MOST = 256 << 20  # bytes that are kept
+BLOCKS, LOOKS = 64, 8  # of one size: that are kept, and that a call looks at
 ALIGNMENT = 64
 Block = tuple[np.ndarray, int]  # the memory, and where its first cache line starts
 
@@ -31,26 +32,29 @@ def new_block(size: int) -> Block:
 
 
 FREE = references(new_block(0))
+# Without the lock of the interpreter, counts of references tell nothing about other threads.
+IS_SAFE: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 @dataclass(slots=True)
 class Recycler:
     """Blocks by size, those used least lately first.
 
-    Taking one and giving it back are single operations on built-in containers, so that threads need no lock: nobody
-    else sees a block while it is looked at.
+    Taking one and giving it back are single operations on built-in containers: nobody else sees a block while it is
+    looked at. The `lock` is for the bytes that are `held`; who has it may be interrupted by a finalizer that asks for
+    memory.
     """
 
     blocks: dict[int, deque[Block]] = field(default_factory=dict)
     held: int = 0
-    lock: Lock = field(default_factory=Lock)
+    lock: RLock = field(default_factory=RLock)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], order: Literal["C", "F"], size: int) -> np.ndarray:
         """An array of `size` bytes with anything in it, which starts on a cache line."""
-        if size < LEAST:
+        if size < LEAST or not IS_SAFE:
             return np.empty(shape, dtype, order)
         waiting = self.blocks.get(size)
-        for _ in range(0 if waiting is None else len(waiting)):
+        for _ in range(0 if waiting is None else min(LOOKS, len(waiting))):
             try:
                 block = waiting.popleft()  # type: ignore[union-attr]
             except IndexError:  # other threads look at the rest
@@ -67,7 +71,7 @@ class Recycler:
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype[Any], order: Literal["C", "F"], size: int) -> np.ndarray:
         """An array of `size` bytes, all of them zero."""
-        if size < LEAST:
+        if size < LEAST or not IS_SAFE:
             return np.zeros(shape, dtype, order)
         found = self.empty(shape, dtype, order, size)
         found.fill(0)
@@ -78,8 +82,9 @@ class Recycler:
         with self.lock:
             if self.held + size > MOST:
                 self.blocks, self.held = {}, 0
-            if size <= MOST:
-                self.blocks.setdefault(size, deque()).append(block)
+            waiting = self.blocks.setdefault(size, deque())
+            if size <= MOST and len(waiting) < BLOCKS:
+                waiting.append(block)
                 self.held += size
 
 

@@ -24,8 +24,8 @@ SweepName = Literal["forward", "reverse", "counts"]
 class Unit:
     """A LoopSet and its compiled function.
 
-    `requests` were for its loops, `reader` goes on with the arrays that it leaves. `entry` calls the function without
-    a look at the types of arguments, which are those of the LoopSet.
+    `requests` were for its loops, `reader` goes on with the arrays that it leaves. `entry` is where Python enters the
+    compiled function; an interpreted one has none.
     """
 
     ls: LoopSet
@@ -41,6 +41,7 @@ class Unit:
 
     @property
     def call(self) -> Callable[..., Any]:
+        """The function for arguments that were checked and prepared: nothing looks at their types or layouts."""
         return self.entry or self.dispatcher
 
     def refuse(self, error: ValueError) -> ValueError:
@@ -48,9 +49,10 @@ class Unit:
         return refusal(self.ls, error)
 
     def run(self, *args: Any) -> Any:
-        """Call the compiled function. Raises ArgumentError where a `Require` does not hold."""
+        """Call the compiled function, with arguments of any type. Raises ArgumentError where a `Require` does not
+        hold."""
         try:
-            return self.call(*args)
+            return self.dispatcher(*args)
         except ValueError as error:
             raise self.refuse(error) from None
 

@@ -275,13 +275,13 @@ class Jump:
 Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Call | Require | Exit | Jump
 
 # -- declarations --------------------------------------------------------------------------------------------
-Role = Literal["argument", "local", "tape", "adjoint", "gradient", "tangent", "scratch"]
+Role = Literal["argument", "local", "tape", "adjoint", "gradient", "tangent", "lent"]
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayDecl:
-    """An array or, with rank 0, a scalar cell. A parameter in the role of `scratch` is memory that the caller lends:
-    nobody looks at what it holds before or after.
+    """An array or, with rank 0, a scalar cell. A parameter that is `lent` is memory of the caller: nobody looks at what
+    it holds before or after.
 
     Arguments take their extents from the call. Other arrays state `extents`, expressions over constants, `Dim`s of
     arguments, integer `Param`s and loads from arguments that are never written. `type` is None on the surface;

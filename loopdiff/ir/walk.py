@@ -309,7 +309,7 @@ def read_arrays(body: tuple[Stmt, ...]) -> frozenset[str]:
 
 def seen_params(ls: LoopSet) -> frozenset[str]:
     """Parameters whose contents others look at."""
-    return frozenset(ls.params) - {a.name for a in ls.arrays if a.role == "scratch"}
+    return frozenset(ls.params) - {a.name for a in ls.arrays if a.role == "lent"}
 
 
 def returned_arrays(ls: LoopSet) -> frozenset[str]:

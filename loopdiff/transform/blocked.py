@@ -46,7 +46,7 @@ def in_blocks(
 
 def scratch(ls: LoopSet) -> frozenset[str]:
     """Arrays that a function makes for itself."""
-    return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint", "scratch"))
+    return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint", "lent"))
 
 
 def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
@@ -64,8 +64,8 @@ def in_workspace(ls: LoopSet) -> LoopSet:
     """`ls` with arrays that it makes for itself as parameters after all others, where those say how large they are."""
     used = {a.array for s in statements(ls.body) for a in accesses(s.stmt)}
     own = scratch(ls) & used - returned_arrays(ls) - frozenset(ls.params)
-    arrays = tuple(replace(a, role="scratch") if a.name in own and is_sized_outside(a) else a for a in ls.arrays)
-    lent = tuple(a for a in arrays if a.role == "scratch")
+    arrays = tuple(replace(a, role="lent") if a.name in own and is_sized_outside(a) else a for a in ls.arrays)
+    lent = tuple(a for a in arrays if a.role == "lent")
     return with_workspace(replace(ls, arrays=arrays), lent, len(ls.params), ())
 
 

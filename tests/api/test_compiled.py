@@ -159,3 +159,28 @@ def test_check_grads_refuses_a_kink():
     with pytest.raises(GradientCheckError, match="WRONG") as caught:
         check_grads(kink, (np.array([1e-7]),), rtol=1e-9)
     assert not caught.value.report.is_good
+
+
+def row_sums(x, rows):
+    total = 0.0
+    for i in range(rows.shape[0] - 1):
+        s = 1.0
+        for j in range(rows[i], rows[i + 1]):
+            s = np.sin(s * x[j]) + s
+        total += s * s
+    return total
+
+
+def test_workspace_for_arrays_of_other_layouts_and_types():
+    """Tapes are as long as the arguments ask, however these lie in memory."""
+    f = vectorize_grad(wrt=("x",))(row_sums)
+    rows, x = np.arange(0, 201, 4), np.linspace(0.1, 1.0, 200)
+    k = f.compile(x, rows)
+    expected = [w.shape for w in k.workspace(x, rows)]
+    doubled = np.repeat(rows, 2)
+    assert [w.shape for w in k.workspace(x, doubled[::2])] == expected
+    assert [w.shape for w in k.workspace(np.repeat(x, 2)[::2], rows.astype(np.int32))] == expected
+    workspace, x_adj = k.workspace(x, doubled[::2]), np.zeros(200)
+    k.forward(x, doubled[::2], *workspace)
+    k.reverse(x, doubled[::2], *workspace, 1.0, x_adj)
+    np.testing.assert_allclose(x_adj, f.grad(x, rows).x, rtol=1e-12)

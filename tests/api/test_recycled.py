@@ -53,6 +53,15 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory.held <= 4 * LEAST
 
 
+def test_arrays_that_are_kept_do_not_make_calls_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, looks = Recycler(), []
+    held = [taken(memory) for _ in range(200)]
+    monkeypatch.setattr("loopdiff.recycled.references", lambda block: looks.append(block) or 99)
+    held.append(taken(memory))
+    assert 0 < len(looks) <= 8
+    assert memory.held <= 64 * LEAST
+
+
 def test_small_arrays_are_numpys() -> None:
     memory = Recycler()
     assert memory.empty((3,), DTYPE, "C", 24).flags.owndata

@@ -25,6 +25,12 @@ def stated() -> dict[str, dict[str, float]]:
     }
 
 
+def stated_for_avx2() -> dict[tuple[str, str], float]:
+    """Of the defaults, which are the C library's more often there."""
+    page = (ROOT / "docs" / "accuracy.md").read_text()
+    return {(dtype, name): float(v) for v, dtype, name in re.findall(r"([\d.]+)\s+\((float\d\d)\s+(\w+)\)", page)}
+
+
 def test_every_function_keeps_its_promise() -> None:
     found = stated()
     assert len(found) == 16
@@ -39,6 +45,6 @@ def test_fewer_points_find_nothing_worse(name: str, monkeypatch: pytest.MonkeyPa
     accuracy = importlib.import_module("accuracy")
     for what, error in stated()[name].items():
         method, dtype = what.split()
-        # The C library has other formulas for registers narrower than those of the table.
-        is_measured = method != "default" or host_width("float64") == 8
-        assert accuracy.worst(name, method, dtype, 100, 100) <= (error + 0.25 if is_measured else BOUNDS[method]), what
+        if method == "default" and host_width("float64") < 8:
+            error = max(error, stated_for_avx2().get((dtype, name), 0.0))
+        assert accuracy.worst(name, method, dtype, 100, 100) <= error + 0.25, what

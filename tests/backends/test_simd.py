@@ -309,6 +309,31 @@ def test_index_vectors_and_tail_masks(width):
         assert flags == (count > 0, count == width, True, n > 3)
 
 
+@pytest.mark.parametrize("width", [2, 4, 8, 16, 32])
+def test_tail_masks_of_any_count(width):
+    @numba.njit
+    def count(n):
+        return reduce_add(tail_mask(n, width))
+
+    for n in (
+        -(1 << 63),
+        -(1 << 32) - 1,
+        -(1 << 31),
+        -129,
+        -1,
+        0,
+        1,
+        width - 1,
+        width,
+        128,
+        255,
+        256,
+        1 << 32,
+        (1 << 63) - 1,
+    ):
+        assert count(np.int64(n)) == max(0, min(n, width))
+
+
 def strided_views() -> list[np.ndarray]:
     base = np.arange(24 * 30, dtype=np.float64).reshape(24, 30)
     return [base, np.asfortranarray(base), base[::-1, ::-1], base[1::2, 2::3].repeat(2, 0)[:, ::-1]]

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.arena import sizes_function
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Loop, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements, written_arrays
 from loopdiff.pipeline import derive_one_pass, derive_sweeps
 from loopdiff.stages import Stages
-from loopdiff.transform.blocked import block_primal
+from loopdiff.transform.blocked import block_primal, in_workspace
 from tests.corpus import BY_NAME
 from tests.gradients import harness
 from tests.gradients.interpreted import lowered, normal_form
@@ -222,3 +223,25 @@ def test_gradients_of_gradients_in_rows() -> None:
     size = np.sum(np.max(x, axis=1) ** 2)
     np.testing.assert_allclose(value.c, 3.0 * size * 0.3**2, rtol=1e-12)
     np.testing.assert_allclose(gradient.c, 6.0 * size * 0.3, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nobody_looks_at_what_lent_memory_holds(name: str) -> None:
+    entry = BY_NAME[name]
+    found = one_pass(lowered(entry), entry.wrt)
+    assert found is not None
+    lent = in_workspace(found)
+    verify(lent, "workspace")
+    own = lent.params[len(found.params) :]
+    kinds = {n: lent.array(n) for n in own}
+    assert all(a.role == "lent" and a.extents for a in kinds.values())
+    expected = run(found, entry.args(0))
+    for rubbish in (np.nan, -7.0):
+        args = entry.args(0)
+        sizes = sizes_function(found.params, list(kinds.values()))(*args.values())
+        dtypes = (np.dtype(a.type.dtype) for a in kinds.values() if a.type is not None)
+        with np.errstate(invalid="ignore"):
+            filled = [np.full(s, rubbish).astype(d) for s, d in zip(sizes, dtypes, strict=True)]
+        got = run(lent, args | dict(zip(own, filled, strict=True)))
+        for value, wanted in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(value, wanted)

@@ -41,8 +41,8 @@ COPIES_OF_BLOCK = 4
 # Sizes of loop bodies, in operations: below the first a single sum is bound by latency, up to the second copies still
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
-TWICE = 32  # the same for blocks of lanes where masks take long
 COPIED_CELLS = 4
+TWICE = 32  # operations of a block of lanes that is written with and without masks, where those take long
 INSTRUCTIONS = frozenset((*INFIX, *NAMED, *CHOICES, Op.NOT, Op.INVERT, Op.STOP))
 
 
@@ -125,7 +125,7 @@ class VectorLoopWriter(LaneValues):
         names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
         index, width = self.loop.index, self.width
         mask, first = names.fresh("live"), self.write_many(start, end, suffixes)
-        if self.is_heavy():
+        if self.is_masked_throughout():
             with block(f"for {index} in range({first}, {end}, {width}):"):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
                 self.block(self.loop.body, [Lanes(index, mask)])
@@ -218,11 +218,10 @@ class VectorLoopWriter(LaneValues):
         is_flat = not any(isinstance(s, Loop | If) for s in body)
         return is_flat and len(self.operations()) <= LIGHT and not self.has_calls(body)
 
-    def is_heavy(self) -> bool:
+    def is_masked_throughout(self) -> bool:
         """Whether the body is so long, or does so little, that one masked version beats a plain and a masked one.
 
-        Where masks have no registers of their own, a masked store takes as long as ten others: long bodies are written
-        twice there.
+        None is where masks have no registers of their own: a masked store takes as long as ten others there.
         """
         body = [s.stmt for s in statements(self.loop.body)]
         sums = [s for s in body if isinstance(s, Accumulate)]

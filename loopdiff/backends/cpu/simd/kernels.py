@@ -16,6 +16,8 @@ from llvmlite import ir
 from llvmlite.binding import get_process_triple
 from numba.core import cgutils, types
 
+from loopdiff.transform.tiles import IN_FLIGHT
+
 from .build import (
     ARITHMETIC,
     INT8,
@@ -33,7 +35,6 @@ from .types import LLVM_ELEMENTS, has_mask_registers, vector_bits
 from .words import POINTER, Variable, Word
 
 DEEP = 96  # Iterations that are long enough for rows of C to arrive meanwhile.
-IN_FLIGHT = 8  # Products that hide the latency of one.
 VECTOR_REGISTERS = {"x86_64": "x", "aarch64": "w", "arm64": "w"}  # How assembly calls them.
 # What becomes of C: it is assigned, or added to. Rows that overlap are loaded and stored one after the other; else all
 # loads come first, as they would wait for stores that go to the same line.

@@ -108,7 +108,8 @@ class Product:
         last: list[Any],
     ) -> None:
         """One to three vectors of columns, copied before where there is room; four that are left are a tall tile, or
-        two pairs."""
+        two pairs. Fewer than three are tall tiles where the last vector is whole, and rows of A follow each other as
+        they do in memory: copies of A are arranged for tiles of the usual height."""
         width, wide = self.lanes.width, self.shape.columns
         there = (end - column.now + (width - 1)) // width
         few = there.least(wide - 1)

@@ -104,7 +104,7 @@ def vector_bits() -> int:
 
 
 def has_mask_registers() -> bool:
-    """Whether masked loads and stores take no longer than others."""
+    """Whether masks have registers of their own, as in AVX-512: masked loads and stores take no longer than others."""
     return vector_bits() == 512
 
 
