@@ -74,12 +74,17 @@ def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Ord
     for shape, dtype in zip(sizes, dtypes, strict=True):
         starts.append(total)
         total += -(-size_in_bytes(shape, dtype) // ALIGNMENT) * ALIGNMENT
-    block = np.empty(total + ALIGNMENT, np.uint8)
-    shift = -block.ctypes.data % ALIGNMENT
+    block, shift = aligned_block(total)
     return tuple(
         np.ndarray(shape, dtype, block, shift + start, order=order)
         for shape, dtype, start, order in zip(sizes, dtypes, starts, orders, strict=True)
     )
+
+
+def aligned_block(size: int) -> tuple[np.ndarray, int]:
+    """Uninitialised memory with room for `size` bytes from a cache line on, and where that starts."""
+    block = np.empty(size + ALIGNMENT, np.uint8)
+    return block, -block.ctypes.data % ALIGNMENT
 
 
 def size_in_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:

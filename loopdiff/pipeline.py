@@ -265,7 +265,7 @@ def arrange(
             return threads
         found = stages.run(f"schedule {ls.name}", partial(schedule, style=alone), loops)
         return replace(found, schedule=replace(found.schedule, sharing=tuple(sharing)))
-    for is_fused in sorted({may_fuse, False}, reverse=True):
+    for is_fused in (True, False) if may_fuse else (False,):
         arranged = stages.run(f"rows {ls.name}", partial(ordered, may_fuse=is_fused, is_deep=False), ready)
         threads = stages.run(f"schedule {ls.name} on threads", partial(schedule, style=style), arranged)
         if shares_all_of(threads, ready):

@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from loopdiff.arena import aligned_block
+
 LEAST = 1 << 15  # bytes: what is smaller comes from memory that stays mapped
 MOST = 256 << 20  # bytes that are kept
 BLOCKS, LOOKS = 64, 8  # of one size: that are kept, and that a call looks at
-ALIGNMENT = 64
 Block = tuple[np.ndarray, int]  # the memory, and where its first cache line starts
 
 
@@ -26,12 +27,7 @@ def references(block: Block) -> int:
     return sys.getrefcount(block[0])
 
 
-def new_block(size: int) -> Block:
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    return memory, -memory.ctypes.data % ALIGNMENT
-
-
-FREE = references(new_block(0))
+FREE = references(aligned_block(0))
 # Without the lock of the interpreter, counts of references tell nothing about other threads.
 IS_SAFE: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -64,7 +60,7 @@ class Recycler:
             waiting.append(block)  # type: ignore[union-attr]
             if found is not None:
                 return found
-        block = new_block(size)
+        block = aligned_block(size)
         found = np.ndarray(shape, dtype, block[0], block[1], None, order)
         self.keep(size, block)
         return found

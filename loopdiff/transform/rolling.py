@@ -23,6 +23,7 @@ from loopdiff.ir.build import integer, is_constant, parted
 from loopdiff.ir.nodes import Access, Allocate, Apply, Call, Expr, Index, Loop, LoopSet, ScalarResult
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, returned_arrays, statements
+from loopdiff.transform.blocked import scratch
 
 MOST_ROWS = 16
 
@@ -35,8 +36,8 @@ def roll_rows(ls: LoopSet, reader: LoopSet | None = None) -> LoopSet:
     wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
     values = (r.value for r in ls.results if isinstance(r, ScalarResult))
     wanted |= {e.access.array for v in values for e in loads(v)}
-    roles = ("local", "adjoint", "lent")
-    own = (a.name for a in ls.arrays if a.extents is not None and a.role in roles and a.type is not None)
+    ours = scratch(ls)
+    own = (a.name for a in ls.arrays if a.name in ours)
     sites = list(statements(ls.body))
     counts: dict[str, tuple[int, ...]] = {n: () for n in own if n not in wanted}
     model, axis, found = None, 0, rows_by_array(sites, counts, 0)

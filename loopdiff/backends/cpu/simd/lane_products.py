@@ -108,12 +108,12 @@ class LaneProduct:
                 mask = first_lanes(builder, (columns - first).value, width)
                 if has_mask_registers():
                     put_square(first, mask)
-                    return
-                with builder.if_else((first + width).test("<=", columns)) as (then, otherwise):
-                    with then:
-                        put_square(first, None)
-                    with otherwise:
-                        put_square(first, mask)
+                else:
+                    with builder.if_else((first + width).test("<=", columns)) as (then, otherwise):
+                        with then:
+                            put_square(first, None)
+                        with otherwise:
+                            put_square(first, mask)
 
         def one_by_one() -> None:
             with counted(builder, columns) as column, counted(builder, live) as lane:

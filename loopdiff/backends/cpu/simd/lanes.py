@@ -30,8 +30,8 @@ from .build import (
 from .types import LLVM_ELEMENTS, Vector, element_of, shaped, vector_bits, width_of
 
 
-def lane_numbers(width: int) -> ir.Constant:
-    return ir.Constant(ir.VectorType(INT64, width), [INT64(lane) for lane in range(width)])
+def lane_numbers(width: int, kind: ir.IntType = INT64) -> ir.Constant:
+    return ir.Constant(ir.VectorType(kind, width), [kind(lane) for lane in range(width)])
 
 
 def first_lanes(builder: Any, count: Any, width: int) -> Any:
@@ -43,9 +43,7 @@ def first_lanes(builder: Any, count: Any, width: int) -> Any:
     if bits < 64:
         count = call(builder, "llvm.smin.i64", INT64, [count, INT64(width)])
         count = builder.trunc(call(builder, "llvm.smax.i64", INT64, [count, INT64(0)]), ir.IntType(bits))
-    lane = ir.IntType(bits)
-    numbers = ir.Constant(ir.VectorType(lane, width), [lane(k) for k in range(width)])
-    return builder.icmp_signed("<", numbers, broadcast(builder, count, width))
+    return builder.icmp_signed("<", lane_numbers(width, ir.IntType(bits)), broadcast(builder, count, width))
 
 
 def is_index(ty: Any) -> bool:
