@@ -24,6 +24,7 @@ from loopdiff.transform.extents import is_row_of_elements, lets_of
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.sums import separate_shifts
+from loopdiff.transform.triangles import turn_triangles
 
 ONE = integer(1)
 
@@ -36,7 +37,7 @@ def restructure(ls: LoopSet) -> LoopSet:
     body: list[Stmt] = []
     for number, stmt in enumerate(ls.body):
         body += distribute(model, stmt, (number,), names)
-    return replace(ls, body=tuple(body))
+    return turn_triangles(replace(ls, body=tuple(body)))
 
 
 # -- reversal ------------------------------------------------------------------------------------------------

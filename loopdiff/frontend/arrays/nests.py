@@ -14,10 +14,11 @@ from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, require_fit
 from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import is_truth_value
-from loopdiff.frontend.arrays.integers import at_least_zero, count_of, distance, from_linear, linear, minus, plus
+from loopdiff.frontend.arrays.integers import at_least_zero, count_of, distance, from_linear, minus, plus
 from loopdiff.frontend.arrays.redirect import redirected
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.linear import linear
 from loopdiff.ir.nodes import Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, is_natural, linear, minus, plus, times
+from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, is_natural, minus, plus, times
 from loopdiff.frontend.arrays.slicing import Slice, part_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.linear import linear
 from loopdiff.ir.nodes import Apply, Assign, Const, Expr, Index, Load, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
