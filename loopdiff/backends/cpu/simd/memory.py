@@ -8,6 +8,7 @@ loading and narrowed on storing. Masked-off lanes are never touched in memory an
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from numba.extending import intrinsic
 
 from .apart import Apart
 from .build import (
+    INT1,
     INT8,
     INT32,
     INT64,
@@ -31,7 +33,7 @@ from .build import (
     shuffle,
 )
 from .lanes import is_index
-from .types import Vector, element_of, width_of
+from .types import Vector, element_of, has_mask_registers, width_of
 
 POINTER = INT8.as_pointer()
 
@@ -159,11 +161,18 @@ def whole_load(builder: Any, at: Place, pointer: Any, width: int, mask: Any) -> 
 
 
 def whole_store(builder: Any, at: Place, pointer: Any, value: Any, mask: Any) -> None:
+    """Where masks have no registers a masked store takes as long as ten others, even one that stores nothing."""
     if mask is None:
         builder.store(value, builder.bitcast(pointer, value.type.as_pointer()), align=at.align)
         return
     args = [value, pointer, INT32(at.align), mask]
-    call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", ir.VoidType(), args)
+    with nullcontext() if has_mask_registers() else builder.if_then(some_lane(builder, mask)):
+        call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", ir.VoidType(), args)
+
+
+def some_lane(builder: Any, mask: Any) -> Any:
+    """Whether any lane of `mask` is set."""
+    return call(builder, f"llvm.vector.reduce.or.{mangled(mask.type)}", INT1, [mask])
 
 
 def is_mask(ty: Any) -> bool:
@@ -347,7 +356,7 @@ def load_splat_masked(typingctx: Any, a: Any, idx: Any, mask: Any) -> Typed | No
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         at = place(context, builder, a, values[0], idx, values[1])
-        some = call(builder, f"llvm.vector.reduce.or.{mangled(values[2].type)}", ir.IntType(1), [values[2]])
+        some = some_lane(builder, values[2])
         nothing = cgutils.alloca_once_value(builder, constant(at.memory, 0))
         pointer = builder.select(some, address(context, builder, at), builder.bitcast(nothing, POINTER))
         element = builder.load(builder.bitcast(pointer, at.memory.as_pointer()), align=at.align, typ=at.memory)
