@@ -126,7 +126,7 @@ def write_function(arranged: Arranged, style: Style, *, cache: bool) -> Compiled
 
 def generate(arranged: Arranged, style: Style, *, cache: bool) -> str:
     """Module text of a scheduled LoopSet."""
-    emitter = emitter_of(arranged)
+    emitter = emitter_of(arranged, may_reassociate=style.fastmath)
     function = emitter.function() if arranged.threads is None else with_threads(emitter, arranged.threads)
     flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
     decorator = f"@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
@@ -156,6 +156,7 @@ def with_threads(emitter: ScheduledEmitter, threads: Arranged) -> str:
         replace(threads, ls=replace(threads.ls, name=name)),
         imports=emitter.imports, simd=emitter.simd, functions=emitter.functions, products=emitter.products,
         threads=emitter.threads, chunks=emitter.chunks, calls=emitter.calls, is_sharing=True,
+        may_reassociate=emitter.may_reassociate,
     )  # fmt: skip
     other.names.taken |= emitter.names.taken
     emitter.aside = Aside(name, worth(other, threads.ls.body, UNFUSED))

@@ -41,7 +41,9 @@ from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
 from loopdiff.ir.walk import statements
 from loopdiff.names import NameSupply
 from loopdiff.rules import Form, Rule
+from loopdiff.transform.contractions import summed, terms
 from loopdiff.transform.normalize import cell_types, supply
+from loopdiff.transform.recurrences import NOTHING, Recurrence
 
 PLAIN_DTYPES = frozenset(("float64", "float32", "int64", "bool"))
 
@@ -51,6 +53,7 @@ class ScalarEmitter:
     """Writes the statements of `ls`.
 
     `imports` collects what the text needs from `scalar_math`, `calls` the names of functions that rules have.
+    `recurrence`: what iterations of the loop being written get from each other.
     """
 
     ls: LoopSet
@@ -60,6 +63,7 @@ class ScalarEmitter:
     decls: dict[str, ArrayDecl] = field(init=False)
     names: NameSupply = field(init=False)
     calls: dict[tuple[Rule, Form], str] = field(default_factory=dict)
+    recurrence: Recurrence = NOTHING
     cells: frozenset[str] = field(init=False)
     indices: dict[str, int] = field(init=False)
 
@@ -85,6 +89,8 @@ class ScalarEmitter:
                 return spell_cast(self.expr(value), type_of(value, self.types), dtype)
             case Select(cond=cond, then=then, orelse=orelse):
                 return f"({self.expr(then)} if {self.expr(cond)} else {self.expr(orelse)})"
+            case Apply(op=Op.ADD | Op.SUB) if self.recurrence is not NOTHING:
+                return self.late_sum(expr) or self.apply(expr)
             case Apply():
                 return self.apply(expr)
             case _:
@@ -114,6 +120,21 @@ class ScalarEmitter:
             return f"({texts[0]} {expr.op.value} {texts[1]})"
         self.imports.update(helpers_of(expr.op, kind))
         return spell(expr.op, kind, texts)
+
+    def late_sum(self, expr: Expr) -> str | None:
+        """A sum that waits for another iteration, with what waits added last; None if it is none."""
+        parts, kind = terms(expr), type_of(expr, self.types)
+        late = [p for p in parts if self.recurrence.waits(p[1])]
+        early = [p for p in parts if p not in late]
+        is_plain = len(parts) == 2 and not any(isinstance(e, Var) for _, e in early)
+        is_uniform = kind.is_float and all(type_of(e, self.types) == kind for _, e in parts)
+        if not late or not early or is_plain or not is_uniform:
+            return None
+        return self.after(self.expr(summed(early)), self.expr(summed(late)))
+
+    def after(self, early: str, late: str) -> str:
+        self.imports.add("after")
+        return f"after({early}, {late})"
 
     def load(self, access: Access) -> str:
         decl = self.decls[access.array]
@@ -201,6 +222,8 @@ class ScalarEmitter:
                 self.writer.line(f"{name} = {self.expr(value)}")
             case Assign(target=target, value=value):
                 self.writer.line(f"{self.place(target)} = {self.expr(value)}")
+            case Accumulate(op="add", target=target, value=value) if self.is_made_before(stmt):
+                self.writer.line(f"{self.place(target)} = {self.after(self.expr(value), self.load(target))}")
             case Accumulate(op="add", target=target, value=value):
                 self.writer.line(f"{self.place(target)} += {self.expr(value)}")
             case Accumulate(op=op, target=target, value=value):
@@ -212,6 +235,12 @@ class ScalarEmitter:
                     self.writer.line(f"{array}[...] = {self.expr(fill)}")
             case Jump():
                 raise AssertionError(stmt)
+
+    def is_made_before(self, stmt: Accumulate) -> bool:
+        """Whether what is accumulated has several terms, which can be added up before the target is known."""
+        waits, kind = self.recurrence.waits, self.types.arrays[stmt.target.array].element
+        is_same = kind.is_float and type_of(stmt.value, self.types) == kind
+        return is_same and len(terms(stmt.value)) > 1 and waits(Load(stmt.target)) and not waits(stmt.value)
 
     def loop(self, stmt: Loop) -> None:
         bounds = [self.expr(stmt.upper)]

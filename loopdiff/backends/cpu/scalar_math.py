@@ -44,6 +44,18 @@ def at(typingctx: Any, index: Any) -> Any:
     return types.uintp(index), lower
 
 
+@intrinsic
+def after(typingctx: Any, early: Any, late: Any) -> Any:
+    """`early + late`, each of them as it is: LLVM may not take terms of `early` to `late`, which comes later."""
+    if early != late or not isinstance(early, types.Float):
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fadd(*args, flags=("contract",))
+
+    return early(early, late), lower
+
+
 # -- integers ------------------------------------------------------------------------------------------------
 @jit
 def floordiv_int(a: int, b: int) -> int:
@@ -108,7 +120,7 @@ strong_mul = jit(scalar_eval.strong_product)
 HELPERS: Mapping[str, Callable[..., Any]] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
     "shr_int": shr_int, "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma,
-    "strong_mul": strong_mul, "at": at,
+    "strong_mul": strong_mul, "at": at, "after": after,
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from loopdiff.ir.walk import Path, statements
 from loopdiff.transform.contractions import contraction
 from loopdiff.transform.mapping import Mapping as LoopMapping
 from loopdiff.transform.mapping import Parallel, ScalarLoop, TiledNest, VectorLoop
+from loopdiff.transform.recurrences import recurrence
 
 SMALL = 1 << 15  # elements that one thread fills sooner
 
@@ -35,7 +36,7 @@ class ScheduledEmitter(ScalarEmitter):
 
     `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks. `is_sharing`: loops
     to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
-    what to do instead.
+    what to do instead. `may_reassociate`: sums may be made in any order.
     """
 
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class ScheduledEmitter(ScalarEmitter):
     is_sharing: bool = False
     is_inside: bool = False
     aside: Aside | None = None
+    may_reassociate: bool = False
     kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
 
     def begin(self) -> None:
@@ -125,7 +127,16 @@ class ScheduledEmitter(ScalarEmitter):
                 else:
                     ProductWriter(self, mapping.product, found).write()
             case ScalarLoop():
-                ScalarEmitter.loop(self, stmt)
+                self.in_order(stmt)
+
+    def in_order(self, stmt: Loop) -> None:
+        """One iteration after the other; what waits for the one before is added last."""
+        if not self.may_reassociate:
+            ScalarEmitter.loop(self, stmt)
+            return
+        around, self.recurrence = self.recurrence, recurrence(stmt, self.cells)
+        ScalarEmitter.loop(self, stmt)
+        self.recurrence = around
 
     def mapping_of(self, stmt: Stmt) -> LoopMapping | None:
         found = self.mappings.get(id(stmt))

@@ -1,0 +1,85 @@
+"""What an iteration gets from the iterations right before it: sums add it last.
+
+    a[i] = (a[i - 1] + b[i] + c[i] + d[i]) / 4
+
+Whatever the machine does at once, one iteration after the other takes as long as the operations from `a[i - 1]` to
+`a[i]`: four here, of which three can be done before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from loopdiff.analysis.liveness import exposed_cells
+from loopdiff.ir.linear import Sum, linear
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Const, Expr, Index, Let, Load, Loop, Var
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
+
+Form = tuple[tuple[Sum, int], ...]
+FAR = 4  # iterations: what was made before that is ready
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """What comes from the iterations right before: elements as they are accessed, Lets and cells by name."""
+
+    elements: frozenset[Access]
+    names: frozenset[str]
+
+    def waits(self, expr: Expr) -> bool:
+        """Whether the value of `expr` needs what an earlier iteration made."""
+        return any(self.is_late(e) for e in subexprs(expr))
+
+    def is_late(self, expr: Expr) -> bool:
+        match expr:
+            case Load(access=access):
+                return access in self.elements or (not access.subscripts and access.array in self.names)
+            case Var(name=name):
+                return name in self.names
+            case _:
+                return False
+
+
+NOTHING = Recurrence(frozenset(), frozenset())
+
+
+def recurrence(loop: Loop, cells: Collection[str]) -> Recurrence:
+    """What iterations of an innermost loop hand on to the next ones; `cells` are the scalars of the function."""
+    sites = [s.stmt for s in statements(loop.body)]
+    if any(isinstance(s, Loop) for s in sites) or not isinstance(loop.step, Const):
+        return NOTHING
+    known = frozenset(cells)
+    begun = exposed_cells(loop.body, written_arrays(loop.body) & known, known)
+    stored = [s.target for s in sites if isinstance(s, Assign | Accumulate) and s.target.subscripts]
+    loaded = {e.access for s in sites for x in stmt_exprs(s) for e in subexprs(x) if isinstance(e, Load)}
+    forms = [(w.array, form(w)) for w in stored]
+    late = frozenset(r for r in loaded if any(r.array == a and hands_on(f, form(r), loop) for a, f in forms))
+    found = Recurrence(late, begun)
+    while True:
+        more = {
+            s.name if isinstance(s, Let) else s.target.array
+            for s in sites
+            if (isinstance(s, Let) or (isinstance(s, Assign) and not s.target.subscripts)) and found.waits(s.value)
+        }
+        if more <= found.names:
+            return found
+        found = Recurrence(late, found.names | more)
+
+
+def form(access: Access) -> Form:
+    """Subscripts as sums."""
+    return tuple(map(linear, access.subscripts))
+
+
+def hands_on(store: Form, load: Form, loop: Loop) -> bool:
+    """Whether the load reads the element that the store wrote in one of the iterations right before."""
+    assert isinstance(loop.step, Const)
+    if any(at[0] != to[0] for to, at in zip(store, load, strict=True)):
+        return False
+    index, step = Index(loop.index), int(loop.step.value)
+    return any(
+        all(at[1] - to[1] == -back * step * at[0].get(index, 0) for to, at in zip(store, load, strict=True))
+        for back in range(1, FAR + 1)
+        if any(index in at[0] for at in load)
+    )
