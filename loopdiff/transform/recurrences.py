@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.ir.linear import Sum, linear
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Const, Expr, Index, Let, Load, Loop, Var
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
 
 Form = tuple[tuple[Sum, int], ...]
+Names = frozenset[str]
+NONE: Names = frozenset()
 FAR = 4  # iterations: what was made before that is ready
 
 
@@ -54,17 +56,64 @@ def recurrence(loop: Loop, cells: Collection[str]) -> Recurrence:
     stored = [s.target for s in sites if isinstance(s, Assign | Accumulate) and s.target.subscripts]
     loaded = {e.access for s in sites for x in stmt_exprs(s) for e in subexprs(x) if isinstance(e, Load)}
     forms = [(w.array, form(w)) for w in stored]
-    late = frozenset(r for r in loaded if any(r.array == a and hands_on(f, form(r), loop) for a, f in forms))
-    found = Recurrence(late, begun)
-    while True:
-        more = {
-            s.name if isinstance(s, Let) else s.target.array
-            for s in sites
-            if (isinstance(s, Let) or (isinstance(s, Assign) and not s.target.subscripts)) and found.waits(s.value)
-        }
-        if more <= found.names:
-            return found
-        found = Recurrence(late, found.names | more)
+    elements = frozenset(r for r in loaded if any(r.array == a and hands_on(f, form(r), loop) for a, f in forms))
+    flow = Flow(elements, {c: frozenset((c,)) for c in begun}, {})
+    flow.block(loop.body)
+    late = flow.late(begun)
+    return Recurrence(elements, frozenset(n for n, found in flow.ever.items() if found & late) | (late & begun))
+
+
+@dataclass(slots=True)
+class Flow:
+    """Follows what iterations begin with: `now`, the cells whose beginnings go into each cell and Let, and `ever` did.
+
+    Late `elements` go by the name of none.
+    """
+
+    elements: frozenset[Access]
+    now: dict[str, Names]
+    ever: dict[str, Names]
+
+    def block(self, body: tuple[Stmt, ...], is_sure: bool = True) -> None:
+        for stmt in body:
+            match stmt:
+                case Let(name=name, value=value):
+                    self.give(name, self.of(value))
+                case Assign(target=Access(array=name, subscripts=()), value=value):
+                    self.give(name, self.of(value) | (NONE if is_sure else self.now.get(name, NONE)))
+                case Accumulate(target=Access(array=name, subscripts=()), value=value):
+                    self.give(name, self.of(value) | self.now.get(name, NONE))
+                case If(then=then, orelse=orelse):
+                    self.block(then, is_sure=False)
+                    self.block(orelse, is_sure=False)
+                case _:
+                    pass
+
+    def give(self, name: str, found: Names) -> None:
+        self.now[name] = found
+        self.ever[name] = self.ever.get(name, NONE) | found
+
+    def of(self, value: Expr) -> Names:
+        found = NONE
+        for e in subexprs(value):
+            match e:
+                case Load(access=access) if access in self.elements:
+                    found |= {""}
+                case Load(access=Access(array=name, subscripts=())) | Var(name=name):
+                    found |= self.now.get(name, NONE)
+                case _:
+                    pass
+        return found
+
+    def late(self, begun: Names) -> Names:
+        """The cells, of those that iterations begin with, that go into themselves, or into which such a cell goes."""
+        reached = {c: self.now.get(c, NONE) for c in begun}
+        for middle in begun:
+            for c in begun:
+                if middle in reached[c]:
+                    reached[c] |= reached[middle]
+        late = {"", *(c for c in begun if c in reached[c])}
+        return frozenset(late | {c for c in begun if reached[c] & late})
 
 
 def form(access: Access) -> Form:

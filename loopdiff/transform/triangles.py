@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.ir.build import add, integer, is_constant, sub
-from loopdiff.ir.linear import linear
-from loopdiff.ir.nodes import Apply, Const, Expr, If, Index, Load, Loop, LoopSet, Stmt, Var
-from loopdiff.ir.ops import Op
+from loopdiff.ir.build import is_constant
+from loopdiff.ir.linear import linear, moved
+from loopdiff.ir.nodes import Expr, If, Index, Load, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.walk import subexprs
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.tiles import choose_tile
@@ -88,17 +87,6 @@ def is_at_most(a: Expr, b: Expr, more: int) -> bool:
     """Whether `a <= b + more` is plain."""
     (left, low), (right, high) = linear(a), linear(b)
     return left == right and low <= high + more
-
-
-def moved(expr: Expr, distance: int) -> Expr:
-    """`expr + distance`, constants put together."""
-    match expr:
-        case Apply(op=Op.ADD, args=(base, Const(value=int(value)))):
-            return moved(base, distance + value)
-        case Apply(op=Op.SUB, args=(base, Const(value=int(value)))):
-            return moved(base, distance - value)
-        case _:
-            return add(expr, integer(distance)) if distance >= 0 else sub(expr, integer(-distance))
 
 
 def depends(expr: Expr, index: str) -> bool:

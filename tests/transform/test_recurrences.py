@@ -98,7 +98,7 @@ def test_strict_sums_keep_their_order(function: Callable[..., Any]) -> None:
 
 def test_the_late_term_is_the_last_one() -> None:
     (line,) = (s.strip() for s in source(filtered).splitlines() if "after(" in s)
-    assert line == "y[i] = after(x[i - 1] + x[i + 1] - 0.25 * x[i], 0.5 * y[i - 1])"
+    assert line == "y_at_1 = after(x[i - 1] + x[i + 1] - 0.25 * x[i], 0.5 * y_at)"
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -27,6 +27,7 @@ from loopdiff.transform.idle import leave_out_idle
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
 from loopdiff.transform.privates import is_zero
+from loopdiff.transform.registers import hold_in_registers
 from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.schedule import NOTHING, Arranged, plan
@@ -136,7 +137,8 @@ def generate(arranged: Arranged, style: Style, *, cache: bool) -> str:
 
 
 def emitter_of(arranged: Arranged, **others: Any) -> ScheduledEmitter:
-    ls, schedule = arranged.ls, arranged.schedule
+    schedule = arranged.schedule
+    ls = hold_in_registers(arranged.ls, schedule)
     sites = {s.path: s.stmt for s in statements(ls.body)}
     return ScheduledEmitter(
         ls,
