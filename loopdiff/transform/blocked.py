@@ -7,7 +7,7 @@ from dataclasses import replace
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import ArrayDecl, Index, Load, LoopSet, Var
-from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs
+from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
 from loopdiff.transform.lanes import widen_lanes
@@ -21,8 +21,9 @@ def block_sweeps(
     """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
     indices of loops over the lanes of a block. `asked` may say otherwise for each sweep."""
     names, place = supply(forward, reverse), len(forward.params)
-    second = scratch(forward) & frozenset(forward.params)
-    first = second & own_arrays(forward, reverse)
+    shared = scratch(forward) & frozenset(forward.params)
+    first = shared & own_arrays(forward, reverse)
+    second = shared | refilled_tapes(reverse)
     new_forward, lanes = in_blocks(forward, first, names, rows, asked[0])
     new_reverse, others = in_blocks(reverse, second, names, rows, asked[1])
     ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
@@ -58,6 +59,12 @@ def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
     if reader is not None and own & read_arrays(reader.body):
         own -= {access.array for _, access in exposed_reads(build_model(reader))}
     return own
+
+
+def refilled_tapes(reverse: LoopSet) -> frozenset[str]:
+    """Tapes that the reverse sweep fills itself before it reads them."""
+    tapes = frozenset(a.name for a in reverse.arrays if a.role == "tape") & written_arrays(reverse.body)
+    return tapes - {access.array for _, access in exposed_reads(build_model(reverse))} if tapes else tapes
 
 
 def in_workspace(ls: LoopSet) -> LoopSet:

@@ -48,6 +48,7 @@ from loopdiff.ir.walk import (
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
 from loopdiff.transform.lane_blocks import LaneBlock
+from loopdiff.transform.mapping import ScalarLoop
 from loopdiff.transform.privates import Names, Privates, find_privates, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
@@ -56,6 +57,8 @@ from loopdiff.transform.strides import stride_of, varying_names
 from loopdiff.transform.sums import tidy_sums
 
 ONE = integer(1)
+FEW = 16  # lanes around loops that hand on values: as many as two or more vectors have
+GAIN = 1.25  # times as fast lanes have to be there
 
 
 def widen_lanes(
@@ -72,7 +75,7 @@ def widen_lanes(
     tidy = ascend(tidy_sums(ls))
     widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, requests, [], set())
     body = tuple(widener.visit(s, (k,)) for k, s in enumerate(tidy.body))
-    if not widener.buffers:
+    if not widener.indices:
         return ls, frozenset()
     fresh = tuple(Allocate(a.name) for a in widener.buffers)
     wide = replace(tidy, arrays=(*ls.arrays, *widener.buffers), body=(*fresh, *body))
@@ -97,7 +100,13 @@ def is_candidate(stmt: Stmt) -> bool:
         or (isinstance(e, Var) and e.name in defined)
         for e in bounds
     )
-    return is_uniform and any(isinstance(e, Index) for e in bounds)
+    return is_uniform and bool(inner)
+
+
+def has_triangles(loop: Loop) -> bool:
+    """Whether loops inside of `loop` are as long as the index of another one says."""
+    inner = [s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop)]
+    return any(isinstance(e, Index) for p in inner for b in (p.lower, p.upper, p.step) for e in subexprs(b))
 
 
 def is_unit(loop: Loop) -> bool:
@@ -119,15 +128,33 @@ class Widener:
         return self.planner.model
 
     def visit(self, stmt: Stmt, path: Path) -> Stmt:
-        """`stmt` with its outermost candidates that qualify in blocks."""
+        """`stmt` with loops that qualify in blocks: the outermost of those around triangles, the innermost of those
+        around loops that hand on values."""
         if not isinstance(stmt, Loop):
             return stmt
         is_wanted = self.requests.rows(stmt.index, stmt.loc.line, self.lanes) > 0
-        if is_wanted and is_candidate(stmt) and self.is_worth_it(stmt) and not self.planner.obstacle(stmt):
+        is_wanted = is_wanted and is_candidate(stmt) and not self.planner.obstacle(stmt)
+        if is_wanted and has_triangles(stmt) and self.is_worth_it(stmt):
             own = find_privates(self.model, self.dead, stmt, path)
             if own is not None and own.arrays:
-                return Outermost(self, stmt, own).loop()
-        return replace(stmt, body=tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body)))
+                return Outermost(self, stmt, own, self.lanes).loop()
+        inner = tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body))
+        if inner != stmt.body:
+            return replace(stmt, body=inner)
+        if is_wanted and not has_triangles(stmt) and self.hands_on(stmt, path) and self.pays(stmt, path):
+            own = find_privates(self.model, self.dead, stmt, path)
+            if own is not None and own.arrays:
+                return Outermost(self, stmt, own, FEW).loop()
+        return stmt
+
+    def hands_on(self, loop: Loop, path: Path) -> bool:
+        """Whether a loop inside of `loop` runs in order: its iterations hand on values."""
+        inside = [(s.stmt, (*path, *s.path)) for s in statements(loop.body) if isinstance(s.stmt, Loop)]
+        return any(isinstance(self.planner.vector(p, at), ScalarLoop) for p, at in inside)
+
+    def pays(self, loop: Loop, path: Path) -> bool:
+        """Whether lanes take less time, though what they use lies apart, than one iteration after the other."""
+        return GAIN * self.planner.costs.vector(loop, {}) < self.planner.loop(loop, path, {}, [])
 
     def is_worth_it(self, loop: Loop) -> bool:
         """Whether most accesses of the deepest statements stay, or move by one element, from lane to lane."""
@@ -144,19 +171,20 @@ class Widener:
 class Outermost:
     """One loop in blocks, each with buffers for its lanes."""
 
-    def __init__(self, widener: Widener, loop: Loop, own: Privates) -> None:
+    def __init__(self, widener: Widener, loop: Loop, own: Privates, lanes: int) -> None:
         self.widener = widener
         self.source = loop
         self.own = own
         self.start = widener.names.fresh(f"{loop.index}_block")
         self.lower, self.upper = span(loop)
-        self.block = LaneBlock(loop.index, self.start, widener.lanes)
+        self.lanes = lanes
+        self.block = LaneBlock(loop.index, self.start, lanes)
         self.arrays = {array: self.buffer(array) for array in sorted(own.arrays)}
 
     def loop(self) -> Loop:
         body = [self.cleared(a) for a in sorted(self.own.zero)]
         body.append(self.lanes_loop(tuple(map_accesses(self.placed, s) for s in self.source.body)))
-        step = integer(self.widener.lanes)
+        step = integer(self.lanes)
         return Loop(self.start, self.lower, self.upper, step, tuple(body), loc=self.source.loc)
 
     def buffer(self, array: str) -> str:
@@ -164,7 +192,7 @@ class Outermost:
         decl = self.widener.model.ls.array(array)
         assert decl.type is not None
         name = self.widener.names.fresh(f"{array}_lanes")
-        shape = (*(decl.extents or ()), integer(self.widener.lanes))
+        shape = (*(decl.extents or ()), integer(self.lanes))
         self.widener.buffers.append(ArrayDecl(name, ArrayType(decl.type.dtype, len(shape)), "local", shape))
         return name
 

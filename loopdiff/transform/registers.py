@@ -57,9 +57,10 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
-from loopdiff.transform.mapping import ScalarLoop
+from loopdiff.transform.mapping import Parallel, ScalarLoop, VectorLoop
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.schedule import Schedule
+from loopdiff.transform.strides import stride_of
 
 MOST = 4  # registers for a row
 Row = tuple[int, ...]
@@ -117,39 +118,51 @@ class Window:
 
     def end(self, now: Mapping[int, Access]) -> list[Stmt]:
         """What an iteration is the last one to write, and all others one further. `now`: cells as iterations end."""
-        done = min(self.written)
-        store: list[Stmt] = [Assign(self.element(done), Load(now[done]))]
+        store: list[Stmt] = [Assign(self.element(k), Load(now[k])) for k in (self.written and [min(self.written)])]
         return store + [Assign(self.cells[k], Load(now[n])) for k, n in pairwise(sorted(self.cells))]
 
     def after(self) -> list[Stmt]:
         """What iterations that never came would have been the last ones to write."""
         last = moved(self.loop.upper, -1 if is_constant(self.loop.step, 1) else 1)
-        left = range(min(self.written) + 1, max(self.written) + 1)
+        left = range(min(self.written) + 1, max(self.written) + 1) if self.written else ()
         return [Assign(self.element(k, last), Load(self.cells[k - 1])) for k in left]
 
 
 def hold_in_registers(ls: LoopSet, schedule: Schedule) -> LoopSet:
-    """`ls` with elements in cells that iterations of its scalar loops hand on. Statements keep their paths, but those
-    inside of such loops."""
-    apart = [path for path, shared in schedule.shared.items() if shared.early or shared.late]
-    loops = {s.path: s.stmt for s in statements(ls.body)}
-    chosen = {
-        path: loop
-        for path, mapping in schedule.mappings
-        if isinstance(mapping, ScalarLoop)
-        and isinstance(loop := loops.get(path), Loop)
-        and is_plain(loop)
-        and path not in schedule.shared
-        and not any(path[: len(p)] == p for p in apart)
-    }
+    """`ls` with elements in cells that iterations of its innermost loops hand on, where they run in order. Statements
+    keep their paths, but those inside of such loops."""
+    chosen = {s.path: s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop) and is_plain(s.stmt)}
+    chosen = {path: loop for path, loop in chosen.items() if is_in_order(path, schedule)}
     if not chosen:
         return ls
-    holder = Holder(type_env(ls), supply(ls), [])
-    found = {path: new for path, loop in chosen.items() if (new := holder.held(loop)) is not None}
+    holder = Holder(ls, type_env(ls), supply(ls), [])
+    held = {path: holder.held(loop, lanes_around(ls, path, schedule)) for path, loop in chosen.items()}
+    found = {path: new for path, new in held.items() if new is not None}
     if not found:
         return ls
     body = tuple(exchanged(s, (k,), found) for k, s in enumerate(ls.body))
     return replace(ls, body=body, arrays=(*ls.arrays, *holder.cells))
+
+
+def lanes_around(ls: LoopSet, path: Path, schedule: Schedule) -> str | None:
+    """The index of the loop over the lanes of vectors, if the loop at `path` runs in each of them."""
+    around = (path[:k] for k in range(1, len(path)) if isinstance(schedule.of(path[:k]), VectorLoop))
+    found = next(around, None)
+    loop = next((s.stmt for s in statements(ls.body) if s.path == found), None)
+    return loop.index if isinstance(loop, Loop) else None
+
+
+def is_in_order(path: Path, schedule: Schedule) -> bool:
+    """Whether iterations of the loop at `path` run one after the other, and all of them on one thread."""
+    mapping = schedule.of(path)
+    around = [p for p, shared in schedule.shared.items() if p == path or (p == path[: len(p)] and is_cut(shared))]
+    is_in_lanes = any(isinstance(schedule.of(path[:k]), VectorLoop) for k in range(1, len(path)))
+    return not around and (isinstance(mapping, ScalarLoop) or (mapping is None and is_in_lanes))
+
+
+def is_cut(shared: Parallel) -> bool:
+    """Whether chunks of a loop run some of its statements apart."""
+    return bool(shared.early or shared.late)
 
 
 def exchanged(stmt: Stmt, path: Path, found: Mapping[Path, Stmt]) -> Stmt:
@@ -177,13 +190,16 @@ def is_plain(loop: Loop) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
+    ls: LoopSet
     types: TypeEnv
     names: NameSupply
     cells: list[ArrayDecl]
 
-    def held(self, loop: Loop) -> Stmt | None:
+    def held(self, loop: Loop, lanes: str | None) -> Stmt | None:
         """The loop with elements that its iterations hand on in cells; None if there are none."""
-        windows = [w for array in sorted(written_arrays(loop.body)) for w in self.windows(loop, array)]
+        written = written_arrays(loop.body)
+        apart = frozenset[str]() if lanes is None else self.apart(loop, lanes)
+        windows = [w for array in sorted(written | apart) for w in self.windows(loop, array, lanes)]
         if not windows:
             return None
         inside = self.inside(loop, windows)
@@ -214,7 +230,12 @@ class Holder:
             out.append(new)
         return tuple(out + [s for w, found in zip(windows, now, strict=True) for s in w.end(found)])
 
-    def windows(self, loop: Loop, array: str) -> Iterator[Window]:
+    def apart(self, loop: Loop, lanes: str) -> frozenset[str]:
+        """Arrays whose elements lanes load one by one."""
+        loaded = {e.access for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in loads(x)}
+        return frozenset(a.array for a in loaded if stride_of(a, lanes, frozenset((lanes,)), self.ls) == "strided")
+
+    def windows(self, loop: Loop, array: str, lanes: str | None) -> Iterator[Window]:
         """Rows of `array` whose elements several accesses of `loop` use, if no others can be the same elements."""
         kind = self.types.arrays[array]
         values = [
@@ -225,7 +246,7 @@ class Holder:
         if not (kind.rank and kind.element.is_float) or any(type_of(v, self.types) != kind.element for v in values):
             return
         rows: dict[Row, list[Use]] = {}
-        for use in uses_of(loop, array):
+        for use in uses_of(loop, array, lanes):
             rows.setdefault(use.row, []).append(use)
         for uses in rows.values():
             if pays(uses):
@@ -243,8 +264,9 @@ def at_index(subscript: Expr, here: Index, there: Expr) -> Expr:
     return moved(there, constant) if terms == {here: 1} else substitute(subscript, {here: there})
 
 
-def uses_of(loop: Loop, array: str) -> list[Use]:
-    """All accesses of `loop` to `array`, in order; none where they are not all in rows side by side along the loop."""
+def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
+    """All accesses of `loop` to `array`, in order; none where they are not all in rows side by side along the loop, or
+    where `lanes` write to the rows of each other."""
     sites = list(statements(loop.body))
     changing = written_arrays(loop.body) | {s.stmt.name for s in sites if isinstance(s.stmt, Let)}
     found = [
@@ -258,6 +280,11 @@ def uses_of(loop: Loop, array: str) -> list[Use]:
     if len(axes) != 1 or any([t for t, _ in f] != terms for f in forms) or is_moving(terms, loop, changing):
         return []
     (axis,) = axes
+    is_own = lanes is None or (
+        Index(lanes) not in terms[axis] and any(Index(lanes) in t for k, t in enumerate(terms) if k != axis)
+    )
+    if array in changing and not is_own:
+        return []
     direction = 1 if is_constant(loop.step, 1) else -1
     uses = []
     for (access, site, is_write), form in zip(found, forms, strict=True):
@@ -308,9 +335,9 @@ def is_moving(terms: Sequence[Sum], loop: Loop, changing: Collection[str]) -> bo
 
 
 def pays(uses: Sequence[Use]) -> bool:
-    """Whether an element is written and then used again, and all that are in between are surely there."""
+    """Whether an element is used again after it was written, or read, and all that are in between are surely there."""
     reaches = {u.reach for u in uses}
     written = [u.reach for u in uses if u.is_write]
-    is_used_again = bool(written) and (max(written) > min(reaches) or len(written) > len(set(written)))
+    is_used_again = max(written, default=max(reaches)) > min(reaches) or len(written) > len(set(written))
     is_whole = len(reaches) == max(reaches) - min(reaches) + 1 <= MOST
     return is_used_again and is_whole and reaches == {u.reach for u in uses if not u.is_conditional}

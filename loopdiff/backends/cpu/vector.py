@@ -42,6 +42,7 @@ COPIES_OF_BLOCK = 4
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
 COPIED_CELLS = 4
+MOST_IN_BLOCK = 24  # operations
 TWICE = 32  # operations of a block of lanes that is written with and without masks, where those take long
 INSTRUCTIONS = frozenset((*INFIX, *NAMED, *CHOICES, Op.NOT, Op.INVERT, Op.STOP))
 
@@ -71,8 +72,8 @@ class VectorLoopWriter(LaneValues):
         line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
         promoted, is_block = self.promoted(), self.is_block_of_nests()
         suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
-        if may_be_short:
-            self.write_row(start, end, promoted, suffixes)
+        if may_be_short or (is_block and len(self.operations()) > MOST_IN_BLOCK):
+            self.write_row(start, end, promoted, [""])
             return
         self.start_cells(promoted, suffixes)
         if is_block:
