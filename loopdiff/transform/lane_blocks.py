@@ -10,6 +10,8 @@ from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Loop, LoopSet, 
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements
 
+FEW = 16  # lanes around loops that hand on values: as many as two or more vectors have
+
 
 @dataclass(frozen=True, slots=True)
 class LaneBlock:

@@ -16,6 +16,7 @@ loops whose number of iterations is that of another loop (outer-loop vectorizati
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.build import integer
@@ -44,12 +45,14 @@ from loopdiff.ir.walk import (
     map_accesses,
     statements,
     subexprs,
+    written_arrays,
 )
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
-from loopdiff.transform.lane_blocks import LaneBlock
-from loopdiff.transform.mapping import ScalarLoop
+from loopdiff.transform.lane_blocks import FEW, LaneBlock
+from loopdiff.transform.normalize import cell_types
 from loopdiff.transform.privates import Names, Privates, find_privates, span
+from loopdiff.transform.recurrences import recurrence
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
 from loopdiff.transform.schedule import Planner
@@ -57,8 +60,7 @@ from loopdiff.transform.strides import stride_of, varying_names
 from loopdiff.transform.sums import tidy_sums
 
 ONE = integer(1)
-FEW = 16  # lanes around loops that hand on values: as many as two or more vectors have
-GAIN = 1.25  # times as fast lanes have to be there
+GAIN = 2.5  # times as fast as in order lanes have to be there: their code takes longer to compile
 
 
 def widen_lanes(
@@ -70,7 +72,7 @@ def widen_lanes(
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the lanes of a block.
     """
-    if not any(is_candidate(s.stmt) for s in statements(ls.body)):
+    if not any(is_promising(s.stmt, ls, dead) for s in statements(ls.body)):
         return ls, frozenset()
     tidy = ascend(tidy_sums(ls))
     widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, requests, [], set())
@@ -82,9 +84,16 @@ def widen_lanes(
     return wide, frozenset(widener.indices)
 
 
-def is_candidate(stmt: Stmt) -> bool:
-    """Whether `stmt` is a loop whose iterations run through nests of the same shape, some of them not rectangular."""
-    if not isinstance(stmt, Loop) or not is_unit(stmt):
+def is_promising(stmt: Stmt, ls: LoopSet, dead: Names) -> TypeGuard[Loop]:
+    """Whether `stmt` is a loop around triangles, or one with buffers around loops that hand on values."""
+    if not isinstance(stmt, Loop) or not is_candidate(stmt):
+        return False
+    return has_triangles(stmt) or (has_buffers(stmt, ls, dead) and any(hands_on(p, ls) for p in loops_of(stmt)))
+
+
+def is_candidate(stmt: Loop) -> bool:
+    """Whether the iterations of a loop run through nests of the same shape."""
+    if not is_unit(stmt):
         return False
     sites = list(statements(stmt.body))
     if any(isinstance(s.stmt, Exit | Require | Allocate | Call) for s in sites):
@@ -105,8 +114,24 @@ def is_candidate(stmt: Stmt) -> bool:
 
 def has_triangles(loop: Loop) -> bool:
     """Whether loops inside of `loop` are as long as the index of another one says."""
-    inner = [s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop)]
-    return any(isinstance(e, Index) for p in inner for b in (p.lower, p.upper, p.step) for e in subexprs(b))
+    return any(isinstance(e, Index) for p in loops_of(loop) for b in (p.lower, p.upper, p.step) for e in subexprs(b))
+
+
+def has_buffers(loop: Loop, ls: LoopSet, dead: Names) -> bool:
+    """Whether iterations write arrays that may be their own."""
+    own = written_arrays(loop.body) & dead
+    return any((kind := ls.array(n).type) is not None and kind.rank > 0 for n in own)
+
+
+def hands_on(loop: Loop, ls: LoopSet) -> bool:
+    """Whether iterations of `loop`, an innermost one, get values from the ones right before."""
+    found = recurrence(loop, cell_types(ls))
+    return bool(found.elements or found.names)
+
+
+def loops_of(loop: Loop) -> list[Loop]:
+    """The loops inside of `loop`."""
+    return [s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop)]
 
 
 def is_unit(loop: Loop) -> bool:
@@ -133,27 +158,23 @@ class Widener:
         if not isinstance(stmt, Loop):
             return stmt
         is_wanted = self.requests.rows(stmt.index, stmt.loc.line, self.lanes) > 0
-        is_wanted = is_wanted and is_candidate(stmt) and not self.planner.obstacle(stmt)
-        if is_wanted and has_triangles(stmt) and self.is_worth_it(stmt):
-            own = find_privates(self.model, self.dead, stmt, path)
-            if own is not None and own.arrays:
-                return Outermost(self, stmt, own, self.lanes).loop()
-        inner = tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body))
-        if inner != stmt.body:
-            return replace(stmt, body=inner)
-        if is_wanted and not has_triangles(stmt) and self.hands_on(stmt, path) and self.pays(stmt, path):
-            own = find_privates(self.model, self.dead, stmt, path)
-            if own is not None and own.arrays:
-                return Outermost(self, stmt, own, FEW).loop()
-        return stmt
+        is_wanted = is_wanted and is_promising(stmt, self.model.ls, self.dead) and not self.planner.obstacle(stmt)
+        made = self.in_blocks(stmt, path) if is_wanted else None
+        return made or replace(stmt, body=tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body)))
 
-    def hands_on(self, loop: Loop, path: Path) -> bool:
-        """Whether a loop inside of `loop` runs in order: its iterations hand on values."""
-        inside = [(s.stmt, (*path, *s.path)) for s in statements(loop.body) if isinstance(s.stmt, Loop)]
-        return any(isinstance(self.planner.vector(p, at), ScalarLoop) for p, at in inside)
+    def in_blocks(self, loop: Loop, path: Path) -> Loop | None:
+        """A promising loop in blocks; None if that takes longer, or if iterations conflict in more than buffers."""
+        lanes = self.lanes if has_triangles(loop) else FEW
+        if not (self.is_worth_it(loop) if has_triangles(loop) else self.waits(loop, path)):
+            return None
+        own = find_privates(self.model, self.dead, loop, path)
+        return None if own is None or not own.arrays else Outermost(self, loop, own, lanes).loop()
 
-    def pays(self, loop: Loop, path: Path) -> bool:
-        """Whether lanes take less time, though what they use lies apart, than one iteration after the other."""
+    def waits(self, loop: Loop, path: Path) -> bool:
+        """Whether iterations of `loop`, right around loops that hand on values, take longer one after the other than
+        lanes do, though what these use lies apart."""
+        if any(is_promising(p, self.model.ls, self.dead) for p in loops_of(loop)):
+            return False
         return GAIN * self.planner.costs.vector(loop, {}) < self.planner.loop(loop, path, {}, [])
 
     def is_worth_it(self, loop: Loop) -> bool:

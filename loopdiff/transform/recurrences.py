@@ -124,7 +124,7 @@ def form(access: Access) -> Form:
 def hands_on(store: Form, load: Form, loop: Loop) -> bool:
     """Whether the load reads the element that the store wrote in one of the iterations right before."""
     assert isinstance(loop.step, Const)
-    if any(at[0] != to[0] for to, at in zip(store, load, strict=True)):
+    if len(store) != len(load) or any(at[0] != to[0] for to, at in zip(store, load, strict=True)):
         return False
     index, step = Index(loop.index), int(loop.step.value)
     return any(

@@ -161,7 +161,7 @@ def with_threads(emitter: ScheduledEmitter, threads: Arranged) -> str:
         may_reassociate=emitter.may_reassociate,
     )  # fmt: skip
     other.names.taken |= emitter.names.taken
-    emitter.aside = Aside(name, worth(other, threads.ls.body, UNFUSED))
+    emitter.aside = Aside(name, worth(other, other.ls.body, UNFUSED))
     text = other.function()
     emitter.names.taken |= other.names.taken
     emitter.chunks.append(text)

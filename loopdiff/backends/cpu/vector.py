@@ -31,6 +31,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.transform.lane_blocks import FEW
 from loopdiff.transform.strides import is_varying, varying_names
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ COPIES_OF_BLOCK = 4
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
 COPIED_CELLS = 4
-MOST_IN_BLOCK = 24  # operations
 TWICE = 32  # operations of a block of lanes that is written with and without masks, where those take long
 INSTRUCTIONS = frozenset((*INFIX, *NAMED, *CHOICES, Op.NOT, Op.INVERT, Op.STOP))
 
@@ -72,8 +72,8 @@ class VectorLoopWriter(LaneValues):
         line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
         promoted, is_block = self.promoted(), self.is_block_of_nests()
         suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
-        if may_be_short or (is_block and len(self.operations()) > MOST_IN_BLOCK):
-            self.write_row(start, end, promoted, [""])
+        if may_be_short or (self.is_small_block() and not has_mask_registers()):
+            self.write_row(start, end, promoted, suffixes)
             return
         self.start_cells(promoted, suffixes)
         if is_block:
@@ -163,7 +163,11 @@ class VectorLoopWriter(LaneValues):
     def is_block_of_nests(self) -> bool:
         """Whether the loop runs over a block of lanes around loops that they share."""
         is_whole = self.lane_block is not None and self.lane_block.size % (COPIES_OF_BLOCK * self.width) == 0
-        return is_whole and any(isinstance(s, Loop) for s in self.loop.body)
+        return is_whole and not self.is_small_block() and any(isinstance(s, Loop) for s in self.loop.body)
+
+    def is_small_block(self) -> bool:
+        """Whether the loop runs over a block of few lanes, as one around recurrences: bodies are long there."""
+        return self.lane_block is not None and self.lane_block.size <= FEW
 
     def copies(self, promoted: list[Accumulate]) -> int:
         """How many vectors run side by side, to hide the latency of sums that each depend on the one before."""
