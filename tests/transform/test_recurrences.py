@@ -127,3 +127,53 @@ def test_sums_of_integers_are_as_written() -> None:
     f(n, x, y)
     np.testing.assert_array_equal(y, expected)
     assert "after(" not in f.compile(n, x, y).source("primal")
+
+
+# -- quotients -----------------------------------------------------------------------------------------------
+def substituted(x, y):
+    """Of a lower triangular matrix whose rows are rolled along the diagonal."""
+    for i in range(x.shape[0]):
+        for k in range(i):
+            y[i] -= x[i - k] * y[k]
+        y[i] = y[i] / x[0]
+
+
+def continued(x, y):
+    t = 1.0
+    for i in range(x.shape[0]):
+        t = (t + x[i]) / (2.0 + x[i] * x[i])
+        y[i] = t
+
+
+def inverted(x, y):
+    t = 1.0
+    for i in range(x.shape[0]):
+        t = x[i] / (3.0 + t)
+        y[i] = t
+
+
+def halved(x, y):
+    t = 1.0
+    for i in range(x.shape[0]):
+        t = (t + x[i]) / 2.0
+        y[i] = t
+
+
+@pytest.mark.parametrize("function", [substituted, continued])
+def test_inverses_are_made_before(function: Callable[..., Any]) -> None:
+    assert "over(" in source(function)
+    assert "over(" not in source(function, fastmath=False)
+
+
+@pytest.mark.parametrize("function", [inverted, halved])
+def test_other_quotients_are_as_written(function: Callable[..., Any]) -> None:
+    assert "over(" not in source(function)
+
+
+@pytest.mark.parametrize("function", [substituted, continued, inverted, halved])
+def test_quotients_are_those_of_python(function: Callable[..., Any]) -> None:
+    args = {"x": np.linspace(1.0, 2.0, 12), "y": np.ones(12)}
+    expected = {k: v.copy() for k, v in args.items()}
+    function(**expected)
+    vectorize_grad(function, wrt=("x",))(**args)
+    np.testing.assert_allclose(args["y"], expected["y"], rtol=1e-12)
