@@ -13,10 +13,11 @@ from loopdiff.codes import reject
 from loopdiff.errors import ArgumentError, Span
 from loopdiff.ir.nodes import ArrayDecl, Dim, Expr, Load, Param
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.walk import map_expr
+from loopdiff.ir.walk import map_expr, subexprs
 
 ALIGNMENT = 64
 SHAPES_KEPT = 8
+SIZES_KEPT = 64
 FREE_KEPT = 4
 Order = Literal["C", "F"]
 Sizes = tuple[tuple[int, ...], ...]
@@ -32,10 +33,30 @@ def sizes_function(
     Parameters are the arguments, then the counts.
     """
     places = {name: f"a{k}" for k, name in enumerate(parameters)}  # an argument may be called `max`
+    extents = [placed(e, places) for d in decls for e in d.extents or ()]
     shapes = [tuple_text([print_expr(placed(e, places)) for e in d.extents or ()]) for d in decls]
     shapes += [f"{places[name]}.shape" for name in like]
-    text = f"lambda {', '.join(places.values())}: {tuple_text(shapes)}"
-    return eval(text, dict(EXTENT_NAMES))
+    found = tuple_text(shapes)
+    nodes = [e for extent in extents for e in subexprs(extent)]
+    if not any(isinstance(e, Load) for e in nodes):
+        used = {f"{e.array}.shape" for e in nodes if isinstance(e, Dim)} | {f"{places[name]}.shape" for name in like}
+        key = tuple_text(sorted(used | {e.name for e in nodes if isinstance(e, Param)}))
+        found = f"known.get(key := {key}) or remember(key, {found})"
+    known: dict[Any, Sizes] = {}
+    names = {**EXTENT_NAMES, "known": known, "remember": keeper(known)}
+    return eval(f"lambda {', '.join(places.values())}: {found}", names)
+
+
+def keeper(known: dict[Any, Sizes]) -> Callable[[Any, Sizes], Sizes]:
+    """What keeps the shapes found last."""
+
+    def remember(key: Any, found: Sizes) -> Sizes:
+        if len(known) >= SIZES_KEPT:
+            known.clear()
+        known[key] = found
+        return found
+
+    return remember
 
 
 def placed(extent: Expr, places: Mapping[str, str]) -> Expr:
