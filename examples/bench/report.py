@@ -83,8 +83,8 @@ def suite_tables(results: Mapping[str, Any]) -> str:
 
 
 def own_table(rows: Sequence[Row]) -> str:
-    header = ["kernel", "type", "first call", "primal", "gradient", "gradient / primal", "sweeps", "GFLOP/s", "GB/s"]
-    header += ["to JAX", "to the best"]
+    header = ["kernel", "type", "first call", "primal", "gradient", "gradient / primal", "`vjp`", "sweeps", "GFLOP/s"]
+    header += ["GB/s", "to JAX", "to the best"]
     lines = [
         [
             row["kernel"],
@@ -93,6 +93,7 @@ def own_table(rows: Sequence[Row]) -> str:
             duration(row["primal"]),
             duration(row["gradient"]),
             f"{row['gradient'] / row['primal']:.1f}",
+            duration(row.get("vjp")),
             duration(row.get("sweeps")),
             f"{row['flops'][1] / row['gradient'] / 1e9:.1f}",
             f"{row['traffic'][1] / row['gradient'] / 1e9:.1f}",

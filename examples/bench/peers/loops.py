@@ -1,8 +1,8 @@
 """loopdiff itself, called as its users call it.
 
-The gradient of a kernel that returns its loss is `f.value_and_grad(...)`; of one with weighted arrays, `f.vjp(...)`
-and its pullback, which notices arrays that changed in between. `sweeps` is the compiled code alone, with buffers
-that are used again.
+The gradient of a kernel that returns its loss is `f.value_and_grad(...)`. Of one with weighted arrays there are two:
+that of a loss which calls the kernel and sums its outputs up, as `losses` has it, and `f.vjp(...)` with its pullback,
+which notices arrays that changed in between. `sweeps` is the compiled code alone, with buffers that are used again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from kernels import Problem
+from losses import LOSSES
 from timing import Call
 
 from loopdiff import vectorize_grad
@@ -50,6 +51,21 @@ def gradient(problem: Problem, f: Any) -> Gradient:
         return value, pullback(*seed, **weight)._asdict()
 
     return pulled_back
+
+
+def loss_gradient(problem: Problem, **settings: Any) -> Gradient | None:
+    """The value and the gradient of a loss over a kernel that returns none."""
+    if problem.name not in LOSSES:
+        return None
+    loss = vectorize_grad(wrt=problem.wrt, **settings)(LOSSES[problem.name])
+    args = (*problem.args.values(), *problem.weight.values())
+
+    def value_and_grad() -> tuple[Any, dict[str, Any]]:
+        problem.restore()
+        value, found = loss.value_and_grad(*args)
+        return value, found._asdict()
+
+    return value_and_grad
 
 
 def sweeps(problem: Problem, f: Any) -> Call | None:
