@@ -203,15 +203,18 @@ def derive_gradient(
 
 def derive_one_pass(normal: LoopSet, sweeps: Plan | Sweeps, wrt: tuple[str, ...], stages: Stages) -> LoopSet | None:
     """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
-    together so that less is kept; None where none does. For sums that may run in any order.
+    together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
+    may run in any order.
     """
+    from loopdiff.transform.copies import without_whole_copies
     from loopdiff.transform.one_pass import in_one_pass
 
     if sweeps.count_names:
         return None
     recorded = frozenset(a.name for a in sweeps.forward.arrays if a.role in ("tape", "local"))
     both = derive_gradient(normal, sweeps.forward, sweeps.reverse, (), wrt, True, stages)
-    found = stages.run("one pass", in_one_pass, both, recorded)
+    fewer = stages.run("copies", without_whole_copies, both)
+    found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
     return None if found is None else replace(found, name=f"{normal.name}_value_and_gradient")
 
 

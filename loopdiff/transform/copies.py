@@ -5,20 +5,45 @@
         for a: tape[a] = s[a]      becomes
         for a: ... tape[a] ...                    for a: ... s[a] ...
 
-What is kept for the reverse sweep is such a copy once both sweeps run in one pass.
+What is kept for the reverse sweep is such a copy once both sweeps run in one pass. So is the adjoint of an array whose
+weighted sum is the loss, of all the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
-from loopdiff.ir.nodes import Access, Allocate, Assign, Call, Dim, Exit, Expr, Index, Load, Loop, LoopSet, Stmt
+from loopdiff.ir.build import is_constant
+from loopdiff.ir.nodes import (
+    Access,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Exit,
+    Expr,
+    Index,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import (
     Path,
     Site,
     accesses,
+    loads,
     map_accesses,
+    map_expr,
+    map_stmt_exprs,
     returned_arrays,
     seen_params,
     statements,
@@ -26,7 +51,9 @@ from loopdiff.ir.walk import (
     subexprs,
     substitute,
     written_access,
+    written_arrays,
 )
+from loopdiff.transform.restructure import is_descending, turned_round
 from loopdiff.transform.strides import coefficient
 from loopdiff.transform.zeros import rewritten
 
@@ -58,6 +85,94 @@ def without_copies(ls: LoopSet) -> LoopSet:
     return ls
 
 
+# -- copies of whole arrays ----------------------------------------------------------------------------------
+def without_whole_copies(ls: LoopSet) -> LoopSet:
+    """`ls` without arrays of its own that get all their elements from an argument which stays as it is, or that are
+    constant."""
+    for number, stmt in enumerate(ls.body):
+        found = whole_copy(ls, number, stmt)
+        if found is not None:
+            return without_whole_copies(with_value(ls, number, found))
+    return ls
+
+
+def whole_copy(ls: LoopSet, number: int, stmt: Stmt) -> Assign | None:
+    """What the nest `number` does if it gives all elements of an array values that nothing changes, and is the only one
+    that writes it, before all that read it."""
+    loops: list[Loop] = []
+    while isinstance(stmt, Loop) and len(stmt.body) == 1:
+        loops.append(turned_round(stmt) if is_descending(stmt) else stmt)
+        stmt = stmt.body[0]
+    if not isinstance(stmt, Assign) or stmt.target.subscripts != tuple(Index(p.index) for p in loops):
+        return None
+    decl, kept = ls.array(stmt.target.array), ls.params
+    seen = returned_arrays(ls) | {
+        e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)
+    }
+    is_own = decl.role in ("local", "adjoint") and decl.name not in {*kept, *seen}
+    match stmt.value:
+        case Const():
+            is_fixed = True
+        case Load(access=Access(array=source, subscripts=subscripts)):
+            is_fixed = source in kept and subscripts == stmt.target.subscripts and ls.array(source).type == decl.type
+            is_fixed = is_fixed and source not in written_arrays(ls.body)
+        case _:
+            is_fixed = False
+    is_first = is_own and is_fixed and is_written_once(ls, number, decl.name)
+    return stmt if is_first and is_covered(ls, decl, loops, number) else None
+
+
+def is_written_once(ls: LoopSet, number: int, array: str) -> bool:
+    """Whether the nest `number` alone writes the array, and all that read it come after."""
+    for place, stmt in enumerate(ls.body):
+        if isinstance(stmt, Allocate):
+            continue
+        used = [a for s in statements((stmt,)) for a in accesses(s.stmt) if a.array == array]
+        is_asked = any(isinstance(e, Dim) and e.array == array for s in statements((stmt,)) for e in nodes_of(s.stmt))
+        is_called = any(isinstance(s.stmt, Call) for s in statements((stmt,)))
+        if place != number and (is_asked or is_called or array in written_arrays((stmt,)) or (used and place < number)):
+            return False
+    return True
+
+
+def is_covered(ls: LoopSet, decl: ArrayDecl, loops: Sequence[Loop], number: int) -> bool:
+    """Whether the loops go over all of an array; extents may be equal because something else was refused."""
+    equal = [s.cond.args for s in ls.body[:number] if isinstance(s, Require) and is_equation(s.cond)]
+
+    def same(a: Expr, b: Expr) -> bool:
+        return a == b or (a, b) in equal or (b, a) in equal
+
+    pairs = zip(loops, decl.extents or (), strict=False)
+    is_whole = all(is_constant(p.lower, 0) and is_constant(p.step, 1) and same(p.upper, e) for p, e in pairs)
+    return is_whole and bool(loops) and len(loops) == len(decl.extents or ())
+
+
+def is_equation(cond: Expr) -> TypeGuard[Apply]:
+    return isinstance(cond, Apply) and cond.op is Op.EQ
+
+
+def nodes_of(stmt: Stmt) -> Iterator[Expr]:
+    return (e for x in stmt_exprs(stmt) for e in subexprs(x))
+
+
+def with_value(ls: LoopSet, number: int, copy: Assign) -> LoopSet:
+    """`ls` without the nest `number`, and what it copies read in place of the copy."""
+    array = copy.target.array
+
+    def read(expr: Expr) -> Expr:
+        match expr:
+            case Load(access=access) if access.array == array:
+                kept = copy.value
+                return Load(replace(access, array=kept.access.array), loc=expr.loc) if isinstance(kept, Load) else kept
+            case _:
+                return expr
+
+    others = (s for k, s in enumerate(ls.body) if k != number and not (isinstance(s, Allocate) and s.array == array))
+    body = tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in others)
+    return replace(ls, arrays=tuple(a for a in ls.arrays if a.name != array), body=body)
+
+
+# -- copies inside loops -------------------------------------------------------------------------------------
 def copy_at(number: int, site: Site) -> Copy | None:
     match site.stmt:
         case Assign(target=target, value=Load(access=source)) if target.subscripts and target != source:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff import ArgumentError, vectorize_grad
 from loopdiff.backends.cpu.compile import arrange_loops
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Assign
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
-from loopdiff.transform.copies import without_copies
+from loopdiff.transform.copies import without_copies, without_whole_copies
 from loopdiff.transform.privates import is_zero
 from tests.corpus import BY_NAME
 from tests.gradients.interpreted import lowered, normal_form
@@ -163,3 +164,129 @@ def test_sums_in_a_loop_start_anew(big: float) -> None:
     run(arrange_loops(normal_form(emptied, args), fastmath=True), mine)
     emptied(**args)
     np.testing.assert_allclose(mine["D"], args["D"])
+
+
+# -- copies of whole arrays ----------------------------------------------------------------------------------
+def weighted(x, w, y):
+    s = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s[i, j] = w[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 1):
+            y[i, j] = x[i, j] * s[i, j + 1]
+
+
+def downwards(x, w, y):
+    s = np.zeros(x.shape[0])
+    for i in range(x.shape[0] - 1, -1, -1):
+        s[i] = 2.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * s[i]
+
+
+def partly(x, w, y):
+    s = np.zeros(x.shape)
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1]):
+            s[i, j] = w[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * s[i, j]
+
+
+def written_again(x, w, y):
+    s = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s[i, j] = w[i, j]
+    s[0, 0] = 3.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * s[i, j]
+
+
+def original_written(x, w, y):
+    s = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s[i, j] = w[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            w[i, j] = 0.5
+            y[i, j] = x[i, j] * s[i, j]
+
+
+def read_before(x, w, y):
+    s = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * s[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s[i, j] = w[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] += s[i, j]
+
+
+def turned_over(x, w, y):
+    s = np.zeros((x.shape[1], x.shape[0]))
+    for i in range(x.shape[1]):
+        for j in range(x.shape[0]):
+            s[i, j] = w[j, i]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * s[j, i]
+
+
+def returned(x, w, y):
+    s = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s[i, j] = w[i, j]
+    y[0, 0] = 1.0
+    return s[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("function", "is_left"),
+    [(weighted, False), (downwards, False)]
+    + [(f, True) for f in (partly, written_again, original_written, read_before, turned_over, returned)],
+)
+def test_whole_copies(function: Callable[..., Any], is_left: bool) -> None:
+    r = np.random.default_rng(0)
+    args = {"x": r.random((3, 4)), "w": r.random((3, 4)), "y": np.zeros((3, 4))}
+    ls = normal_form(function, args)
+    found = without_whole_copies(ls)
+    verify(found, "copies")
+    assert any(a.name == "s" for a in found.arrays) is is_left
+    mine = {k: v.copy() for k, v in args.items()}
+    run(found, mine)
+    function(**args)
+    np.testing.assert_array_equal(mine["y"], args["y"])
+
+
+def test_the_weights_of_a_loss_are_its_adjoint() -> None:
+    """Of a weighted sum of what loops fill no adjoint is stored; nor of a plain sum, whose adjoint is one."""
+
+    def loss(x, w, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] * x[i]
+        return np.sum(w * y)
+
+    def total(x, w, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] * x[i]
+        return np.sum(y)
+
+    x, w, y = np.arange(5.0), np.arange(5.0) + 1.0, np.zeros(5)
+    for function, slope in ((loss, w), (total, np.ones(5))):
+        f = vectorize_grad(function, wrt=("x",))
+        value, found = f.value_and_grad(x, w, y)
+        assert value == pytest.approx(function(x, w, y))
+        np.testing.assert_allclose(found.x, 2.0 * slope * x)
+        assert "y_adj" not in f.compile(x, w, y).source("gradient")
+    with pytest.raises(ArgumentError, match="do not fit"):
+        vectorize_grad(loss, wrt=("x",)).value_and_grad(x, w[:4], y)
