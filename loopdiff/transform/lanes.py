@@ -52,7 +52,7 @@ from loopdiff.requests import Requests
 from loopdiff.transform.lane_blocks import FEW, LaneBlock
 from loopdiff.transform.normalize import cell_types
 from loopdiff.transform.privates import Names, Privates, find_privates, span
-from loopdiff.transform.recurrences import NOTHING, recurrence
+from loopdiff.transform.recurrences import recurrence
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
 from loopdiff.transform.schedule import Planner
@@ -125,8 +125,8 @@ def has_buffers(loop: Loop, ls: LoopSet, dead: Names) -> bool:
 
 def hands_on(loop: Loop, ls: LoopSet) -> bool:
     """Whether iterations of `loop`, an innermost one, get values from the ones right before."""
-    found = NOTHING if loops_of(loop) else recurrence(loop, cell_types(ls))
-    return found != NOTHING
+    found = recurrence(loop, cell_types(ls))
+    return bool(found.elements or found.names)
 
 
 def loops_of(loop: Loop) -> list[Loop]:

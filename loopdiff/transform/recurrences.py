@@ -1,15 +1,15 @@
-"""What comes late in an iteration, the rest being done first: what the one before made, and sums of loops inside.
+"""What an iteration gets from the iterations right before it: sums add it last.
 
-    a[i] = (a[i - 1] + b[i] + c[i] + d[i]) / e[i]
+    a[i] = (a[i - 1] + b[i] + c[i] + d[i]) / 4
 
 Whatever the machine does at once, one iteration after the other takes as long as the operations from `a[i - 1]` to
-`a[i]`: three sums and a division here. Two of the sums can be made before, and the inverse of `e[i]`.
+`a[i]`: four here, of which three can be done before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.ir.linear import Sum, linear
@@ -24,74 +24,53 @@ FAR = 4  # iterations: what was made before that is ready
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """What comes late: elements as they are accessed, Lets and cells by name, and all elements of some arrays."""
+    """What comes from the iterations right before: elements as they are accessed, Lets and cells by name."""
 
-    elements: frozenset[Access] = frozenset()
-    names: Names = NONE
-    arrays: Names = NONE
+    elements: frozenset[Access]
+    names: frozenset[str]
 
     def waits(self, expr: Expr) -> bool:
-        """Whether the value of `expr` needs something that comes late."""
+        """Whether the value of `expr` needs what an earlier iteration made."""
         return any(self.is_late(e) for e in subexprs(expr))
 
     def is_late(self, expr: Expr) -> bool:
         match expr:
-            case Load(access=Access(array=array, subscripts=())):
-                return array in self.names
             case Load(access=access):
-                return access in self.elements or access.array in self.arrays
+                return access in self.elements or (not access.subscripts and access.array in self.names)
             case Var(name=name):
                 return name in self.names
             case _:
                 return False
 
 
-NOTHING = Recurrence()
+NOTHING = Recurrence(frozenset(), frozenset())
 
 
 def recurrence(loop: Loop, cells: Collection[str]) -> Recurrence:
-    """What comes late in iterations of `loop`; `cells` are the scalars of the function."""
-    if not isinstance(loop.step, Const):
-        return NOTHING
-    if any(isinstance(s.stmt, Loop) for s in statements(loop.body)):
-        return results_inside(loop)
+    """What iterations of an innermost loop hand on to the next ones; `cells` are the scalars of the function."""
     sites = [s.stmt for s in statements(loop.body)]
+    if any(isinstance(s, Loop) for s in sites) or not isinstance(loop.step, Const):
+        return NOTHING
     known = frozenset(cells)
     begun = exposed_cells(loop.body, written_arrays(loop.body) & known, known)
     stored = [s.target for s in sites if isinstance(s, Assign | Accumulate) and s.target.subscripts]
     loaded = {e.access for s in sites for x in stmt_exprs(s) for e in subexprs(x) if isinstance(e, Load)}
     forms = [(w.array, form(w)) for w in stored]
     elements = frozenset(r for r in loaded if any(r.array == a and hands_on(f, form(r), loop) for a, f in forms))
-    flow = Flow(Recurrence(elements), {c: frozenset((c,)) for c in begun}, {})
+    flow = Flow(elements, {c: frozenset((c,)) for c in begun}, {})
     flow.block(loop.body)
     late = flow.late(begun)
     return Recurrence(elements, frozenset(n for n, found in flow.ever.items() if found & late) | (late & begun))
-
-
-def results_inside(loop: Loop) -> Recurrence:
-    """What loops inside of `loop` make: elements that are the same for all their iterations, and any of arrays of which
-    each makes one."""
-    inside = [s for s in statements(loop.body) if s.loops]
-    indices = {s.stmt.index for s in statements(loop.body) if isinstance(s.stmt, Loop)}
-    targets = [s.stmt.target for s in inside if isinstance(s.stmt, Assign | Accumulate)]
-    places = {t: {e.name for s in t.subscripts for e in subexprs(s) if isinstance(e, Index | Var)} for t in targets}
-    moving = indices | {s.stmt.name for s in inside if isinstance(s.stmt, Let)}
-    cells = frozenset(t.array for t in targets if not t.subscripts)
-    fixed = frozenset(t for t in targets if t.subscripts and not places[t] & moving)
-    found = Recurrence(fixed, cells, frozenset(t.array for t in targets if places[t] & moving))
-    flow = Flow(found, dict.fromkeys(cells, frozenset(("",))), {})
-    flow.block(loop.body)
-    return replace(found, names=cells | {n for n, sources in flow.ever.items() if sources})
 
 
 @dataclass(slots=True)
 class Flow:
     """Follows what iterations begin with: `now`, the cells whose beginnings go into each cell and Let, and `ever` did.
 
-    What is `known` to be late goes by the name of none.
+    Late `elements` go by the name of none.
     """
 
-    known: Recurrence
+    elements: frozenset[Access]
     now: dict[str, Names]
     ever: dict[str, Names]
 
@@ -118,7 +97,7 @@ class Flow:
         found = NONE
         for e in subexprs(value):
             match e:
-                case Load(access=Access(subscripts=subscripts)) if subscripts and self.known.is_late(e):
+                case Load(access=access) if access in self.elements:
                     found |= {""}
                 case Load(access=Access(array=name, subscripts=())) | Var(name=name):
                     found |= self.now.get(name, NONE)

@@ -91,8 +91,6 @@ class ScalarEmitter:
                 return f"({self.expr(then)} if {self.expr(cond)} else {self.expr(orelse)})"
             case Apply(op=Op.ADD | Op.SUB) if self.recurrence is not NOTHING:
                 return self.late_sum(expr) or self.apply(expr)
-            case Apply(op=Op.DIV) if self.recurrence is not NOTHING:
-                return self.late_quotient(expr) or self.apply(expr)
             case Apply():
                 return self.apply(expr)
             case _:
@@ -133,16 +131,6 @@ class ScalarEmitter:
         if not late or not early or is_plain or not is_uniform:
             return None
         return self.after(self.expr(summed(early)), self.expr(summed(late)))
-
-    def late_quotient(self, expr: Apply) -> str | None:
-        """The product with an inverse that is there before; None if the divisor comes no earlier, or is a literal."""
-        number, divisor = expr.args
-        kind, waits = type_of(expr, self.types), self.recurrence.waits
-        is_uniform = all(type_of(e, self.types) == kind for e in expr.args)
-        if not is_uniform or not waits(number) or waits(divisor) or isinstance(divisor, Const):
-            return None
-        self.imports.add("over")
-        return f"over({self.expr(number)}, {self.expr(divisor)})"
 
     def after(self, early: str, late: str) -> str:
         self.imports.add("after")

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -55,19 +54,6 @@ def after(typingctx: Any, early: Any, late: Any) -> Any:
         return builder.fadd(*args, flags=("contract",))
 
     return early(early, late), lower
-
-
-@intrinsic
-def over(typingctx: Any, late: Any, early: Any) -> Any:
-    """`late / early`, which comes first, as a product: a division takes as long as four of them."""
-    if early != late or not isinstance(early, types.Float):
-        return None
-
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        inverse = builder.fdiv(ir.Constant(args[1].type, 1.0), args[1], flags=("contract",))
-        return builder.fmul(args[0], inverse, flags=("contract",))
-
-    return late(late, early), lower
 
 
 # -- integers ------------------------------------------------------------------------------------------------
@@ -134,7 +120,7 @@ strong_mul = jit(scalar_eval.strong_product)
 HELPERS: Mapping[str, Callable[..., Any]] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
     "shr_int": shr_int, "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma,
-    "strong_mul": strong_mul, "at": at, "after": after, "over": over,
+    "strong_mul": strong_mul, "at": at, "after": after,
 }  # fmt: skip
 
 
