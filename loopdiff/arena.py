@@ -11,7 +11,7 @@ import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import ArgumentError, Span
-from loopdiff.ir.nodes import ArrayDecl, Dim, Expr, Load, Param
+from loopdiff.ir.nodes import Access, ArrayDecl, Dim, Expr, Load, Param
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, subexprs
 
@@ -33,14 +33,14 @@ def sizes_function(
     Parameters are the arguments, then the counts.
     """
     places = {name: f"a{k}" for k, name in enumerate(parameters)}  # an argument may be called `max`
-    extents = [placed(e, places) for d in decls for e in d.extents or ()]
     shapes = [tuple_text([print_expr(placed(e, places)) for e in d.extents or ()]) for d in decls]
     shapes += [f"{places[name]}.shape" for name in like]
     found = tuple_text(shapes)
-    nodes = [e for extent in extents for e in subexprs(extent)]
+    nodes = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
     if not any(isinstance(e, Load) for e in nodes):
-        used = {f"{e.array}.shape" for e in nodes if isinstance(e, Dim)} | {f"{places[name]}.shape" for name in like}
-        key = tuple_text(sorted(used | {e.name for e in nodes if isinstance(e, Param)}))
+        used = {f"{places[e.array]}.shape" for e in nodes if isinstance(e, Dim)}
+        used |= {f"{places[name]}.shape" for name in like} | {places[e.name] for e in nodes if isinstance(e, Param)}
+        key = tuple_text(sorted(used))
         found = f"known.get(key := {key}) or remember(key, {found})"
     known: dict[Any, Sizes] = {}
     names = {**EXTENT_NAMES, "known": known, "remember": keeper(known)}
@@ -68,6 +68,8 @@ def placed(extent: Expr, places: Mapping[str, str]) -> Expr:
                 return replace(e, array=places[array])
             case Param(name=name):
                 return replace(e, name=places[name])
+            case Load(access=Access(array=array, subscripts=())):
+                return Param(f"{places[array]}[()]")
             case Load(access=access):
                 return replace(e, access=replace(access, array=places[access.array]))
             case _:

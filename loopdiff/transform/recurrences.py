@@ -56,7 +56,7 @@ def recurrence(loop: Loop, cells: Collection[str]) -> Recurrence:
     stored = [s.target for s in sites if isinstance(s, Assign | Accumulate) and s.target.subscripts]
     loaded = {e.access for s in sites for x in stmt_exprs(s) for e in subexprs(x) if isinstance(e, Load)}
     forms = [(w.array, form(w)) for w in stored]
-    elements = frozenset(r for r in loaded if any(r.array == a and hands_on(f, form(r), loop) for a, f in forms))
+    elements = frozenset(r for r in loaded if any(r.array == a and follows(f, form(r), loop) for a, f in forms))
     flow = Flow(elements, {c: frozenset((c,)) for c in begun}, {})
     flow.block(loop.body)
     late = flow.late(begun)
@@ -121,7 +121,7 @@ def form(access: Access) -> Form:
     return tuple(map(linear, access.subscripts))
 
 
-def hands_on(store: Form, load: Form, loop: Loop) -> bool:
+def follows(store: Form, load: Form, loop: Loop) -> bool:
     """Whether the load reads the element that the store wrote in one of the iterations right before."""
     assert isinstance(loop.step, Const)
     if len(store) != len(load) or any(at[0] != to[0] for to, at in zip(store, load, strict=True)):

@@ -122,7 +122,7 @@ class Window:
         return store + [Assign(self.cells[k], Load(now[n])) for k, n in pairwise(sorted(self.cells))]
 
     def after(self) -> list[Stmt]:
-        """What iterations that never came would have been the last ones to write."""
+        """What waits to be stored when the last iteration has ended: later ones would have written it once more."""
         last = moved(self.loop.upper, -1 if is_constant(self.loop.step, 1) else 1)
         left = range(min(self.written) + 1, max(self.written) + 1) if self.written else ()
         return [Assign(self.element(k, last), Load(self.cells[k - 1])) for k in left]
@@ -153,7 +153,8 @@ def lanes_around(ls: LoopSet, path: Path, schedule: Schedule) -> str | None:
 
 
 def is_in_order(path: Path, schedule: Schedule) -> bool:
-    """Whether iterations of the loop at `path` run one after the other, and all of them on one thread."""
+    """Whether iterations of the loop at `path` run one after the other, and all of them on one thread: chunks of a loop
+    that is cut run some of its statements at other times than the others, which would part them from their cells."""
     mapping = schedule.of(path)
     around = [p for p, shared in schedule.shared.items() if p == path or (p == path[: len(p)] and is_cut(shared))]
     is_in_lanes = any(isinstance(schedule.of(path[:k]), VectorLoop) for k in range(1, len(path)))
@@ -199,7 +200,7 @@ class Holder:
         """The loop with elements that its iterations hand on in cells; None if there are none."""
         written = written_arrays(loop.body)
         apart = frozenset[str]() if lanes is None else self.apart(loop, lanes)
-        windows = [w for array in sorted(written | apart) for w in self.windows(loop, array, lanes)]
+        windows = [w for array in sorted(written | apart) for w in self.windows(loop, array, lanes, array in apart)]
         if not windows:
             return None
         inside = self.inside(loop, windows)
@@ -235,8 +236,9 @@ class Holder:
         loaded = {e.access for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in loads(x)}
         return frozenset(a.array for a in loaded if stride_of(a, lanes, frozenset((lanes,)), self.ls) == "strided")
 
-    def windows(self, loop: Loop, array: str, lanes: str | None) -> Iterator[Window]:
-        """Rows of `array` whose elements several accesses of `loop` use, if no others can be the same elements."""
+    def windows(self, loop: Loop, array: str, lanes: str | None, is_apart: bool) -> Iterator[Window]:
+        """Rows of `array` whose elements several accesses of `loop` use, if no others can be the same elements. Those
+        that it only reads are worth it where lanes load them one by one."""
         kind = self.types.arrays[array]
         values = [
             s.stmt.value
@@ -249,7 +251,7 @@ class Holder:
         for use in uses_of(loop, array, lanes):
             rows.setdefault(use.row, []).append(use)
         for uses in rows.values():
-            if pays(uses):
+            if pays(uses) and (is_apart or any(u.is_write for u in uses)):
                 yield Window(array, loop, tuple(uses), {k: self.cell(array) for k in sorted({u.reach for u in uses})})
 
     def cell(self, array: str) -> Access:
@@ -280,9 +282,8 @@ def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
     if len(axes) != 1 or any([t for t, _ in f] != terms for f in forms) or is_moving(terms, loop, changing):
         return []
     (axis,) = axes
-    is_own = lanes is None or (
-        Index(lanes) not in terms[axis] and any(Index(lanes) in t for k, t in enumerate(terms) if k != axis)
-    )
+    is_own = lanes is None or any(tells_lanes_apart(t, lanes) for k, t in enumerate(terms) if k != axis)
+    is_own = is_own and (lanes is None or Index(lanes) not in terms[axis])
     if array in changing and not is_own:
         return []
     direction = 1 if is_constant(loop.step, 1) else -1
@@ -294,6 +295,12 @@ def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
         is_start = is_sure and is_write and isinstance(site.stmt, Assign)
         uses.append(Use(access, row, direction * offsets[axis], is_write, is_start, not is_sure))
     return uses
+
+
+def tells_lanes_apart(terms: Sum, lanes: str) -> bool:
+    """Whether a subscript is another one in each of the lanes, as nothing but their index differs between them."""
+    others = [e for term in terms if term != Index(lanes) for e in subexprs(term)]
+    return Index(lanes) in terms and not any(isinstance(e, Load | Var) or e == Index(lanes) for e in others)
 
 
 def touched(stmt: Stmt) -> Iterator[tuple[Access, bool]]:

@@ -41,8 +41,8 @@ def restructure(ls: LoopSet) -> LoopSet:
 
 
 # -- reversal ------------------------------------------------------------------------------------------------
-def ascend(ls: LoopSet) -> LoopSet:
-    """Descending unit-step loops whose iterations are independent (sums apart) run upwards."""
+def ascend(ls: LoopSet, is_strict: bool = False) -> LoopSet:
+    """Descending unit-step loops whose iterations are independent run upwards; sums apart, unless `is_strict`."""
     if not any(is_descending(s.stmt) for s in statements(ls.body)):
         return ls
     model = build_model(ls)
@@ -52,9 +52,10 @@ def ascend(ls: LoopSet) -> LoopSet:
             case Loop(body=body):
                 inner = tuple(turned(s, (*path, k)) for k, s in enumerate(body))
                 stmt = replace(stmt, body=inner)
-                if is_descending(stmt) and not exits(stmt) and carried(model, path, owned_cells(ls, path)) is None:
-                    return turned_round(stmt)
-                return stmt
+                if not is_descending(stmt) or exits(stmt):
+                    return stmt
+                conflict = carried(model, path, owned_cells(ls, path), is_strict=is_strict)
+                return turned_round(stmt) if conflict is None else stmt
             case If(then=then, orelse=orelse):
                 count = len(then)
                 return replace(
@@ -153,7 +154,15 @@ def split(model: Model, loop: Loop, path: Path) -> list[Loop]:
             merged.append(group)
         else:
             merged = [[p for g in merged for p in g] + group]
+    if are_torn(merged):
+        return [loop]
     return [replace(loop, body=with_lets(reunited(group, loop), lets)) for group in merged]
+
+
+def are_torn(groups: list[list[tuple[int, Stmt]]]) -> bool:
+    """Whether several pieces of one statement are in a group, which puts them together again, and others are not."""
+    counts = [Counter(n for n, _ in group) for group in groups]
+    return any(most > 1 and sum(n in c for c in counts) > 1 for found in counts for n, most in found.items())
 
 
 def reunited(group: list[tuple[int, Stmt]], loop: Loop) -> list[tuple[int, Stmt]]:

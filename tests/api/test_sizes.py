@@ -64,3 +64,20 @@ def test_few_sizes_are_kept() -> None:
     for n in range(3 * SIZES_KEPT):
         assert sizes(n) == ((n,),)
     assert len(cast(Any, sizes).__globals__["known"]) <= SIZES_KEPT
+
+
+def test_a_size_may_be_an_array_of_no_axes() -> None:
+    def doubled(x, n):
+        s = np.zeros(n)
+        for i in range(x.shape[0]):
+            s[i] = 2.0 * x[i]
+        t = 0.0
+        for i in range(x.shape[0]):
+            t += s[i] * s[i]
+        return t
+
+    f = vectorize_grad(doubled, wrt=("x",))
+    for n in (5, 7):
+        value, found = f.value_and_grad(np.arange(5.0), np.array(n))
+        assert value == 120.0
+        np.testing.assert_array_equal(found.x, 8.0 * np.arange(5.0))

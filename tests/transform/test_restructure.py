@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Const, Loop, LoopSet
 from loopdiff.ir.verify import verify
@@ -115,3 +116,62 @@ def test_a_recurrence_keeps_running_downwards() -> None:
 def test_a_target_that_is_cleared_again_is_no_contraction() -> None:
     before, _, _ = restructured(5)
     assert contraction(before.body[0]) is None
+
+
+# -- statements run once, and in order where that is asked -----------------------------------------------------
+def torn(x, z, s):
+    """Of the three statements the first two depend on each other, the third on the second."""
+    for k in range(z.shape[0]):
+        for i in range(z.shape[1]):
+            x[i + 1] = x[i + 1] * 0.5 + 1.0
+            z[k, i] += x[i]
+            s[i] += z[k, i]
+
+
+def torn_with_cells(x, z, s):
+    for k in range(z.shape[0]):
+        for i in range(z.shape[1]):
+            z[k, i] += x[i]
+            x[i] += 0.5 * z[k, i]
+            z[0, i] += 0.5 * z[k, i]
+            x[i + 1] = max(x[i + 1], s[i])
+
+
+@pytest.mark.parametrize("function", [torn, torn_with_cells])
+def test_statements_run_once_in_nests_that_fall_apart(function: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(2)
+    args = {"x": rng.random(4), "z": rng.random((2, 3)), "s": rng.random(3)}
+    expected, mine = ({k: v.copy() for k, v in args.items()} for _ in range(2))
+    function(**expected)
+    f = vectorize_grad(function, wrt=("x", "z", "s"))
+    _, pullback = f.vjp(**mine)
+    for name, found in mine.items():
+        np.testing.assert_allclose(found, expected[name], rtol=1e-13)
+    written = [k for k in args if not np.array_equal(args[k], expected[k])]
+    bar = {k: rng.standard_normal(args[k].shape) for k in written}
+    found = pullback(**{k: v.copy() for k, v in bar.items()})
+    for name in args:
+        at = tuple(0 for _ in args[name].shape)
+        h = 1e-6
+        up, down = ({k: v.copy() for k, v in args.items()} for _ in range(2))
+        up[name][at] += h
+        down[name][at] -= h
+        function(**up)
+        function(**down)
+        slope = sum(np.sum(bar[k] * (up[k] - down[k])) for k in written) / (2 * h)
+        np.testing.assert_allclose(getattr(found, name)[at], slope, rtol=1e-7, atol=1e-9)
+
+
+def test_sums_keep_their_order_where_that_is_asked() -> None:
+    """A loop downwards stays one if elements get several sums: the other order rounds otherwise."""
+
+    def cancelling(x, y):
+        for i in range(x.shape[0] - 2, -1, -1):
+            x[i + 1] += y[i]
+            x[i] += 0.1 * y[i + 1]
+
+    x, y = np.array([0.0, 1e16, 0.0]), np.array([-1e16, 0.0, 10.0])
+    expected = x.copy()
+    cancelling(expected, y)
+    vectorize_grad(cancelling, fastmath=False)(x, y)
+    np.testing.assert_array_equal(x, expected)

@@ -81,7 +81,7 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> Loop
 def prepare_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
     """The same without fusion."""
     ls = avoid_reserved_names(screen(merge_choices(choose_strong_products(without_copies(ls)))))
-    return restructure(gathered(tidy_sums(ls))) if fastmath else ascend(ls)
+    return restructure(gathered(tidy_sums(ls))) if fastmath else ascend(ls, is_strict=True)
 
 
 def fuse_loops(

@@ -124,8 +124,10 @@ class ScalarEmitter:
     def late_sum(self, expr: Expr) -> str | None:
         """A sum that waits for another iteration, with what waits added last; None if it is none."""
         parts, kind = terms(expr), type_of(expr, self.types)
-        late = [p for p in parts if self.recurrence.waits(p[1])]
-        early = [p for p in parts if p not in late]
+        early: list[tuple[bool, Expr]] = []
+        late: list[tuple[bool, Expr]] = []
+        for part in parts:
+            (late if self.recurrence.waits(part[1]) else early).append(part)
         is_plain = len(parts) == 2 and not any(isinstance(e, Var) for _, e in early)
         is_uniform = kind.is_float and all(type_of(e, self.types) == kind for _, e in parts)
         if not late or not early or is_plain or not is_uniform:
