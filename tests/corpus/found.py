@@ -32,6 +32,14 @@ def largest_of_rows(x, w):
     return most
 
 
+def torn_nest(x, z, s):
+    for k in range(z.shape[0]):
+        for i in range(z.shape[1]):
+            x[i + 1] = x[i + 1] * 0.5 + 1.0
+            z[k, i] += x[i]
+            s[i] += z[k, i]
+
+
 def largest_of_none(x, y, idx, n):
     for i in range(n):
         y[-1] = max(y[-1], x[i])
@@ -194,6 +202,15 @@ ENTRIES = (
         outputs=("A", "y"),
         is_analytic=True,
         notes="parts of one loop that were split and stayed together had the same names",
+    ),
+    Entry(
+        name="torn_nest",
+        function=torn_nest,
+        make=lambda r: dict(x=r.random(4), z=r.random((2, 3)), s=r.random(3)),
+        wrt=("x", "z", "s"),
+        outputs=("x", "z", "s"),
+        is_analytic=True,
+        notes="of three pieces of a loop two were put together again, and the third with them, which ran twice",
     ),
     Entry(
         name="chosen_result",
