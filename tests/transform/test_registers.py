@@ -182,3 +182,50 @@ def test_a_row_is_stored_once_in_each_iteration() -> None:
     depth = len(lines[loop]) - len(lines[loop].lstrip())
     inside = [k for k in stores if len(lines[k]) - len(lines[k].lstrip()) > depth]
     assert (len(inside), len(stores)) == (1, 3)
+
+
+def many_rows(x, y):
+    for r in range(x.shape[0]):
+        for i in range(1, x.shape[1] - 1):
+            b = x[r, i] / 3.0
+            x[r, i - 1] += b
+            x[r, i] = b
+            x[r, i + 1] += b * y[r, i]
+
+
+def limited_columns(x, y):
+    row = np.empty(x.shape[1], x.dtype)
+    for r in range(x.shape[0]):
+        row[0] = x[r, 0]
+        for i in range(1, x.shape[1]):
+            row[i] = 0.5 * row[i - 1] + x[r, i]
+            if row[i] > 0.7:
+                row[i] = row[i] - y[r, i]
+        for i in range(x.shape[1] - 2, -1, -1):
+            row[i] += 0.5 * row[i + 1]
+            y[r, i] += row[i] * row[i + 1]
+
+
+@pytest.mark.parametrize("is_parallel", [False, True])
+@pytest.mark.parametrize("function", [many_rows, limited_columns])
+def test_rows_in_chunks_and_in_lanes(function: Callable[..., Any], is_parallel: bool) -> None:
+    """Conditional writes among them; so many rows that threads share them."""
+    r = np.random.default_rng(4)
+    args = {"x": r.random((203, 67)), "y": r.random((203, 67))}
+    expected, mine = ({k: v.copy() for k, v in args.items()} for _ in range(2))
+    function(**expected)
+    f = vectorize_grad(function, wrt=("x", "y"), parallel=is_parallel)
+    _, pullback = f.vjp(**mine)
+    for name in args:
+        np.testing.assert_allclose(mine[name], expected[name], rtol=1e-12, atol=1e-14)
+    written = [k for k in args if not np.array_equal(args[k], expected[k])]
+    bar = {k: r.standard_normal(args[k].shape) for k in written}
+    found = pullback(**{k: v.copy() for k, v in bar.items()})
+    way = {k: r.standard_normal(v.shape) for k, v in args.items()}
+    shifted = {k: v + 1e-30j * way[k] for k, v in args.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "empty", lambda shape, dtype: np.zeros(shape, complex))
+        function(**shifted)
+    along = sum(float(np.sum(bar[k] * shifted[k].imag)) for k in written) / 1e-30
+    pulled = sum(float(np.sum(getattr(found, k) * way[k])) for k in args)
+    np.testing.assert_allclose(pulled, along, rtol=1e-9)
