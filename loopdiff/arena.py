@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -30,33 +31,21 @@ def sizes_function(
 ) -> Callable[..., Sizes]:
     """The function from `parameters` to the shapes of `decls`, then of the arguments `like`.
 
-    Parameters are the arguments, then the counts.
+    Parameters are the arguments, then the counts. Sizes are found once for the same shapes and numbers.
     """
     places = {name: f"a{k}" for k, name in enumerate(parameters)}  # an argument may be called `max`
     shapes = [tuple_text([print_expr(placed(e, places)) for e in d.extents or ()]) for d in decls]
     shapes += [f"{places[name]}.shape" for name in like]
-    found = tuple_text(shapes)
+    found, given = tuple_text(shapes), ", ".join(places.values())
     nodes = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
-    if not any(isinstance(e, Load) for e in nodes):
-        used = {f"{places[e.array]}.shape" for e in nodes if isinstance(e, Dim)}
-        used |= {f"{places[name]}.shape" for name in like} | {places[e.name] for e in nodes if isinstance(e, Param)}
-        key = tuple_text(sorted(used))
-        found = f"known.get(key := {key}) or remember(key, {found})"
-    known: dict[Any, Sizes] = {}
-    names = {**EXTENT_NAMES, "known": known, "remember": keeper(known)}
-    return eval(f"lambda {', '.join(places.values())}: {found}", names)
-
-
-def keeper(known: dict[Any, Sizes]) -> Callable[[Any, Sizes], Sizes]:
-    """What keeps the shapes found last."""
-
-    def remember(key: Any, found: Sizes) -> Sizes:
-        if len(known) >= SIZES_KEPT:
-            known.clear()
-        known[key] = found
-        return found
-
-    return remember
+    if any(isinstance(e, Load) for e in nodes):
+        return eval(f"lambda {given}: {found}", dict(EXTENT_NAMES))
+    used = {f"{places[e.array]}.shape" for e in nodes if isinstance(e, Dim)}
+    used |= {f"{places[name]}.shape" for name in like} | {places[e.name] for e in nodes if isinstance(e, Param)}
+    key = ", ".join(sorted(used))
+    named = [text.replace(".shape", "_shape") for text in (key, found)]
+    known = lru_cache(SIZES_KEPT)(eval("lambda {}: {}".format(*named), dict(EXTENT_NAMES)))
+    return eval(f"lambda {given}: known({key})", {"known": known})
 
 
 def placed(extent: Expr, places: Mapping[str, str]) -> Expr:

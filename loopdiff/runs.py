@@ -100,7 +100,6 @@ class ReverseRun:
         self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
-        self.is_counted = bool(units.plan.count_names)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
 
@@ -137,7 +136,7 @@ class ReverseRun:
         return tuple(int(workspace[names.index(tape)][0]) for tape in plan.count_tapes)
 
     def sizes(self, args: Arguments) -> Sizes:
-        return self.arena.sizes((*args, *self.counts(args)) if self.is_counted else args)
+        return self.arena.sizes((*args, *self.counts(args)) if self.units.plan.count_names else args)
 
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))

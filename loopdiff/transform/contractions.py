@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, Index, Let, Loop, Stmt, Var
@@ -97,15 +96,6 @@ def terms(value: Expr) -> list[tuple[bool, Expr]]:
             return [(not sign, e) for sign, e in terms(a)]
         case _:
             return [(False, value)]
-
-
-def summed(parts: Sequence[tuple[bool, Expr]]) -> Expr:
-    """The sum of `terms`, which are at least one."""
-    (is_negative, total), *others = sorted(parts, key=lambda p: p[0])
-    total = Apply(Op.NEG, (total,)) if is_negative else total
-    for is_less, term in others:
-        total = Apply(Op.SUB if is_less else Op.ADD, (total, term))
-    return total
 
 
 def factors(value: Expr) -> list[Expr]:

@@ -118,7 +118,8 @@ class Window:
 
     def end(self, now: Mapping[int, Access]) -> list[Stmt]:
         """What an iteration is the last one to write, and all others one further. `now`: cells as iterations end."""
-        store: list[Stmt] = [Assign(self.element(k), Load(now[k])) for k in (self.written and [min(self.written)])]
+        done = [min(self.written)] if self.written else []
+        store: list[Stmt] = [Assign(self.element(k), Load(now[k])) for k in done]
         return store + [Assign(self.cells[k], Load(now[n])) for k, n in pairwise(sorted(self.cells))]
 
     def after(self) -> list[Stmt]:
@@ -131,12 +132,19 @@ class Window:
 def hold_in_registers(ls: LoopSet, schedule: Schedule) -> LoopSet:
     """`ls` with elements in cells that iterations of its innermost loops hand on, where they run in order. Statements
     keep their paths, but those inside of such loops."""
-    chosen = {s.path: s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop) and is_plain(s.stmt)}
-    chosen = {path: loop for path, loop in chosen.items() if is_in_order(path, schedule)}
+    loops = {s.path: s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop)}
+    mappings = dict(schedule.mappings)
+    vectors = {path: loop.index for path, loop in loops.items() if isinstance(mappings.get(path), VectorLoop)}
+    chosen: dict[Path, str | None] = {}
+    for path, loop in loops.items():
+        lanes = next((vectors[p] for p in around(path) if p in vectors), None)
+        is_in_order = isinstance(mappings.get(path), ScalarLoop) or (path not in mappings and lanes is not None)
+        if is_in_order and is_plain(loop) and is_on_one_thread(path, schedule):
+            chosen[path] = lanes
     if not chosen:
         return ls
     holder = Holder(ls, type_env(ls), supply(ls), [])
-    held = {path: holder.held(loop, lanes_around(ls, path, schedule)) for path, loop in chosen.items()}
+    held = {path: holder.held(loops[path], lanes) for path, lanes in chosen.items()}
     found = {path: new for path, new in held.items() if new is not None}
     if not found:
         return ls
@@ -144,21 +152,16 @@ def hold_in_registers(ls: LoopSet, schedule: Schedule) -> LoopSet:
     return replace(ls, body=body, arrays=(*ls.arrays, *holder.cells))
 
 
-def lanes_around(ls: LoopSet, path: Path, schedule: Schedule) -> str | None:
-    """The index of the loop over the lanes of vectors, if the loop at `path` runs in each of them."""
-    around = (path[:k] for k in range(1, len(path)) if isinstance(schedule.of(path[:k]), VectorLoop))
-    found = next(around, None)
-    loop = next((s.stmt for s in statements(ls.body) if s.path == found), None)
-    return loop.index if isinstance(loop, Loop) else None
+def around(path: Path) -> Iterator[Path]:
+    """The paths of what is around the statement at `path`."""
+    return (path[:k] for k in range(1, len(path)))
 
 
-def is_in_order(path: Path, schedule: Schedule) -> bool:
-    """Whether iterations of the loop at `path` run one after the other, and all of them on one thread: chunks of a loop
-    that is cut run some of its statements at other times than the others, which would part them from their cells."""
-    mapping = schedule.of(path)
-    around = [p for p, shared in schedule.shared.items() if p == path or (p == path[: len(p)] and is_cut(shared))]
-    is_in_lanes = any(isinstance(schedule.of(path[:k]), VectorLoop) for k in range(1, len(path)))
-    return not around and (isinstance(mapping, ScalarLoop) or (mapping is None and is_in_lanes))
+def is_on_one_thread(path: Path, schedule: Schedule) -> bool:
+    """Whether iterations of the loop at `path` all run on one thread, and its statements together: chunks of a loop
+    that is cut run some of them at other times than the others, which would part them from their cells."""
+    shared = schedule.shared
+    return path not in shared and not any(p in shared and is_cut(shared[p]) for p in around(path))
 
 
 def is_cut(shared: Parallel) -> bool:

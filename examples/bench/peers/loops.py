@@ -32,16 +32,20 @@ def primal(problem: Problem, f: Any) -> Call:
     return call
 
 
+def value_and_grad(problem: Problem, f: Any, args: tuple[Any, ...]) -> Gradient:
+    def call() -> tuple[Any, dict[str, Any]]:
+        problem.restore()
+        value, found = f.value_and_grad(*args)
+        return value, found._asdict()
+
+    return call
+
+
 def gradient(problem: Problem, f: Any) -> Gradient:
+    """The gradient of the kernel `f`, by its value where that is the loss."""
     args = tuple(problem.args.values())
     if problem.kernel.is_scalar:
-
-        def value_and_grad() -> tuple[Any, dict[str, Any]]:
-            problem.restore()
-            value, found = f.value_and_grad(*args)
-            return value, found._asdict()
-
-        return value_and_grad
+        return value_and_grad(problem, f, args)
     weight = dict(problem.weight)
     seed = (weight.pop("result"),) if "result" in weight else ()
 
@@ -58,14 +62,7 @@ def loss_gradient(problem: Problem, **settings: Any) -> Gradient | None:
     if problem.name not in LOSSES:
         return None
     loss = vectorize_grad(wrt=problem.wrt, **settings)(LOSSES[problem.name])
-    args = (*problem.args.values(), *problem.weight.values())
-
-    def value_and_grad() -> tuple[Any, dict[str, Any]]:
-        problem.restore()
-        value, found = loss.value_and_grad(*args)
-        return value, found._asdict()
-
-    return value_and_grad
+    return value_and_grad(problem, loss, (*problem.args.values(), *problem.weight.values()))
 
 
 def sweeps(problem: Problem, f: Any) -> Call | None:

@@ -41,7 +41,8 @@ from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
 from loopdiff.ir.walk import statements
 from loopdiff.names import NameSupply
 from loopdiff.rules import Form, Rule
-from loopdiff.transform.contractions import summed, terms
+from loopdiff.transform.contractions import terms
+from loopdiff.transform.like_terms import Term, signed_sum
 from loopdiff.transform.normalize import cell_types, supply
 from loopdiff.transform.recurrences import NOTHING, Recurrence
 
@@ -124,15 +125,15 @@ class ScalarEmitter:
     def late_sum(self, expr: Expr) -> str | None:
         """A sum that waits for another iteration, with what waits added last; None if it is none."""
         parts, kind = terms(expr), type_of(expr, self.types)
-        early: list[tuple[bool, Expr]] = []
-        late: list[tuple[bool, Expr]] = []
-        for part in parts:
-            (late if self.recurrence.waits(part[1]) else early).append(part)
+        early: list[Term] = []
+        late: list[Term] = []
+        for is_negative, value in parts:
+            (late if self.recurrence.waits(value) else early).append((-1.0 if is_negative else 1.0, value))
         is_plain = len(parts) == 2 and not any(isinstance(e, Var) for _, e in early)
         is_uniform = kind.is_float and all(type_of(e, self.types) == kind for _, e in parts)
         if not late or not early or is_plain or not is_uniform:
             return None
-        return self.after(self.expr(summed(early)), self.expr(summed(late)))
+        return self.after(self.expr(signed_sum(early)), self.expr(signed_sum(late)))
 
     def after(self, early: str, late: str) -> str:
         self.imports.add("after")
