@@ -19,7 +19,7 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
 from loopdiff.identity import prove
 from loopdiff.jacobian import jacobian
-from loopdiff.options import Accuracy, Check, Options, TapePolicy
+from loopdiff.options import Accuracy, Check, Options, TapePolicy, Target
 from loopdiff.pullback import Pullback
 from loopdiff.requests import requests_of
 from loopdiff.runs import ReverseRun, sweeps_of
@@ -220,6 +220,18 @@ class Differentiable:
         that `vjp` runs."""
         return self.compiled(self.arranged(args, named), "pullback").explain()
 
+    def on(self, target: Target) -> Differentiable:
+        """The same function for another target: `cpu`, `cuda` or `cuda-emulated`.
+
+        Raises ArgumentError (LD309) for anything else, and where a setting is for the CPU alone.
+        """
+        options = replace(self.options, target=target)
+        if options == self.options:
+            return self
+        found = decorate(self.plain, self.requested, options)
+        assert isinstance(found, Differentiable)
+        return found
+
     # -- being a function ------------------------------------------------------------------------------------
     @property
     def py_func(self) -> Callable[..., Any]:
@@ -299,13 +311,13 @@ def vectorize_grad(function: Callable[..., Any], /) -> Differentiable: ...
 def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None, check: Check = "cheap",
-    schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False,
+    schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
 ) -> Callable[[Callable[..., Any]], Differentiable]: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
     memory_limit: int | None = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
-    autotune: bool = False,
+    autotune: bool = False, target: Target = "cpu",
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -328,6 +340,8 @@ def vectorize_grad(
             `vector`, `scalar`, `tile`, `rows=64` and `no rows`. Whatever is not asked for is chosen.
         autotune: Whether the first gradient for arguments of a new type or size measures a few schedules on copies of
             them. Which was fastest is remembered on disk.
+        target: `cuda` runs loops as kernels on the GPU, `cuda-emulated` runs the same kernels on the CPU, thread after
+            thread.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -335,7 +349,9 @@ def vectorize_grad(
         ArgumentError: A setting has a value it cannot have (LD309).
         ScheduleError: Later, when code is generated: `schedule` cannot be followed (LD5xx).
     """
-    options = Options(tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune)
+    options = Options(
+        tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target
+    )
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: decorate(f, names, options)

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from loopdiff.errors import Diagnostic, Span
-
-
-class Code(NamedTuple):
-    """One entry of the error index; `rewrite` is the hint a report gives unless it has a more precise one."""
-
-    title: str
-    explanation: str
-    rewrite: str
-
+from loopdiff.machine_codes import MACHINE_CODES, Code
 
 CODES: dict[str, Code] = {
     # -- LD1xx: outside the language, refused when decorated -----------------------------------------------
@@ -440,43 +430,7 @@ CODES: dict[str, Code] = {
         "products, or for blocks of rows that nothing would be gained by.",
         "leave the loop to the cost model",
     ),
-    # -- LD6xx: back ends ----------------------------------------------------------------------------------
-    "LD601": Code(
-        "generated source that Numba cannot compile",
-        "The report names the generated file and says what Numba made of it. The function itself is not at fault.",
-        "please report it with the generated file",
-    ),
-    # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
-    "LD900": Code(
-        "LoopSet that is not well formed",
-        "A stage of the compiler left a LoopSet that breaks one of the rules every later stage relies on.",
-        "please report it with the dump",
-    ),
-    "LD901": Code(
-        "name used before its definition",
-        "A stage of the compiler moved the use of a value in front of its definition.",
-        "please report it with the dump",
-    ),
-    "LD902": Code(
-        "reduction outside every region",
-        "A `max` or `min` reduction has no loop in which its ties can be counted.",
-        "please report it with the dump",
-    ),
-    "LD904": Code(
-        "interpreter refused a LoopSet",
-        "A subscript left its array, or arguments do not fit the declarations of the LoopSet.",
-        "please report it with the dump",
-    ),
-    "LD905": Code(
-        "operation without a scalar spelling",
-        "The CPU backend does not know how to write an operation for operands of this type.",
-        "please report it with the dump",
-    ),
-    "LD906": Code(
-        "formula outside the affine view",
-        "An analysis was given a formula that should have been an opaque dimension.",
-        "please report it with the dump",
-    ),
+    **MACHINE_CODES,
 }
 
 

@@ -153,6 +153,10 @@ class CompiledGradient:
         """
         from loopdiff.stopwatch import shapes_of
 
+        if not self.spec.options.is_for_cpu:
+            units = {n: self.unit(n) for n in ("forward", "reverse")}
+            texts = {n: self.spec.explain_for_cuda(u) for n, u in units.items()}
+            return explain(self.spec, [Sweep(n, t, None, None) for n, t in texts.items()], "", self.temporaries)
         shapes = None if self.args is None else shapes_of(self.run, self.args)
         values = dict(zip(self.spec.normal.params, self.args or (), strict=False))
         units = [self.unit(n) for n in ("forward", "reverse")]

@@ -14,6 +14,7 @@ from loopdiff.requests import Request
 TapePolicy = Literal["auto", "store", "recompute"]
 Accuracy = Literal["default", "high"]
 Check = Literal["cheap", "always", "first", "never"]
+Target = Literal["cpu", "cuda", "cuda-emulated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Options:
     `check`: how it is noticed that arrays changed which a pullback still needs.
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
     `schedule`: what is asked of loops. `autotune`: whether several schedules are measured, and the fastest remembered.
+    `target`: where loops run. `cuda-emulated` runs CUDA kernels on the CPU, thread after thread.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
     """
@@ -40,9 +42,13 @@ class Options:
     check: Check = "cheap"
     schedule: tuple[Request, ...] = ()
     autotune: bool = False
+    target: Target = "cpu"
 
     def __post_init__(self) -> None:
-        choices = {"tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check)}
+        choices = {
+            "tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check),
+            "target": get_args(Target),
+        }  # fmt: skip
         for name in ("fastmath", "parallel", "cache", "autotune"):
             choices[name] = (True, False)
         wrong = [
@@ -57,8 +63,19 @@ class Options:
         limit = self.memory_limit
         if limit is not None and (not isinstance(limit, int) or limit < 0):
             wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes", NOWHERE))
+        if self.target != "cpu":
+            asked = {"parallel": self.parallel, "schedule": self.schedule, "autotune": self.autotune}
+            wrong += [
+                reject("LD309", f"`{name}` is for the CPU, and `target` is {self.target!r}", NOWHERE)
+                for name, given in asked.items()
+                if given
+            ]
         if wrong:
             raise ArgumentError(*wrong)
+
+    @property
+    def is_for_cpu(self) -> bool:
+        return self.target == "cpu"
 
     @property
     def key(self) -> str:

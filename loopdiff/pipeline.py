@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
+    from loopdiff.transform.launch_plan import LaunchPlan
     from loopdiff.transform.schedule import Arranged
     from loopdiff.units import Plan
 
@@ -288,12 +289,36 @@ def compile_function(
     ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
+    if not options.is_for_cpu:
+        return compile_for_cuda(ls, options, stages, reader)
     from loopdiff.backends.cpu.compile import write_function
 
     write = partial(write_function, style=style_of(ls, options, reader), cache=options.cache)
     generated = stages.run(f"emit {ls.name}", write, arrange(ls, options, requests, stages, reader))
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
+
+
+def compile_for_cuda(
+    ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None
+) -> CompiledFunction:  # fmt: skip
+    """The Numba function that launches the kernels of a normal LoopSet, or runs them on the CPU."""
+    from loopdiff.backends.cuda.compile import write_device, write_emulated
+
+    plan, style = plan_for_cuda(ls, options, stages, reader), style_of(ls, options, reader)
+    write = partial(write_device, plan) if options.target == "cuda" else partial(write_emulated, plan, style)
+    generated = stages.run(f"emit {ls.name}", partial(write, cache=options.cache))
+    stages.show(f"{ls.name}.py", lambda: generated.source, 3)
+    return generated
+
+
+def plan_for_cuda(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> LaunchPlan:
+    """What the host does and which kernels it launches."""
+    from loopdiff.backends.cuda.compile import plan_of
+    from loopdiff.transform.blocked import own_arrays
+
+    style = replace(style_of(ls, options, reader), dead=own_arrays(ls, reader))
+    return stages.run(f"launches {ls.name}", partial(plan_of, style=style), ls)
 
 
 def other_schedules(
@@ -308,6 +333,13 @@ def other_schedules(
     extents, model = Extents(shapes, values), build_model(arranged.ls)
     vectors = other_vectors(model, arranged, extents, host_machine(), sweep, fastmath, MOST_MEASURED)
     return tuple(vectors), tuple(without_blocks(arranged, sweep))
+
+
+def explain_for_cuda(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> str:
+    """The launch plan of a function in words."""
+    from loopdiff.transform.launch_text import explain_launches
+
+    return explain_launches(plan_for_cuda(ls, options, stages, reader))
 
 
 def explain_loops(
@@ -336,19 +368,24 @@ def reload_function(name: str, path: Path, source: str) -> CompiledFunction | No
     return load_function(name, path, source) if path.exists() else None
 
 
-def instantiate(ls: LoopSet, function: CompiledFunction, stages: Stages) -> Callable[..., Any]:
+def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stages: Stages) -> Callable[..., Any]:
     """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache; its entry point
-    for these types from Python.
+    for these types from Python. That of a function for GPUs brings arrays there and back.
 
     Raises BackendError (LD601) with what Numba says, should it refuse the generated source.
     """
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
     try:
-        return stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+        entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
     except NumbaError as error:
         message = f"Numba cannot compile {function.path}, generated from `{ls.name}`: {error}"
         raise BackendError(reject("LD601", message, ls.loc)) from error
+    if options.target != "cuda":
+        return entry
+    from loopdiff.backends.cuda.transfers import with_transfers
+
+    return with_transfers(ls, entry)
 
 
 def numba_type(ls: LoopSet, name: str) -> numba.types.Type:

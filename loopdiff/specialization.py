@@ -35,6 +35,7 @@ from loopdiff.pipeline import (
     derive_pullback,
     derive_sweeps,
     derive_tangent,
+    explain_for_cuda,
     instantiate,
     look_through,
     lower,
@@ -298,7 +299,7 @@ class Specialization:
 
     def make_primal(self) -> Unit:
         ls, requests = self.normal, self.requests("primal")
-        if self.options.fastmath:
+        if self.options.fastmath and self.options.is_for_cpu:
             ls = self.kept("primal rows", lambda: arrange_primal_rows(self.normal, requests, self.stages))
         return self.unit("primal", ls, requests)
 
@@ -346,7 +347,7 @@ class Specialization:
         plan = self.plan(form, tape)
         label = f"{form}-{tape}-{digest_of(list(self.wrt))[:12]}"
         asked = (self.requests("forward"), self.requests("reverse"))
-        if self.options.fastmath:
+        if self.options.fastmath and self.options.is_for_cpu:
             plan = self.kept(f"rows-{label}", lambda: self.in_rows(plan, asked))
 
         def make(name: SweepName) -> Unit:
@@ -391,7 +392,13 @@ class Specialization:
         """Whether nobody said anything about the sweeps that keeps them apart."""
         options, asked = self.options, (*self.requests("forward").items, *self.requests("reverse").items)
         is_plain = options.fastmath and options.tape == "auto" and not asked
-        return is_plain and options.memory_limit is None and options.check != "first" and not options.autotune
+        return (
+            is_plain
+            and options.is_for_cpu
+            and options.memory_limit is None
+            and options.check != "first"
+            and not options.autotune
+        )
 
     def find_one_pass(self) -> LoopSet | None:
         plan = self.plan("gradient")
@@ -428,11 +435,16 @@ class Specialization:
         if function is None:
             function = compile_function(ls, self.options, requests, self.stages, reader)
             self.store.save(f"{label}-emitted", (function.name, function.path, function.source))
-        return Unit(ls, function, requests, reader, instantiate(ls, function, self.stages))
+        entry = instantiate(ls, function, self.options, self.stages)
+        return Unit(ls, function, requests, reader, entry, self.options.target == "cuda")
 
     def arranged(self, unit: Unit) -> Arranged:
         """The loops that `unit` was generated from; those of a function from disk are arranged again."""
         return unit.function.arranged or arrange(unit.ls, self.options, unit.requests, self.stages, unit.reader)
+
+    def explain_for_cuda(self, unit: Unit) -> str:
+        """The launch plan of `unit` in words."""
+        return explain_for_cuda(unit.ls, self.options, self.stages, unit.reader)
 
 
 def pullback_of(inner: Specialization) -> Specialization:

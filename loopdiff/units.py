@@ -25,7 +25,7 @@ class Unit:
     """A LoopSet and its compiled function.
 
     `requests` were for its loops, `reader` goes on with the arrays that it leaves. `entry` is where Python enters the
-    compiled function; an interpreted one has none.
+    compiled function; an interpreted one has none. What runs on a device is entered there alone.
     """
 
     ls: LoopSet
@@ -33,6 +33,7 @@ class Unit:
     requests: Requests = NOTHING
     reader: LoopSet | None = None
     entry: Callable[..., Any] | None = None
+    is_on_device: bool = False
 
     @property
     def dispatcher(self) -> Callable[..., Any]:
@@ -52,7 +53,7 @@ class Unit:
         """Call the compiled function, with arguments of any type. Raises ArgumentError where a `Require` does not
         hold."""
         try:
-            return self.dispatcher(*args)
+            return self.call(*args) if self.is_on_device else self.dispatcher(*args)
         except ValueError as error:
             raise self.refuse(error) from None
 

@@ -75,13 +75,13 @@ def scratch_directory() -> Path:
     return Path(path)
 
 
-def write_once(path: Path, text: str) -> Path:
-    """Write the file in one step, unless it is there: its name is a hash of its content."""
+def write_once(path: Path, content: str | bytes) -> Path:
+    """Write the file in one step, unless it is there: its name is a hash of its content, or of what that comes from."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
         Path(temporary).replace(path)
     return path
 

@@ -47,6 +47,7 @@ def shift_left(value: int, count: int) -> int:
 
 
 # -- special functions ---------------------------------------------------------------------------------------
+floor = np.floor  # by a name of its own, for compilers that have another one
 # Coefficients of the asymptotic series, highest order first.
 DIGAMMA_SERIES = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
 TRIGAMMA_SERIES = (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)
@@ -58,11 +59,11 @@ def digamma(x: float) -> float:
 
     Reflection, recurrence up to 10, then the asymptotic series (Abramowitz & Stegun 6.3.7, 6.3.5, 6.3.18).
     """
-    if x == math.inf or (x <= 0.0 and x == np.floor(x)):
+    if x == math.inf or (x <= 0.0 and x == floor(x)):
         return x if x > 0.0 else math.nan
     shift = 0.0
     if x < 0.0:
-        shift = -math.pi / math.tan(math.pi * (x - np.floor(x + 0.5)))
+        shift = -math.pi / math.tan(math.pi * (x - floor(x + 0.5)))
         x = 1.0 - x
     while x < SERIES_START:
         shift -= 1.0 / x
@@ -79,13 +80,13 @@ def trigamma(x: float) -> float:
 
     Reflection, recurrence up to 10, then the asymptotic series (Abramowitz & Stegun 6.4.7, 6.4.6, 6.4.12).
     """
-    if x <= 0.0 and x == np.floor(x):
+    if x <= 0.0 and x == floor(x):
         return math.inf if x > -math.inf else math.nan
     if x == math.inf:
         return 0.0
     shift, sign = 0.0, 1.0
     if x < 0.0:
-        shift = (math.pi / math.sin(math.pi * (x - np.floor(x + 0.5)))) ** 2
+        shift = (math.pi / math.sin(math.pi * (x - floor(x + 0.5)))) ** 2
         x, sign = 1.0 - x, -1.0
     while x < SERIES_START:
         shift += sign / (x * x)

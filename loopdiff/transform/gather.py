@@ -14,6 +14,9 @@ nothing in common, and store once instead of once for each term. Rows of the inn
 have their few elements at both ends as statements of their own; rows at the edge, and nests too small for that, ask for
 each term whether it exists. Elements that begin at zero are stored, and what clears them right before the nest goes.
 
+An array may be shorter than its nest reaches where it is only added to under a condition: rows of which every element
+asks can ask for that too, and others stay as they are.
+
 Sums run in another order, and what terms are made of is computed for each of them again: that has to take less time.
 """
 
@@ -57,8 +60,11 @@ from loopdiff.transform.simplify import simplify_expr, simplify_stmt
 from loopdiff.transform.sums import is_clear, separate_shifts
 
 
-def gather_sums(ls: LoopSet, machine: Machine) -> LoopSet:
-    """`ls` with nests that add to shifted elements in gather form, where that is faster on `machine`."""
+def gather_sums(ls: LoopSet, machine: Machine | None) -> LoopSet:
+    """`ls` with nests that add to shifted elements in gather form, where that is faster on `machine`.
+
+    Without a machine all of them, in the form in which all elements do the same: as threads have to.
+    """
     gatherer = Gatherer(ls, machine, supply(ls), type_env(ls))
     body = gatherer.block(ls.body, ())
     return replace(ls, arrays=(*ls.arrays, *gatherer.cells), body=body) if gatherer.is_changed else ls
@@ -69,7 +75,7 @@ class Gatherer:
     """Goes through `ls`; `cells` are those of the nests in gather form."""
 
     ls: LoopSet
-    machine: Machine
+    machine: Machine | None
     names: NameSupply
     types: TypeEnv
     cells: list[ArrayDecl] = field(default_factory=list)
@@ -97,13 +103,16 @@ class Gatherer:
             return False
         begun = None if not out else begun_by(found, out[-1])
         made = Form.of(self.with_rooms(begun or found), NameSupply(self.names.taken), self.ls)
-        rows = made.rows()
+        if self.machine is not None and not made.is_safe:
+            return False
+        rows = made.asking_rows() if self.machine is None else made.rows()
         own = [made.decls[n] for n in sorted(written_arrays(rows)) if n in made.decls and not self.ls.has_array(n)]
         types = self.typed(rows, own)
         new = tuple(t for s in rows for t in tidied(s, types))
-        costs = CostModel(self.ls, types, self.machine, extents.Counter(self.ls, extents.Extents(), {}))
-        if takes(costs, new, made.inner) >= takes_scattered(costs, found):
-            return False
+        if self.machine is not None:
+            costs = CostModel(self.ls, types, self.machine, extents.Counter(self.ls, extents.Extents(), {}))
+            if takes(costs, new, made.inner) >= takes_scattered(costs, found):
+                return False
         self.names, self.types, self.is_changed = made.names, types, True
         self.cells += own
         if begun is not None:

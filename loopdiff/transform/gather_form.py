@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import NOWHERE
@@ -14,6 +14,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     Assign,
     Const,
+    Dim,
     Expr,
     If,
     Index,
@@ -55,7 +56,8 @@ Has = Callable[[Shift], bool]
 class Form:
     """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms.
 
-    `is_roomy`: all elements that a row may touch are there, even if the nest has no iterations. `decls` are cells by
+    `is_roomy`: all elements that a row may touch are there, even if the nest has no iterations; those of `safe` targets
+    are if it has some. `decls` are cells by
     name, those that loops have for themselves with them.
     """
 
@@ -64,6 +66,7 @@ class Form:
     cells: Mapping[str, ArrayDecl]
     inner: str
     is_roomy: bool
+    safe: tuple[Target, ...]
     decls: dict[str, ArrayDecl]
 
     @classmethod
@@ -74,9 +77,16 @@ class Form:
             if target.is_summed and kind is not None:
                 name = names.fresh(f"{target.array}_sum")
                 cells[target.array] = ArrayDecl(name, ArrayType(kind.dtype, 0), "local", ())
-        is_roomy = all(has_room(ls, found.nest, t) for t in found.targets if t.is_summed)
+        summed = [t for t in found.targets if t.is_summed]
+        roomy = [t for t in summed if has_room(ls, found.nest, t)]
+        safe = tuple(t for t in summed if t.is_certain or t.room is not None or t in roomy)
         decls = {a.name: a for a in (*ls.arrays, *cells.values()) if a.type is not None and a.type.rank == 0}
-        return cls(found, names, cells, names.fresh(found.nest.indices[-1]), is_roomy, decls)
+        return cls(found, names, cells, names.fresh(found.nest.indices[-1]), len(roomy) == len(summed), safe, decls)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether all elements are there that rows without conditions touch."""
+        return all(t in self.safe for t in self.found.targets if t.is_summed)
 
     @property
     def distances(self) -> tuple[Shift, ...]:
@@ -103,6 +113,23 @@ class Form:
             body = (self.loop(level, index.name, self.reach(level), body),)
         return body
 
+    def asking_rows(self) -> tuple[Stmt, ...]:
+        """The same as one perfect nest, every element of which asks for each of its terms."""
+        outer = self.found.nest.loops[:-1]
+        place: Place = {p.index: Index(self.names.fresh(p.index)) for p in outer}
+        body: Stmt = self.asking(place, self.reach(len(outer)))
+        for level in reversed(range(len(outer))):
+            index = place[outer[level].index]
+            assert isinstance(index, Index)
+            body = self.loop(level, index.name, self.reach(level), (body,))
+        return (body,) if self.is_roomy else (If(self.has_iterations, (body,), loc=body.loc),)
+
+    @property
+    def has_iterations(self) -> Expr:
+        """Whether the nest has iterations along those loops that its targets are shifted along."""
+        spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
+        return all_of(compare(Op.LT, *s) for s in spans)
+
     def loop(self, level: int, index: str, reach: tuple[int, int], body: tuple[Stmt, ...]) -> Loop:
         """A loop over the range of another, moved by `reach` at both ends."""
         low, high = self.found.nest.spans[level]
@@ -117,8 +144,7 @@ class Form:
         first, last = self.core(level)
         if len(set(self.reach(level))) > 1:
             whole.append(compare(Op.GE, sub(high, low), integer(first - last)))
-        spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
-        exists = all_of([] if self.is_roomy else [compare(Op.LT, *s) for s in spans])
+        exists = all_of([]) if self.is_roomy else self.has_iterations
         here = place | self.at(Index(self.inner))
         inside = self.loop(level, self.inner, (first, last), self.apart(self.known(here, is_any, is_any)))
         body = (*self.end(place, low, True), inside, *self.end(place, high, False))
@@ -208,8 +234,17 @@ class Form:
                 begins = self.exists(place, target.start, target.start, range(level + 1))
                 store = If(begins, (self.stored(target, place, total, True),), (store,))
             least, most = zip(*(target.reach(k) for k in range(level + 1)), strict=True)
-            out.append(If(self.exists(place, least, most, range(level + 1)), (store,)))
+            there = self.exists(place, least, most, range(level + 1))
+            out.append(If(all_of([there, *self.in_array(target, place)]), (store,)))
         return self.loop(level, index, reach, self.apart(tuple(out)))
+
+    def in_array(self, target: Target, place: Place) -> Iterator[Expr]:
+        """Whether the target has an element at `place`, where not every iteration proves that."""
+        if target in self.safe:
+            return
+        for axis, subscript in enumerate(self.element(target, place).subscripts):
+            yield compare(Op.GE, subscript, integer(0))
+            yield compare(Op.LT, subscript, Dim(target.array, axis))
 
     def exists(self, place: Place, least: Shift, most: Shift, levels: Iterable[int]) -> Expr:
         """Whether `place` lies in the ranges of the loops at these `levels` moved by `least` at the lower and by `most`
@@ -296,12 +331,14 @@ class Form:
 
     def stored(self, target: Target, place: Place, total: Expr, is_new: bool) -> Stmt:
         """The sum `total` in, or added to, the target's element at `place`."""
-        access = target.place
-        own: Renaming = {Index(i): e for i, e in place.items()}
-        element = replace(access, subscripts=tuple(substitute(s, own) for s in access.subscripts))
+        element = self.element(target, place)
         if is_new:
-            return Assign(element, total, loc=access.loc)
-        return Accumulate("add", element, total, loc=access.loc)
+            return Assign(element, total, loc=element.loc)
+        return Accumulate("add", element, total, loc=element.loc)
+
+    def element(self, target: Target, place: Place) -> Access:
+        own: Renaming = {Index(i): e for i, e in place.items()}
+        return replace(target.place, subscripts=tuple(substitute(s, own) for s in target.place.subscripts))
 
 
 def with_room(ls: LoopSet, nest: Perfect, target: Target) -> Target:

@@ -49,13 +49,15 @@ class Target:
 
     `shifts`: these distances along every loop, by identity of the update. `start`: the distance of the element that an
     iteration has begin at zero, before anything is added to it. `room`: the least and the greatest distances of
-    elements that are there, and zero before the nest.
+    elements that are there, and zero before the nest. `is_certain`: every iteration updates at the least and at the
+    greatest distance along each loop, so all elements up to there are in the array.
     """
 
     place: Access
     shifts: Mapping[int, Shift]
     start: Shift | None = None
     room: tuple[Shift, Shift] | None = None
+    is_certain: bool = True
 
     @property
     def array(self) -> str:
@@ -169,7 +171,9 @@ def target_of(nest: Perfect, updates: list[Site]) -> Target | None:
     moved = tuple(with_offset(s, nest.indices, origin) for s in base)
     stmt = updates[0].stmt
     assert isinstance(stmt, Assign | Accumulate)
-    target = Target(Access(stmt.target.array, moved, loc=stmt.loc), shifts)
+    always = [p[1] for s in updates if len(s.path) == 1 and (p := places[id(s.stmt)]) is not None]
+    ends = [tuple(map(f, zip(*always, strict=True))) for f in (min, max)]
+    target = Target(Access(stmt.target.array, moved, loc=stmt.loc), shifts, is_certain=ends == [least, most])
     return started(nest, target, updates) if target.is_summed else target
 
 

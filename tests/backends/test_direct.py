@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,7 +126,8 @@ def test_results_are_those_of_numba(kind: Any, order: str) -> None:
 
 @pytest.fixture
 def counting() -> Iterator[None]:
-    """Numba counts what is allocated."""
+    """Numba counts what is allocated, and what of that is freed: nothing is left of other tests."""
+    gc.collect()
     _nrt_python.memsys_enable_stats()
     yield
     _nrt_python.memsys_disable_stats()

@@ -330,3 +330,29 @@ def compare_gradients(entry: Entry) -> LoopSet:
     for key, found in forward_and_reverse(entry, ls, replace(plain, reverse=reverse), weight).items():
         np.testing.assert_allclose(found, expected[key], rtol=1e-12, atol=1e-14, err_msg=key)
     return reverse
+
+
+def guarded(x, y):
+    """Adds to `y[i - 1]` and to `y[i + 2]` only where these are."""
+    for i in range(x.shape[0]):
+        y[i] += x[i]
+        if i >= 1:
+            y[i - 1] += 2.0 * x[i]
+        if i + 2 < y.shape[0]:
+            y[i + 2] += x[i] * x[i]
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("n", range(6))
+@pytest.mark.parametrize("machine", [None, Machine()], ids=["threads", "vectors"])
+def test_elements_that_only_conditions_lead_to(n: int, machine: Machine | None) -> None:
+    """The interpreter refuses elements outside of an array: rows must not go where conditions never do."""
+    rng = np.random.default_rng(n)
+    args = {"x": rng.standard_normal(n), "y": rng.standard_normal(n)}
+    before = tidy_sums(lower(guarded, args))
+    after = gather_sums(before, machine)
+    assert (after != before) == (machine is None)
+    mine = copied(args)
+    run(after, mine)
+    guarded(**args)
+    np.testing.assert_allclose(mine["y"], args["y"], rtol=1e-13)

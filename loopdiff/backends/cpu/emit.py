@@ -119,8 +119,12 @@ class ScalarEmitter:
                 return written
         if expr.op in (Op.FLOORDIV, Op.MOD) and kind is INT and is_positive(expr.args[1]):
             return f"({texts[0]} {expr.op.value} {texts[1]})"
-        self.imports.update(helpers_of(expr.op, kind))
-        return spell(expr.op, kind, texts)
+        return self.spelled(expr.op, kind, texts)
+
+    def spelled(self, op: Op, kind: ScalarType, texts: list[str]) -> str:
+        """The text of an operation on operands of one type."""
+        self.imports.update(helpers_of(op, kind))
+        return spell(op, kind, texts)
 
     def late_sum(self, expr: Expr) -> str | None:
         """A sum that waits for another iteration, with what waits added last; None if it is none."""

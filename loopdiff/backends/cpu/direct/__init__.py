@@ -6,7 +6,6 @@ variable has one type where it is read, and loops are ranges. What the walks do 
 own passes. Operators, functions and arrays are typed and lowered by Numba's code either way.
 """
 
-from .parts import compile_part
-from .passes import Direct
+from .passes import Direct, compile_part
 
 __all__ = ["Direct", "compile_part"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from types import FunctionType
 from typing import Any
 
 from numba.core import types
 from numba.core.compiler import Compiler
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import CompilerPass, PassManager, register_pass
 from numba.core.errors import NumbaError
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend
 
 from .expressions import Program
@@ -54,7 +57,7 @@ def typed_program(state: Any) -> Program:
         raise Unknown("a closure, or a default", tree)
     env = dict(zip(identity.arg_names, state.args, strict=True))
     once = set_once(tree)
-    found = Typing(state.typingctx, identity.func.__globals__, env, once).function(tree)
+    found = Typing(state.typingctx, identity.func.__globals__, env, once, compile_part).function(tree)
     if state.return_type not in (None, found.result):
         raise Unknown(f"a result of type {found.result} wanted as {state.return_type}", tree)
     return Program(identity, tree, found, once)
@@ -87,3 +90,18 @@ class Direct(Compiler):
         first.finalize()
         second.finalize()
         return [first, second]
+
+
+@global_compiler_lock
+def compile_part(context: Any, function: FunctionType, signature: Any) -> Any:
+    """`function`, compiled as a part of the one that is being lowered, with its flags: compiled on its own it would be
+    optimised and written to machine code twice."""
+    flags = ConfigStack().top().copy()
+    flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    library = context.codegen().create_library(function.__name__)
+    compiler = Direct(
+        context.typing_context, context, library, signature.args, signature.return_type, flags, {}
+    )  # fmt: skip
+    found = compiler.compile_extra(function)
+    context.active_code_library.add_linking_library(found.library)
+    return found

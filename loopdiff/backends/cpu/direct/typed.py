@@ -5,17 +5,20 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.typing.templates import signature
 
 from .operators import FUNCTIONS, Lower, known_call
-from .syntax import BINARY, COMPARE, UNARY, Unknown, constant_of
+from .syntax import BINARY, COMPARE, UNARY, Unknown, constant_of, set_once, tree_of
 
 Env = dict[str, types.Type]
+CompilePart = Callable[[Any, Any, Any], Any]
 SCALARS = (types.Integer, types.Float, types.Boolean)
 
 
@@ -61,8 +64,11 @@ def is_element(array: types.Type, index: types.Type) -> bool:
 class Typing:
     """Walks a function whose parameters have types `env`; raises Unknown, or Numba's TypingError."""
 
-    def __init__(self, context: Any, namespace: Mapping[str, Any], env: Env, once: frozenset[str]) -> None:
+    def __init__(
+        self, context: Any, namespace: Mapping[str, Any], env: Env, once: frozenset[str], compile_part: CompilePart
+    ) -> None:
         self.context, self.namespace, self.env, self.once = context, namespace, env, once
+        self.compile_part = compile_part
         self.found = Typed()
         self.known: dict[Any, Any] = {}
         self.changed: dict[int, set[str]] = {}  # by loop: variables without one type for all iterations
@@ -224,6 +230,8 @@ class Typing:
                 return self.variable(name, node)
             case ast.Call(func=func, args=args, keywords=[]):
                 kind, value = self.expr(func), self.found.outside.get(id(func))
+                if isinstance(value, Dispatcher) and value.py_func.__globals__ is self.namespace:
+                    return self.part(node, value, tuple(types.unliteral(self.expr(a)) for a in args))
                 function = value if any(value is known for known in FUNCTIONS) else kind
                 return self.called(node, function, tuple(self.expr(a) for a in args))
             case ast.Subscript():
@@ -336,6 +344,20 @@ class Typing:
             raise Unknown(f"a call of {function} with {args}", node)
         self.found.calls[id(node)] = found
         return found.signature.return_type
+
+    def part(self, node: ast.AST, dispatcher: Any, args: tuple[types.Type, ...]) -> types.Type:
+        """The type of a call of a function of the same module, which is compiled as part of this one."""
+        function = dispatcher.py_func
+        tree = tree_of(function)
+        env = dict(zip((a.arg for a in tree.args.args), args, strict=True))
+        typing = Typing(self.context, self.namespace, env, set_once(tree), self.compile_part)
+        found = signature(typing.function(tree).result, *args)
+
+        def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+            return context.call_internal(builder, self.compile_part(context, function, sig).fndesc, sig, values)
+
+        self.found.calls[id(node)] = Called(dispatcher, found, lower)
+        return found.return_type
 
     def resolved(self, function: Any, args: tuple[types.Type, ...]) -> Called | None:
         """What `function` means for arguments of these types; None if it does not take them as they are."""

@@ -1,0 +1,355 @@
+"""The host's side of a launch plan, as a readable Python function for Numba: it makes arrays and launches kernels.
+
+The text is the same for the GPU and for its emulation but for a few lines, which `Target` spells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.backends.cpu.scalar_math import spell_constant
+from loopdiff.backends.cpu.vector import neutral_value
+from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter
+from loopdiff.backends.cuda.spelling import CHECKED, STATUS
+from loopdiff.backends.writer import Writer
+from loopdiff.ir.build import add, floordiv, integer, sub
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    AccumulateOp,
+    Allocate,
+    ArrayResult,
+    Assign,
+    Dim,
+    Expr,
+    Index,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.types import INT, ScalarType
+from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.transform.grid import AXES, Axis, Grid, step_of
+from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
+
+MOST_BLOCKS = 1024  # along the fastest axis where threads sum, or have arrays of their own
+MOST_PLACES = (2**31 - 1, 65535, 65535)  # along each axis, the fastest first
+COPIES = 2  # blocks whose threads sum into copies
+
+
+class Target(Protocol):
+    """What differs between the GPU and its emulation in the host's text: lines that allocate an array, fill it (None
+    where that takes a kernel), give it back, launch a kernel, and bring together what its blocks summed."""
+
+    def allocate(self, name: str, shape: str, dtype: str) -> list[str]: ...
+    def fill(self, name: str, value: str) -> list[str] | None: ...
+    def release(self, name: str) -> list[str]: ...
+    def peek(self, place: str, array: str, subscripts: list[str]) -> str: ...
+    def launch(self, kernel: Kernel, blocks: list[str], params: Iterable[str], parts: list[str]) -> list[str]: ...
+    def finish(self, op: AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]: ...
+
+
+AnyTarget = TypeVar("AnyTarget", bound=Target)
+
+
+@dataclass(slots=True)
+class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
+    """Writes the function that runs `plan`: its `text`, and the `kernels` that it launches, in order."""
+
+    plan: LaunchPlan = field(kw_only=True)
+    target: AnyTarget = field(kw_only=True)
+    text: str = field(init=False)
+    kernels: list[Kernel] = field(default_factory=list)
+    emitter: KernelEmitter = field(init=False)
+    guarded: set[int] = field(init=False)
+    all_cells: frozenset[str] = field(init=False)
+    owned: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ScalarEmitter.__post_init__(self)
+        self.emitter = KernelEmitter(self.ls, on_device=self.plan.on_device)
+        self.names = self.emitter.names
+        self.guarded = guarded(self.plan.steps)
+        self.all_cells = self.cells
+        self.cells = self.cells - self.plan.on_device
+        self.text = self.function()
+
+    # -- values ----------------------------------------------------------------------------------------------
+    def expr(self, expr: Expr) -> str:
+        match expr:
+            case Var(name=name) if name in self.plan.on_device:
+                return self.target.peek(f"{name}[0]", name, ["0"])
+            case Load(access=access) if access.array in self.plan.on_device:
+                return self.target.peek(f"{access.array}[0]", access.array, ["0"])
+            case _:
+                return ScalarEmitter.expr(self, expr)
+
+    def load(self, access: Access) -> str:
+        if access.array in self.cells:
+            return access.array
+        place = ScalarEmitter.place(self, access)
+        text = self.target.peek(place, access.array, [self.expr(s) for s in access.subscripts])
+        kind = self.types.arrays[access.array]
+        return text if kind.dtype in ("float64", "float32", "int64", "bool") else f"np.int64({text})"
+
+    # -- steps -----------------------------------------------------------------------------------------------
+    def steps(self, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            match step:
+                case OnHost(stmt=stmt):
+                    self.statement(stmt)
+                case Launch():
+                    self.launch(step)
+                case HostLoop():
+                    self.host_loop(step)
+                case HostIf(stmt=stmt, then=then, orelse=orelse):
+                    with self.writer.block(f"if {self.expr(stmt.cond)}:"):
+                        self.steps(then)
+                    if orelse:
+                        with self.writer.block("else:"):
+                            self.steps(orelse)
+
+    def host_loop(self, step: HostLoop) -> None:
+        loop = step.loop
+        self.writer.quote(loop.loc)
+        bounds = ", ".join(map(self.expr, (loop.lower, loop.upper, loop.step)))
+        with self.writer.block(f"for {loop.index} in range({bounds}):"):
+            self.steps(step.steps)
+
+    def statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case Require(cond=cond):
+                with self.writer.block(f"if not {self.expr(cond)}:"):
+                    self.raise_found()
+                    self.release_all()
+                    self.writer.line(f"raise ArgumentError({f'{stmt.code}: {stmt.message}'!r})")
+            case Allocate(array=array, fill=fill) if array not in self.all_cells:
+                if fill is not None:
+                    self.fill(array, fill)
+            case _:
+                ScalarEmitter.statement(self, stmt)
+
+    def fill(self, array: str, value: Expr) -> None:
+        lines = self.target.fill(array, self.expr(value))
+        if lines is not None:
+            self.lines(lines)
+            return
+        subscripts, indices = self.fresh_subscripts(array)
+        self.elementwise(array, indices, (Assign(Access(array, subscripts), value),))
+
+    def fresh_subscripts(self, array: str) -> tuple[tuple[Index, ...], list[str]]:
+        indices = [self.names.fresh("axis") for _ in range(self.types.arrays[array].rank)]
+        return tuple(map(Index, indices)), indices
+
+    def elementwise(self, array: str, indices: list[str], body: tuple[Stmt, ...]) -> None:
+        """A kernel with one thread for each element of an array."""
+        for axis in range(len(indices) - 1, AXES - 1, -1):
+            body = (counted(indices[axis], Dim(array, axis), body),)
+        axes = [counted(i, Dim(array, k), ()) for k, i in enumerate(indices[:AXES])]
+        self.launch(Launch(body, (), Grid(tuple(Axis(a, a.lower, a.upper) for a in axes), body)))
+
+    def lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.writer.line(line)
+
+    # -- kernels ---------------------------------------------------------------------------------------------
+    def launch(self, launch: Launch) -> None:
+        stmt = launch.body[0]
+        self.writer.quote(stmt.loc)
+        kernel = self.emitter.kernel(launch, len(self.kernels) + 1, is_guarded=id(launch) in self.guarded)
+        self.kernels.append(kernel)
+        if launch.grid is None:
+            self.lines(self.target.launch(kernel, ["1", "1", "1"], kernel.params, []))
+            return
+        for axis, text in zip(launch.grid.axes, kernel.axes, strict=True):
+            self.writer.line(f"{text.lower} = {self.expr(axis.lower)}")
+            self.writer.line(f"{text.count} = {self.expr(trip_count(axis))}")
+        counts = [a.count for a in kernel.axes]
+        with self.writer.block(f"if {' and '.join(f'{c} > 0' for c in counts)}:"):
+            self.launch_grid(kernel, counts)
+
+    def launch_grid(self, kernel: Kernel, counts: list[str]) -> None:
+        grid = kernel.launch.grid
+        assert grid is not None
+        blocks = [self.names.fresh(f"blocks_{p}") for p in ("x", "y", "z")[: len(counts)]]
+        for place, (name, count) in enumerate(zip(blocks, reversed(counts), strict=True)):
+            size = kernel.block[place]
+            most = MOST_PLACES[place]
+            if kernel.sums or kernel.own:
+                most = COPIES if grid.copies else MOST_BLOCKS if place == 0 else 1
+            wanted = f"({count} + {size - 1}) // {size}" if size > 1 else count
+            self.writer.line(f"{name} = min({wanted}, {most})")
+        number = " * ".join(blocks)
+        parts = [self.names.fresh(f"{n}_sums") for n, _, _ in kernel.sums]
+        for part, (_, _, kind) in zip(parts, kernel.sums, strict=True):
+            self.lines(self.target.allocate(part, f"({number},)", kind.value))
+        self.own_parts(kernel, f"{number} * {kernel.block[0] * kernel.block[1] * kernel.block[2]}")
+        self.lines(self.target.launch(kernel, [*blocks, "1", "1"][:3], kernel.params, parts))
+        for part, (name, op, kind) in zip(parts, kernel.sums, strict=True):
+            neutral = spell_constant(neutral_value(op, kind), kind)
+            self.lines(self.target.finish(op, kind, part, name, neutral))
+        for array in grid.copies:
+            self.add_copies(array, kernel.own[array])
+        for name in (*parts, *kernel.own.values()):
+            self.lines(self.target.release(name))
+
+    def add_copies(self, array: str, copies: str) -> None:
+        """Add what threads have summed in copies of an array, one after the other for each element."""
+        self.decls[copies] = self.emitter.decls[copies]
+        subscripts, indices = self.fresh_subscripts(array)
+        number = self.names.fresh("copy")
+        part = Load(Access(copies, (*subscripts, Index(number))))
+        added = Accumulate("add", Access(array, subscripts), part)
+        self.elementwise(array, indices, (counted(number, Dim(copies, len(indices)), (added,)),))
+
+    def own_parts(self, kernel: Kernel, threads: str) -> None:
+        """An array for each of `threads`, in the place of each that threads have for themselves."""
+        grid = kernel.launch.grid
+        assert grid is not None
+        for array, parts in kernel.own.items():
+            decl = self.decls[array]
+            assert decl.type is not None
+            extents = [f"{array}.shape[{k}]" for k in range(decl.type.rank)]
+            self.lines(self.target.allocate(parts, f"({', '.join([*extents, threads])},)", decl.type.dtype))
+            if array in grid.zero or array in grid.copies:
+                self.clear(parts, decl.type.element)
+
+    # -- the function ----------------------------------------------------------------------------------------
+    def function(self) -> str:
+        """The whole function."""
+        with self.writer.block(f"def {self.ls.name}({', '.join(self.ls.params)}):"):
+            self.own_arrays()
+            place = len(self.writer.lines)
+            self.steps(self.plan.steps)
+            self.raise_found()
+            results = []
+            for number, result in enumerate(self.ls.results):
+                if isinstance(result, ScalarResult):
+                    results.append(self.names.fresh(f"result_{number}"))
+                    self.writer.line(f"{results[-1]} = {self.expr(result.value)}")
+                else:
+                    results.append(result.array)
+            self.release_all()
+            if results:
+                joined = ", ".join(results) + ("," if self.ls.returns_tuple and len(results) == 1 else "")
+                self.writer.line(f"return {joined}")
+        lines = self.writer.lines
+        if self.has_status:
+            status = self.emitter.status
+            self.writer = Writer(depth=1)
+            self.lines(self.target.allocate(status, f"({self.emitter.checks.size},)", "int64"))
+            self.clear(status, INT)
+            lines[place:place] = self.writer.lines
+        return "\n".join(lines) + "\n"
+
+    @property
+    def has_status(self) -> bool:
+        return any(self.emitter.status in k.params for k in self.kernels)
+
+    def raise_found(self) -> None:
+        """Raise what threads found wrong."""
+        if not self.has_status:
+            return
+        status = self.emitter.status
+        errors = (*FAILURES, *self.found_checks())
+        wrong = [self.names.fresh("wrong") for _ in errors]
+        with self.writer.block(f"if {self.target.peek(f'{status}[{STATUS}]', status, [str(STATUS)])} != 0:"):
+            for name, (number, _) in zip(wrong, errors, strict=True):
+                self.writer.line(f"{name} = {self.target.peek(f'{status}[{number}]', status, [str(number)])}")
+            self.release_all()
+            for name, (_, error) in zip(wrong, errors, strict=True):
+                with self.writer.block(f"if {name} != 0:"):
+                    self.writer.line(f"raise {error}")
+
+    def release_all(self) -> None:
+        """Give back the function's own arrays."""
+        returned = returned_arrays(self.ls)
+        for name in (*self.owned, *([self.emitter.status] if self.has_status else [])):
+            if name not in returned:
+                self.lines(self.target.release(name))
+
+    def clear(self, name: str, kind: ScalarType) -> None:
+        lines = self.target.fill(name, spell_constant(0, kind))
+        assert lines is not None
+        self.lines(lines)
+
+    def found_checks(self) -> list[tuple[int, str]]:
+        known = self.emitter.checks.known
+        return [(n, f"ArgumentError({f'{code}: {message}'!r})") for (code, message), n in known.items()]
+
+    def own_arrays(self) -> None:
+        used = used_arrays(self.ls)
+        for decl in self.ls.arrays:
+            assert decl.type is not None
+            kind = decl.type.element
+            if decl.name in self.ls.params:
+                continue
+            if decl.name in self.plan.on_device:
+                self.own(decl.name, "(1,)", kind.value)
+                self.clear(decl.name, kind)
+            elif decl.name in self.cells:
+                self.writer.line(f"{decl.name} = {spell_constant(0, kind)}")
+            elif decl.type.rank and decl.name in used:
+                shape = ", ".join(self.expr(e) for e in decl.extents or ())
+                self.own(decl.name, f"({shape},)", decl.type.dtype)
+        for name in sorted(self.plan.on_device & self.types.lets.keys()):
+            self.own(name, "(1,)", self.types.lets[name].value)
+
+    def own(self, name: str, shape: str, dtype: str) -> None:
+        self.owned.append(name)
+        self.lines(self.target.allocate(name, shape, dtype))
+
+
+FAILURES = (
+    (1, "ZeroDivisionError('integer division by zero')"),
+    (2, "ZeroDivisionError('integer modulo by zero')"),
+    (3, "ValueError('integers to negative integer powers are not allowed')"),
+    (4, "ValueError('negative shift count')"),
+)
+
+
+def used_arrays(ls: LoopSet) -> frozenset[str]:
+    return frozenset(a.array for s in statements(ls.body) for a in accesses(s.stmt)) | frozenset(
+        (*read_arrays(ls.body), *written_arrays(ls.body), *(r.array for r in ls.results if isinstance(r, ArrayResult)))
+    )
+
+
+def counted(index: str, count: Expr, body: tuple[Stmt, ...]) -> Loop:
+    return Loop(index, integer(0), count, integer(1), body)
+
+
+def trip_count(axis: Axis) -> Expr:
+    """How many iterations there are, or less than one."""
+    step = step_of(axis.loop)
+    low, high = (axis.lower, axis.upper) if step > 0 else (axis.upper, axis.lower)
+    return floordiv(add(sub(high, low), integer(abs(step) - 1)), integer(abs(step)))
+
+
+def guarded(steps: tuple[Step, ...]) -> set[int]:
+    """Kernels that may run after one found something wrong."""
+    found: set[int] = set()
+    is_after = False
+    for step in steps:
+        inside = [s for s in all_steps((step,)) if isinstance(s, Launch)]
+        if is_after or (not isinstance(step, Launch) and any(map(may_fail, inside))):
+            found |= {id(s) for s in inside}
+        is_after = is_after or any(map(may_fail, inside))
+    return found
+
+
+def may_fail(launch: Launch) -> bool:
+    return any(
+        isinstance(s.stmt, Require)
+        or any(getattr(e, "op", None) in CHECKED for x in stmt_exprs(s.stmt) for e in subexprs(x))
+        for s in statements(launch.body)
+    )
+
+
+__all__ = ["HostEmitter", "Target"]

@@ -1,0 +1,223 @@
+"""What the host's function calls where there is a GPU: intrinsics around a few functions of the driver.
+
+They know the driver's functions, the stream and the kernels by the names of symbols, to which `Slot` gives an address,
+so compiled code can be kept on disk. Arrays are Numba's as on the CPU, but their data is the device's: nothing here
+looks at an element. Parameters are packed as numba-cuda lays them out, an array as five words, its shape and its
+strides, on the stack: a launch costs some tens of nanoseconds and what the driver takes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
+
+from loopdiff.errors import BackendError
+
+INT8, INT32, INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+POINTER = INT8.as_pointer()
+PREFIX = "loopdiff_cuda_"
+ALIGNMENT = 256
+
+
+class Slot:
+    """A word of memory that compiled code knows by name."""
+
+    def __init__(self, name: str) -> None:
+        self.word = ctypes.c_int64(0)
+        llvm.add_symbol(PREFIX + name, ctypes.addressof(self.word))
+
+    @property
+    def value(self) -> int:
+        return self.word.value
+
+    @value.setter
+    def value(self, new: int) -> None:
+        self.word.value = new
+
+
+# Addresses of the driver's functions, and the stream that everything runs on.
+FUNCTIONS = (
+    "cuLaunchKernel", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemsetD8Async", "cuMemcpyDtoHAsync_v2",
+    "cuStreamSynchronize",
+)  # fmt: skip
+SLOTS = {name: Slot(name) for name in (*FUNCTIONS, "stream")}
+KERNELS: dict[str, Slot] = {}
+
+
+def kernel_slot(digest: str) -> Slot:
+    """Where the handle of the kernel with that digest is kept."""
+    found = KERNELS.get(digest)
+    if found is None:
+        found = KERNELS[digest] = Slot(f"kernel_{digest}")
+    return found
+
+
+# -- calls of the driver -------------------------------------------------------------------------------------
+def word(builder: Any, name: str) -> Any:
+    """What is in the slot of that name."""
+    place = builder.module.globals.get(PREFIX + name)
+    if place is None:
+        place = ir.GlobalVariable(builder.module, INT64, PREFIX + name)
+    return builder.load(place)
+
+
+def call_driver(context: Any, builder: Any, name: str, values: Sequence[Any], failure: str) -> None:
+    """Call a function of the driver, which raises BackendError with `failure` unless it succeeds."""
+    kind = ir.FunctionType(INT32, [v.type for v in values]).as_pointer()
+    status = builder.call(builder.inttoptr(word(builder, name), kind), values)
+    with builder.if_then(builder.icmp_unsigned("!=", status, INT32(0)), likely=False):
+        context.call_conv.return_user_exc(builder, BackendError, (failure,))
+
+
+def handle(builder: Any, name: str) -> Any:
+    return builder.inttoptr(word(builder, name), POINTER)
+
+
+def launcher(digest: str, block: tuple[int, int, int]) -> Callable[..., Any]:
+    """The function `launch(blocks_x, blocks_y, blocks_z, *parameters)` of the kernel with that digest."""
+    kernel_slot(digest)
+
+    def launch(typingctx: Any, blocks_x: Any, blocks_y: Any, blocks_z: Any, *given: Any) -> Any:
+        kinds = flat(given)
+
+        def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+            parts = [builder.extract_value(values[3], k) for k in range(len(kinds))]
+            packed = [p for ty, v in zip(kinds, parts, strict=True) for p in parameters(context, builder, ty, v)]
+            table = cgutils.alloca_once(builder, POINTER, size=INT64(max(1, len(packed))))
+            for number, place in enumerate(packed):
+                builder.store(builder.bitcast(place, POINTER), builder.gep(table, [INT64(number)]))
+            counts = [context.cast(builder, v, ty, types.int32) for v, ty in zip(values[:3], sig.args[:3], strict=True)]
+            call_driver(
+                context, builder, "cuLaunchKernel",
+                [
+                    handle(builder, f"kernel_{digest}"), *counts, *(INT32(n) for n in block), INT32(0),
+                    handle(builder, "stream"), table, ir.Constant(POINTER, None),
+                ],
+                "LD605: a kernel could not be launched",
+            )  # fmt: skip
+            return context.get_dummy_value()
+
+        return signature(types.void, blocks_x, blocks_y, blocks_z, types.StarArgTuple.from_types(given)), lower
+
+    return intrinsic(launch)
+
+
+def flat(given: Sequence[Any]) -> tuple[types.Type, ...]:
+    """Types of the arguments, which come one by one or as one tuple."""
+    first: Any = given[0] if given else None
+    return tuple(given) if len(given) != 1 or not isinstance(first, types.BaseTuple) else (*cast(Any, first),)
+
+
+def parameters(context: Any, builder: Any, ty: types.Type, value: Any) -> list[Any]:
+    """Places on the stack of what the driver is given for one argument."""
+    if not isinstance(ty, types.Array):
+        held = context.get_value_as_data(builder, types.unliteral(ty), value)
+        return [cgutils.alloca_once_value(builder, held)]
+    array = make_array(ty)(context, builder, value)
+    nothing = INT64(0)
+    words = [nothing, nothing, array.nitems, array.itemsize, array.data]
+    words += cgutils.unpack_tuple(builder, array.shape, ty.ndim)
+    words += cgutils.unpack_tuple(builder, array.strides, ty.ndim)
+    return [cgutils.alloca_once_value(builder, w) for w in words]
+
+
+# -- memory --------------------------------------------------------------------------------------------------
+@intrinsic
+def device_empty(typingctx: Any, shape: Any, dtype: Any) -> Any:
+    """A C-ordered array of a shape in the device's memory, with anything in it. BackendError (LD606) if there is none
+    left."""
+    if not isinstance(shape, types.BaseTuple) or not isinstance(dtype, types.NumberClass):
+        return None
+    ty = types.Array(dtype.dtype, len(shape), "C")
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        extents = [
+            context.cast(builder, builder.extract_value(values[0], k), kind, types.int64)
+            for k, kind in enumerate(sig.args[0])
+        ]
+        item = INT64(context.get_abi_sizeof(context.get_data_type(ty.dtype)))
+        strides, size = [], item
+        for extent in reversed(extents):
+            strides.insert(0, size)
+            size = builder.mul(size, extent)
+        place = cgutils.alloca_once_value(builder, INT64(0))
+        some = builder.select(builder.icmp_signed(">", size, INT64(0)), size, INT64(1))
+        call_driver(
+            context, builder, "cuMemAllocAsync", [place, some, handle(builder, "stream")],
+            "LD606: the device has no memory left",
+        )  # fmt: skip
+        array = make_array(ty)(context, builder)
+        data = builder.inttoptr(builder.load(place), context.get_data_type(ty.dtype).as_pointer())
+        populate_array(array, data, extents, strides, item, None)
+        return array._getvalue()
+
+    return signature(ty, shape, dtype), lower
+
+
+@intrinsic
+def release(typingctx: Any, array: Any) -> Any:
+    """Give back the memory of an array, once what was launched before is done with it."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        data = make_array(array)(context, builder, values[0]).data
+        place = builder.ptrtoint(data, INT64)
+        call_driver(
+            context, builder, "cuMemFreeAsync", [place, handle(builder, "stream")],
+            "LD605: memory could not be given back",
+        )  # fmt: skip
+        return context.get_dummy_value()
+
+    return (signature(types.void, array), lower) if isinstance(array, types.Array) else None
+
+
+@intrinsic
+def clear(typingctx: Any, array: Any) -> Any:
+    """Set all bytes of an array without gaps to zero."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        found = make_array(array)(context, builder, values[0])
+        size = builder.mul(found.nitems, found.itemsize)
+        with builder.if_then(builder.icmp_signed(">", size, INT64(0))):
+            call_driver(
+                context, builder, "cuMemsetD8Async",
+                [builder.ptrtoint(found.data, INT64), INT8(0), size, handle(builder, "stream")],
+                "LD605: memory could not be set",
+            )  # fmt: skip
+        return context.get_dummy_value()
+
+    return (signature(types.void, array), lower) if isinstance(array, types.Array) else None
+
+
+@intrinsic
+def peek(typingctx: Any, array: Any, *subscripts: Any) -> Any:
+    """An element of an array of the device, once all that was launched before is done."""
+    if not isinstance(array, types.Array):
+        return None
+    kinds = flat(subscripts)
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        found = make_array(array)(context, builder, values[0])
+        strides = cgutils.unpack_tuple(builder, found.strides, array.ndim)
+        place = builder.ptrtoint(found.data, INT64)
+        for k, (kind, stride) in enumerate(zip(kinds, strides, strict=True)):
+            index = context.cast(builder, builder.extract_value(values[1], k), kind, types.int64)
+            place = builder.add(place, builder.mul(index, stride))
+        held = cgutils.alloca_once(builder, context.get_data_type(array.dtype))
+        stream = handle(builder, "stream")
+        failure = "LD605: the device could not be read"
+        call_driver(
+            context, builder, "cuMemcpyDtoHAsync_v2",
+            [builder.bitcast(held, POINTER), place, found.itemsize, stream], failure,
+        )  # fmt: skip
+        call_driver(context, builder, "cuStreamSynchronize", [stream], failure)
+        return context.unpack_value(builder, array.dtype, held)
+
+    return signature(array.dtype, array, types.StarArgTuple.from_types(subscripts)), lower

@@ -1,0 +1,14 @@
+"""What has to be installed for kernels to be compiled."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from loopdiff.codes import reject
+from loopdiff.errors import NOWHERE, BackendError
+
+
+def require_numba_cuda() -> None:
+    """Raise BackendError (LD602) unless numba-cuda is installed."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        raise BackendError(reject("LD602", "CUDA kernels need numba-cuda, which is not installed", NOWHERE))

@@ -1,0 +1,81 @@
+"""Codes of errors that no program is at fault for: of compilers, of machines, and of loopdiff itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Code(NamedTuple):
+    """One entry of the error index; `rewrite` is the hint a report gives unless it has a more precise one."""
+
+    title: str
+    explanation: str
+    rewrite: str
+
+
+MACHINE_CODES: dict[str, Code] = {
+    # -- LD6xx: back ends ----------------------------------------------------------------------------------
+    "LD601": Code(
+        "generated source that Numba cannot compile",
+        "The report names the generated file and says what Numba made of it. The function itself is not at fault.",
+        "please report it with the generated file",
+    ),
+    "LD602": Code(
+        "CUDA toolchain not installed",
+        "Kernels are compiled by numba-cuda, with NVIDIA's libraries from wheels. No GPU is needed for that.",
+        "`pip install loopdiff[cuda]`",
+    ),
+    "LD603": Code(
+        "construct that has no CUDA kernel",
+        "Functions with rules are the caller's own, compiled for the CPU. Everything else that the CPU takes becomes "
+        "kernels.",
+        "write the body of the function in place of the call, or keep `target='cpu'`",
+    ),
+    "LD604": Code(
+        "no GPU",
+        "Kernels run where NVIDIA's driver finds a GPU. Elsewhere they can be compiled, read, and run on the CPU.",
+        "`target='cuda-emulated'` runs the same kernels on the CPU",
+    ),
+    "LD605": Code(
+        "function of the CUDA driver that failed",
+        "The report names the function and the driver's number for the error. An error of an earlier kernel may show "
+        "only then, and the process cannot use the GPU any more.",
+        "start a new process; please report it if it happens again",
+    ),
+    "LD606": Code(
+        "no memory left on the GPU",
+        "Arrays of the call, those kept between the sweeps and those of single kernels do not fit together.",
+        "`f.explain(...)` lists what is kept between the sweeps; `tape='recompute'` keeps less",
+    ),
+    # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
+    "LD900": Code(
+        "LoopSet that is not well formed",
+        "A stage of the compiler left a LoopSet that breaks one of the rules every later stage relies on.",
+        "please report it with the dump",
+    ),
+    "LD901": Code(
+        "name used before its definition",
+        "A stage of the compiler moved the use of a value in front of its definition.",
+        "please report it with the dump",
+    ),
+    "LD902": Code(
+        "reduction outside every region",
+        "A `max` or `min` reduction has no loop in which its ties can be counted.",
+        "please report it with the dump",
+    ),
+    "LD904": Code(
+        "interpreter refused a LoopSet",
+        "A subscript left its array, or arguments do not fit the declarations of the LoopSet.",
+        "please report it with the dump",
+    ),
+    "LD905": Code(
+        "operation without a scalar spelling",
+        "The CPU backend does not know how to write an operation for operands of this type.",
+        "please report it with the dump",
+    ),
+    "LD906": Code(
+        "formula outside the affine view",
+        "An analysis was given a formula that should have been an opaque dimension.",
+        "please report it with the dump",
+    ),
+}

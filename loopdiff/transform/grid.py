@@ -1,0 +1,328 @@
+"""Which loops of a nest become the threads of a CUDA kernel.
+
+The outermost loop whose iterations are independent, and of a perfect nest those inside it, each give an axis of the
+grid. Independent means: apart from what each thread can have for itself (cells and arrays that every iteration fills
+anew) and from what is only summed into. Cells are summed over the threads in a fixed order; where loops would sum into
+arrays, they run inside the threads of the others, and where there are no others, each thread sums into a copy of its
+own. Nothing is ever added atomically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import carried, commute, may_meet, pairs, within
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedra import Model, index_hull
+from loopdiff.analysis.polyhedra_sets import Order
+from loopdiff.ir.build import add, all_of, compare, integer
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    AccumulateOp,
+    Apply,
+    Assign,
+    Const,
+    Dim,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Param,
+    Stmt,
+)
+from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.types import BOOL
+from loopdiff.ir.walk import Path, accesses, loads, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.transform.hoist import PLAIN
+from loopdiff.transform.privates import find_privates
+from loopdiff.transform.schedule import describe
+from loopdiff.transform.strides import coefficient
+
+AXES = 3  # that a grid of CUDA has
+FEW = 8  # iterations that are not worth a launch
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of a grid: iterations of `loop`, which lie between `lower` and `upper`, at its step, for all threads."""
+
+    loop: Loop
+    lower: Expr
+    upper: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A nest as threads: `axes` from the outside in, and what each thread runs.
+
+    `cells` and `arrays` are each thread's own, those of `zero` all zero at first. `sums`: cells over which all threads
+    sum; `copies`: arrays into which each sums in a copy of its own.
+    """
+
+    axes: tuple[Axis, ...]
+    body: tuple[Stmt, ...]
+    cells: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+    zero: tuple[str, ...] = ()
+    sums: tuple[tuple[str, AccumulateOp], ...] = ()
+    copies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """What the iterations of a loop have for themselves, and what they sum."""
+
+    cells: Names
+    arrays: Names
+    zero: Names
+    sums: tuple[tuple[str, AccumulateOp], ...]
+    copies: Names
+
+
+@dataclass(frozen=True, slots=True)
+class GridMapper:
+    """Finds grids in the LoopSet of `model`, of which nobody looks at the `dead` arrays before or after."""
+
+    model: Model
+    dead: Names
+    may_reassociate: bool
+
+    def grid(self, stmt: Loop, path: Path) -> Grid | str:
+        """The nest at `path` as threads, or why its outermost loop is none of them."""
+        first = self.independence(stmt, path)
+        if isinstance(first, str):
+            return first
+        axes: list[Axis] = []
+        inside: list[Loop] = []
+        found: list[Independence] = []
+        lets: list[Let] = []
+        innermost, conditions = stmt, list[Expr]()
+        nest = list(perfect_nest(stmt, path, written_arrays(stmt.body)))
+        for loop, place, between in nest:
+            own = self.independence(loop, place)
+            around = {x.loop.index for x in axes}, {x.index for x in inside}
+            axis = None if isinstance(own, str) else self.axis(loop, place, *around)
+            if isinstance(own, str) or axis is None or len(axes) == AXES:
+                break
+            if not own.copies and not all(is_apart(nest, n, loop) for f in found for n in f.copies):
+                break
+            innermost = loop
+            lets += between
+            found.append(own)
+            if own.copies:
+                inside.append(loop)
+            else:
+                axes.append(axis)
+                conditions += self.within_bounds(axis)
+        if not found:
+            return "where it begins or ends is only known inside the nest"
+        body = (*lets, *innermost.body)
+        if not axes:
+            return self.with_copies(stmt, first)
+        for loop in reversed(inside):
+            body = (loop_around(loop, body),)
+        if conditions:
+            body = (If(all_of(conditions), body, loc=stmt.loc),)
+        return joined(self.coalesced(axes, body), body, found)
+
+    def coalesced(self, axes: list[Axis], body: tuple[Stmt, ...]) -> list[Axis]:
+        """`axes` with the one last along which most accesses are neighbours in memory: threads side by side take what
+        comes from there in one go."""
+        used = [a for s in statements(body) for a in accesses(s.stmt) if a.subscripts]
+
+        def score(axis: Axis) -> int:
+            return sum(self.steps(access, axis.loop.index) for access in used)
+
+        best = max(reversed(axes), key=score)
+        return [*(a for a in axes if a is not best), best]
+
+    def steps(self, access: Access, index: str) -> int:
+        """1 for an access that goes by one element in memory with the index, -1 for more, 0 where it stays."""
+        kind = self.model.ls.array(access.array).type
+        dense = 0 if kind is not None and kind.layout == "F" else len(access.subscripts) - 1
+        moving = [k for k, s in enumerate(access.subscripts) if index in indices_in(s)]
+        if not moving:
+            return 0
+        return 1 if moving == [dense] and abs(coefficient(access.subscripts[dense], index) or 0) == 1 else -1
+
+    def with_copies(self, stmt: Loop, own: Independence) -> Grid:
+        """The outermost loop alone, each of whose threads sums into copies."""
+        return Grid(
+            (Axis(stmt, stmt.lower, stmt.upper),), stmt.body, ordered(own.cells), ordered(own.arrays),
+            ordered(own.zero), own.sums, ordered(own.copies),
+        )  # fmt: skip
+
+    def axis(self, loop: Loop, path: Path, outer: set[str], inside: set[str]) -> Axis | None:
+        """The loop as an axis inside those over `outer`; None where its bounds depend on loops `inside` the threads,
+        or are unknown."""
+        used = indices_in(loop.lower) | indices_in(loop.upper)
+        if not used & (outer | inside):
+            return Axis(loop, loop.lower, loop.upper)
+        if used & inside or not is_unit_step(loop):
+            return None
+        hull = index_hull(self.model, path)
+        if hull is None:
+            return None
+        low, high = hull
+        if step_of(loop) > 0:
+            return Axis(loop, low, add(high, integer(1)))
+        return Axis(loop, high, add(low, integer(-1)))
+
+    def within_bounds(self, axis: Axis) -> Iterator[Expr]:
+        """What an iteration of the hull asks before it is one of the loop."""
+        loop, here = axis.loop, Index(axis.loop.index)
+        is_up = step_of(loop) > 0
+        if axis.lower != loop.lower:
+            yield compare(Op.GE if is_up else Op.LE, here, loop.lower)
+        if axis.upper != loop.upper:
+            yield compare(Op.LT if is_up else Op.GT, here, loop.upper)
+
+    def independence(self, loop: Loop, path: Path) -> Independence | str:
+        """What the iterations of the loop at `path` have for themselves, or why they are not independent."""
+        if not isinstance(loop.step, Const):
+            return "its step is not known"
+        if any(isinstance(s, Exit) for s in loop.body):
+            return "it may end early"
+        private = find_privates(self.model, self.dead, loop, path)
+        if private is None:
+            conflict = carried(self.model, path, owned_cells(self.model.ls, path))
+            return "its iterations share arrays" if conflict is None else describe(self.model, conflict)
+        sums = self.sums(path, private.names)
+        obstacle = self.lost(loop, frozenset(private.homes), sums)
+        if obstacle:
+            return obstacle
+        cells = {n for n in sums if not self.rank(n)}
+        return Independence(
+            frozenset(private.homes), private.arrays, private.zero,
+            tuple(sorted((n, op) for n, op in sums.items() if n in cells)), frozenset(sums) - cells,
+        )  # fmt: skip
+
+    def rank(self, name: str) -> int:
+        """How many axes it has: none, for cells; arguments without axes are arrays."""
+        decl = self.model.ls.array(name)
+        assert decl.type is not None
+        return 1 if name in self.model.ls.params else decl.type.rank
+
+    def sums(self, path: Path, private: Names) -> dict[str, AccumulateOp]:
+        """Arrays and cells into which several iterations of the loop at `path` accumulate."""
+        found: dict[str, AccumulateOp] = {}
+        order = Order(depth_of(self.model, path) - 1, True)
+        for a, b in pairs(within(self.model, path)):
+            name = a.access.array
+            if name in private or name in found or a.combines is None or not commute(a, b):
+                continue
+            if may_meet(self.model, a, b, order) or (a is not b and may_meet(self.model, b, a, order)):
+                found[name] = a.combines
+        return found
+
+    def lost(self, loop: Loop, owned: Names, sums: dict[str, AccumulateOp]) -> str:
+        """What threads could not hand on to those who need it."""
+        if sums and not self.may_reassociate:
+            return f"`{min(sums)}` is summed in the order that is written"
+        for name in sums:
+            kind = self.model.ls.array(name).type
+            if kind is None or kind.element is BOOL or (self.rank(name) and sums[name] != "add"):
+                return f"what it accumulates in `{name}` has no form in parts"
+        for site in statements(loop.body):
+            read = {e.access.array for x in stmt_exprs(site.stmt) for e in loads(x)}
+            if read & sums.keys():
+                return f"it reads `{min(read & sums.keys())}`, into which it sums"
+            match site.stmt:
+                case Accumulate(op=op, target=target) if target.array in sums:
+                    if op != sums[target.array]:
+                        return f"it accumulates into `{target.array}` in two ways"
+                case Assign(target=target) | Accumulate(target=target):
+                    is_kept = target.array not in owned and not self.rank(target.array)
+                    if target.array in sums or is_kept:
+                        return f"`{target.array}` keeps the value of one iteration"
+                case _:
+                    pass
+        return ""
+
+
+def joined(axes: list[Axis], body: tuple[Stmt, ...], found: list[Independence]) -> Grid:
+    """One grid of what the loops of a nest have for themselves: the outermost loop's own are all of them."""
+    arrays = frozenset[str]().union(*(f.arrays for f in found))
+    zero = frozenset[str]().union(*(f.zero for f in found))
+    cells = frozenset[str]().union(*(f.cells for f in found))
+    sums = dict(pair for f in found for pair in f.sums if pair[0] not in cells)
+    return Grid(tuple(axes), body, ordered(cells), ordered(arrays), ordered(zero), tuple(sorted(sums.items())))
+
+
+def ordered(names: Names) -> tuple[str, ...]:
+    return tuple(sorted(names))
+
+
+Nest = tuple[Loop, Path, tuple[Let, ...]]
+
+
+def perfect_nest(stmt: Loop, path: Path, written: Names, lets: tuple[Let, ...] = ()) -> Iterator[Nest]:
+    """The loop at `path`, the loop that is its whole body, and so on; each with the `lets` that stand before it, which
+    every thread may make for itself: they are cheap, and read nothing that the nest writes."""
+    yield stmt, path, lets
+    *before, last = stmt.body
+    between = tuple(s for s in before if isinstance(s, Let) and is_cheap(s.value, written))
+    if isinstance(last, Loop) and len(between) == len(before):
+        yield from perfect_nest(last, (*path, len(before)), written, between)
+
+
+def is_cheap(expr: Expr, written: Names) -> bool:
+    """Whether an expression is elements and plain arithmetic, with nothing in it that is `written`."""
+    for e in subexprs(expr):
+        match e:
+            case Load(access=access) if access.array in written:
+                return False
+            case Apply(op=op) if op not in PLAIN and op not in COMPARISONS:
+                return False
+            case _:
+                pass
+    return True
+
+
+def is_apart(nest: list[Nest], array: str, loop: Loop) -> bool:
+    """Whether iterations of `loop` sum into different elements of `array`, whatever the other loops of the nest do."""
+    targets = [
+        s.stmt.target
+        for s in statements(nest[-1][0].body)
+        if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array
+    ]
+    return any(
+        len(set(places)) == 1
+        and coefficient(places[0], loop.index) not in (0, None)
+        and all(isinstance(e, Apply | Const | Param | Dim) or e == Index(loop.index) for e in subexprs(places[0]))
+        for places in zip(*(t.subscripts for t in targets), strict=True)
+    )
+
+
+def loop_around(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
+    return Loop(loop.index, loop.lower, loop.upper, loop.step, body, loc=loop.loc)
+
+
+def indices_in(expr: Expr) -> set[str]:
+    return {e.name for e in subexprs(expr) if isinstance(e, Index)}
+
+
+def step_of(loop: Loop) -> int:
+    assert isinstance(loop.step, Const)
+    return int(loop.step.value)
+
+
+def is_unit_step(loop: Loop) -> bool:
+    return isinstance(loop.step, Const) and abs(loop.step.value) == 1
+
+
+def is_short(loop: Loop) -> bool:
+    """Whether the loop plainly has few iterations."""
+    match loop:
+        case Loop(lower=Const(value=low), upper=Const(value=high), step=Const(value=step)):
+            return abs(high - low) <= FEW * abs(step)
+        case _:
+            return False

@@ -1,0 +1,166 @@
+"""Sums of a thread stay in a register: an element that all iterations of a loop add to is read before and stored after.
+
+    for k in range(K):                          if 0 < K:
+        C[m, n] += A[m, k] * B[k, n]                total = C[m, n]
+                                      becomes       for k in range(K):
+                                                        total += A[m, k] * B[k, n]
+                                                    C[m, n] = total
+
+The additions are the same, in the same order. A compiler does that itself where it can prove that no two arrays
+overlap, which for arguments of a kernel it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from loopdiff.ir.build import all_of, compare
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    ArrayDecl,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import Site, accesses, map_accesses, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.names import NameSupply
+from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
+from loopdiff.transform.normalize import supply
+
+
+def hold_sums(plan: LaunchPlan) -> LaunchPlan:
+    """`plan` with the sums of its threads in cells of their own."""
+    holder = Holder(plan.ls, supply(plan.ls), [])
+    steps = tuple(map(holder.step, plan.steps))
+    if not holder.cells:
+        return plan
+    return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *holder.cells)), steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    ls: LoopSet
+    names: NameSupply
+    cells: list[ArrayDecl]
+
+    def step(self, step: Step) -> Step:
+        match step:
+            case HostLoop(steps=inner):
+                return replace(step, steps=tuple(map(self.step, inner)))
+            case HostIf(then=then, orelse=orelse):
+                return replace(step, then=tuple(map(self.step, then)), orelse=tuple(map(self.step, orelse)))
+            case Launch(body=body, cells=cells):
+                before = len(self.cells)
+                new = tuple(map(self.stmt, body))
+                own = tuple(c.name for c in self.cells[before:])
+                return replace(step, body=new, cells=(*cells, *own)) if own else step
+            case OnHost():
+                return step
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Loop(body=body):
+                held = self.held(stmt)
+                return replace(stmt, body=tuple(map(self.stmt, body))) if held is None else held
+            case If(then=then, orelse=orelse):
+                return replace(stmt, then=tuple(map(self.stmt, then)), orelse=tuple(map(self.stmt, orelse)))
+            case _:
+                return stmt
+
+    def held(self, loop: Loop) -> Stmt | None:
+        """The loop with the elements in cells that it only adds to; None if there are none."""
+        found = dict.fromkeys(self.sums(loop))
+        runs = runs_all(loop) if found else None
+        if runs is None:
+            return None
+        kept: dict[Access, Access] = {}
+        for target in found:
+            kind = self.ls.array(target.array).type
+            assert kind is not None
+            cell = ArrayDecl(self.names.fresh(f"{target.array}_total"), ArrayType(kind.dtype, 0), "local", ())
+            self.cells.append(cell)
+            kept[target] = Access(cell.name)
+        new = map_accesses(lambda a: kept.get(a, a), loop)
+        assert isinstance(new, Loop)
+        new = replace(new, body=tuple(map(self.stmt, new.body)))
+        before = [Assign(cell, Load(element), loc=loop.loc) for element, cell in kept.items()]
+        after = [Assign(element, Load(cell), loc=loop.loc) for element, cell in kept.items()]
+        return If(runs, (*before, new, *after), loc=loop.loc)
+
+    def sums(self, loop: Loop) -> Iterator[Access]:
+        """Elements that every iteration adds to, and that nothing else in the loop touches."""
+        inside = list(statements(loop.body))
+        changing = frozenset(
+            {loop.index}
+            | {s.stmt.index for s in inside if isinstance(s.stmt, Loop)}
+            | {s.stmt.name for s in inside if isinstance(s.stmt, Let)}
+        )
+        written = written_arrays(loop.body)
+        for site in inside:
+            match site.stmt:
+                case Accumulate(op="add", target=target) if not site.is_conditional and self.is_array(target.array):
+                    others = (a for s in inside for a in accesses(s.stmt) if a.array == target.array)
+                    is_alone = all(a == target for a in others) and not is_used(target, inside)
+                    parts = (e for s in target.subscripts for e in subexprs(s))
+                    if is_alone and not any(is_changing(e, changing, written) for e in parts):
+                        yield target
+                case _:
+                    pass
+
+    def is_array(self, name: str) -> bool:
+        kind = self.ls.array(name).type if self.ls.has_array(name) else None
+        return kind is not None and kind.rank > 0 and kind.dtype in ("float64", "float32")
+
+
+def is_used(target: Access, inside: Iterable[Site]) -> bool:
+    """Whether the element is read, or given a value, beside being added to."""
+    for site in inside:
+        match site.stmt:
+            case Assign(target=other) if other == target:
+                return True
+            case Accumulate(op="max" | "min", target=other) if other == target:
+                return True
+            case _:
+                pass
+        if any(isinstance(e, Load) and e.access == target for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+            return True
+    return False
+
+
+def is_changing(expr: Expr, names: frozenset[str], written: frozenset[str]) -> bool:
+    match expr:
+        case Index(name=name) | Var(name=name):
+            return name in names
+        case Load(access=access):
+            return access.array in written
+        case _:
+            return False
+
+
+def runs_all(loop: Loop) -> Expr | None:
+    """Whether the loop, and each of those around what it adds to, has an iteration; None if that changes inside."""
+    conditions: list[Expr] = []
+    inner = [loop, *(s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop))]
+    indices = {p.index for p in inner}
+    lets = {s.stmt.name for s in statements(loop.body) if isinstance(s.stmt, Let)}
+    written = written_arrays(loop.body)
+    for part in inner:
+        if not isinstance(part.step, Const):
+            return None
+        bounds = [e for b in (part.lower, part.upper) for e in subexprs(b)]
+        if any(is_changing(e, frozenset(indices | lets), written) for e in bounds):
+            return None
+        conditions.append(compare(Op.LT if part.step.value > 0 else Op.GT, part.lower, part.upper))
+    return all_of(conditions)

@@ -1,0 +1,268 @@
+"""A LoopSet as a launch plan: what the host does, and which kernels it launches.
+
+Loops whose iterations are independent become kernels; loops around them that are not run on the host; whatever is left
+runs in a kernel of one thread, statements after each other together. A scalar that a kernel makes, or that is made
+from elements of arrays, lives in the memory of the device; the host reads it where it decides something by it, and
+waits for the device to get there. Other scalars live on the host and are handed to kernels by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedra import Model
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    Assign,
+    Call,
+    Exit,
+    Expr,
+    If,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.walk import Path, accesses, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.transform.grid import Grid, GridMapper, is_short
+from loopdiff.transform.normalize import cell_types
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel. Without a grid one thread runs the statements of `body`; `cells` are its own."""
+
+    body: tuple[Stmt, ...]
+    cells: tuple[str, ...]
+    grid: Grid | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoop:
+    """A loop of the host around `steps`; `reason` says why it is no kernel."""
+
+    loop: Loop
+    steps: tuple[Step, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostIf:
+    """A branch of the host."""
+
+    stmt: If
+    then: tuple[Step, ...]
+    orelse: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    """A statement that the host runs."""
+
+    stmt: Stmt
+
+
+Step = Launch | HostLoop | HostIf | OnHost
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """`steps` that do what the body of `ls` says. The scalars `on_device` live in its memory."""
+
+    ls: LoopSet
+    steps: tuple[Step, ...]
+    on_device: Names
+
+
+def plan_launches(model: Model, dead: Names, *, may_reassociate: bool) -> LaunchPlan:
+    """The launch plan of the LoopSet of `model`. Nobody looks at the `dead` arrays before or after the function.
+
+    `may_reassociate`: whether sums may be added up in another order.
+    """
+    planner = Planner(model, GridMapper(model, dead, may_reassociate))
+    steps = planner.steps(model.ls.body, ())
+    on_device = scalars_on_device(model.ls, steps)
+    settled = Settler(model.ls, on_device).steps(steps)
+    return LaunchPlan(model.ls, settled, on_device - lets_of_one_kernel(model.ls, settled))
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Splits statements into steps; those that are neither kernels nor around some are left as `OnHost`."""
+
+    model: Model
+    mapper: GridMapper
+
+    def steps(self, body: tuple[Stmt, ...], path: Path) -> tuple[Step, ...]:
+        return tuple(self.step(s, (*path, k)) for k, s in enumerate(body))
+
+    def step(self, stmt: Stmt, path: Path) -> Step:
+        match stmt:
+            case Loop():
+                found = self.mapper.grid(stmt, path)
+                if isinstance(found, Grid) and not is_short(stmt):
+                    return Launch(found.body, found.cells, found)
+                reason = found if isinstance(found, str) else "it has few iterations"
+                if self.holds_kernels(stmt, path):
+                    return HostLoop(stmt, self.steps(stmt.body, path), reason)
+                return Launch((stmt,), self.own_cells((stmt,), path), reason=reason)
+            case If(then=then, orelse=orelse) if self.holds_kernels(stmt, path):
+                found = self.steps(then + orelse, path)
+                return HostIf(stmt, found[: len(then)], found[len(then) :])
+            case If():
+                return Launch((stmt,), self.own_cells((stmt,), path))
+            case _:
+                return OnHost(stmt)
+
+    def holds_kernels(self, stmt: Stmt, path: Path) -> bool:
+        """Whether a loop inside is worth a kernel."""
+        for number, child in enumerate(children(stmt)):
+            place = (*path, number)
+            if isinstance(child, Loop) and not is_short(child) and isinstance(self.mapper.grid(child, place), Grid):
+                return True
+            if self.holds_kernels(child, place):
+                return True
+        return False
+
+    def own_cells(self, body: tuple[Stmt, ...], path: Path) -> tuple[str, ...]:
+        """Cells that nothing outside of the statement at `path` touches, or sees the value of."""
+        cells = frozenset(cell_types(self.model.ls))
+        used = (read_arrays(body) | written_arrays(body)) & cells
+        sites = [s for s in statements(self.model.ls.body) if s.path[: len(path)] != path]
+        outside = {a.array for s in sites for a in accesses(s.stmt)}
+        outside |= {e.access.array for r in results(self.model.ls) for e in subexprs(r) if isinstance(e, Load)}
+        around = [path[:k] for k in range(1, len(path)) if isinstance(self.model.sites[path[:k]].stmt, Loop)]
+        own = used - outside
+        if around and own:
+            own &= owned_cells(self.model.ls, around[-1])
+        return tuple(sorted(own))
+
+
+def results(ls: LoopSet) -> Iterator[Expr]:
+    return (r.value for r in ls.results if isinstance(r, ScalarResult))
+
+
+# -- where scalars live --------------------------------------------------------------------------------------
+def scalars_on_device(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
+    """Cells and Lets that kernels make, or that are made from what the device holds."""
+    cells = frozenset(cell_types(ls))
+    found: set[str] = set()
+    for step in all_steps(steps):
+        if isinstance(step, Launch):
+            found |= (written_arrays(step.body) & cells) - set(step.cells)
+            found |= {n for n, _ in step.grid.sums if n in cells} if step.grid is not None else set()
+            found |= lets_of(step.body) & used_elsewhere(ls, step)
+    while True:
+        before = len(found)
+        for step in all_steps(steps):
+            if isinstance(step, OnHost):
+                match step.stmt:
+                    case Let(name=name, value=value) if depends_on_device(value, cells, found):
+                        found.add(name)
+                    case Assign(target=t, value=v) | Accumulate(target=t, value=v) if t.array in cells:
+                        if depends_on_device(v, cells, found):
+                            found.add(t.array)
+                    case _:
+                        pass
+        if len(found) == before:
+            return frozenset(found)
+
+
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        match step:
+            case HostLoop(steps=inner):
+                yield from all_steps(inner)
+            case HostIf(then=then, orelse=orelse):
+                yield from all_steps((*then, *orelse))
+            case _:
+                pass
+
+
+def lets_of(body: tuple[Stmt, ...]) -> Names:
+    return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, Let))
+
+
+def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
+    """Lets that are read outside of a kernel."""
+    inside = {id(s.stmt) for s in statements(launch.body)}
+    exprs = [e for s in statements(ls.body) if id(s.stmt) not in inside for e in stmt_exprs(s.stmt)]
+    return frozenset(e.name for x in (*exprs, *results(ls)) for e in subexprs(x) if isinstance(e, Var))
+
+
+def lets_of_one_kernel(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
+    """Lets that only the kernel reads that makes them."""
+    launches = [s for s in all_steps(steps) if isinstance(s, Launch)]
+    return frozenset(n for s in launches for n in lets_of(s.body) - used_elsewhere(ls, s))
+
+
+def depends_on_device(expr: Expr, cells: Names, on_device: Iterable[str]) -> bool:
+    """Whether the value is made from elements of arrays, or from scalars that are `on_device`."""
+    known = frozenset(on_device)
+    for e in subexprs(expr):
+        match e:
+            case Load(access=access) if access.array not in cells or access.array in known:
+                return True
+            case Var(name=name) if name in known:
+                return True
+            case _:
+                pass
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Settler:
+    """Decides for the statements left `OnHost` whether they stay there; kernels of one thread are put together."""
+
+    ls: LoopSet
+    on_device: Names
+
+    def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        out: list[Step] = []
+        for step in map(self.settled, steps):
+            last = out[-1] if out else None
+            if isinstance(step, Launch) and step.grid is None and isinstance(last, Launch) and last.grid is None:
+                cells = tuple(sorted({*last.cells, *step.cells}))
+                reasons = dict.fromkeys(r for r in (last.reason, step.reason) if r)
+                out[-1] = Launch(last.body + step.body, cells, reason="; ".join(reasons))
+            else:
+                out.append(step)
+        return tuple(out)
+
+    def settled(self, step: Step) -> Step:
+        match step:
+            case HostLoop():
+                return replace(step, steps=self.steps(step.steps))
+            case HostIf():
+                return replace(step, then=self.steps(step.then), orelse=self.steps(step.orelse))
+            case OnHost(stmt=stmt):
+                return step if self.is_for_host(stmt) else Launch((stmt,), ())
+            case Launch():
+                return step
+
+    def is_for_host(self, stmt: Stmt) -> bool:
+        cells = frozenset(cell_types(self.ls))
+        match stmt:
+            case Let(name=name):
+                return name not in self.on_device
+            case Assign(target=target) | Accumulate(target=target):
+                return target.array in cells and target.array not in self.on_device
+            case Require(cond=cond):
+                return not depends_on_device(cond, cells, self.on_device)
+            case Allocate(array=array):
+                return array not in cells or array not in self.on_device
+            case Exit() | Call():
+                return True
+            case _:
+                return False

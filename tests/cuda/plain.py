@@ -1,0 +1,138 @@
+"""Emulated kernels in plain Python: the generated text without Numba, for many small programs.
+
+Numbers are NumPy's, functions of `math` are those of NumPy that behave like the hardware's, and nothing raises for
+infinity or NaN.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import scipy.special
+
+from loopdiff import specialization
+from loopdiff.backends.cpu import scalar_math
+from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda import emulated_functions
+from loopdiff.backends.cuda.compile import emulated_text, plan_of
+from loopdiff.backends.load import CompiledFunction
+from loopdiff.errors import ArgumentError
+from loopdiff.ir import scalar_eval
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.requests import Requests
+from loopdiff.specialization import Specialization
+from loopdiff.transform.blocked import own_arrays
+from loopdiff.units import Plan, Unit
+
+WARP = 32
+
+
+def greater(a: Any, b: Any) -> Any:
+    return a if a > b or a != a else b
+
+
+def smaller(a: Any, b: Any) -> Any:
+    return a if a < b or a != a else b
+
+
+COMBINE: dict[str, Callable[[Any, Any], Any]] = {"add": lambda a, b: a + b, "max": greater, "min": smaller}
+
+
+def over_block(combine: Callable[[Any, Any], Any]) -> Callable[[np.ndarray], Any]:
+    """The tree that shuffles make: halves within warps, then of the warps."""
+
+    def halved(values: list[Any]) -> Any:
+        while len(values) > 1:
+            half = len(values) // 2
+            values = [combine(values[k], values[k + half]) for k in range(half)]
+        return values[0]
+
+    return lambda lanes: halved([halved(list(lanes[k : k + WARP])) for k in range(0, len(lanes), WARP)])
+
+
+def finished(combine: Callable[[Any, Any], Any]) -> Callable[..., None]:
+    def finish(parts: np.ndarray, lanes: np.ndarray, neutral: Any, target: np.ndarray) -> None:
+        for lane in range(lanes.size):
+            value = neutral
+            for part in parts[lane :: lanes.size]:
+                value = combine(value, part)
+            lanes[lane] = value
+        target[0] = combine(target[0], over_block(combine)(lanes))
+
+    return finish
+
+
+def special(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: type(x)(function(x)) if isinstance(x, np.floating) else np.float64(function(x))
+
+
+MATH = SimpleNamespace(
+    **{n: getattr(np, n) for n in ("exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "sqrt")},
+    **{n: getattr(np, n) for n in ("sinh", "cosh", "tanh", "hypot", "copysign", "isnan", "isinf", "isfinite")},
+    **{n: getattr(np, f"arc{n[1:]}") for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
+    erf=special(math.erf), erfc=special(math.erfc), gamma=special(scipy.special.gamma),
+    lgamma=special(scipy.special.gammaln),
+)  # fmt: skip
+NAMES: dict[str, Any] = {
+    "np": np, "math": MATH, "ArgumentError": ArgumentError, "at": lambda index: index, "max2": greater, "min2": smaller,
+    "digamma": scalar_eval.digamma, "trigamma": scalar_eval.trigamma, "strong_mul": scalar_eval.strong_product,
+    **{n: getattr(scalar_math, f"{n}").py_func for n in ("floordiv_int", "mod_int", "pow_int", "shl_int", "shr_int")},
+    **{n: getattr(emulated_functions, n).py_func for n in emulated_functions.__all__ if n.startswith("checked_")},
+    **{
+        f"{n}_{kind}": getattr(np, n)
+        for n in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod", "sign")
+        for kind in ("f64", "f32", "i64")
+    },
+    **{f"block_{op}": over_block(combine) for op, combine in COMBINE.items()},
+    **{f"finish_{op}": finished(combine) for op, combine in COMBINE.items()},
+}  # fmt: skip
+
+
+def in_plain_python(text: str, name: str) -> Callable[..., Any]:
+    """The function `name` of a generated module, without what it imports or is decorated with."""
+    tree = ast.parse(text)
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
+    for function in functions:
+        function.decorator_list = []
+    namespace = {"__builtins__": builtins, **NAMES}
+    exec(compile(ast.Module(functions, []), f"<{name}>", "exec"), namespace)
+    found = namespace[name]
+
+    def call(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return found(*args)
+
+    return call
+
+
+@contextmanager
+def emulating(*, is_backwards: bool) -> Iterator[None]:
+    """What a decorated function would compile in this context runs as kernels in plain Python, then and later."""
+
+    def unit(
+        spec: Specialization, label: str, ls: LoopSet, requests: Requests = specialization.NOTHING,
+        reader: LoopSet | None = None,
+    ) -> Unit:  # fmt: skip
+        style = Style(spec.options.fastmath, spec.options.accuracy, own_arrays(ls, reader))
+        text = emulated_text(plan_of(ls, style), style, cache=False, is_backwards=is_backwards)
+        return Unit(ls, CompiledFunction(ls.name, in_plain_python(text, ls.name), text, Path()))
+
+    def in_rows(spec: Specialization, plan: Plan, asked: object) -> Plan:
+        return plan
+
+    with (
+        patch.object(Specialization, "unit", unit),
+        patch.object(Specialization, "in_rows", in_rows),
+        patch.object(Specialization, "one_pass_loops", property(lambda spec: None)),
+        patch.object(specialization, "arrange_primal_rows", lambda normal, requests, stages: normal),
+    ):
+        yield

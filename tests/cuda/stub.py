@@ -1,0 +1,171 @@
+"""A stand-in for libcuda: the device's memory is the host's, and a launch runs the kernel in plain Python.
+
+What it runs with is what was packed: arrays are rebuilt from their words, as the compiled kernel would see them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numba.core import types
+from numba.np.numpy_support import as_dtype
+
+from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda import driver
+from loopdiff.backends.cuda.compile import device_kernels, emulated_text, write_device
+from loopdiff.backends.cuda.compiler import layout_of
+from loopdiff.backends.cuda.device import KernelText
+from loopdiff.backends.cuda.kernel_store import stored_kernel
+from loopdiff.backends.load import CompiledFunction
+from loopdiff.transform.launch_plan import LaunchPlan
+from tests.cuda import plain
+
+INT, UINT, SIZE, PTR = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p
+PLACE = ctypes.c_uint64
+LAUNCH = ctypes.CFUNCTYPE(INT, PTR, *([UINT] * 7), PTR, ctypes.POINTER(PTR), PTR)
+
+
+class Stub:
+    """The functions of the driver that loopdiff calls; all they do is noted in `calls`."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[bytes, tuple[KernelText, Callable[..., Any]]] = {}
+        self.handles: list[bytes] = []
+        self.memory: dict[int, Any] = {}
+        self.calls: list[str] = []
+        self.errors: list[BaseException] = []
+        self.cuLaunchKernel = LAUNCH(self.launch)
+        self.cuMemAllocAsync = ctypes.CFUNCTYPE(INT, ctypes.POINTER(PLACE), SIZE, PTR)(self.allocate)
+        self.cuMemFreeAsync = ctypes.CFUNCTYPE(INT, PLACE, PTR)(self.free)
+        self.cuMemsetD8Async = ctypes.CFUNCTYPE(INT, PLACE, ctypes.c_ubyte, SIZE, PTR)(self.set)
+        self.cuMemcpyDtoHAsync_v2 = ctypes.CFUNCTYPE(INT, PTR, PLACE, SIZE, PTR)(self.move)
+        self.cuMemcpyHtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PTR, SIZE, PTR)(self.move)
+        self.cuStreamSynchronize = ctypes.CFUNCTYPE(INT, PTR)(lambda stream: 0)
+
+    def nothing(self, *args: Any) -> int:
+        return 0
+
+    cuInit = cuDeviceGet = cuDevicePrimaryCtxRetain = cuCtxSetCurrent = nothing
+
+    def cuLibraryLoadData(self, place: Any, code: bytes, *args: Any) -> int:
+        self.handles.append(code)
+        place._obj.value = len(self.handles)
+        return 0
+
+    def cuLibraryGetKernel(self, place: Any, library: Any, entry: bytes) -> int:
+        place._obj.value = library.value
+        return 0
+
+    def cuKernelGetFunction(self, place: Any, kernel: Any) -> int:
+        place._obj.value = kernel.value
+        return 0
+
+    def allocate(self, place: Any, size: int, stream: Any) -> int:
+        block = (ctypes.c_char * size)()
+        ctypes.memset(block, 0xFF, size)
+        place[0] = ctypes.addressof(block)
+        self.memory[ctypes.addressof(block)] = block
+        return 0
+
+    def free(self, place: int, stream: Any) -> int:
+        return 0 if self.memory.pop(place, None) is not None else 1
+
+    def set(self, place: int, value: int, size: int, stream: Any) -> int:
+        ctypes.memset(place, value, size)
+        return 0
+
+    def move(self, target: int, source: int, size: int, stream: Any) -> int:
+        ctypes.memmove(target, source, size)
+        return 0
+
+    def launch(self, handle: int, *rest: Any) -> int:
+        blocks, threads, (_, _, packed, _) = rest[:3], rest[3:6], rest[6:]
+        kernel, function = self.kernels[self.handles[handle - 1]]
+        self.calls.append(kernel.name)
+        try:
+            assert threads == kernel.block
+            function(blocks, *unpacked(kernel.signature, packed))
+        except BaseException as error:
+            self.errors.append(error)
+            return 1
+        return 0
+
+
+def unpacked(signature: tuple[types.Type, ...], packed: Any) -> list[Any]:
+    """Arguments from the words that the driver was given."""
+    words: dict[int, list[int]] = {}
+    for number, parameter in enumerate(layout_of(signature)):
+        kind = {8: ctypes.c_int64, 4: ctypes.c_int32, 1: ctypes.c_int8}[parameter.size]
+        words.setdefault(parameter.argument, []).append(kind.from_address(packed[number]).value)
+    return [argument(ty, words[number]) for number, ty in enumerate(signature)]
+
+
+def argument(ty: types.Type, words: list[int]) -> Any:
+    if not isinstance(ty, types.Array):
+        size = {8: np.int64, 4: np.int32, 1: np.int8}[1 if ty == types.boolean else ty.bitwidth // 8]
+        return np.array(words[0], size).view(as_dtype(ty))[()]
+    dtype = as_dtype(ty.dtype)
+    meminfo, parent, items, itemsize, data, *rest = words
+    shape, strides = tuple(rest[: ty.ndim]), tuple(rest[ty.ndim :])
+    assert (meminfo, parent, itemsize, items) == (0, 0, dtype.itemsize, int(np.prod(shape, dtype=np.int64)))
+    if items == 0:
+        return np.empty(shape, dtype)
+    reach = [(s * (n - 1)) for s, n in zip(strides, shape, strict=True)]
+    low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + itemsize
+    block = (ctypes.c_char * (high - low)).from_address(data + low)
+    return np.ndarray(shape, dtype, block, -low, strides)
+
+
+STUB = Stub()  # one for all tests of a process: compiled code knows its functions
+
+
+@contextmanager
+def stub_driver() -> Iterator[Stub]:
+    """A machine whose driver is the stub."""
+    made = driver.Driver(STUB)
+    STUB.calls.clear()
+    with patch.object(driver, "is_there", lambda: True), patch.object(driver, "the_driver", lambda: made):
+        yield STUB
+    errors, STUB.errors = STUB.errors, []
+    if errors:
+        raise errors[0]
+
+
+def on_stub(plan: LaunchPlan) -> CompiledFunction:
+    """The function of a plan for GPUs, whose kernels the stub knows."""
+    know_kernels(plan)
+    return write_device(plan, cache=True)
+
+
+def know_kernels(plan: LaunchPlan) -> None:
+    """Have the stub run the kernels of a plan."""
+    text = emulated_text(plan, Style(), cache=False)
+    for kernel in device_kernels(plan, cache=True)[1]:
+        STUB.kernels[stored_kernel(kernel.digest).code] = (kernel, plain_kernel(kernel, text))
+
+
+def neutral_of(op: str, dtype: np.dtype[Any]) -> Any:
+    if op == "add":
+        return dtype.type(0)
+    if dtype.kind == "f":
+        return dtype.type(-np.inf if op == "max" else np.inf)
+    return np.iinfo(dtype).min if op == "max" else np.iinfo(dtype).max
+
+
+def plain_kernel(kernel: KernelText, text: str) -> Callable[..., Any]:
+    """A kernel as a function of how many blocks there are, and what it is given."""
+    if kernel.name.startswith("finish_"):
+        op = kernel.name.split("_")[1]
+        finish = plain.finished(plain.COMBINE[op])
+
+        def run(blocks: Any, parts: np.ndarray, target: np.ndarray) -> None:
+            finish(parts, np.empty(256, parts.dtype), neutral_of(op, parts.dtype), target)
+
+        return run
+    on_grid = plain.in_plain_python(text, f"{kernel.name.removesuffix('_kernel')}_on_grid")
+    return lambda blocks, *given: on_grid(*blocks[: kernel.axes], *given)

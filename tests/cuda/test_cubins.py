@@ -1,0 +1,45 @@
+"""Every kernel of the corpus as machine code for an H200: it compiles, and what it takes stays within budgets."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+import pytest
+
+from tests.corpus import SUITE, Entry
+from tests.cuda.kernels import WITHOUT_RULES, Made, compiled_kernels, plans_of
+from tests.gradients.test_battery import each
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+MOST_REGISTERS = 255
+# Bytes that a thread keeps in memory besides its registers: the slow path of sin, cos and tan for huge arguments.
+MOST_STACK = 40
+# One kernel that has gamma, digamma and all elementary functions at once.
+SPILLED = {"special_functions": 32}
+
+
+@pytest.mark.parametrize("entry", each(WITHOUT_RULES))
+def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
+    from loopdiff.backends.cuda.compiler import parameters_of
+
+    for plan in plans_of(entry.name):
+        for made in compiled_kernels(plan):
+            found, compiled = made.compiled.resources, made.compiled
+            assert found.registers <= MOST_REGISTERS, made.name
+            assert max(found.spill_stores, found.spill_loads) <= SPILLED.get(entry.name, 0), made.name
+            assert found.stack <= MOST_STACK + SPILLED.get(entry.name, 0), made.name
+            assert not re.search(r"^\s*(@%p\d+ )?(atom|red)\.", compiled.ptx, re.M), made.name
+            assert parameters_of(compiled.ptx) == tuple(p.size for p in compiled.layout), made.name
+            assert sums_by_shuffles(made), made.name
+
+
+def sums_by_shuffles(made: Made) -> bool:
+    """Whether a kernel that sums does so by shuffles, shared memory and a barrier, and no other has any."""
+    has_sums = made.launch is None or (made.launch.grid is not None and bool(made.launch.grid.sums))
+    found = made.compiled
+    return has_sums == ("shfl.sync.down" in found.ptx) == (found.resources.shared > 0)
+
+
+def test_the_suite_is_there() -> None:
+    assert {e.name for e in SUITE} <= {e.name for e in WITHOUT_RULES}

@@ -1,0 +1,57 @@
+"""Kernels on the CPU: every program of the corpus, block by block and thread by thread, in two orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda.compile import plan_of, write_emulated
+from tests.corpus import SUITE, Arguments, Entry
+from tests.cuda.kernels import WITHOUT_RULES
+from tests.cuda.plain import emulating
+from tests.gradients import harness
+from tests.gradients.interpreted import lowered
+from tests.gradients.test_battery import assert_close, each
+
+Values = dict[str, Any]
+
+
+def run_in_order(entry: Entry, seed: int, *, is_backwards: bool) -> tuple[Values, Values, Arguments]:
+    """Outputs, gradients with drawn weights, and the arguments afterwards."""
+    with emulating(is_backwards=is_backwards):
+        args = entry.args(seed)
+        result, pullback = harness.decorate(entry.name).vjp(*args.values())
+        outputs = {**harness.named_results(result), **{name: args[name] for name in entry.outputs}}
+        weight = harness.weights(harness.outputs_of(entry, result, args), seed)
+        cotangents = {name: weight[name] for name in entry.outputs if name in weight}
+        found = pullback(*harness.seeds_of(result, weight), **cotangents)
+        return outputs, dict(zip(entry.wrt, found, strict=True)), args
+
+
+@pytest.mark.parametrize("entry", each(WITHOUT_RULES))
+def test_values_and_gradients_equal_those_of_the_cpu(entry: Entry) -> None:
+    outputs, gradients, args = run_in_order(entry, 0, is_backwards=False)
+    reference = entry.args(0)
+    is_narrow = harness.is_narrow(entry)
+    assert_close(outputs, harness.run_python(entry, reference), 1e-5 if is_narrow else 1e-11)
+    for name in (n for n in args if n not in entry.outputs):
+        np.testing.assert_array_equal(args[name], entry.args(0)[name], err_msg=f"{name} was changed")
+    assert_close(gradients, harness.pull_back(entry, entry.args(0)), 1e-4 if is_narrow else 1e-10)
+    again = run_in_order(entry, 0, is_backwards=True)
+    for found, other in ((outputs, again[0]), (gradients, again[1])):
+        for name, value in found.items():
+            np.testing.assert_array_equal(value, other[name], err_msg=f"{name} depends on the order of threads")
+
+
+@pytest.mark.parametrize("entry", each(SUITE))
+def test_numba_compiles_what_plain_python_runs(entry: Entry) -> None:
+    """The same text for Numba, values in float64 and int64 throughout."""
+    ls = lowered(entry)
+    function = write_emulated(plan_of(ls, Style()), Style(), cache=True)
+    args, reference = entry.args(1), entry.args(1)
+    result = function.dispatcher(*args.values())
+    outputs = {**harness.named_results(result), **{name: args[name] for name in entry.outputs}}
+    assert_close(outputs, harness.run_python(entry, reference), 1e-11)

@@ -1,0 +1,210 @@
+"""Which loops become threads, which stay on the host, and why: launch plans of small programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda.compile import emulated_text, plan_of
+from loopdiff.ir.nodes import Loop
+from loopdiff.ir.walk import statements
+from loopdiff.transform.launch_plan import HostLoop, Launch, LaunchPlan, OnHost, all_steps
+from tests.cuda.plain import in_plain_python
+from tests.gradients.interpreted import normal_form
+
+
+def plan_for(function: Any, args: dict[str, Any], **style: Any) -> LaunchPlan:
+    return plan_of(normal_form(function, args), Style(**style))
+
+
+def grids(plan: LaunchPlan) -> list[list[str]]:
+    """Indices of each grid, from the outside in; none for a kernel of one thread."""
+    launches = [s for s in all_steps(plan.steps) if isinstance(s, Launch)]
+    return [[a.loop.index for a in s.grid.axes] if s.grid else [] for s in launches]
+
+
+def check(function: Any, args: dict[str, Any], **style: Any) -> LaunchPlan:
+    """The plan, having run it in both orders against plain Python."""
+    plan = plan_for(function, args, **style)
+    expected = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
+    result = function(**expected)
+    for is_backwards in (False, True):
+        found = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
+        text = emulated_text(plan, Style(**style), cache=False, is_backwards=is_backwards)
+        got = in_plain_python(text, plan.ls.name)(*found.values())
+        if result is not None:
+            np.testing.assert_allclose(got, result, rtol=1e-12)
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-12, atol=1e-13, err_msg=name)
+    return plan
+
+
+@pytest.fixture
+def x() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((11, 13))
+
+
+def in_time(x, y, steps):
+    for t in range(steps):
+        for i in range(1, x.shape[0] - 1):
+            for j in range(1, x.shape[1] - 1):
+                y[i, j] = 0.25 * (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1])
+        for i in range(1, x.shape[0] - 1):
+            for j in range(1, x.shape[1] - 1):
+                x[i, j] = y[i, j]
+
+
+def test_loops_over_time_stay_on_the_host(x: np.ndarray) -> None:
+    plan = check(in_time, {"x": x, "y": np.zeros_like(x), "steps": 3})
+    (loop,) = [s for s in plan.steps if isinstance(s, HostLoop)]
+    assert loop.loop.index == "t"
+    assert "iterations of `t` depend on each other through `x`" in loop.reason
+    assert [len(g) for g in grids(plan)] == [2, 2]
+
+
+def recurrence(x, y):
+    for i in range(1, y.shape[0]):
+        y[i] = 0.5 * y[i - 1] + x[i, 0]
+
+
+def test_recurrences_run_on_one_thread(x: np.ndarray) -> None:
+    plan = check(recurrence, {"x": x, "y": np.ones(11)})
+    (launch,) = [s for s in plan.steps if isinstance(s, Launch)]
+    assert launch.grid is None
+    assert "iterations of `i` depend on each other through `y`" in launch.reason
+
+
+def triangle(x, y):
+    for i in range(x.shape[0]):
+        for j in range(i):
+            y[i, j] = x[i, j] * 2.0
+
+
+def test_triangles_ask_whether_they_have_an_iteration(x: np.ndarray) -> None:
+    plan = check(triangle, {"x": x, "y": np.zeros_like(x)})
+    assert grids(plan) == [["i", "j"]]
+
+
+def histogram(x, idx, h):
+    for i in range(idx.shape[0]):
+        h[idx[i]] += x[0, i]
+
+
+def test_scattered_sums_get_copies(x: np.ndarray) -> None:
+    idx = np.random.default_rng(1).integers(0, 5, 13)
+    plan = check(histogram, {"x": x, "idx": idx, "h": np.ones(5)})
+    (copied,) = [s.grid.copies for s in plan.steps if isinstance(s, Launch) and s.grid and s.grid.copies]
+    assert copied == ("h",)
+
+
+def test_sums_that_keep_their_order_do_not(x: np.ndarray) -> None:
+    idx = np.random.default_rng(1).integers(0, 5, 13)
+    plan = check(histogram, {"x": x, "idx": idx, "h": np.ones(5)}, fastmath=False)
+    assert [g for g in grids(plan) if g and g != ["i_1"]] == []
+    assert any(s.grid is None and "order that is written" in s.reason for s in plan.steps if isinstance(s, Launch))
+
+
+def shifted_scatter(x, idx, h):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            h[idx[i] + j] += x[i, j]
+
+
+def test_threads_do_not_sum_into_the_same_element(x: np.ndarray) -> None:
+    """For each `i`, all `j` go to different elements, but not those of different `i`."""
+    idx = np.random.default_rng(1).integers(0, 3, 11)
+    plan = check(shifted_scatter, {"x": x, "idx": idx, "h": np.zeros(16)})
+    (grid,) = [s.grid for s in plan.steps if isinstance(s, Launch) and s.grid and s.grid.copies]
+    assert [a.loop.index for a in grid.axes] == ["i"]
+
+
+def column_sums(x, s):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s[j] += x[i, j]
+
+
+def test_sums_over_outer_loops_run_inside_threads(x: np.ndarray) -> None:
+    plan = check(column_sums, {"x": x, "s": np.zeros(13)})
+    (launch,) = [s for s in plan.steps if isinstance(s, Launch)]
+    assert grids(plan) == [["j"]]
+    assert [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, Loop)] == ["i"]
+
+
+def product(a, b, c):
+    for k in range(a.shape[1]):
+        for n in range(b.shape[1]):
+            for m in range(a.shape[0]):
+                c[m, n] += a[m, k] * b[k, n]
+
+
+def test_neighbouring_threads_take_neighbouring_elements(x: np.ndarray) -> None:
+    """The last axis is the one along which most accesses are contiguous, whatever the order of the loops."""
+    plan = check(product, {"a": x, "b": x.T.copy(), "c": np.zeros((11, 11))})
+    assert grids(plan) == [["m", "n"]]
+
+
+def rows_of_their_own(x, y):
+    row = np.empty(x.shape[1])
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            row[j] = x[i, j] * x[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = row[j] / (1.0 + row[0])
+
+
+def test_arrays_that_every_iteration_fills_are_each_threads_own(x: np.ndarray) -> None:
+    plan = check(rows_of_their_own, {"x": x, "y": np.zeros_like(x)}, dead=frozenset({"row"}))
+    (grid,) = [s.grid for s in plan.steps if isinstance(s, Launch) and s.grid]
+    assert grid.arrays == ("row",)
+
+
+def normalised(x, y):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i, 0] * x[i, 0]
+    scale = 1.0 / np.sqrt(s)
+    factor = 2.0
+    for i in range(x.shape[0]):
+        y[i] = x[i, 0] * scale * factor
+    return s
+
+
+def test_scalars_that_kernels_make_live_on_the_device(x: np.ndarray) -> None:
+    plan = check(normalised, {"x": x, "y": np.zeros(11)})
+    assert any("s" in name for name in plan.on_device)
+    assert not any(isinstance(s, OnHost) and "s" in plan.on_device for s in plan.steps if isinstance(s, Loop))
+
+
+def until_small(x):
+    count = 0
+    size = 1.0
+    while size > 1e-3:
+        size = 0.0
+        for i in range(x.shape[0]):
+            x[i, 0] *= 0.5
+            size += x[i, 0] * x[i, 0]
+        count += 1
+    return count
+
+
+def test_the_host_reads_what_it_decides_by(x: np.ndarray) -> None:
+    plan = check(until_small, {"x": x})
+    assert any(isinstance(s, HostLoop) for s in plan.steps)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (1, 1), (2, 300), (300, 2)])
+@pytest.mark.parametrize("function", [triangle, column_sums, in_time])
+def test_any_shape(function: Any, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(2)
+    args: dict[str, Any] = {"x": rng.standard_normal(shape)}
+    if function is triangle:
+        args = {"x": rng.standard_normal((shape[0], max(shape))), "y": np.zeros((shape[0], max(shape)))}
+    elif function is column_sums:
+        args["s"] = np.zeros(shape[1])
+    else:
+        args |= {"y": np.zeros(shape), "steps": 2}
+    check(function, args)

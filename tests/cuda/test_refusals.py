@@ -1,0 +1,78 @@
+"""What is refused where loops are to run on a GPU, in the words that callers read."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.errors import ArgumentError, BackendError
+from tests.corpus import ENTRIES
+from tests.cuda.kernels import WITHOUT_RULES
+from tests.cuda.plain import emulating
+from tests.gradients import harness
+
+needs_numba_cuda = pytest.mark.skipif(
+    importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"
+)
+
+
+def doubled(x):
+    for i in range(x.shape[0]):
+        x[i] *= 2.0
+
+
+@pytest.mark.parametrize("name", [e.name for e in ENTRIES if e not in WITHOUT_RULES])
+def test_functions_with_rules(name: str) -> None:
+    entry = next(e for e in ENTRIES if e.name == name)
+    with emulating(is_backwards=False), pytest.raises(BackendError) as caught:
+        harness.decorate(name).vjp(*entry.args(0).values())
+    assert caught.value.codes == ("LD603",)
+    if name == "ruled_numbers":
+        assert "LD603: `root` has a rule, and runs on the CPU only" in str(caught.value)
+    assert "hint: write the body of the function in place of the call, or keep `target='cpu'`" in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", [{"parallel": True}, {"autotune": True}, {"schedule": {"primal": {"i": "scalar"}}}])
+def test_settings_for_the_cpu(setting: dict[str, Any]) -> None:
+    (name,) = setting
+    with pytest.raises(ArgumentError) as caught:
+        vectorize_grad(target="cuda", **setting)(doubled)
+    assert caught.value.codes == ("LD309",)
+    assert f"`{name}` is for the CPU, and `target` is 'cuda'" in str(caught.value)
+
+
+def test_targets_that_do_not_exist() -> None:
+    with pytest.raises(ArgumentError, match="`target` is 'tpu', not one of 'cpu', 'cuda', 'cuda-emulated'"):
+        vectorize_grad(doubled).on("tpu")  # type: ignore[arg-type]
+
+
+def test_numba_cuda_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from loopdiff.backends.cuda import needs
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BackendError, match="LD602: CUDA kernels need numba-cuda, which is not installed"):
+        needs.require_numba_cuda()
+
+
+@needs_numba_cuda
+def test_a_gpu_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from loopdiff.backends.cuda import driver
+
+    monkeypatch.setattr(driver, "is_there", lambda: False)
+    driver.the_driver.cache_clear()
+    with pytest.raises(BackendError, match="LD604: `target='cuda'` needs a GPU, and a driver for it"):
+        vectorize_grad(doubled).on("cuda")(np.ones(3))
+
+
+@needs_numba_cuda
+def test_a_driver_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from loopdiff.backends.cuda.driver import Driver
+    from tests.cuda.stub import STUB
+
+    monkeypatch.setattr(STUB, "cuInit", lambda flags: 100, raising=False)
+    with pytest.raises(BackendError, match="LD605: `cuInit` of the CUDA driver failed with error 100"):
+        Driver(STUB)
