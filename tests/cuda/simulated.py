@@ -17,7 +17,7 @@ from numba import cuda
 
 def block_function(combine: Any) -> Any:
     def over_block(value: Any) -> Any:
-        lanes = cuda.shared.array(256, np.float64)
+        lanes: Any = cuda.shared.array(256, np.float64)
         lane = cuda.threadIdx.x + cuda.threadIdx.y * cuda.blockDim.x
         lanes[lane] = value
         cuda.syncthreads()
