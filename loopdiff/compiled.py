@@ -153,13 +153,13 @@ class CompiledGradient:
         """
         from loopdiff.stopwatch import shapes_of
 
-        if not self.spec.options.is_for_cpu:
-            units = {n: self.unit(n) for n in ("forward", "reverse")}
-            texts = {n: self.spec.explain_for_cuda(u) for n, u in units.items()}
-            return explain(self.spec, [Sweep(n, t, None, None) for n, t in texts.items()], "", self.temporaries)
         shapes = None if self.args is None else shapes_of(self.run, self.args)
         values = dict(zip(self.spec.normal.params, self.args or (), strict=False))
         units = [self.unit(n) for n in ("forward", "reverse")]
+        if not self.spec.options.is_for_cpu:
+            found = [self.spec.explain_for_cuda(u, shapes, values) for u in units]
+            sweeps = [Sweep(n, *f, None) for n, f in zip(("forward", "reverse"), found, strict=True)]
+            return explain(self.spec, sweeps, "", self.temporaries)
         found = [explain_loops(self.spec.arranged(u), shapes, values) for u in units]
         predicted = [ns for _, ns in found if ns is not None]
         is_measured = bool(predicted) and (sum(predicted) < QUICK if measure is None else measure)

@@ -335,11 +335,25 @@ def other_schedules(
     return tuple(vectors), tuple(without_blocks(arranged, sweep))
 
 
-def explain_for_cuda(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> str:
-    """The launch plan of a function in words."""
+def explain_for_cuda(
+    ls: LoopSet,
+    options: Options,
+    stages: Stages,
+    reader: LoopSet | None,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    values: Mapping[str, Any],
+) -> tuple[str, float | None]:
+    """The launch plan of a function in words and, where `shapes` of the arrays are known, the nanoseconds that its
+    kernels take on an H200 at least. `values` are the arguments."""
+    from loopdiff.transform.extents import Extents
+    from loopdiff.transform.launch_costs import costs_of
     from loopdiff.transform.launch_text import explain_launches
 
-    return explain_launches(plan_for_cuda(ls, options, stages, reader))
+    plan = plan_for_cuda(ls, options, stages, reader)
+    if shapes is None:
+        return explain_launches(plan), None
+    costs = costs_of(plan, Extents(shapes, values))
+    return explain_launches(plan, costs), sum(c.nanoseconds for c in costs)
 
 
 def explain_loops(

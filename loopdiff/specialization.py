@@ -442,9 +442,11 @@ class Specialization:
         """The loops that `unit` was generated from; those of a function from disk are arranged again."""
         return unit.function.arranged or arrange(unit.ls, self.options, unit.requests, self.stages, unit.reader)
 
-    def explain_for_cuda(self, unit: Unit) -> str:
-        """The launch plan of `unit` in words."""
-        return explain_for_cuda(unit.ls, self.options, self.stages, unit.reader)
+    def explain_for_cuda(
+        self, unit: Unit, shapes: Mapping[str, tuple[int, ...]] | None, values: Mapping[str, Any]
+    ) -> tuple[str, float | None]:  # fmt: skip
+        """The launch plan of `unit` in words, and the nanoseconds that it takes at least, where `shapes` are known."""
+        return explain_for_cuda(unit.ls, self.options, self.stages, unit.reader, shapes, values)
 
 
 def pullback_of(inner: Specialization) -> Specialization:

@@ -2,50 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from loopdiff.ir.nodes import Allocate, Const, Loop, Stmt
 from loopdiff.ir.walk import statements
+from loopdiff.names import in_units
 from loopdiff.transform.grid import Grid
+from loopdiff.transform.launch_costs import Cost
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
 
 
-def explain_launches(plan: LaunchPlan) -> str:
-    """One line for each loop of the host and each kernel, and where scalars live."""
-    lines = list(lines_of(plan.steps, ""))
+def explain_launches(plan: LaunchPlan, costs: Sequence[Cost] = ()) -> str:
+    """One line for each loop of the host and each kernel, with what it costs where that is known, and where scalars
+    live."""
+    lines = list(lines_of(plan.steps, "", {id(c.launch): f"; {cost_words(c)}" for c in costs}))
     if plan.on_device:
         held = ", ".join(f"`{n}`" for n in sorted(plan.on_device))
         lines.append(f"scalars in the memory of the device: {held}")
     return "\n".join(lines)
 
 
-def lines_of(steps: tuple[Step, ...], indent: str) -> Iterator[str]:
+def cost_words(cost: Cost) -> str:
+    """What a kernel moves in one launch, and how long all its launches take at least."""
+    each = cost.bytes / max(1.0, cost.launches)
+    times = "" if cost.launches == 1 else f"{cost.launches:.0f} times "
+    return f"{times}{in_bytes(each)}, at least {in_units(cost.nanoseconds)}"
+
+
+def in_bytes(count: float) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= size:
+            return f"{count / size:.{1 if count < 10 * size else 0}f} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def lines_of(steps: tuple[Step, ...], indent: str, costs: Mapping[int, str]) -> Iterator[str]:
     for step in steps:
         match step:
             case HostLoop(loop=loop, steps=inner, reason=reason):
                 yield f"{indent}for {loop.index}{place(loop)}: on the host: {reason}"
-                yield from lines_of(inner, indent + "  ")
+                yield from lines_of(inner, indent + "  ", costs)
             case HostIf(stmt=stmt, then=then, orelse=orelse):
                 yield f"{indent}if{place(stmt)}: on the host"
-                yield from lines_of(then, indent + "  ")
+                yield from lines_of(then, indent + "  ", costs)
                 if orelse:
                     yield f"{indent}else:"
-                    yield from lines_of(orelse, indent + "  ")
+                    yield from lines_of(orelse, indent + "  ", costs)
             case Launch(grid=None):
-                yield from one_thread(step, indent)
+                yield from one_thread(step, indent, costs.get(id(step), ""))
             case Launch(grid=Grid() as grid):
-                yield f"{indent}{grid_words(grid)}"
+                yield f"{indent}{grid_words(grid)}{costs.get(id(step), '')}"
             case OnHost(stmt=Allocate(array=array, fill=Const(value=value))):
                 yield f"{indent}`{array}` is filled with {value}"
             case OnHost():
                 pass
 
 
-def one_thread(launch: Launch, indent: str) -> Iterator[str]:
+def one_thread(launch: Launch, indent: str, cost: str) -> Iterator[str]:
     """A kernel of one thread: its loops, and why they are no more."""
     loops = [s for s in launch.body if isinstance(s, Loop)]
     for loop in loops:
-        yield f"{indent}for {loop.index}{place(loop)}: on one thread: {launch.reason}"
+        yield f"{indent}for {loop.index}{place(loop)}: on one thread: {launch.reason}{cost}"
     lines = sorted({s.stmt.loc.line for s in statements(launch.body) if s.stmt.loc.line})
     if not loops and lines:
         yield f"{indent}{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}: on one thread"

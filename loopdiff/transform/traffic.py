@@ -52,11 +52,12 @@ def touches(stmt: Stmt, loops: tuple[Loop, ...] = ()) -> Iterator[Touch]:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes in and out of caches under `schedule`; `counter` says how often loops run."""
+    """Bytes in and out of caches, of lines of that many bytes, under `schedule`; `counter` says how often loops run."""
 
     counter: Counter
     schedule: Schedule
     machine: Machine
+    line: float = LINE
 
     def nanoseconds(self, stmt: Stmt, path: Path, total: float) -> float:
         """How long the busiest path between levels takes for `stmt`, part of a function that touches `total` bytes.
@@ -152,8 +153,8 @@ class Traffic:
         kind = self.counter.ls.array(touch.access.array).type
         dense = 0 if kind is not None and kind.layout == "F" else len(counts) - 1
         apart = math.prod(n for axis, n in enumerate(counts) if axis != dense)
-        each = LINE if is_computed(touch.access.subscripts[dense]) else self.item_size(touch.access.array)
-        return apart * max(LINE, counts[dense] * each)
+        each = self.line if is_computed(touch.access.subscripts[dense]) else self.item_size(touch.access.array)
+        return apart * max(self.line, counts[dense] * each)
 
     def places(self, subscript: Expr, trips: dict[str, float]) -> float:
         """How many places a subscript takes in loops that run `trips` times; a computed one another each time."""

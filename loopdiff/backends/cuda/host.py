@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
-from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter
+from loopdiff.backends.cuda.kernels import COPYING, Kernel, KernelEmitter
 from loopdiff.backends.cuda.spelling import CHECKED, STATUS
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.build import add, floordiv, integer, sub
@@ -41,7 +41,8 @@ from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan,
 
 MOST_BLOCKS = 1024  # along the fastest axis where threads sum, or have arrays of their own
 MOST_PLACES = (2**31 - 1, 65535, 65535)  # along each axis, the fastest first
-COPIES = 2  # blocks whose threads sum into copies
+COPY_BLOCKS = 16  # blocks at most whose threads sum into copies
+COPIED = 1 << 24  # elements that all copies have together, unless one block has more
 
 
 class Target(Protocol):
@@ -181,9 +182,11 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         blocks = [self.names.fresh(f"blocks_{p}") for p in ("x", "y", "z")[: len(counts)]]
         for place, (name, count) in enumerate(zip(blocks, reversed(counts), strict=True)):
             size = kernel.block[place]
-            most = MOST_PLACES[place]
-            if kernel.sums or kernel.own:
-                most = COPIES if grid.copies else MOST_BLOCKS if place == 0 else 1
+            most = str(MOST_PLACES[place])
+            if grid.copies:
+                most = self.most_copies(grid.copies)
+            elif kernel.sums or kernel.own:
+                most = str(MOST_BLOCKS if place == 0 else 1)
             wanted = f"({count} + {size - 1}) // {size}" if size > 1 else count
             self.writer.line(f"{name} = min({wanted}, {most})")
         number = " * ".join(blocks)
@@ -199,6 +202,14 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.add_copies(array, kernel.own[array])
         for name in (*parts, *kernel.own.values()):
             self.lines(self.target.release(name))
+
+    def most_copies(self, arrays: tuple[str, ...]) -> str:
+        """How many blocks sum into copies: fewer where arrays are large."""
+        sizes = [
+            " * ".join([f"{a}.shape[{k}]" for k in range(self.types.arrays[a].rank)] or ["1"]) for a in arrays
+        ]  # fmt: skip
+        fitting = f"{COPIED // COPYING[0]} // max(1, {' + '.join(sizes)})"
+        return f"max(1, min({COPY_BLOCKS}, {fitting}))"
 
     def add_copies(self, array: str, copies: str) -> None:
         """Add what threads have summed in copies of an array, one after the other for each element."""

@@ -39,6 +39,8 @@ from loopdiff.transform.launch_plan import Launch
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
+# ... and of kernels whose threads sum into copies of arrays, of which there are few.
+COPYING = (32, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class Kernel:
 
     @property
     def block(self) -> tuple[int, int, int]:
-        return BLOCKS[len(self.axes)]
+        grid = self.launch.grid
+        return COPYING if grid is not None and grid.copies else BLOCKS[len(self.axes)]
 
 
 @dataclass(slots=True)

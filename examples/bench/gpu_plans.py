@@ -1,0 +1,94 @@
+"""What becomes of kernels of the suite on a GPU, found out without one: launch plans, registers, bytes, least times.
+
+    python gpu_plans.py [--page FILE]
+
+Prints, or writes, one section for each kernel: the plan of both sweeps for arguments of size M with the bytes that each
+kernel moves and the time that an H200 takes for it at least, and what ptxas says of the machine code.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kernels import problem
+
+from loopdiff import pipeline, vectorize_grad
+from loopdiff.backends.cuda.compile import device_kernels
+from loopdiff.backends.cuda.kernel_store import stored_kernel
+from loopdiff.stopwatch import shapes_of
+from loopdiff.transform.extents import Extents
+from loopdiff.transform.launch_costs import costs_of
+
+NAMES = ("rde_matmul_log1p", "jacobi_2d", "hdiff", "softmax", "mlp_rows", "spmv_csr", "hash_grid")
+HEAD = """# Kernels for a GPU, on paper
+
+Launch plans of seven kernels of the suite for arguments of size M, and what ptxas says of their machine code for an
+H200 (sm_90). Nothing here was measured: no GPU has run it. *Moved* is what a kernel reads and writes if every element
+comes from memory once (accumulated ones go there and back); *at least* is that by 4.3 TB/s, or the operations by
+34 TFLOP/s in float64 and 67 in float32, whichever is more, and 2.5 microseconds for each launch.
+
+Written by `examples/bench/gpu_plans.py`.
+"""
+
+
+def sections(names: tuple[str, ...]) -> Iterator[str]:
+    summary = ["| kernel | forward sweep moves | reverse sweep moves | ratio | forward at least | reverse at least |"]
+    summary += ["| --- | --- | --- | --- | --- | --- |"]
+    details: list[str] = []
+    for name in names:
+        row, text = section(name)
+        summary.append(row)
+        details.append(text)
+    yield "\n".join(summary)
+    yield from details
+
+
+def section(name: str) -> tuple[str, str]:
+    """The row of the summary, and the section of one kernel."""
+    at = problem(name, "M", None)
+    f: Any = vectorize_grad(wrt=at.wrt, target="cuda")(at.kernel.entry.function)
+    args = tuple(at.args.values())
+    k = f.compiled(args, "pullback")
+    shapes = shapes_of(k.run, args)
+    values = dict(zip(k.spec.normal.params, args, strict=True))
+    moved, least, table = [], [], ["| kernel | registers | stack | spilled | shared | bytes of code |"]
+    table.append("| --- | --- | --- | --- | --- | --- |")
+    for sweep in ("forward", "reverse"):
+        unit = k.unit(sweep)
+        plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, k.spec.stages, unit.reader)
+        costs = costs_of(plan, Extents(shapes, values))
+        moved.append(sum(c.bytes for c in costs))
+        least.append(sum(c.nanoseconds for c in costs))
+        for kernel in device_kernels(plan, cache=True)[1]:
+            found = stored_kernel(kernel.digest)
+            r = found.resources
+            spilled = r.spill_stores + r.spill_loads
+            table.append(
+                f"| `{kernel.name}` | {r.registers} | {r.stack} | {spilled} | {r.shared} | {len(found.code)} |"
+            )
+    shown = ", ".join(f"{n} {tuple(v.shape)}" if hasattr(v, "shape") else f"{n} = {v}" for n, v in at.args.items())
+    row = (
+        f"| [{name}](#{name}) | {moved[0] / 1e6:.1f} MB | {moved[1] / 1e6:.1f} MB | {moved[1] / moved[0]:.2f} "
+        f"| {least[0] / 1e3:.1f} µs | {least[1] / 1e3:.1f} µs |"
+    )
+    plans = f.explain(*args)
+    return row, f"## {name}\n\n{shown}\n\n```text\n{plans}\n```\n\n" + "\n".join(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="*", default=NAMES)
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    text = "\n\n".join([HEAD.rstrip(), *sections(tuple(options.kernels))]) + "\n"
+    if options.page is None:
+        print(text)
+    else:
+        options.page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
