@@ -109,12 +109,13 @@ class Arena:
 
     Taking and giving back are single operations on built-in containers, so threads need no lock. Memory of
     the `SHAPES_KEPT` latest shapes is kept for reuse. `step` is the place of the program's first `range` whose
-    step may be zero.
+    step may be zero. `make` gives the arrays, which need not be the host's.
     """
 
     measure: Callable[..., Sizes]
     decls: tuple[ArrayDecl, ...]
     step: Span
+    make: Callable[[Sizes, Sequence[np.dtype[Any]], Sequence[Order]], tuple[np.ndarray, ...]] = allocate
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)
     orders: tuple[Order, ...] = field(init=False)
     free: dict[Sizes, list[Workspace]] = field(default_factory=dict)
@@ -139,7 +140,7 @@ class Arena:
                 return waiting.pop()
             except IndexError:  # another thread took the last one
                 pass
-        return Workspace(sizes, allocate(sizes, self.dtypes, self.orders))
+        return Workspace(sizes, self.make(sizes, self.dtypes, self.orders))
 
     def give(self, workspace: Workspace) -> None:
         """Return a workspace for reuse."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loopdiff.arena import Arena, Sizes, Workspace, allocate, sizes_function
+from loopdiff.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
 from loopdiff.buffers import recipes_of, scratch_of
 from loopdiff.errors import NOWHERE
 from loopdiff.guards import Mixer, mixed
@@ -102,6 +103,8 @@ class ReverseRun:
         self.workspace_size = len(decls)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
+        if spec.options.target == "cuda" and not self.worn:
+            self.arena.make = partial(on_device, self.workspace_size)
 
     def plan_buffers(self, reverse: LoopSet) -> None:
         """How the buffer of each argument is made, and where each gradient comes from."""
@@ -140,6 +143,15 @@ class ReverseRun:
 
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))
+
+
+def on_device(count: int, sizes: Sizes, dtypes: Sequence[Any], orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
+    """Uninitialised arrays, the first `count` of them the device's: what only sweeps look into stays there."""
+    from loopdiff.backends.cuda.driver import the_driver
+
+    each = zip(sizes[:count], dtypes, orders, strict=False)
+    there = tuple(the_driver().empty(shape, dtype, order) for shape, dtype, order in each)
+    return (*there, *allocate(sizes[count:], dtypes[count:], orders[count:]))
 
 
 def sweeps_of(spec: Specialization, form: Form, tape: TapePolicy | None = None) -> ReverseRun:

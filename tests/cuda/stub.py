@@ -16,6 +16,7 @@ from numba.core import types
 from numba.np.numpy_support import as_dtype
 
 from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda import compile as compile_module
 from loopdiff.backends.cuda import driver
 from loopdiff.backends.cuda.compile import device_kernels, emulated_text, write_device
 from loopdiff.backends.cuda.compiler import layout_of
@@ -140,6 +141,18 @@ def on_stub(plan: LaunchPlan) -> CompiledFunction:
     """The function of a plan for GPUs, whose kernels the stub knows."""
     know_kernels(plan)
     return write_device(plan, cache=True)
+
+
+@contextmanager
+def gpu_machine() -> Iterator[Stub]:
+    """A machine on which functions decorated for `cuda` run, on the stub."""
+
+    def write(plan: LaunchPlan, *, cache: bool) -> CompiledFunction:
+        know_kernels(plan)
+        return write_device(plan, cache=cache)
+
+    with stub_driver() as stub, patch.object(compile_module, "write_device", write):
+        yield stub
 
 
 def know_kernels(plan: LaunchPlan) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 
 import pytest
@@ -32,3 +33,54 @@ def test_what_is_packed_is_what_the_function_was_given(name: str) -> None:
         assert len(stub.memory) == before
     outputs = {**harness.named_results(result), **{n: args[n] for n in entry.outputs}}
     assert_close(outputs, harness.run_python(entry, reference), 1e-11)
+
+
+@pytest.mark.parametrize(
+    "name", ["rde_matmul_log1p", "jacobi_2d", "softmax", "durbin", "while_newton", "two_returned_arrays"]
+)
+def test_gradients_of_decorated_functions(name: str) -> None:
+    """Arrays go there and back, those between the sweeps stay there, and all memory is given back."""
+    from tests.cuda.stub import gpu_machine
+
+    entry = BY_NAME[name]
+    with gpu_machine() as stub:
+        before = len(stub.memory)
+        found = harness.decorate(name, target="cuda", cache=False)
+        args = entry.args(0)
+        result, pullback = found.vjp(*args.values())
+        outputs = {**harness.named_results(result), **{n: args[n] for n in entry.outputs}}
+        weight = harness.weights(harness.outputs_of(entry, result, args), 0)
+        cotangents = {n: weight[n] for n in entry.outputs if n in weight}
+        gradients = pullback(*harness.seeds_of(result, weight), **cotangents)
+        again = pullback(*harness.seeds_of(result, weight), **cotangents)
+        del pullback, found
+        gc.collect()
+        assert len(stub.memory) == before
+    assert_close(outputs, harness.run_python(entry, entry.args(0)), 1e-11)
+    expected = harness.pull_back(entry, entry.args(0))
+    for each_time in (gradients, again):
+        assert_close(dict(zip(entry.wrt, each_time, strict=True)), expected, 1e-10)
+
+
+def test_value_and_gradient_of_a_decorated_function() -> None:
+    from tests.cuda.stub import gpu_machine
+
+    entry = BY_NAME["rde_matmul_log1p"]
+    with gpu_machine():
+        value, gradients = harness.decorate(entry.name, target="cuda").value_and_grad(*entry.args(0).values())
+    expected, slopes = harness.decorated(entry.name).value_and_grad(*entry.args(0).values())
+    assert value == pytest.approx(expected, rel=1e-13)
+    assert_close(gradients._asdict(), slopes._asdict(), 1e-12)
+
+
+def test_tangents_of_a_decorated_function() -> None:
+    from tests.cuda.stub import gpu_machine
+
+    entry = BY_NAME["rde_matmul_log1p"]
+    along = harness.direction(entry, entry.args(0), 0)
+    with gpu_machine():
+        args = tuple(entry.args(0).values())
+        value, tangents = harness.decorate(entry.name, target="cuda").jvp(args, along)
+    expected, slopes = harness.decorated(entry.name).jvp(tuple(entry.args(0).values()), along)
+    assert value == pytest.approx(expected, rel=1e-13)
+    assert_close(tangents._asdict(), slopes._asdict(), 1e-12)

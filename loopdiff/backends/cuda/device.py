@@ -11,13 +11,13 @@ from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.cuda.kernels import BLOCKS, Kernel, KernelEmitter
+from loopdiff.backends.cuda.spelling import ZEROS
 from loopdiff.backends.writer import Writer, render
 from loopdiff.ir.nodes import AccumulateOp
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 from loopdiff.names import NameSupply
 
 AXES = ("x", "y", "z")
-ZEROS = ("0", "0.0", "np.float32(0.0)", "False")
 NUMBA_TYPES = {BOOL: types.boolean, INT: types.int64, F32: types.float32, F64: types.float64}
 ELEMENTS = {
     "float64": types.float64, "float32": types.float32, "bool": types.boolean, "int8": types.int8,

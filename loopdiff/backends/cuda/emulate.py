@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from loopdiff.backends.cuda.kernels import Kernel
+from loopdiff.backends.cuda.spelling import ZEROS
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.nodes import AccumulateOp
 from loopdiff.ir.types import ScalarType
@@ -26,8 +27,8 @@ class Emulated:
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]:
         return [f"{name} = np.empty({shape}, np.{'bool_' if dtype == 'bool' else dtype})"]
 
-    def fill(self, name: str, value: str) -> list[str]:
-        return [f"{name}[...] = {value}"]
+    def fill(self, name: str, value: str) -> list[str] | None:
+        return [f"{name}[...] = {value}"] if value in ZEROS else None
 
     def release(self, name: str) -> list[str]:
         return []

@@ -27,6 +27,8 @@ CHECKED = {
     Op.FLOORDIV: "checked_floordiv", Op.MOD: "checked_mod", Op.POW: "checked_pow", Op.SHL: "checked_shl",
     Op.SHR: "checked_shr",
 }  # fmt: skip
+# Values that are all bytes zero: arrays are filled with them without a kernel.
+ZEROS = ("0", "0.0", "np.float32(0.0)", "False")
 # Elements of the status: whether anything is wrong, then what.
 STATUS, BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, FIRST_CHECK = range(6)
 

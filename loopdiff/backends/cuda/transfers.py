@@ -6,7 +6,7 @@ there. Nothing comes back from a function that raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -31,18 +31,20 @@ def with_transfers(ls: LoopSet, entry: Callable[..., Any]) -> Callable[..., Any]
         for k in written:
             if sent[k] is not args[k]:
                 driver.copy_out(sent[k], args[k])
+        given = {sent[k].ctypes.data for k in arrays}
         if isinstance(found, tuple):
-            return tuple(fetched(driver, value) for value in found)
-        return fetched(driver, found)
+            return tuple(fetched(driver, value, given) for value in found)
+        return fetched(driver, found, given)
 
     return call
 
 
-def fetched(driver: Driver, value: Any) -> Any:
-    """A result: an array that the function made comes to the host, and its memory is given back."""
+def fetched(driver: Driver, value: Any, given: Collection[int]) -> Any:
+    """A result: an array comes to the host, and its memory is given back, unless it is one that was `given`."""
     if not isinstance(value, np.ndarray):
         return value
     found = np.empty(value.shape, value.dtype)
     driver.copy_out(value, found)
-    driver.free(value.ctypes.data)
+    if value.ctypes.data not in given:
+        driver.free(value.ctypes.data)
     return found
