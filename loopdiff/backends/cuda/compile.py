@@ -22,6 +22,7 @@ from loopdiff.ir.walk import statements
 from loopdiff.transform.choices import merge_choices
 from loopdiff.transform.copies import without_copies
 from loopdiff.transform.gather import gather_sums
+from loopdiff.transform.grid_fusion import fuse_grids
 from loopdiff.transform.held_sums import hold_sums
 from loopdiff.transform.launch_plan import LaunchPlan, plan_launches
 from loopdiff.transform.restructure import ascend, restructure
@@ -34,8 +35,10 @@ DECORATOR = "@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={fla
 
 def plan_of(ls: LoopSet, style: Style) -> LaunchPlan:
     """The launch plan of a normal LoopSet."""
-    arranged = arrange_for_grid(ls, may_reassociate=style.fastmath)
-    plan = plan_launches(build_model(arranged), style.dead or frozenset(), may_reassociate=style.fastmath)
+    dead, may_reassociate = style.dead or frozenset(), style.fastmath
+    arranged = arrange_for_grid(ls, may_reassociate=may_reassociate)
+    fused = fuse_grids(arranged, dead, may_reassociate=may_reassociate)
+    plan = plan_launches(build_model(fused), dead, may_reassociate=may_reassociate)
     return hold_sums(plan)
 
 

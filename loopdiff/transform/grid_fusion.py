@@ -1,0 +1,144 @@
+"""Neighbouring nests as one kernel, where each thread goes on with what it has just made.
+
+    for i in range(n): y[i] = f(x[i])                   for i in range(n):
+    t = 0.0                                 becomes         y[i] = f(x[i])
+    for i in range(n): t += y[i] * w[i]                     t += y[i] * w[i]
+
+Two nests over the same range become one if its iterations are independent still, and no axis of a grid is lost: then no
+iteration of the second nest needs anything of the first one but from the same iteration. What stands between them moves
+ahead where it has nothing to do with the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.polyhedra import build_model
+from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Index, Let, Loop, LoopSet, Stmt, Var
+from loopdiff.ir.walk import Path, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.transform.grid import Grid, GridMapper
+from loopdiff.transform.normalize import cell_types
+from loopdiff.transform.rename import Renaming, renamed
+
+Names = frozenset[str]
+FARTHEST = 4  # statements between nests that are put together
+
+
+def fuse_grids(ls: LoopSet, dead: Names, *, may_reassociate: bool) -> LoopSet:
+    """`ls` with neighbouring nests as one, where that makes one kernel of two which touch the same arrays."""
+    fuser = Fuser(ls, dead, may_reassociate)
+    fuser.block(())
+    return fuser.ls
+
+
+@dataclass(slots=True)
+class Fuser:
+    ls: LoopSet
+    dead: Names
+    may_reassociate: bool
+    mapper: GridMapper | None = None
+
+    def grid(self, stmt: Loop, path: Path) -> Grid | None:
+        if self.mapper is None:
+            self.mapper = GridMapper(build_model(self.ls), self.dead, self.may_reassociate)
+        found = self.mapper.grid(stmt, path)
+        return found if isinstance(found, Grid) else None
+
+    def block(self, prefix: Path) -> None:
+        """Put nests together in the block at `prefix`, and in those inside it."""
+        place = 0
+        while place < len(body := self.body(prefix)):
+            stmt = body[place]
+            if isinstance(stmt, Loop):
+                if self.fused(prefix, place):
+                    continue
+                if may_hold_neighbours(stmt.body) and self.grid(stmt, (*prefix, place)) is None:
+                    self.block((*prefix, place))
+            place += 1
+
+    def body(self, prefix: Path) -> tuple[Stmt, ...]:
+        found = self.ls.body
+        for number in prefix:
+            found = children(found[number])
+        return found
+
+    def fused(self, prefix: Path, place: int) -> bool:
+        """Whether the nest at `place` of a block is now one with the next one."""
+        body = self.body(prefix)
+        other = next((k for k in range(place + 1, len(body)) if isinstance(body[k], Loop)), None)
+        if other is None or other - place > FARTHEST:
+            return False
+        first, second, between = body[place], body[other], body[place + 1 : other]
+        assert isinstance(first, Loop)
+        assert isinstance(second, Loop)
+        both = together(first, second)
+        if both is None or not touched((first,)) & touched((second,)) - frozenset(cell_types(self.ls)):
+            return False
+        if not self.may_lead(between, first):
+            return False
+        apart = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
+        if None in apart or any(g is not None and g.copies for g in apart):
+            return False
+        before, mapper = self.ls, self.mapper
+        new = (*body[:place], *between, both, *body[other + 1 :])
+        self.ls = replace(before, body=with_block(before.body, prefix, new))
+        self.mapper = None
+        grid = self.grid(both, (*prefix, place + len(between)))
+        if grid is not None and all(g is not None and len(g.axes) == len(grid.axes) for g in apart):
+            return True
+        self.ls, self.mapper = before, mapper
+        return False
+
+    def may_lead(self, between: tuple[Stmt, ...], nest: Loop) -> bool:
+        """Whether the statements `between` may run before the `nest` that they stand after."""
+        cells = frozenset(cell_types(self.ls))
+        for stmt in between:
+            match stmt:
+                case Let() | Allocate():
+                    pass
+                case Assign(target=target) | Accumulate(target=target) if target.array in cells:
+                    pass
+                case _:
+                    return False
+        made, used = written_arrays((nest,)), touched((nest,)) | vars_in((nest,))
+        lets = frozenset(s.name for s in between if isinstance(s, Let))
+        return not (touched(between) & made) and not ((written_arrays(between) | lets) & used)
+
+
+def may_hold_neighbours(body: tuple[Stmt, ...]) -> bool:
+    return sum(isinstance(s, Loop) for s in body) > 1 or any(
+        isinstance(s, Loop | If) and may_hold_neighbours(children(s)) for s in body
+    )
+
+
+def together(first: Loop, second: Loop) -> Loop | None:
+    """Two nests as one, as many loops deep as their ranges are the same; None if not even the outermost are."""
+    if (first.lower, first.upper, first.step) != (second.lower, second.upper, second.step):
+        return None
+    same: Renaming = {Index(second.index): Index(first.index)}
+    rest = tuple(renamed(s, same) for s in second.body)
+    if len(first.body) == 1 == len(rest) and isinstance(first.body[0], Loop) and isinstance(rest[0], Loop):
+        inner = together(first.body[0], rest[0])
+        if inner is not None:
+            return replace(first, body=(inner,))
+    return replace(first, body=(*first.body, *rest))
+
+
+def with_block(body: tuple[Stmt, ...], prefix: Path, new: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """`body` with the block at `prefix` exchanged for another."""
+    if not prefix:
+        return new
+    number, *rest = prefix
+    stmt = body[number]
+    inner = with_block(children(stmt), tuple(rest), new)
+    assert isinstance(stmt, Loop)
+    return (*body[:number], replace(stmt, body=inner), *body[number + 1 :])
+
+
+def touched(stmts: tuple[Stmt, ...]) -> Names:
+    return read_arrays(stmts) | written_arrays(stmts)
+
+
+def vars_in(stmts: tuple[Stmt, ...]) -> Names:
+    exprs = (x for s in statements(stmts) for x in stmt_exprs(s.stmt))
+    return frozenset(e.name for x in exprs for e in subexprs(x) if isinstance(e, Var))

@@ -1,0 +1,119 @@
+"""Neighbouring nests as one kernel: only where each thread needs nothing but what it has made itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cuda.test_grid import check, grids
+
+
+@pytest.fixture
+def x() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((7, 9))
+
+
+def chain(x, y, z):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = 2.0 * x[i, j]
+    t = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = y[i, j] + x[i, j]
+            t += z[i, j] * y[i, j]
+    return t
+
+
+def test_chains_of_elements_and_their_sum_are_one_kernel(x: np.ndarray) -> None:
+    plan = check(chain, {"x": x, "y": np.zeros_like(x), "z": np.zeros_like(x)})
+    assert [g for g in grids(plan) if g] == [["i", "j"]]
+
+
+def shifted(x, y, z):
+    for i in range(x.shape[0] - 1):
+        y[i, 0] = 2.0 * x[i, 0]
+    for i in range(x.shape[0] - 1):
+        z[i, 0] = y[i + 1, 0]
+
+
+def test_elements_of_other_threads_keep_nests_apart(x: np.ndarray) -> None:
+    plan = check(shifted, {"x": x, "y": np.ones_like(x), "z": np.zeros_like(x)})
+    assert len(grids(plan)) == 2
+
+
+def overwritten(x, y):
+    for i in range(1, x.shape[0]):
+        y[i, 0] = x[i - 1, 0]
+    for i in range(1, x.shape[0]):
+        x[i, 0] = 3.0
+
+
+def test_elements_that_the_second_nest_overwrites(x: np.ndarray) -> None:
+    plan = check(overwritten, {"x": x, "y": np.zeros_like(x)})
+    assert len(grids(plan)) == 2
+
+
+def by_the_sum(x, y):
+    t = 0.0
+    for i in range(x.shape[0]):
+        t += x[i, 0]
+    for i in range(x.shape[0]):
+        y[i, 0] = x[i, 0] / t
+
+
+def test_a_sum_is_whole_before_it_is_used(x: np.ndarray) -> None:
+    plan = check(by_the_sum, {"x": x, "y": np.zeros_like(x)})
+    assert len([g for g in grids(plan) if g]) == 2
+
+
+def rows_and_elements(x, y, s):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = 2.0 * x[i, j]
+    for i in range(x.shape[0]):
+        s[i] = 0.0
+        for j in range(x.shape[1]):
+            s[i] += y[i, x.shape[1] - 1 - j]
+
+
+def test_no_axis_is_lost(x: np.ndarray) -> None:
+    """Together the nests would have one axis, where the first alone has two."""
+    plan = check(rows_and_elements, {"x": x, "y": np.zeros_like(x), "s": np.zeros(7)})
+    assert sorted(map(len, grids(plan))) == [1, 2]
+
+
+def in_time(x, y, steps):
+    for t in range(steps):
+        for i in range(x.shape[0]):
+            y[i, 0] = 0.5 * x[i, 0] + t
+        scale = 1.0 + t
+        for i in range(x.shape[0]):
+            x[i, 0] = y[i, 0] * scale + x[i, 1]
+
+
+def test_nests_inside_loops_of_the_host(x: np.ndarray) -> None:
+    plan = check(in_time, {"x": x, "y": np.zeros_like(x), "steps": 3})
+    assert [g for g in grids(plan) if g] == [["i"]]
+
+
+def scalars_between(x, y):
+    for i in range(x.shape[0]):
+        y[i, 0] = x[i, 0]
+    first = y[0, 0]
+    for i in range(x.shape[0]):
+        y[i, 0] += first
+
+
+def test_what_stands_between_needs_the_first_nest(x: np.ndarray) -> None:
+    plan = check(scalars_between, {"x": x, "y": np.zeros_like(x)})
+    assert len([g for g in grids(plan) if g]) == 2
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (3, 0), (40, 300)])
+def test_any_shape(shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(1).standard_normal(shape)
+    args: dict[str, Any] = {"x": x, "y": np.zeros_like(x), "z": np.zeros_like(x)}
+    check(chain, args)
