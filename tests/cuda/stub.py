@@ -52,6 +52,7 @@ class Stub:
         return 0
 
     cuInit = cuDeviceGet = cuDevicePrimaryCtxRetain = cuCtxSetCurrent = nothing
+    cuDeviceGetDefaultMemPool = cuMemPoolSetAttribute = nothing
 
     def cuLibraryLoadData(self, place: Any, code: bytes, *args: Any) -> int:
         self.handles.append(code)

@@ -76,3 +76,14 @@ def test_a_driver_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(STUB, "cuInit", lambda flags: 100, raising=False)
     with pytest.raises(BackendError, match="LD605: `cuInit` of the CUDA driver failed with error 100"):
         Driver(STUB)
+
+
+@needs_numba_cuda
+def test_memory_that_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from loopdiff.backends.cuda.driver import Driver
+    from tests.cuda.stub import STUB
+
+    driver = Driver(STUB)
+    monkeypatch.setattr(STUB, "cuMemAllocAsync", lambda *args: 2)
+    with pytest.raises(BackendError, match="LD606: the device has no memory left"):
+        driver.empty((3,), np.float64)

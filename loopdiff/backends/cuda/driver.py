@@ -19,6 +19,8 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError
 
 LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
+RELEASE_THRESHOLD, OUT_OF_MEMORY = 4, 2  # numbers of the driver's: an attribute of pools, and an error
+KEPT = 1 << 30  # bytes
 BLOCKS: set[int] = set()  # where arrays of the device begin that Python knows
 
 
@@ -36,14 +38,27 @@ class Driver:
         device, context = ctypes.c_int(), ctypes.c_void_p()
         self.call("cuDeviceGet", ctypes.byref(device), 0)
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self.call("cuCtxSetCurrent", context)
         self.context = context
+        self.enter()
+        self.keep_memory(device)
         for name in FUNCTIONS:
             SLOTS[name].value = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         SLOTS["stream"].value = 0
 
+    def keep_memory(self, device: ctypes.c_int) -> None:
+        """Have the driver keep memory that is given back, up to `KEPT` bytes, for what asks for it next."""
+        pool, most = ctypes.c_void_p(), ctypes.c_uint64(KEPT)
+        self.call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), device)
+        self.call("cuMemPoolSetAttribute", pool, RELEASE_THRESHOLD, ctypes.byref(most))
+
+    def enter(self) -> None:
+        """Make the context that of the current thread: each thread has its own."""
+        self.call("cuCtxSetCurrent", self.context)
+
     def call(self, name: str, *args: Any) -> None:
         status = getattr(self.library, name)(*args)
+        if status == OUT_OF_MEMORY:
+            raise BackendError(reject("LD606", "the device has no memory left", NOWHERE))
         if status != 0:
             message = f"`{name}` of the CUDA driver failed with error {status}"
             raise BackendError(reject("LD605", message, NOWHERE))
@@ -74,6 +89,7 @@ class Driver:
 
     def free(self, place: int) -> None:
         BLOCKS.discard(place)
+        self.enter()  # finalizers run in any thread
         self.call("cuMemFreeAsync", ctypes.c_uint64(place), self.stream)
 
     @property

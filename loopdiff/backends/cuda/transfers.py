@@ -23,6 +23,7 @@ def with_transfers(ls: LoopSet, entry: Callable[..., Any]) -> Callable[..., Any]
 
     def call(*args: Any) -> Any:
         driver = the_driver()
+        driver.enter()
         sent = list(args)
         for k in arrays:
             if not is_on_device(args[k]):
