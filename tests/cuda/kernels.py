@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from loopdiff import pipeline
 from loopdiff.ad.sweeps import Sweeps
@@ -58,7 +59,20 @@ def compiled_kernels(plan: LaunchPlan) -> Iterator[Made]:
     launches = [k.launch for k in host.kernels]
     for number, kernel in enumerate(kernels):
         launch = launches[number] if number < len(launches) else None
-        yield Made(kernel.name, launch, compile_kernel(getattr(module, kernel.name), kernel.signature))
+        yield Made(kernel.name, launch, compiled(getattr(module, kernel.name), kernel.signature, launch is None))
+
+
+ENDS: dict[Any, CompiledKernel] = {}
+
+
+def compiled(function: Any, signature: tuple[Any, ...], is_end: bool) -> CompiledKernel:
+    """The machine code of a kernel; those that end sums are the same for all programs."""
+    if not is_end:
+        return compile_kernel(function, signature)
+    key = (function.__name__, signature)
+    if key not in ENDS:
+        ENDS[key] = compile_kernel(function, signature)
+    return ENDS[key]
 
 
 WITHOUT_RULES: tuple[Entry, ...] = tuple(e for e in ENTRIES if not e.name.startswith("ruled_"))

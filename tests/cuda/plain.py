@@ -11,6 +11,7 @@ import builtins
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,7 @@ from loopdiff.ir.nodes import LoopSet
 from loopdiff.requests import Requests
 from loopdiff.specialization import Specialization
 from loopdiff.transform.blocked import own_arrays
+from loopdiff.transform.launch_plan import LaunchPlan
 from loopdiff.units import Plan, Unit
 
 WARP = 32
@@ -114,6 +116,12 @@ def in_plain_python(text: str, name: str) -> Callable[..., Any]:
     return call
 
 
+@lru_cache(8)
+def plan(ls: LoopSet, style: Style) -> LaunchPlan:
+    """The plan of a sweep, once for both orders of threads."""
+    return plan_of(ls, style)
+
+
 @contextmanager
 def emulating(*, is_backwards: bool) -> Iterator[None]:
     """What a decorated function would compile in this context runs as kernels in plain Python, then and later."""
@@ -123,7 +131,7 @@ def emulating(*, is_backwards: bool) -> Iterator[None]:
         reader: LoopSet | None = None,
     ) -> Unit:  # fmt: skip
         style = Style(spec.options.fastmath, spec.options.accuracy, own_arrays(ls, reader))
-        text = emulated_text(plan_of(ls, style), style, cache=False, is_backwards=is_backwards)
+        text = emulated_text(plan(ls, style), style, cache=False, is_backwards=is_backwards)
         return Unit(ls, CompiledFunction(ls.name, in_plain_python(text, ls.name), text, Path()))
 
     def in_rows(spec: Specialization, plan: Plan, asked: object) -> Plan:
