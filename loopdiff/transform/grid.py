@@ -35,6 +35,7 @@ from loopdiff.ir.nodes import (
     Loop,
     Param,
     Stmt,
+    Var,
 )
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
@@ -264,14 +265,23 @@ def ordered(names: Names) -> tuple[str, ...]:
 Nest = tuple[Loop, Path, tuple[Let, ...]]
 
 
-def perfect_nest(stmt: Loop, path: Path, written: Names, lets: tuple[Let, ...] = ()) -> Iterator[Nest]:
-    """The loop at `path`, the loop that is its whole body, and so on; each with the `lets` that stand before it, which
-    every thread may make for itself: they are cheap, and read nothing that the nest writes."""
+def perfect_nest(
+    stmt: Loop, path: Path, written: Names, lets: tuple[Let, ...] = (), known: Names = frozenset()
+) -> Iterator[Nest]:  # fmt: skip
+    """The loop at `path`, the loop that is its whole body, and so on; each with the `lets` that stand right before it,
+    which every thread may make for itself: they are cheap, read nothing that the nest writes, and bound no loop of it.
+
+    `known` are those of the loops around.
+    """
     yield stmt, path, lets
     *before, last = stmt.body
     between = tuple(s for s in before if isinstance(s, Let) and is_cheap(s.value, written))
-    if isinstance(last, Loop) and len(between) == len(before):
-        yield from perfect_nest(last, (*path, len(before)), written, between)
+    if not isinstance(last, Loop) or len(between) < len(before):
+        return
+    known |= {s.name for s in between}
+    bounds = (e for b in (last.lower, last.upper, last.step) for e in subexprs(b))
+    if not any(isinstance(e, Var) and e.name in known for e in bounds):
+        yield from perfect_nest(last, (*path, len(before)), written, between, known)
 
 
 def is_cheap(expr: Expr, written: Names) -> bool:

@@ -71,20 +71,22 @@ class Fuser:
         first, second, between = body[place], body[other], body[place + 1 : other]
         assert isinstance(first, Loop)
         assert isinstance(second, Loop)
-        both = together(first, second)
-        if both is None or not touched((first,)) & touched((second,)) - frozenset(cell_types(self.ls)):
+        if not touched((first,)) & touched((second,)) - frozenset(cell_types(self.ls)):
             return False
-        if not self.may_lead(between, first):
+        if not has_same_range(first, second) or not self.may_lead(between, first):
             return False
-        apart = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
-        if None in apart or any(g is not None and g.copies for g in apart):
+        one, two = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
+        if one is None or two is None or one.copies or two.copies or len(one.axes) != len(two.axes):
+            return False
+        both = together(first, second, axes_of(one), axes_of(two))
+        if both is None:
             return False
         before, mapper = self.ls, self.mapper
         new = (*body[:place], *between, both, *body[other + 1 :])
         self.ls = replace(before, body=with_block(before.body, prefix, new))
         self.mapper = None
         grid = self.grid(both, (*prefix, place + len(between)))
-        if grid is not None and all(g is not None and len(g.axes) == len(grid.axes) for g in apart):
+        if grid is not None and len(grid.axes) == len(one.axes):
             return True
         self.ls, self.mapper = before, mapper
         return False
@@ -111,17 +113,28 @@ def may_hold_neighbours(body: tuple[Stmt, ...]) -> bool:
     )
 
 
-def together(first: Loop, second: Loop) -> Loop | None:
-    """Two nests as one, as many loops deep as their ranges are the same; None if not even the outermost are."""
-    if (first.lower, first.upper, first.step) != (second.lower, second.upper, second.step):
+def axes_of(grid: Grid) -> Names:
+    return frozenset(a.loop.index for a in grid.axes)
+
+
+def has_same_range(first: Loop, second: Loop) -> bool:
+    return (first.lower, first.upper, first.step) == (second.lower, second.upper, second.step)
+
+
+def together(first: Loop, second: Loop, ones: Names, twos: Names) -> Loop | None:
+    """Two nests as one, as deep as their loops are axes, `ones` those of the first and `twos` those of the second; None
+    if these are not the outermost loops of both, over the same ranges. What runs inside threads stays one after the
+    other."""
+    if first.index not in ones or second.index not in twos or not has_same_range(first, second):
         return None
     same: Renaming = {Index(second.index): Index(first.index)}
     rest = tuple(renamed(s, same) for s in second.body)
-    if len(first.body) == 1 == len(rest) and isinstance(first.body[0], Loop) and isinstance(rest[0], Loop):
-        inner = together(first.body[0], rest[0])
-        if inner is not None:
-            return replace(first, body=(inner,))
-    return replace(first, body=(*first.body, *rest))
+    if len(ones) == 1:
+        return replace(first, body=(*first.body, *rest))
+    if not (len(first.body) == 1 == len(rest) and isinstance(first.body[0], Loop) and isinstance(rest[0], Loop)):
+        return None
+    inner = together(first.body[0], rest[0], ones - {first.index}, twos - {second.index})
+    return None if inner is None else replace(first, body=(inner,))
 
 
 def with_block(body: tuple[Stmt, ...], prefix: Path, new: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

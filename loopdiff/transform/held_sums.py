@@ -12,7 +12,7 @@ overlap, which for arguments of a kernel it cannot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.ir.build import all_of, compare
@@ -22,6 +22,7 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     Assign,
     Const,
+    Exit,
     Expr,
     If,
     Index,
@@ -29,6 +30,7 @@ from loopdiff.ir.nodes import (
     Load,
     Loop,
     LoopSet,
+    Require,
     Stmt,
     Var,
 )
@@ -81,8 +83,9 @@ class Holder:
 
     def held(self, loop: Loop) -> Stmt | None:
         """The loop with the elements in cells that it only adds to; None if there are none."""
-        found = dict.fromkeys(self.sums(loop))
-        runs = runs_all(loop) if found else None
+        found = dict(self.sums(loop))
+        around = [p for loops in found.values() for p in loops]
+        runs = runs_all(loop, around) if found else None
         if runs is None:
             return None
         kept: dict[Access, Access] = {}
@@ -97,11 +100,14 @@ class Holder:
         new = replace(new, body=tuple(map(self.stmt, new.body)))
         before = [Assign(cell, Load(element), loc=loop.loc) for element, cell in kept.items()]
         after = [Assign(element, Load(cell), loc=loop.loc) for element, cell in kept.items()]
-        return If(runs, (*before, new, *after), loc=loop.loc)
+        # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
+        return If(runs, (*before, new, *after), (loop,) if around else (), loc=loop.loc)
 
-    def sums(self, loop: Loop) -> Iterator[Access]:
-        """Elements that every iteration adds to, and that nothing else in the loop touches."""
+    def sums(self, loop: Loop) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
+        """Elements that every iteration adds to, and that nothing else in the loop touches, with the loops around."""
         inside = list(statements(loop.body))
+        if any(isinstance(s.stmt, Exit | Require) for s in inside):
+            return
         changing = frozenset(
             {loop.index}
             | {s.stmt.index for s in inside if isinstance(s.stmt, Loop)}
@@ -115,7 +121,7 @@ class Holder:
                     is_alone = all(a == target for a in others) and not is_used(target, inside)
                     parts = (e for s in target.subscripts for e in subexprs(s))
                     if is_alone and not any(is_changing(e, changing, written) for e in parts):
-                        yield target
+                        yield target, site.loops
                 case _:
                     pass
 
@@ -149,10 +155,10 @@ def is_changing(expr: Expr, names: frozenset[str], written: frozenset[str]) -> b
             return False
 
 
-def runs_all(loop: Loop) -> Expr | None:
-    """Whether the loop, and each of those around what it adds to, has an iteration; None if that changes inside."""
+def runs_all(loop: Loop, around: Sequence[Loop]) -> Expr | None:
+    """Whether the loop, and each of those `around` what it adds to, has an iteration; None if that changes inside."""
     conditions: list[Expr] = []
-    inner = [loop, *(s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop))]
+    inner = list({p.index: p for p in (loop, *around)}.values())
     indices = {p.index for p in inner}
     lets = {s.stmt.name for s in statements(loop.body) if isinstance(s.stmt, Let)}
     written = written_arrays(loop.body)

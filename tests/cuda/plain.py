@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -84,8 +84,23 @@ MATH = SimpleNamespace(
     erf=special(math.erf), erfc=special(math.erfc), gamma=special(scipy.special.gamma),
     lgamma=special(scipy.special.gammaln),
 )  # fmt: skip
+
+
+class Poisoned(ModuleType):
+    """NumPy, whose empty arrays hold what nobody would take for a value."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def empty(shape: Any, dtype: Any) -> np.ndarray:
+        found = np.empty(shape, dtype)
+        found[...] = np.nan if found.dtype.kind == "f" else True if found.dtype.kind == "b" else np.iinfo(dtype).max
+        return found
+
+
 NAMES: dict[str, Any] = {
-    "np": np, "math": MATH, "ArgumentError": ArgumentError, "at": lambda index: index, "max2": greater, "min2": smaller,
+    "np": Poisoned("np"), "math": MATH, "ArgumentError": ArgumentError, "max2": greater, "min2": smaller,
     "digamma": scalar_eval.digamma, "trigamma": scalar_eval.trigamma, "strong_mul": scalar_eval.strong_product,
     **{n: getattr(scalar_math, f"{n}").py_func for n in ("floordiv_int", "mod_int", "pow_int", "shl_int", "shr_int")},
     **{n: getattr(emulated_functions, n).py_func for n in emulated_functions.__all__ if n.startswith("checked_")},

@@ -54,6 +54,10 @@ class Stub:
     cuInit = cuDeviceGet = cuDevicePrimaryCtxRetain = cuCtxSetCurrent = nothing
     cuDeviceGetDefaultMemPool = cuMemPoolSetAttribute = nothing
 
+    def cuDeviceGetAttribute(self, place: Any, attribute: int, device: Any) -> int:
+        place._obj.value = {75: 9, 76: 0}[attribute]
+        return 0
+
     def cuLibraryLoadData(self, place: Any, code: bytes, *args: Any) -> int:
         self.handles.append(code)
         place._obj.value = len(self.handles)

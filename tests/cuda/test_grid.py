@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,6 +196,125 @@ def until_small(x):
 def test_the_host_reads_what_it_decides_by(x: np.ndarray) -> None:
     plan = check(until_small, {"x": x})
     assert any(isinstance(s, HostLoop) for s in plan.steps)
+
+
+# -- programs that went wrong once ---------------------------------------------------------------------------
+def bounded_by_elements(x, lens, y):
+    for i in range(x.shape[0]):
+        n = lens[i]
+        for j in range(n):
+            y[i, j] = x[i, j] * 2.0
+
+
+def rows_of_a_sparse_matrix(x, lens, y):
+    for i in range(lens.shape[0] - 1):
+        a = lens[i]
+        b = lens[i + 1]
+        for k in range(a, b):
+            y[i, 0] += x[0, k]
+
+
+@pytest.mark.parametrize("function", [bounded_by_elements, rows_of_a_sparse_matrix])
+def test_loops_that_elements_bound_run_inside_threads(function: Any, x: np.ndarray) -> None:
+    plan = check(function, {"x": x, "lens": np.array([0, 3, 3, 7, 9, 9, 10, 11, 11, 12, 13]), "y": np.zeros_like(x)})
+    assert ["i"] in grids(plan)
+
+
+def decayed(x, w, s, y):
+    for i in range(x.shape[0]):
+        c = 0.0
+        for k in range(x.shape[1]):
+            c = c * 0.5 + x[i, k]
+            for j in range(w.shape[0]):
+                s[i] += c * w[j]
+                c = c * 0.9
+        y[i] = c
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_held_sums_of_loops_without_iterations(width: int, x: np.ndarray) -> None:
+    check(decayed, {"x": x, "w": np.ones(width), "s": np.zeros(11), "y": np.zeros(11)})
+
+
+def until_the_end(x, s):
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            if k + i >= s.shape[0]:
+                break
+            s[i] += x[i, k]
+
+
+def test_held_sums_of_loops_that_end_before_they_begin(x: np.ndarray) -> None:
+    check(until_the_end, {"x": x, "s": np.zeros(5)})
+
+
+def into_no_axes(x, s):
+    for i in range(x.shape[0]):
+        s[()] += x[i, 0]
+
+
+def test_sums_into_arrays_without_axes(x: np.ndarray) -> None:
+    check(into_no_axes, {"x": x, "s": np.zeros(())})
+
+
+def summed_and_scattered(x, idx, h):
+    t = 0.0
+    for i in range(idx.shape[0]):
+        h[idx[i]] += x[0, i]
+        t += x[0, i] * x[0, i]
+    return t
+
+
+def test_sums_and_copies_in_one_kernel(x: np.ndarray) -> None:
+    """Its blocks have one warp: what sums over them must not ask for eight."""
+    idx = np.random.default_rng(1).integers(0, 5, 13)
+    plan = check(summed_and_scattered, {"x": x, "idx": idx, "h": np.ones(5)})
+    assert any(s.grid and s.grid.copies and s.grid.sums for s in plan.steps if isinstance(s, Launch))
+    functions = Path(device_source()).read_text(encoding="utf-8")
+    assert "warps = cuda.blockDim.x * cuda.blockDim.y // WARP" in functions
+
+
+def device_source() -> str:
+    spec = importlib.util.find_spec("loopdiff.backends.cuda.device_functions")
+    assert spec is not None
+    assert spec.origin is not None
+    return spec.origin
+
+
+def divided_until_small(x, k, m):
+    size = 1.0
+    while size > 1e-3:
+        size = 0.0
+        for i in range(x.shape[0]):
+            x[i, 0] *= 0.5
+            size += x[i, 0] * x[i, 0] + k[i] // m[i]
+    return size
+
+
+def test_a_failing_thread_ends_loops_of_the_host(x: np.ndarray) -> None:
+    k, m = np.ones(11, np.int64), np.full(11, 2)
+    m[3] = 0
+    plan = plan_for(divided_until_small, {"x": x, "k": k, "m": m})
+    run = in_plain_python(emulated_text(plan, Style(), cache=False), plan.ls.name)
+    with pytest.raises(ZeroDivisionError, match="integer division by zero"):
+        run(x, k, m)
+
+
+def checked_later(x, k):
+    for t in range(x.shape[0]):
+        assert t < 4
+        for i in range(x.shape[1]):
+            x[t, i] += 6 // k[i]
+
+
+def test_the_first_error_is_raised(x: np.ndarray) -> None:
+    """A kernel further down the loop failed before the host's own check did."""
+    k = np.ones(13, np.int64)
+    k[5] = 0
+    plan = plan_for(checked_later, {"x": x, "k": k})
+    run = in_plain_python(emulated_text(plan, Style(), cache=False), plan.ls.name)
+    with pytest.raises(ZeroDivisionError):
+        run(x, k)
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (1, 1), (2, 300), (300, 2)])

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import importlib.util
 
+import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
+from loopdiff.errors import ArgumentError
 from tests.corpus import BY_NAME
 from tests.gradients import harness
 from tests.gradients.interpreted import lowered
@@ -84,3 +87,42 @@ def test_tangents_of_a_decorated_function() -> None:
     expected, slopes = harness.decorated(entry.name).jvp(tuple(entry.args(0).values()), along)
     assert value == pytest.approx(expected, rel=1e-13)
     assert_close(tangents._asdict(), slopes._asdict(), 1e-12)
+
+
+def made_twice(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] = 2.0 * x[i]
+    return y, y
+
+
+def divided(x, k):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] = x[i] + 6 // k[i]
+    return y
+
+
+def test_results_that_are_one_array_are_given_back_once() -> None:
+    from tests.cuda.stub import gpu_machine
+
+    with gpu_machine() as stub:
+        before = len(stub.memory)
+        first, second = vectorize_grad(target="cuda")(made_twice)(np.arange(4.0))
+        assert len(stub.memory) == before
+    np.testing.assert_array_equal(first, 2.0 * np.arange(4.0))
+    np.testing.assert_array_equal(second, first)
+
+
+def test_memory_is_given_back_where_threads_fail() -> None:
+    from tests.cuda.stub import gpu_machine
+
+    with gpu_machine() as stub:
+        before = len(stub.memory)
+        f = vectorize_grad(target="cuda")(divided)
+        with pytest.raises(ZeroDivisionError):
+            f(np.arange(4.0), np.array([1, 2, 0, 3]))
+        with pytest.raises(ArgumentError):
+            f(np.arange(4.0), np.array([1, 2]))
+        gc.collect()
+        assert len(stub.memory) == before

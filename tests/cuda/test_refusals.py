@@ -63,7 +63,6 @@ def test_a_gpu_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     from loopdiff.backends.cuda import driver
 
     monkeypatch.setattr(driver, "is_there", lambda: False)
-    driver.the_driver.cache_clear()
     with pytest.raises(BackendError, match="LD604: `target='cuda'` needs a GPU, and a driver for it"):
         vectorize_grad(doubled).on("cuda")(np.ones(3))
 
@@ -87,3 +86,18 @@ def test_memory_that_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(STUB, "cuMemAllocAsync", lambda *args: 2)
     with pytest.raises(BackendError, match="LD606: the device has no memory left"):
         driver.empty((3,), np.float64)
+
+
+@needs_numba_cuda
+def test_a_gpu_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from loopdiff.backends.cuda.driver import Driver
+    from tests.cuda.stub import STUB
+
+    def attribute(place: Any, number: int, device: Any) -> int:
+        place._obj.value = {75: 8, 76: 6}[number]
+        return 0
+
+    monkeypatch.setattr(STUB, "cuDeviceGetAttribute", attribute)
+    message = "LD604: kernels are compiled for compute capability 9.0, and this GPU has 8.6"
+    with pytest.raises(BackendError, match=message):
+        Driver(STUB)

@@ -112,6 +112,44 @@ def test_what_stands_between_needs_the_first_nest(x: np.ndarray) -> None:
     assert len([g for g in grids(plan) if g]) == 2
 
 
+def half_made(x, a, b):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            b[i] += x[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            a[i] += x[i, j] * b[i]
+
+
+def backwards(x, a, b):
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            x[i, j] += 0.5 * x[i, j - 1]
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            a[i] = 0.5 * a[i] + x[i, x.shape[1] - j]
+            b[i] += a[i]
+
+
+def with_breaks(x, a, b):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if x[i, j] > 1.0:
+                break
+            a[i] += x[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if x[i, j] < -1.0:
+                break
+            b[i] += a[i] * x[i, j]
+
+
+@pytest.mark.parametrize("function", [half_made, backwards, with_breaks])
+def test_loops_inside_threads_stay_one_after_the_other(function: Any, x: np.ndarray) -> None:
+    plan = check(function, {"x": x, "a": np.zeros(7), "b": np.ones(7)})
+    assert ["i"] in grids(plan)
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (3, 0), (40, 300)])
 def test_any_shape(shape: tuple[int, int]) -> None:
     x = np.random.default_rng(1).standard_normal(shape)

@@ -15,7 +15,8 @@ from typing import Any
 from numba.core import types
 from numba.np.numpy_support import as_dtype
 
-from loopdiff.backends.cuda.toolchain import CAPABILITY, cuda
+from loopdiff.backends.cuda.needs import CAPABILITY
+from loopdiff.backends.cuda.toolchain import cuda
 
 WORD = 8
 VERSION = f"numba-cuda {version('numba-cuda')}, sm_{CAPABILITY[0]}{CAPABILITY[1]}"

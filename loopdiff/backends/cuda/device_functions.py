@@ -107,8 +107,8 @@ def checked_shr(value: Any, count: Any, status: Any) -> Any:
 
 
 def block_function(combine: Callable[[Any, Any], Any], dtype: Any, zero: Any) -> Callable[..., Any]:
-    """What a block of 256 threads makes of their values, known to its first thread: by shuffles within warps, then
-    among what these found."""
+    """What a block of 32, 64, 128 or 256 threads makes of their values, known to its first thread: by shuffles within
+    warps, then among what these found."""
 
     @jit
     def over_block(value: Any) -> Any:
@@ -122,8 +122,9 @@ def block_function(combine: Callable[[Any, Any], Any], dtype: Any, zero: Any) ->
             found[lane // WARP] = value
         cuda.syncthreads()
         if lane < WARP:
-            value = found[lane % WARPS]
-            width = WARPS // 2
+            warps = cuda.blockDim.x * cuda.blockDim.y // WARP
+            value = found[lane % warps]
+            width = warps // 2
             while width > 0:
                 value = combine(value, cuda.shfl_down_sync(ALL, value, width))
                 width //= 2

@@ -15,18 +15,21 @@ from typing import Any, Literal
 import numpy as np
 
 from loopdiff.backends.cuda.launching import FUNCTIONS, SLOTS, kernel_slot
+from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError
 
 LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 RELEASE_THRESHOLD, OUT_OF_MEMORY = 4, 2  # numbers of the driver's: an attribute of pools, and an error
 KEPT = 1 << 30  # bytes
-BLOCKS: set[int] = set()  # where arrays of the device begin that Python knows
+MAJOR, MINOR = 75, 76  # attributes: the compute capability
+BLOCKS: dict[int, int] = {}  # where arrays of the device begin that Python knows, and how many bytes they have
 
 
 def is_on_device(array: np.ndarray) -> bool:
     """Whether the array is one of the device, which nobody may look into."""
-    return array.ctypes.data in BLOCKS
+    place = array.ctypes.data
+    return place in BLOCKS or any(begin <= place < begin + size for begin, size in list(BLOCKS.items()))
 
 
 class Driver:
@@ -37,6 +40,7 @@ class Driver:
         self.call("cuInit", 0)
         device, context = ctypes.c_int(), ctypes.c_void_p()
         self.call("cuDeviceGet", ctypes.byref(device), 0)
+        self.require_capability(device)
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self.context = context
         self.enter()
@@ -44,6 +48,18 @@ class Driver:
         for name in FUNCTIONS:
             SLOTS[name].value = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         SLOTS["stream"].value = 0
+
+    def require_capability(self, device: ctypes.c_int) -> None:
+        """Raise BackendError (LD604) for a GPU that the kernels are not compiled for."""
+        found: list[int] = []
+        for attribute in (MAJOR, MINOR):
+            value = ctypes.c_int()
+            self.call("cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
+            found.append(value.value)
+        if tuple(found) != CAPABILITY:
+            wanted, given = (".".join(map(str, c)) for c in (CAPABILITY, found))
+            message = f"kernels are compiled for compute capability {wanted}, and this GPU has {given}"
+            raise BackendError(reject("LD604", message, NOWHERE))
 
     def keep_memory(self, device: ctypes.c_int) -> None:
         """Have the driver keep memory that is given back, up to `KEPT` bytes, for what asks for it next."""
@@ -83,12 +99,12 @@ class Driver:
         self.call("cuMemAllocAsync", ctypes.byref(place), ctypes.c_size_t(max(size, 1)), self.stream)
         block = (ctypes.c_char * max(size, 1)).from_address(place.value)
         found = np.ndarray(shape, dtype, block, 0, None, order)
-        BLOCKS.add(place.value)
+        BLOCKS[place.value] = max(size, 1)
         weakref.finalize(block, self.free, place.value)
         return found
 
     def free(self, place: int) -> None:
-        BLOCKS.discard(place)
+        BLOCKS.pop(place, None)
         self.enter()  # finalizers run in any thread
         self.call("cuMemFreeAsync", ctypes.c_uint64(place), self.stream)
 
@@ -153,8 +169,15 @@ def is_there() -> bool:
 
 
 @cache
+def started_driver() -> Driver:
+    return Driver(library())
+
+
 def the_driver() -> Driver:
-    """The driver of this machine. Raises BackendError (LD604) where there is none, or no GPU."""
+    """The driver of this machine, for the current thread. Raises BackendError (LD604) where there is none, or no GPU
+    that it can run kernels on."""
     if not is_there():
         raise BackendError(reject("LD604", "`target='cuda'` needs a GPU, and a driver for it", NOWHERE))
-    return Driver(library())
+    found = started_driver()
+    found.enter()
+    return found

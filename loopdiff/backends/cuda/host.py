@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
-from loopdiff.backends.cuda.kernels import COPYING, Kernel, KernelEmitter
+from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter
 from loopdiff.backends.cuda.spelling import CHECKED, STATUS
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.build import add, floordiv, integer, sub
@@ -37,12 +37,24 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.grid import AXES, Axis, Grid, step_of
-from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
+from loopdiff.transform.launch_plan import (
+    HostIf,
+    HostLoop,
+    Launch,
+    LaunchPlan,
+    OnHost,
+    Step,
+    all_steps,
+    depends_on_device,
+)
 
 MOST_BLOCKS = 1024  # along the fastest axis where threads sum, or have arrays of their own
 MOST_PLACES = (2**31 - 1, 65535, 65535)  # along each axis, the fastest first
-COPY_BLOCKS = 16  # blocks at most whose threads sum into copies
-COPIED = 1 << 24  # elements that all copies have together, unless one block has more
+MOST_COPIES = 512  # threads at most that sum into copies
+# Elements that all copies, and all arrays that threads have for themselves, have together, unless one block has more.
+COPIED, OWNED = 1 << 24, 1 << 27
+# Lines that stand for what is known when everything is written: which checks and which arrays there are.
+RAISE_FOUND, RELEASE_ALL = "raise_found", "release_all"
 
 
 class Target(Protocol):
@@ -105,21 +117,30 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         for step in steps:
             match step:
                 case OnHost(stmt=stmt):
+                    self.look_first(stmt_exprs(stmt))
                     self.statement(stmt)
                 case Launch():
                     self.launch(step)
                 case HostLoop():
                     self.host_loop(step)
                 case HostIf(stmt=stmt, then=then, orelse=orelse):
+                    self.look_first((stmt.cond,))
                     with self.writer.block(f"if {self.expr(stmt.cond)}:"):
                         self.steps(then)
                     if orelse:
                         with self.writer.block("else:"):
                             self.steps(orelse)
 
+    def look_first(self, exprs: Iterable[Expr]) -> None:
+        """Raise what threads found wrong before the host decides anything by what they made: it may be anything then,
+        and never change."""
+        if any(depends_on_device(e, self.all_cells, self.plan.on_device) for e in exprs):
+            self.writer.line(RAISE_FOUND)
+
     def host_loop(self, step: HostLoop) -> None:
         loop = step.loop
         self.writer.quote(loop.loc)
+        self.look_first((loop.lower, loop.upper, loop.step))
         bounds = ", ".join(map(self.expr, (loop.lower, loop.upper, loop.step)))
         with self.writer.block(f"for {loop.index} in range({bounds}):"):
             self.steps(step.steps)
@@ -128,8 +149,8 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         match stmt:
             case Require(cond=cond):
                 with self.writer.block(f"if not {self.expr(cond)}:"):
-                    self.raise_found()
-                    self.release_all()
+                    self.writer.line(RAISE_FOUND)
+                    self.writer.line(RELEASE_ALL)
                     self.writer.line(f"raise ArgumentError({f'{stmt.code}: {stmt.message}'!r})")
             case Allocate(array=array, fill=fill) if array not in self.all_cells:
                 if fill is not None:
@@ -153,8 +174,9 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         """A kernel with one thread for each element of an array."""
         for axis in range(len(indices) - 1, AXES - 1, -1):
             body = (counted(indices[axis], Dim(array, axis), body),)
-        axes = [counted(i, Dim(array, k), ()) for k, i in enumerate(indices[:AXES])]
-        self.launch(Launch(body, (), Grid(tuple(Axis(a, a.lower, a.upper) for a in axes), body)))
+        axes = tuple(counted(i, Dim(array, k), ()) for k, i in enumerate(indices[:AXES]))
+        grid = Grid(tuple(Axis(a, a.lower, a.upper) for a in axes), body) if axes else None
+        self.launch(Launch(body, (), grid))
 
     def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -169,6 +191,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         if launch.grid is None:
             self.lines(self.target.launch(kernel, ["1", "1", "1"], kernel.params, []))
             return
+        self.look_first(e for a in launch.grid.axes for e in (a.lower, a.upper))
         for axis, text in zip(launch.grid.axes, kernel.axes, strict=True):
             self.writer.line(f"{text.lower} = {self.expr(axis.lower)}")
             self.writer.line(f"{text.count} = {self.expr(trip_count(axis))}")
@@ -183,8 +206,8 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         for place, (name, count) in enumerate(zip(blocks, reversed(counts), strict=True)):
             size = kernel.block[place]
             most = str(MOST_PLACES[place])
-            if grid.copies:
-                most = self.most_copies(grid.copies)
+            if place == 0 and kernel.own:
+                most = self.most_blocks(kernel)
             elif kernel.sums or kernel.own:
                 most = str(MOST_BLOCKS if place == 0 else 1)
             wanted = f"({count} + {size - 1}) // {size}" if size > 1 else count
@@ -203,13 +226,17 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         for name in (*parts, *kernel.own.values()):
             self.lines(self.target.release(name))
 
-    def most_copies(self, arrays: tuple[str, ...]) -> str:
-        """How many blocks sum into copies: fewer where arrays are large."""
+    def most_blocks(self, kernel: Kernel) -> str:
+        """How many blocks there are whose threads have arrays of their own, or copies: fewer where these are large."""
+        grid = kernel.launch.grid
+        assert grid is not None
+        threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
         sizes = [
-            " * ".join([f"{a}.shape[{k}]" for k in range(self.types.arrays[a].rank)] or ["1"]) for a in arrays
+            " * ".join([f"{a}.shape[{k}]" for k in range(self.types.arrays[a].rank)] or ["1"]) for a in kernel.own
         ]  # fmt: skip
-        fitting = f"{COPIED // COPYING[0]} // max(1, {' + '.join(sizes)})"
-        return f"max(1, min({COPY_BLOCKS}, {fitting}))"
+        together = COPIED if grid.copies else OWNED
+        fitting = f"{together // threads} // max(1, {' + '.join(sizes)})"
+        return f"max(1, min({MOST_COPIES // threads if grid.copies else MOST_BLOCKS}, {fitting}))"
 
     def add_copies(self, array: str, copies: str) -> None:
         """Add what threads have summed in copies of an array, one after the other for each element."""
@@ -239,7 +266,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.own_arrays()
             place = len(self.writer.lines)
             self.steps(self.plan.steps)
-            self.raise_found()
+            self.writer.line(RAISE_FOUND)
             results = []
             for number, result in enumerate(self.ls.results):
                 if isinstance(result, ScalarResult):
@@ -247,7 +274,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
                     self.writer.line(f"{results[-1]} = {self.expr(result.value)}")
                 else:
                     results.append(result.array)
-            self.release_all()
+            self.lines(self.released(returned_arrays(self.ls)))
             if results:
                 joined = ", ".join(results) + ("," if self.ls.returns_tuple and len(results) == 1 else "")
                 self.writer.line(f"return {joined}")
@@ -258,7 +285,20 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines(self.target.allocate(status, f"({self.emitter.checks.size},)", "int64"))
             self.clear(status, INT)
             lines[place:place] = self.writer.lines
-        return "\n".join(lines) + "\n"
+        return "\n".join(out for line in lines for out in self.in_full(line)) + "\n"
+
+    def in_full(self, line: str) -> list[str]:
+        """A line, or what it stands for."""
+        text = line.lstrip()
+        self.writer = Writer(depth=(len(line) - len(text)) // 4)
+        match text:
+            case "raise_found":
+                self.raise_found()
+            case "release_all":
+                self.lines(self.released(frozenset()))
+            case _:
+                return [line]
+        return self.writer.lines
 
     @property
     def has_status(self) -> bool:
@@ -274,17 +314,15 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         with self.writer.block(f"if {self.target.peek(f'{status}[{STATUS}]', status, [str(STATUS)])} != 0:"):
             for name, (number, _) in zip(wrong, errors, strict=True):
                 self.writer.line(f"{name} = {self.target.peek(f'{status}[{number}]', status, [str(number)])}")
-            self.release_all()
+            self.lines(self.released(frozenset()))
             for name, (_, error) in zip(wrong, errors, strict=True):
                 with self.writer.block(f"if {name} != 0:"):
                     self.writer.line(f"raise {error}")
 
-    def release_all(self) -> None:
-        """Give back the function's own arrays."""
-        returned = returned_arrays(self.ls)
-        for name in (*self.owned, *([self.emitter.status] if self.has_status else [])):
-            if name not in returned:
-                self.lines(self.target.release(name))
+    def released(self, kept: frozenset[str]) -> list[str]:
+        """Lines that give back the function's own arrays, but for those that are `kept`."""
+        names = (*self.owned, *([self.emitter.status] if self.has_status else []))
+        return [line for n in names if n not in kept for line in self.target.release(n)]
 
     def clear(self, name: str, kind: ScalarType) -> None:
         lines = self.target.fill(name, spell_constant(0, kind))

@@ -35,7 +35,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.transform.grid import Grid, step_of
-from loopdiff.transform.launch_plan import Launch
+from loopdiff.transform.launch_plan import Launch, lets_of
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
@@ -208,6 +208,7 @@ class KernelEmitter(ScalarEmitter):
         written = {n for n, _ in sums}
         given = free_names("\n".join(self.writer.lines)) & self.names.taken
         place = Place(self.all_places.here[: len(axes)], self.all_places.counts[: len(axes)])
+        assert not given & (lets_of(launch.body) - self.on_device)  # nothing is used that is only made inside
         params = tuple(sorted(given - {*place.params, name, self.ls.name, *written}))
         text = "\n".join(self.writer.lines)
         header = ", ".join((*place.params, *params))

@@ -144,6 +144,9 @@ def device_empty(typingctx: Any, shape: Any, dtype: Any) -> Any:
             for k, kind in enumerate(sig.args[0])
         ]
         item = INT64(context.get_abi_sizeof(context.get_data_type(ty.dtype)))
+        for extent in extents:
+            with builder.if_then(builder.icmp_signed("<", extent, INT64(0)), likely=False):
+                context.call_conv.return_user_exc(builder, ValueError, ("negative dimensions are not allowed",))
         strides, size = [], item
         for extent in reversed(extents):
             strides.insert(0, size)

@@ -1,4 +1,4 @@
-"""What has to be installed for kernels to be compiled."""
+"""What has to be installed for kernels to be compiled, and the GPUs that they are compiled for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import importlib.util
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError
+
+CAPABILITY = (9, 0)  # of the GPUs that kernels are compiled for
 
 
 def require_numba_cuda() -> None:

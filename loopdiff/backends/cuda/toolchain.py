@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.backends.cuda.needs import require_numba_cuda
-
-CAPABILITY = (9, 0)
+from loopdiff.backends.cuda.needs import CAPABILITY, require_numba_cuda
 
 
 def load_cuda() -> Any:

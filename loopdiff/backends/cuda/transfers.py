@@ -6,7 +6,7 @@ there. Nothing comes back from a function that raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ def with_transfers(ls: LoopSet, entry: Callable[..., Any]) -> Callable[..., Any]
 
     def call(*args: Any) -> Any:
         driver = the_driver()
-        driver.enter()
         sent = list(args)
         for k in arrays:
             if not is_on_device(args[k]):
@@ -32,20 +31,27 @@ def with_transfers(ls: LoopSet, entry: Callable[..., Any]) -> Callable[..., Any]
         for k in written:
             if sent[k] is not args[k]:
                 driver.copy_out(sent[k], args[k])
-        given = {sent[k].ctypes.data for k in arrays}
-        if isinstance(found, tuple):
-            return tuple(fetched(driver, value, given) for value in found)
-        return fetched(driver, found, given)
+        own = {v.ctypes.data for v in arrays_of(found)} - {sent[k].ctypes.data for k in arrays}
+        try:
+            if isinstance(found, tuple):
+                return tuple(fetched(driver, value) for value in found)
+            return fetched(driver, found)
+        finally:
+            for place in own:
+                driver.free(place)
 
     return call
 
 
-def fetched(driver: Driver, value: Any, given: Collection[int]) -> Any:
-    """A result: an array comes to the host, and its memory is given back, unless it is one that was `given`."""
+def arrays_of(found: Any) -> list[np.ndarray]:
+    """The arrays among the results of a function."""
+    return [v for v in (found if isinstance(found, tuple) else (found,)) if isinstance(v, np.ndarray)]
+
+
+def fetched(driver: Driver, value: Any) -> Any:
+    """A result as the host has it."""
     if not isinstance(value, np.ndarray):
         return value
     found = np.empty(value.shape, value.dtype)
     driver.copy_out(value, found)
-    if value.ctypes.data not in given:
-        driver.free(value.ctypes.data)
     return found
