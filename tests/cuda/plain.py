@@ -100,7 +100,7 @@ class Poisoned(ModuleType):
 
 
 NAMES: dict[str, Any] = {
-    "np": Poisoned("np"), "math": MATH, "ArgumentError": ArgumentError, "max2": greater, "min2": smaller,
+    "np": Poisoned("np"), "math": MATH, "ArgumentError": ArgumentError, "at": int, "max2": greater, "min2": smaller,
     "digamma": scalar_eval.digamma, "trigamma": scalar_eval.trigamma, "strong_mul": scalar_eval.strong_product,
     **{n: getattr(scalar_math, f"{n}").py_func for n in ("floordiv_int", "mod_int", "pow_int", "shl_int", "shr_int")},
     **{n: getattr(emulated_functions, n).py_func for n in emulated_functions.__all__ if n.startswith("checked_")},
