@@ -62,19 +62,26 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A nest as threads: `axes` from the outside in, and what each thread runs.
+    """Threads: `axes` from the outside in.
 
-    `cells` and `arrays` are each thread's own, those of `zero` all zero at first. `sums`: cells over which all threads
-    sum; `copies`: arrays into which each sums in a copy of its own.
+    `arrays` are each thread's own, those of `zero` all zero at first. `sums`: cells over which all threads sum;
+    `copies`: arrays into which each sums in a copy of its own.
     """
 
     axes: tuple[Axis, ...]
-    body: tuple[Stmt, ...]
-    cells: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     zero: tuple[str, ...] = ()
     sums: tuple[tuple[str, AccumulateOp], ...] = ()
     copies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A nest as the threads of a `grid`: the `body` that each of them runs, and the `cells` that are its own."""
+
+    grid: Grid
+    body: tuple[Stmt, ...]
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class GridMapper:
     dead: Names
     may_reassociate: bool
 
-    def grid(self, stmt: Loop, path: Path) -> Grid | str:
+    def mapped(self, stmt: Loop, path: Path) -> Mapped | str:
         """The nest at `path` as threads, or why its outermost loop is none of them."""
         first = self.independence(stmt, path)
         if isinstance(first, str):
@@ -154,12 +161,11 @@ class GridMapper:
             return 0
         return 1 if moving == [dense] and abs(coefficient(access.subscripts[dense], index) or 0) == 1 else -1
 
-    def with_copies(self, stmt: Loop, own: Independence) -> Grid:
+    def with_copies(self, stmt: Loop, own: Independence) -> Mapped:
         """The outermost loop alone, each of whose threads sums into copies."""
-        return Grid(
-            (Axis(stmt, stmt.lower, stmt.upper),), stmt.body, ordered(own.cells), ordered(own.arrays),
-            ordered(own.zero), own.sums, ordered(own.copies),
-        )  # fmt: skip
+        axes = (Axis(stmt, stmt.lower, stmt.upper),)
+        grid = Grid(axes, ordered(own.arrays), ordered(own.zero), own.sums, ordered(own.copies))
+        return Mapped(grid, stmt.body, ordered(own.cells))
 
     def axis(self, loop: Loop, path: Path, outer: set[str], inside: set[str]) -> Axis | None:
         """The loop as an axis inside those over `outer`; None where its bounds depend on loops `inside` the threads,
@@ -249,13 +255,13 @@ class GridMapper:
         return ""
 
 
-def joined(axes: list[Axis], body: tuple[Stmt, ...], found: list[Independence]) -> Grid:
+def joined(axes: list[Axis], body: tuple[Stmt, ...], found: list[Independence]) -> Mapped:
     """One grid of what the loops of a nest have for themselves: the outermost loop's own are all of them."""
     arrays = frozenset[str]().union(*(f.arrays for f in found))
     zero = frozenset[str]().union(*(f.zero for f in found))
     cells = frozenset[str]().union(*(f.cells for f in found))
     sums = dict(pair for f in found for pair in f.sums if pair[0] not in cells)
-    return Grid(tuple(axes), body, ordered(cells), ordered(arrays), ordered(zero), tuple(sorted(sums.items())))
+    return Mapped(Grid(tuple(axes), ordered(arrays), ordered(zero), tuple(sorted(sums.items()))), body, ordered(cells))
 
 
 def ordered(names: Names) -> tuple[str, ...]:

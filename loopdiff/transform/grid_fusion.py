@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Index, Let, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.walk import Path, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
-from loopdiff.transform.grid import Grid, GridMapper
+from loopdiff.transform.grid import Grid, GridMapper, Mapped
 from loopdiff.transform.normalize import cell_types
 from loopdiff.transform.rename import Renaming, renamed
 
@@ -41,8 +41,8 @@ class Fuser:
     def grid(self, stmt: Loop, path: Path) -> Grid | None:
         if self.mapper is None:
             self.mapper = GridMapper(build_model(self.ls), self.dead, self.may_reassociate)
-        found = self.mapper.grid(stmt, path)
-        return found if isinstance(found, Grid) else None
+        found = self.mapper.mapped(stmt, path)
+        return found.grid if isinstance(found, Mapped) else None
 
     def block(self, prefix: Path) -> None:
         """Put nests together in the block at `prefix`, and in those inside it."""

@@ -31,7 +31,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.walk import Path, accesses, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
-from loopdiff.transform.grid import Grid, GridMapper, is_short
+from loopdiff.transform.grid import Grid, GridMapper, Mapped, is_short
 from loopdiff.transform.normalize import cell_types
 
 Names = frozenset[str]
@@ -109,9 +109,9 @@ class Planner:
     def step(self, stmt: Stmt, path: Path) -> Step:
         match stmt:
             case Loop():
-                found = self.mapper.grid(stmt, path)
-                if isinstance(found, Grid) and not is_short(stmt):
-                    return Launch(found.body, found.cells, found)
+                found = self.mapper.mapped(stmt, path)
+                if isinstance(found, Mapped) and not is_short(stmt):
+                    return Launch(found.body, found.cells, found.grid)
                 reason = found if isinstance(found, str) else "it has few iterations"
                 if self.holds_kernels(stmt, path):
                     return HostLoop(stmt, self.steps(stmt.body, path), reason)
@@ -128,7 +128,7 @@ class Planner:
         """Whether a loop inside is worth a kernel."""
         for number, child in enumerate(children(stmt)):
             place = (*path, number)
-            if isinstance(child, Loop) and not is_short(child) and isinstance(self.mapper.grid(child, place), Grid):
+            if isinstance(child, Loop) and not is_short(child) and isinstance(self.mapper.mapped(child, place), Mapped):
                 return True
             if self.holds_kernels(child, place):
                 return True

@@ -50,8 +50,8 @@ def lines_of(steps: tuple[Step, ...], indent: str, costs: Mapping[int, str]) -> 
                     yield from lines_of(orelse, indent + "  ", costs)
             case Launch(grid=None):
                 yield from one_thread(step, indent, costs.get(id(step), ""))
-            case Launch(grid=Grid() as grid):
-                yield f"{indent}{grid_words(grid)}{costs.get(id(step), '')}"
+            case Launch(grid=Grid() as grid, body=body):
+                yield f"{indent}{grid_words(grid, body)}{costs.get(id(step), '')}"
             case OnHost(stmt=Allocate(array=array, fill=Const(value=value))):
                 yield f"{indent}`{array}` is filled with {value}"
             case OnHost():
@@ -68,12 +68,12 @@ def one_thread(launch: Launch, indent: str, cost: str) -> Iterator[str]:
         yield f"{indent}{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}: on one thread"
 
 
-def grid_words(grid: Grid) -> str:
+def grid_words(grid: Grid, body: tuple[Stmt, ...]) -> str:
     indices = ", ".join(a.loop.index for a in grid.axes)
     parts = [f"for {indices}{place(grid.axes[0].loop)}: a thread each"]
-    inside = [s.stmt for s in statements(grid.body) if isinstance(s.stmt, Loop)]
+    inside = [s.stmt for s in statements(body) if isinstance(s.stmt, Loop)]
     if inside:
-        parts.append(f"{', '.join(f'`{s.index}`' for s in inside)} inside each")
+        parts.append(f"{', '.join(dict.fromkeys(f'`{s.index}`' for s in inside))} inside each")
     if grid.sums:
         parts.append(f"{', '.join(f'`{n}`' for n, _ in grid.sums)} summed over blocks in a fixed order")
     if grid.copies:

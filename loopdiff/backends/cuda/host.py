@@ -21,6 +21,7 @@ from loopdiff.ir.nodes import (
     Accumulate,
     AccumulateOp,
     Allocate,
+    Apply,
     ArrayResult,
     Assign,
     Dim,
@@ -175,7 +176,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         for axis in range(len(indices) - 1, AXES - 1, -1):
             body = (counted(indices[axis], Dim(array, axis), body),)
         axes = tuple(counted(i, Dim(array, k), ()) for k, i in enumerate(indices[:AXES]))
-        grid = Grid(tuple(Axis(a, a.lower, a.upper) for a in axes), body) if axes else None
+        grid = Grid(tuple(Axis(a, a.lower, a.upper) for a in axes)) if axes else None
         self.launch(Launch(body, (), grid))
 
     def lines(self, lines: Iterable[str]) -> None:
@@ -335,6 +336,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
 
     def own_arrays(self) -> None:
         used = used_arrays(self.ls)
+        of_kernels = {c for s in all_steps(self.plan.steps) if isinstance(s, Launch) for c in s.cells}
         for decl in self.ls.arrays:
             assert decl.type is not None
             kind = decl.type.element
@@ -343,7 +345,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             if decl.name in self.plan.on_device:
                 self.own(decl.name, "(1,)", kind.value)
                 self.clear(decl.name, kind)
-            elif decl.name in self.cells:
+            elif decl.name in self.cells - of_kernels:
                 self.writer.line(f"{decl.name} = {spell_constant(0, kind)}")
             elif decl.type.rank and decl.name in used:
                 shape = ", ".join(self.expr(e) for e in decl.extents or ())
@@ -396,9 +398,6 @@ def guarded(steps: tuple[Step, ...]) -> set[int]:
 def may_fail(launch: Launch) -> bool:
     return any(
         isinstance(s.stmt, Require)
-        or any(getattr(e, "op", None) in CHECKED for x in stmt_exprs(s.stmt) for e in subexprs(x))
+        or any(isinstance(e, Apply) and e.op in CHECKED for x in stmt_exprs(s.stmt) for e in subexprs(x))
         for s in statements(launch.body)
     )
-
-
-__all__ = ["HostEmitter", "Target"]

@@ -101,6 +101,7 @@ class KernelEmitter(ScalarEmitter):
     all_places: Place = field(init=False)
     all_cells: frozenset[str] = field(init=False)
     summed: str = field(init=False, default="")
+    parts: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         ScalarEmitter.__post_init__(self)
@@ -177,8 +178,6 @@ class KernelEmitter(ScalarEmitter):
         raise AssertionError(stmt)
 
     # -- kernels ---------------------------------------------------------------------------------------------
-    parts: dict[str, str] = field(default_factory=dict)
-
     def kernel(self, launch: Launch, number: int, *, is_guarded: bool) -> Kernel:
         """The function of a thread of the kernel with that `number`; a guarded one does nothing if something is wrong
         already."""
