@@ -12,18 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import carried, commute, may_meet, pairs, within
+from loopdiff.analysis.legality import carried
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model, index_hull
-from loopdiff.analysis.polyhedra_sets import Order
 from loopdiff.ir.build import add, all_of, compare, integer
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
     AccumulateOp,
     Apply,
-    Assign,
     Const,
     Dim,
     Exit,
@@ -39,10 +36,11 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, accesses, loads, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Path, accesses, statements, subexprs, written_arrays
 from loopdiff.transform.hoist import PLAIN
 from loopdiff.transform.privates import find_privates
 from loopdiff.transform.schedule import describe
+from loopdiff.transform.shared_sums import Sums, lost_values, shared_sums
 from loopdiff.transform.strides import coefficient
 
 AXES = 3  # that a grid of CUDA has
@@ -202,7 +200,7 @@ class GridMapper:
         if private is None:
             conflict = carried(self.model, path, owned_cells(self.model.ls, path))
             return "its iterations share arrays" if conflict is None else describe(self.model, conflict)
-        sums = self.sums(path, private.names)
+        sums = shared_sums(self.model, path, private.names)
         obstacle = self.lost(loop, frozenset(private.homes), sums)
         if obstacle:
             return obstacle
@@ -218,41 +216,17 @@ class GridMapper:
         assert decl.type is not None
         return 1 if name in self.model.ls.params else decl.type.rank
 
-    def sums(self, path: Path, private: Names) -> dict[str, AccumulateOp]:
-        """Arrays and cells into which several iterations of the loop at `path` accumulate."""
-        found: dict[str, AccumulateOp] = {}
-        order = Order(depth_of(self.model, path) - 1, True)
-        for a, b in pairs(within(self.model, path)):
-            name = a.access.array
-            if name in private or name in found or a.combines is None or not commute(a, b):
-                continue
-            if may_meet(self.model, a, b, order) or (a is not b and may_meet(self.model, b, a, order)):
-                found[name] = a.combines
-        return found
-
-    def lost(self, loop: Loop, owned: Names, sums: dict[str, AccumulateOp]) -> str:
+    def lost(self, loop: Loop, owned: Names, sums: Sums) -> str:
         """What threads could not hand on to those who need it."""
         if sums and not self.may_reassociate:
             return f"`{min(sums)}` is summed in the order that is written"
-        for name in sums:
+
+        def has_parts(name: str) -> bool:
             kind = self.model.ls.array(name).type
-            if kind is None or kind.element is BOOL or (self.rank(name) and sums[name] != "add"):
-                return f"what it accumulates in `{name}` has no form in parts"
-        for site in statements(loop.body):
-            read = {e.access.array for x in stmt_exprs(site.stmt) for e in loads(x)}
-            if read & sums.keys():
-                return f"it reads `{min(read & sums.keys())}`, into which it sums"
-            match site.stmt:
-                case Accumulate(op=op, target=target) if target.array in sums:
-                    if op != sums[target.array]:
-                        return f"it accumulates into `{target.array}` in two ways"
-                case Assign(target=target) | Accumulate(target=target):
-                    is_kept = target.array not in owned and not self.rank(target.array)
-                    if target.array in sums or is_kept:
-                        return f"`{target.array}` keeps the value of one iteration"
-                case _:
-                    pass
-        return ""
+            is_number = kind is not None and kind.element is not BOOL
+            return is_number and (not self.rank(name) or sums[name] == "add")
+
+        return lost_values(loop, owned, sums, lambda target: not self.rank(target.array), has_parts)
 
 
 def joined(axes: list[Axis], body: tuple[Stmt, ...], found: list[Independence]) -> Mapped:

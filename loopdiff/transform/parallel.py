@@ -10,18 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import carried, commute, may_meet, pairs, within
+from loopdiff.analysis.legality import carried
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
-from loopdiff.analysis.polyhedra_sets import Order
 from loopdiff.ir.nodes import (
-    Access,
     Accumulate,
-    AccumulateOp,
     Allocate,
     Apply,
-    Assign,
     Call,
     Const,
     Exit,
@@ -39,9 +34,7 @@ from loopdiff.ir.walk import (
     Path,
     accesses,
     children,
-    loads,
     statements,
-    stmt_exprs,
     subexprs,
     written_arrays,
 )
@@ -51,6 +44,7 @@ from loopdiff.transform.late import find_late
 from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.transform.privates import find_privates, homes_of_cells
 from loopdiff.transform.schedule import Arranged, Schedule, describe, scalar_only
+from loopdiff.transform.shared_sums import Sums, lost_values, shared_sums
 from loopdiff.transform.strides import coefficient
 
 # Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
@@ -165,7 +159,7 @@ class Sharer:
                 return found
             conflict = carried(self.model, path, owned_cells(self.model.ls, path))
             return Serial("its iterations share arrays" if conflict is None else describe(self.model, conflict))
-        sums = self.sums(path, private.names)
+        sums = shared_sums(self.model, path, private.names)
         obstacle = self.lost(stmt, frozenset(private.homes), sums) or unchecked(stmt, private.names)
         if obstacle:
             return Serial(obstacle)
@@ -190,7 +184,7 @@ class Sharer:
         if found is None:
             return None
         arrays, early = found
-        sums = self.sums(path, own | arrays)
+        sums = shared_sums(self.model, path, own | arrays)
         if sums or self.lost(loop, own, {}) or unchecked(loop, own | arrays):
             return None
         least, cells = max(1, early), tuple(sorted(own))
@@ -215,41 +209,18 @@ class Sharer:
                 return scalar_only(site)
         return ""
 
-    def sums(self, path: Path, private: frozenset[str]) -> dict[str, AccumulateOp]:
-        """Arrays and cells into which several iterations of the loop at `path` accumulate."""
-        found: dict[str, AccumulateOp] = {}
-        order = Order(depth_of(self.model, path) - 1, True)
-        for a, b in pairs(within(self.model, path)):
-            name = a.access.array
-            if name in private or name in found or a.combines is None or not commute(a, b):
-                continue
-            if may_meet(self.model, a, b, order) or (a is not b and may_meet(self.model, b, a, order)):
-                found[name] = a.combines
-        return found
-
-    def lost(self, loop: Loop, owned: frozenset[str], sums: dict[str, AccumulateOp]) -> str:
+    def lost(self, loop: Loop, owned: frozenset[str], sums: Sums) -> str:
         """What chunks could not hand on to those who need it."""
         if sums and not self.may_reassociate:
             return f"`{min(sums)}` is summed in the order that is written"
-        for name in sums:
+
+        def has_parts(name: str) -> bool:
             kind = self.model.ls.array(name).type
-            if kind is None or kind.element is BOOL or (kind.rank and (kind.layout == "A" or sums[name] != "add")):
-                return f"what it accumulates in `{name}` has no form in parts"
-        for site in statements(loop.body):
-            read = {e.access.array for x in stmt_exprs(site.stmt) for e in loads(x)}
-            if read & sums.keys():
-                return f"it reads `{min(read & sums.keys())}`, into which it sums"
-            match site.stmt:
-                case Accumulate(op=op, target=Access(array=array)) if array in sums:
-                    if op != sums[array]:
-                        return f"it accumulates into `{array}` in two ways"
-                case Assign(target=target) | Accumulate(target=target):
-                    is_kept = target.array not in owned and not target.subscripts
-                    if target.array in sums or is_kept:
-                        return f"`{target.array}` keeps the value of one iteration"
-                case _:
-                    pass
-        return ""
+            if kind is None or kind.element is BOOL:
+                return False
+            return not kind.rank or (kind.layout != "A" and sums[name] == "add")
+
+        return lost_values(loop, owned, sums, lambda target: not target.subscripts, has_parts)
 
 
 def unchecked(loop: Loop, own: frozenset[str]) -> str:
