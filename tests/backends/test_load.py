@@ -16,6 +16,7 @@ from loopdiff.backends.load import cache_directory, import_module, load_function
 from loopdiff.backends.writer import Writer, render
 from loopdiff.errors import BackendError
 from loopdiff.ir.nodes import LoopSet
+from loopdiff.options import Options
 from loopdiff.pipeline import instantiate
 from loopdiff.stages import Stages
 from tests.ad.interpreted import lower
@@ -107,7 +108,8 @@ def test_an_empty_block_passes() -> None:
 def test_source_that_numba_refuses_is_reported_with_its_file(directory: Path) -> None:
     text = "from numba import njit\n\n\n@njit\ndef broken():\n    return missing\n"
     path = write_module("broken", text)
+    function = load_function("broken", path, text)
     with pytest.raises(BackendError, match="missing") as caught:
-        instantiate(LoopSet("broken", (), (), (), ()), load_function("broken", path, text, ""), Stages("broken"))
+        instantiate(LoopSet("broken", (), (), (), ()), function, Options(), Stages("broken"))
     assert caught.value.codes == ("LD601",)
     assert f"LD601: Numba cannot compile {path}, generated from `broken`: " in str(caught.value)

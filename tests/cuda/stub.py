@@ -135,7 +135,7 @@ def stub_driver() -> Iterator[Stub]:
     """A machine whose driver is the stub."""
     made = driver.Driver(STUB)
     STUB.calls.clear()
-    with patch.object(driver, "is_there", lambda: True), patch.object(driver, "the_driver", lambda: made):
+    with patch.object(driver, "is_there", lambda: True), patch.object(driver, "started_driver", lambda: made):
         yield STUB
     errors, STUB.errors = STUB.errors, []
     if errors:
