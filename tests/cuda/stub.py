@@ -91,9 +91,9 @@ class Stub:
 
     def launch(self, handle: int, *rest: Any) -> int:
         blocks, threads, (_, _, packed, _) = rest[:3], rest[3:6], rest[6:]
-        kernel, function = self.kernels[self.handles[handle - 1]]
-        self.calls.append(kernel.name)
         try:
+            kernel, function = self.kernels[self.handles[handle - 1]]
+            self.calls.append(kernel.name)
             assert threads == kernel.block
             function(blocks, *unpacked(kernel.signature, packed))
         except BaseException as error:
@@ -150,7 +150,7 @@ def on_stub(plan: LaunchPlan) -> CompiledFunction:
 
 @contextmanager
 def gpu_machine() -> Iterator[Stub]:
-    """A machine on which functions decorated for `cuda` run, on the stub."""
+    """A machine on which functions decorated for `cuda` run, on the stub: without `cache`, for it has to know kernels."""
 
     def write(plan: LaunchPlan, *, cache: bool) -> CompiledFunction:
         know_kernels(plan)
