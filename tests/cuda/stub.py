@@ -150,7 +150,7 @@ def on_stub(plan: LaunchPlan) -> CompiledFunction:
 
 @contextmanager
 def gpu_machine() -> Iterator[Stub]:
-    """A machine on which functions decorated for `cuda` run, on the stub: without `cache`, for it has to know kernels."""
+    """A machine on which functions decorated for `cuda`, without `cache`, run on the stub: it has to know kernels."""
 
     def write(plan: LaunchPlan, *, cache: bool) -> CompiledFunction:
         know_kernels(plan)
