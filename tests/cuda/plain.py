@@ -23,7 +23,7 @@ import scipy.special
 from loopdiff import specialization
 from loopdiff.backends.cpu import scalar_math
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda import emulated_functions
+from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS
 from loopdiff.backends.cuda.compile import emulated_text, plan_of
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.errors import ArgumentError
@@ -103,7 +103,7 @@ NAMES: dict[str, Any] = {
     "np": Poisoned("np"), "math": MATH, "ArgumentError": ArgumentError, "at": int, "max2": greater, "min2": smaller,
     "digamma": scalar_eval.digamma, "trigamma": scalar_eval.trigamma, "strong_mul": scalar_eval.strong_product,
     **{n: getattr(scalar_math, f"{n}").py_func for n in ("floordiv_int", "mod_int", "pow_int", "shl_int", "shr_int")},
-    **{n: getattr(emulated_functions, n).py_func for n in emulated_functions.__all__ if n.startswith("checked_")},
+    **CHECKED_FUNCTIONS,
     **{
         f"{n}_{kind}": getattr(np, n)
         for n in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod", "sign")

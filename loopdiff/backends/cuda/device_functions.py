@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.backends.cuda.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
+from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS, WARP, plus
 from loopdiff.backends.cuda.toolchain import cuda
 from loopdiff.ir import scalar_eval
 
 jit = cuda.jit(device=True)
 libdevice = cuda.libdevice
-WARP, WARPS, ALL = 32, 8, 0xFFFFFFFF
+WARPS, ALL = 8, 0xFFFFFFFF
 
 
 @jit
@@ -55,58 +55,7 @@ digamma, trigamma = map(with_own_floor, (scalar_eval.digamma, scalar_eval.trigam
 strong_mul = jit(scalar_eval.strong_product)
 
 
-@jit
-def checked_floordiv(a: Any, b: Any, status: Any) -> Any:
-    if b == 0:
-        status[BY_ZERO] = 1
-        status[STATUS] = 1
-        return 0
-    return -a if b == -1 else a // b
-
-
-@jit
-def checked_mod(a: Any, b: Any, status: Any) -> Any:
-    if b == 0:
-        status[MODULO_ZERO] = 1
-        status[STATUS] = 1
-        return 0
-    return 0 if b == -1 else a % b
-
-
-@jit
-def checked_pow(base: Any, exponent: Any, status: Any) -> Any:
-    if exponent < 0:
-        status[NEGATIVE_POWER] = 1
-        status[STATUS] = 1
-        return 0
-    result = 1
-    while exponent > 0:
-        if exponent & 1:
-            result *= base
-        base *= base
-        exponent >>= 1
-    return result
-
-
-@jit
-def checked_shl(value: Any, count: Any, status: Any) -> Any:
-    if count < 0:
-        status[NEGATIVE_SHIFT] = 1
-        status[STATUS] = 1
-        return 0
-    return value << count if count < 64 else 0
-
-
-@jit
-def checked_shr(value: Any, count: Any, status: Any) -> Any:
-    if count < 0:
-        status[NEGATIVE_SHIFT] = 1
-        status[STATUS] = 1
-        return 0
-    return value >> min(count, 63)
-
-
-def block_function(combine: Callable[[Any, Any], Any], dtype: Any, zero: Any) -> Callable[..., Any]:
+def block_function(combine: Callable[[Any, Any], Any], dtype: Any) -> Callable[..., Any]:
     """What a block of 32, 64, 128 or 256 threads makes of their values, known to its first thread: by shuffles within
     warps, then among what these found."""
 
@@ -134,19 +83,14 @@ def block_function(combine: Callable[[Any, Any], Any], dtype: Any, zero: Any) ->
     return over_block
 
 
-@jit
-def plus(a: Any, b: Any) -> Any:
-    return a + b
-
-
-COMBINE = {"add": plus, "max": max2, "min": min2}
-KINDS = {"float64": (np.float64, 0.0), "float32": (np.float32, np.float32(0.0)), "int64": (np.int64, 0)}
+COMBINE = {"add": jit(plus), "max": max2, "min": min2}
+KINDS = {"float64": np.float64, "float32": np.float32, "int64": np.int64}
+OF_LIBDEVICE = ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod")
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{f"block_{op}_{k}": block_function(f, *kind) for op, f in COMBINE.items() for k, kind in KINDS.items()},
-    **{f"{n}_f64": getattr(libdevice, n) for n in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod")},
-    **{f"{n}_f32": getattr(libdevice, f"{n}f") for n in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod")},
+    **{f"block_{op}_{name}": block_function(f, kind) for op, f in COMBINE.items() for name, kind in KINDS.items()},
+    **{f"{n}_f64": getattr(libdevice, n) for n in OF_LIBDEVICE},
+    **{f"{n}_f32": getattr(libdevice, f"{n}f") for n in OF_LIBDEVICE},
+    **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
-    "checked_floordiv": checked_floordiv, "checked_mod": checked_mod, "checked_pow": checked_pow,
-    "checked_shl": checked_shl, "checked_shr": checked_shr, "sign_f64": sign_f64, "sign_f32": sign_f32,
-    "sign_i64": sign_i64,
+    "sign_f64": sign_f64, "sign_f32": sign_f32, "sign_i64": sign_i64,
 }  # fmt: skip

@@ -8,74 +8,12 @@ from typing import Any
 import numpy as np
 
 from loopdiff.backends.cpu.scalar_math import digamma, jit, max2, min2, strong_mul, trigamma
-from loopdiff.backends.cuda.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
-
-WARP = 32
+from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS, WARP, plus
 
 
 def of_numpy(name: str) -> Any:
     ufunc = getattr(np, name)
     return jit((lambda x, y: ufunc(x, y)) if ufunc.nin == 2 else (lambda x: ufunc(x)))
-
-
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    f"{name}_{suffix}": found
-    for name in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod", "sign")
-    for found in [of_numpy(name)]
-    for suffix in ("f64", "f32", "i64")
-}
-
-
-# -- integers ------------------------------------------------------------------------------------------------
-@jit
-def checked_floordiv(a: int, b: int, status: Any) -> int:
-    if b == 0:
-        status[BY_ZERO] = 1
-        status[STATUS] = 1
-        return 0
-    return -a if b == -1 else a // b
-
-
-@jit
-def checked_mod(a: int, b: int, status: Any) -> int:
-    if b == 0:
-        status[MODULO_ZERO] = 1
-        status[STATUS] = 1
-        return 0
-    return 0 if b == -1 else a % b
-
-
-@jit
-def checked_pow(base: int, exponent: int, status: Any) -> int:
-    if exponent < 0:
-        status[NEGATIVE_POWER] = 1
-        status[STATUS] = 1
-        return 0
-    result = 1
-    while exponent > 0:
-        if exponent & 1:
-            result *= base
-        base *= base
-        exponent >>= 1
-    return result
-
-
-@jit
-def checked_shl(value: int, count: int, status: Any) -> int:
-    if count < 0:
-        status[NEGATIVE_SHIFT] = 1
-        status[STATUS] = 1
-        return 0
-    return value << count if count < 64 else 0
-
-
-@jit
-def checked_shr(value: int, count: int, status: Any) -> int:
-    if count < 0:
-        status[NEGATIVE_SHIFT] = 1
-        status[STATUS] = 1
-        return 0
-    return value >> min(count, 63)
 
 
 # -- sums over the threads of a block ------------------------------------------------------------------------
@@ -104,14 +42,6 @@ def block_function(combine: Callable[..., Any]) -> Callable[..., Any]:
     return over_block
 
 
-@jit
-def plus(a: Any, b: Any) -> Any:
-    return a + b
-
-
-block_add, block_max, block_min = map(block_function, (plus, max2, min2))
-
-
 def finish_function(combine: Callable[..., Any], over_block: Callable[..., Any]) -> Callable[..., Any]:
     """Adds what the blocks found to a scalar, by one block: each thread takes every 256th."""
 
@@ -127,12 +57,17 @@ def finish_function(combine: Callable[..., Any], over_block: Callable[..., Any])
     return finish
 
 
-finish_add = finish_function(plus, block_add)
-finish_max = finish_function(max2, block_max)
-finish_min = finish_function(min2, block_min)
-
-__all__ = [
-    "FUNCTIONS", "block_add", "block_max", "block_min", "checked_floordiv", "checked_mod",
-    "checked_pow", "checked_shl", "checked_shr", "digamma", "finish_add", "finish_max", "finish_min", "max2", "min2",
-    "strong_mul", "trigamma",
-]  # fmt: skip
+COMBINE = {"add": jit(plus), "max": max2, "min": min2}
+BLOCK_FUNCTIONS = {op: block_function(combine) for op, combine in COMBINE.items()}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **{f"block_{op}": over_block for op, over_block in BLOCK_FUNCTIONS.items()},
+    **{f"finish_{op}": finish_function(combine, BLOCK_FUNCTIONS[op]) for op, combine in COMBINE.items()},
+    **{
+        f"{name}_{suffix}": found
+        for name in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod", "sign")
+        for found in [of_numpy(name)]
+        for suffix in ("f64", "f32", "i64")
+    },
+    **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
+    "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
+}  # fmt: skip
