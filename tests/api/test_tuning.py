@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,10 @@ def decorated() -> Differentiable:
 
 
 @pytest.fixture
-def measurements(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many schedules each measurement compares; the last one of them is made to be the fastest."""
+def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+    """How many schedules each measurement compares, where nothing is remembered yet; the last one of them is made to
+    be the fastest."""
+    monkeypatch.setenv("LOOPDIFF_CACHE_DIR", str(tmp_path))
     seen: list[int] = []
 
     def measured(variants: list[Specialization], args: Any) -> list[tuple[float, float]]:
@@ -41,10 +44,7 @@ def arguments(n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(float(n * m)).reshape(n, m), np.linspace(0.0, 1.0, n)
 
 
-def test_the_fastest_is_chosen_once_for_a_size_and_means_the_same(
-    measurements: list[int], tmp_path, monkeypatch
-) -> None:
-    monkeypatch.setenv("LOOPDIFF_CACHE_DIR", str(tmp_path))
+def test_the_fastest_is_chosen_once_for_a_size_and_means_the_same(measurements: list[int]) -> None:
     f, args = decorated(), arguments(33, 40)
     value, gradient = f.value_and_grad(*args)
     assert value == pytest.approx(scaled(*args))
