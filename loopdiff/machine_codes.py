@@ -47,6 +47,11 @@ MACHINE_CODES: dict[str, Code] = {
         "Arrays of the call, those kept between the sweeps and those of single kernels do not fit together.",
         "`f.explain(...)` lists what is kept between the sweeps; `tape='recompute'` keeps less",
     ),
+    "LD607": Code(
+        "array too large for sums at places that the data choose",
+        "Kernels sort what goes to such an array by the number of the element, in 32 bits: up to 2,147,483,646.",
+        "split the array, or keep `target='cpu'`",
+    ),
     # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
     "LD900": Code(
         "LoopSet that is not well formed",

@@ -2,9 +2,9 @@
 
 The outermost loop whose iterations are independent, and of a perfect nest those inside it, each give an axis of the
 grid. Independent means: apart from what each thread can have for itself (cells and arrays that every iteration fills
-anew) and from what is only summed into. Cells are summed over the threads in a fixed order; where loops would sum into
-arrays, they run inside the threads of the others, and where there are no others, each thread sums into a copy of its
-own. Nothing is ever added atomically.
+anew) and from what is only summed into. Cells are summed over the threads in a fixed order. What goes to elements that
+the data choose is listed (`update_lists`). Loops that would sum into other arrays run inside the threads of the others,
+and where there are no others, each thread sums into a copy of its own. Nothing is ever added atomically.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from loopdiff.transform.privates import find_privates
 from loopdiff.transform.schedule import describe
 from loopdiff.transform.shared_sums import Sums, lost_values, shared_sums
 from loopdiff.transform.strides import coefficient
+from loopdiff.transform.update_lists import is_listed
 
 AXES = 3  # that a grid of CUDA has
 FEW = 8  # iterations that are not worth a launch
@@ -63,7 +64,7 @@ class Grid:
     """Threads: `axes` from the outside in.
 
     `arrays` are each thread's own, those of `zero` all zero at first. `sums`: cells over which all threads sum;
-    `copies`: arrays into which each sums in a copy of its own.
+    `copies`: arrays into which each sums in a copy of its own; `lists`: arrays for which they list what is added.
     """
 
     axes: tuple[Axis, ...]
@@ -71,6 +72,7 @@ class Grid:
     zero: tuple[str, ...] = ()
     sums: tuple[tuple[str, AccumulateOp], ...] = ()
     copies: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Independence:
     zero: Names
     sums: tuple[tuple[str, AccumulateOp], ...]
     copies: Names
+    lists: Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,9 @@ class GridMapper:
     def with_copies(self, stmt: Loop, own: Independence) -> Mapped:
         """The outermost loop alone, each of whose threads sums into copies."""
         axes = (Axis(stmt, stmt.lower, stmt.upper),)
-        grid = Grid(axes, ordered(own.arrays), ordered(own.zero), own.sums, ordered(own.copies))
+        sparse = {n for n in own.copies if is_listed(stmt.body, n, self.rank(n), own.cells, is_last_resort=True)}
+        sums = own.sums, ordered(own.copies - sparse), ordered(own.lists | sparse)
+        grid = Grid(axes, ordered(own.arrays), ordered(own.zero), *sums)
         return Mapped(grid, stmt.body, ordered(own.cells))
 
     def axis(self, loop: Loop, path: Path, outer: set[str], inside: set[str]) -> Axis | None:
@@ -205,9 +210,11 @@ class GridMapper:
         if obstacle:
             return obstacle
         cells = {n for n in sums if not self.rank(n)}
+        lists = {n for n in sums if is_listed(loop.body, n, self.rank(n), frozenset(private.homes))}
         return Independence(
             frozenset(private.homes), private.arrays, private.zero,
-            tuple(sorted((n, op) for n, op in sums.items() if n in cells)), frozenset(sums) - cells,
+            tuple(sorted((n, op) for n, op in sums.items() if n in cells)), frozenset(sums) - cells - lists,
+            frozenset(lists),
         )  # fmt: skip
 
     def rank(self, name: str) -> int:
@@ -235,7 +242,9 @@ def joined(axes: list[Axis], body: tuple[Stmt, ...], found: list[Independence]) 
     zero = frozenset[str]().union(*(f.zero for f in found))
     cells = frozenset[str]().union(*(f.cells for f in found))
     sums = dict(pair for f in found for pair in f.sums if pair[0] not in cells)
-    return Mapped(Grid(tuple(axes), ordered(arrays), ordered(zero), tuple(sorted(sums.items()))), body, ordered(cells))
+    lists = frozenset[str]().union(*(f.lists for f in found))
+    grid = Grid(tuple(axes), ordered(arrays), ordered(zero), tuple(sorted(sums.items())), lists=ordered(lists))
+    return Mapped(grid, body, ordered(cells))
 
 
 def ordered(names: Names) -> tuple[str, ...]:

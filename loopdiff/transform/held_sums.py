@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from loopdiff.errors import Span
 from loopdiff.ir.build import all_of, compare
 from loopdiff.ir.nodes import (
     Access,
@@ -35,7 +36,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import ArrayType
+from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import Site, accesses, map_accesses, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
@@ -53,9 +54,12 @@ def hold_sums(plan: LaunchPlan) -> LaunchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
+    """`lists`: arrays whose elements a thread cannot read, as what it adds to them goes to a list."""
+
     ls: LoopSet
     names: NameSupply
     cells: list[ArrayDecl]
+    lists: frozenset[str] = frozenset()
 
     def step(self, step: Step) -> Step:
         match step:
@@ -63,9 +67,10 @@ class Holder:
                 return replace(step, steps=tuple(map(self.step, inner)))
             case HostIf(then=then, orelse=orelse):
                 return replace(step, then=tuple(map(self.step, then)), orelse=tuple(map(self.step, orelse)))
-            case Launch(body=body, cells=cells):
+            case Launch(body=body, cells=cells, grid=grid):
                 before = len(self.cells)
-                new = tuple(map(self.stmt, body))
+                lists = frozenset(grid.lists) if grid is not None else frozenset[str]()
+                new = tuple(map(replace(self, lists=lists).stmt, body))
                 own = tuple(c.name for c in self.cells[before:])
                 return replace(step, body=new, cells=(*cells, *own)) if own else step
             case OnHost():
@@ -98,10 +103,20 @@ class Holder:
         new = map_accesses(lambda a: kept.get(a, a), loop)
         assert isinstance(new, Loop)
         new = replace(new, body=tuple(map(self.stmt, new.body)))
-        before = [Assign(cell, Load(element), loc=loop.loc) for element, cell in kept.items()]
-        after = [Assign(element, Load(cell), loc=loop.loc) for element, cell in kept.items()]
+        before = [Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
+        after = [self.last(element, cell, loop.loc) for element, cell in kept.items()]
         # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
         return If(runs, (*before, new, *after), (loop,) if around else (), loc=loop.loc)
+
+    def first(self, element: Access) -> Expr:
+        """What a cell begins with."""
+        return Const(0.0, F64) if element.array in self.lists else Load(element)
+
+    def last(self, element: Access, cell: Access, loc: Span) -> Stmt:
+        """The statement that brings a cell back."""
+        if element.array in self.lists:
+            return Accumulate("add", element, Load(cell), loc=loc)
+        return Assign(element, Load(cell), loc=loc)
 
     def sums(self, loop: Loop) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
         """Elements that every iteration adds to, and that nothing else in the loop touches, with the loops around."""

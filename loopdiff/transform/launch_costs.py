@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil, inf, log2, prod
 
-from loopdiff.ir.nodes import Accumulate, Apply, Assign, If, Let, Loop, LoopSet, Stmt
+from loopdiff.ir.nodes import Accumulate, Apply, Assign, If, Index, Let, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import INFO, Op
-from loopdiff.ir.walk import children, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.extents import Counter, Extents, Range
 from loopdiff.transform.grid import Grid, loop_around
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.schedule import Schedule
 from loopdiff.transform.traffic import Touch, Traffic, touches
+from loopdiff.transform.update_lists import most_updates, updates
 
 SECTOR = 32.0  # bytes that come from memory together
 COPIED = 128e6  # bytes of the copies that threads sum into, as far as 32 of these are not more
+# Of lists: bits of a digit, and of how many updates a thread adds up to two; bytes of a place, of the counts of digits
+# for each update, and of offsets for each iteration.
+DIGIT, FOLD, PLACE, COUNTS, OFFSETS = 8.0, 4.0, 4.0, 2.5, 48.0
 FUNCTION, QUOTIENT = 20.0, 8.0  # operations that an elementary function, and a division, are worth
 Ranges = Mapping[str, Range]
 
@@ -54,6 +59,14 @@ class Cost:
     nanoseconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class ListCost:
+    """Of one list of updates: bytes that it takes to write, sort and add up, and kernels."""
+
+    bytes: float
+    launches: float
+
+
 def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
     """The costs of each kernel of a plan, for arguments of `extents`."""
     coster = Coster(plan.ls, Counter.of(plan.ls, extents), gpu)
@@ -81,21 +94,68 @@ class Coster:
                     pass
 
     def cost(self, launch: Launch, runs: float, ranges: Ranges) -> Cost:
-        nest = launch.body
+        nest, listed = launch.body, self.listed(launch, ranges)
         if launch.grid is not None:
             for axis in reversed(launch.grid.axes):
                 nest = (loop_around(axis.loop, nest),)
-        moved = self.moved(nest, ranges) + self.apart(launch.grid, ranges)
+        lists = frozenset(launch.grid.lists) if launch.grid is not None else frozenset[str]()
+        moved = self.moved(nest, ranges, lists) + self.apart(launch.grid, ranges) + sum(each.bytes for each in listed)
         operations = sum(self.operations(s, ranges) for s in nest)
         peak = self.gpu.f32 if self.is_narrow(nest) else self.gpu.f64
         busy = max(moved / self.gpu.bandwidth, operations / peak)
-        return Cost(launch, runs, runs * moved, runs * operations, runs * (self.gpu.launch + busy))
+        launches = 1.0 + sum(each.launches for each in listed)
+        return Cost(launch, runs, runs * moved, runs * operations, runs * (launches * self.gpu.launch + busy))
 
-    def moved(self, nest: tuple[Stmt, ...], ranges: Ranges) -> float:
-        """Bytes of all different elements that are read, and of those that are written."""
-        traffic = Traffic(self.counter, Schedule(()), Machine(), SECTOR)
+    def listed(self, launch: Launch, ranges: Ranges) -> list[ListCost]:
+        """What lists of updates take."""
+        if launch.grid is None:
+            return []
+        threads, outer = 1.0, dict(ranges)
+        for axis in launch.grid.axes:
+            trips, outer[axis.loop.index] = self.counter.trips(axis.loop, outer)
+            threads *= trips
+        return [self.list_cost(launch.body, name, threads, outer) for name in launch.grid.lists]
+
+    def list_cost(self, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
+        traffic = self.traffic
+        is_counted, item = most_updates(body, array) is None, traffic.item_size(array)
+        number = 0.0
+        for site in updates(body, array):
+            trips = self.counter.nest_trips(site.loops, ranges)
+            number += min(threads * prod(trips.values()), self.most_visited(site.loops, threads))
+        elements = traffic.whole(array) / item
+        passes = ceil(log2(elements + 2) / DIGIT)
+        entry, levels = PLACE + item, max(1.0, ceil(log2(max(2.0, number)) / FOLD))
+        moved = number * (PLACE + entry + passes * (PLACE + 2.0 * entry + COUNTS) + entry)
+        moved += 2.0 * min(number, elements) * item
+        launches = 1.0 + passes * 4.0 + levels
+        return ListCost(moved + is_counted * threads * OFFSETS, launches + is_counted * 3.0)
+
+    def most_visited(self, loops: tuple[Loop, ...], threads: float) -> float:
+        """How often all threads together run the body of loops at most, if those whose bounds are data go through an
+        array once, as rows of a sparse matrix do."""
+        found = inf
+        for loop in loops:
+            if any(isinstance(e, Load) for b in (loop.lower, loop.upper) for e in subexprs(b)):
+                visited = (
+                    (a.array, k)
+                    for s in statements(loop.body)
+                    for a in accesses(s.stmt)
+                    for k, e in enumerate(a.subscripts)
+                    if e == Index(loop.index)
+                )
+                found = min((found, *(self.counter.extent(name, axis) for name, axis in visited)))
+        return found
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic(self.counter, Schedule(()), Machine(), SECTOR)
+
+    def moved(self, nest: tuple[Stmt, ...], ranges: Ranges, lists: frozenset[str]) -> float:
+        """Bytes of all different elements that are read, and of those that are written, but those of `lists`."""
+        traffic = self.traffic
         found: dict[tuple[str, bool], dict[object, float]] = {}
-        for touch in all_touches(nest):
+        for touch in (t for t in all_touches(nest) if t.access.array not in lists):
             boxes = found.setdefault((touch.access.array, touch.is_write), {})
             key = traffic.shape(touch)
             boxes[key] = max(boxes.get(key, 0.0), traffic.box(touch, ranges))
@@ -105,7 +165,7 @@ class Coster:
         """Bytes of the arrays that threads have for themselves, filled and read once."""
         if grid is None:
             return 0.0
-        traffic = Traffic(self.counter, Schedule(()), Machine(), SECTOR)
+        traffic = self.traffic
         threads, outer = 1.0, dict(ranges)
         for axis in grid.axes:
             trips, outer[axis.loop.index] = self.counter.trips(axis.loop, outer)

@@ -78,6 +78,8 @@ def grid_words(grid: Grid, body: tuple[Stmt, ...]) -> str:
         parts.append(f"{', '.join(f'`{n}`' for n, _ in grid.sums)} summed over blocks in a fixed order")
     if grid.copies:
         parts.append(f"{', '.join(f'`{n}`' for n in grid.copies)} summed in a copy for each of a few hundred threads")
+    if grid.lists:
+        parts.append(f"what goes to {', '.join(f'`{n}`' for n in grid.lists)} listed, sorted by element and added up")
     if grid.arrays:
         parts.append(f"{', '.join(f'`{n}`' for n in grid.arrays)} apart for each thread")
     return "; ".join(parts)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from loopdiff import pipeline
 from loopdiff.ad.sweeps import Sweeps
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import plan_of
 from loopdiff.backends.cuda.compiler import CompiledKernel, compile_kernel
-from loopdiff.backends.cuda.device import Device, module_text
+from loopdiff.backends.cuda.device import Device, KernelModule, kernel_modules
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.load import import_module, write_module
 from loopdiff.stages import Stages
@@ -44,7 +43,7 @@ def launches(plan: LaunchPlan) -> list[Launch]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A kernel, and its launch; those that end sums have none."""
+    """A kernel, and its launch; those that are common to many programs have none."""
 
     name: str
     launch: Launch | None
@@ -54,25 +53,20 @@ class Made:
 def compiled_kernels(plan: LaunchPlan) -> Iterator[Made]:
     """All kernels of a plan, for the GPU."""
     host = HostEmitter(plan.ls, plan=plan, target=Device())
-    text, kernels = module_text(host)
-    module = import_module(write_module(plan.ls.name, text))
-    launches = [k.launch for k in host.kernels]
-    for number, kernel in enumerate(kernels):
-        launch = launches[number] if number < len(launches) else None
-        yield Made(kernel.name, launch, compiled(getattr(module, kernel.name), kernel.signature, launch is None))
+    own, *common = kernel_modules(host)
+    for kernel, written in zip(own.kernels, host.kernels, strict=True):
+        function = getattr(import_module(write_module(own.stem, own.text)), kernel.name)
+        yield Made(kernel.name, written.launch, compile_kernel(function, kernel.signature))
+    for module in common:
+        (kernel,) = module.kernels
+        yield Made(kernel.name, None, common_kernel(module))
 
 
-ENDS: dict[Any, CompiledKernel] = {}
-
-
-def compiled(function: Any, signature: tuple[Any, ...], is_end: bool) -> CompiledKernel:
-    """The machine code of a kernel; those that end sums are the same for all programs."""
-    if not is_end:
-        return compile_kernel(function, signature)
-    key = (function.__name__, signature)
-    if key not in ENDS:
-        ENDS[key] = compile_kernel(function, signature)
-    return ENDS[key]
+@cache
+def common_kernel(module: KernelModule) -> CompiledKernel:
+    """The machine code of a kernel that is the same for many programs."""
+    (kernel,) = module.kernels
+    return compile_kernel(getattr(import_module(write_module(module.stem, module.text)), kernel.name), kernel.signature)
 
 
 WITHOUT_RULES: tuple[Entry, ...] = tuple(e for e in ENTRIES if not e.name.startswith("ruled_"))

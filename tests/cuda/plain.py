@@ -73,6 +73,15 @@ def finished(combine: Callable[[Any, Any], Any]) -> Callable[..., None]:
     return finish
 
 
+def scan(offsets: np.ndarray) -> None:
+    offsets[:] = np.concatenate(([0], np.cumsum(offsets)[:-1]))
+
+
+def add_listed(places: np.ndarray, values: np.ndarray, target: np.ndarray) -> None:
+    for place in np.unique(places[places > 0]):
+        target.flat[place - 1] += values[places == place].sum()
+
+
 def special(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: type(x)(function(x)) if isinstance(x, np.floating) else np.float64(function(x))
 
@@ -111,6 +120,7 @@ NAMES: dict[str, Any] = {
     },
     **{f"block_{op}": over_block(combine) for op, combine in COMBINE.items()},
     **{f"finish_{op}": finished(combine) for op, combine in COMBINE.items()},
+    "scan": scan, "add_listed": add_listed,
 }  # fmt: skip
 
 

@@ -33,6 +33,11 @@ def block_function(combine: Any) -> Any:
 
 
 def main(module: str, kernel: str, blocks: str, threads: str, source: str, target: str) -> None:
+    toolchain: Any = ModuleType("loopdiff.backends.cuda.toolchain")
+    toolchain.cuda = cuda
+    sys.modules[toolchain.__name__] = toolchain
+    from loopdiff.backends.cuda.sorting_kernels import SORTING_FUNCTIONS
+
     functions: Any = ModuleType("loopdiff.backends.cuda.device_functions")
     functions.FUNCTIONS = {
         "block_add_float64": block_function(lambda a, b: a + b),
@@ -40,6 +45,7 @@ def main(module: str, kernel: str, blocks: str, threads: str, source: str, targe
         "block_min_float64": block_function(min),
         "max2": cuda.jit(device=True)(lambda a, b: max(a, b)),
         "min2": cuda.jit(device=True)(lambda a, b: min(a, b)),
+        **SORTING_FUNCTIONS,
     }
     sys.modules[functions.__name__] = functions
     names: dict[str, Any] = {}

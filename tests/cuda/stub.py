@@ -175,6 +175,65 @@ def neutral_of(op: str, dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if op == "max" else np.iinfo(dtype).max
 
 
+TILE, DIGITS, RUN = 2048, 256, 32
+
+
+def tiles_of(array: np.ndarray) -> list[np.ndarray]:
+    return [array[k : k + TILE] for k in range(0, array.size, TILE)]
+
+
+def count_digits(blocks: int, places: np.ndarray, counts: np.ndarray, shift: int) -> None:
+    found = [np.bincount((tile >> shift) & (DIGITS - 1), minlength=DIGITS) for tile in tiles_of(places)]
+    assert blocks == len(found)
+    counts[:] = np.array(found).T.ravel()
+
+
+def sum_tiles(blocks: int, numbers: np.ndarray, sums: np.ndarray) -> None:
+    assert blocks == sums.size
+    sums[:] = [tile.sum() for tile in tiles_of(numbers)]
+
+
+def scan_tiles(blocks: int, numbers: np.ndarray, sums: np.ndarray) -> None:
+    for tile, start in zip(tiles_of(numbers), np.cumsum(sums) - sums, strict=True):
+        tile[:] = start + np.cumsum(tile) - tile
+
+
+def move_updates(
+    blocks: int, places: np.ndarray, values: np.ndarray, starts: np.ndarray, new_places: np.ndarray,
+    new_values: np.ndarray, shift: int,
+) -> None:  # fmt: skip
+    nexts = starts.reshape(DIGITS, blocks).copy()
+    for k, (place, value) in enumerate(zip(places, values, strict=True)):
+        digit = (place >> shift) & (DIGITS - 1)
+        new = nexts[digit, k // TILE]
+        nexts[digit, k // TILE] += 1
+        new_places[new], new_values[new] = place, value
+
+
+def fold_updates(
+    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, left_places: np.ndarray,
+    left_values: np.ndarray,
+) -> None:  # fmt: skip
+    left_places[:], left_values[:] = 0, 0
+    ends = [*np.flatnonzero(np.diff(places)), places.size - 1]
+    for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
+        if begin // RUN == end // RUN and places[begin]:
+            target.flat[places[begin] - 1] += values[begin : end + 1].sum()
+        elif places[begin]:
+            for part in range(begin // RUN, end // RUN + 1):
+                inside = slice(max(begin, part * RUN), min(end + 1, (part + 1) * RUN))
+                left_places[2 * part + (begin // RUN == part)] = places[begin]
+                left_values[2 * part + (begin // RUN == part)] = values[inside].sum()
+                if begin // RUN < part < end // RUN:
+                    left_places[2 * part + 1] = places[begin]
+
+
+SORTING: dict[str, Callable[..., None]] = {
+    "count_digits": count_digits, "sum_tiles": sum_tiles, "scan_tiles": scan_tiles, "move_": move_updates,
+    "fold_": fold_updates,
+}  # fmt: skip
+
+
 def plain_kernel(kernel: KernelText, text: str) -> Callable[..., Any]:
     """A kernel as a function of how many blocks there are, and what it is given."""
     if kernel.name.startswith("finish_"):
@@ -185,5 +244,8 @@ def plain_kernel(kernel: KernelText, text: str) -> Callable[..., Any]:
             finish(parts, np.empty(256, parts.dtype), neutral_of(op, parts.dtype), target)
 
         return run
+    for name, function in SORTING.items():
+        if kernel.name.startswith(name):
+            return lambda blocks, *given: function(blocks[0], *given)
     on_grid = plain.in_plain_python(text, f"{kernel.name.removesuffix('_kernel')}_on_grid")
     return lambda blocks, *given: on_grid(*blocks[: kernel.axes], *given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import emulated_text, plan_of
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.walk import statements
+from loopdiff.transform.grid import Grid
 from loopdiff.transform.launch_plan import HostLoop, Launch, LaunchPlan, OnHost, all_steps
 from tests.cuda.plain import in_plain_python
 from tests.gradients.interpreted import normal_form
@@ -95,11 +97,48 @@ def histogram(x, idx, h):
         h[idx[i]] += x[0, i]
 
 
-def test_scattered_sums_get_copies(x: np.ndarray) -> None:
+def grid_that(plan: LaunchPlan, is_wanted: Callable[[Grid], object]) -> Grid:
+    """The only grid of a plan that has something."""
+    (found,) = [s.grid for s in plan.steps if isinstance(s, Launch) and s.grid and is_wanted(s.grid)]
+    return found
+
+
+def test_sums_where_the_data_say_are_listed(x: np.ndarray) -> None:
     idx = np.random.default_rng(1).integers(0, 5, 13)
     plan = check(histogram, {"x": x, "idx": idx, "h": np.ones(5)})
-    (copied,) = [s.grid.copies for s in plan.steps if isinstance(s, Launch) and s.grid and s.grid.copies]
-    assert copied == ("h",)
+    assert grid_that(plan, lambda g: g.lists).lists == ("h",)
+
+
+def spread(x, s):
+    t = 0.0
+    for i in range(x.shape[0]):
+        r = 0.0
+        for j in range(x.shape[1]):
+            r += x[i, j]
+        for j in range(x.shape[1]):
+            s[j] += r * x[i, j]
+        t += r * r
+    return t
+
+
+def test_sums_over_whole_arrays_get_copies(x: np.ndarray) -> None:
+    """Their blocks have one warp: what sums over them must not ask for eight."""
+    plan = check(spread, {"x": x, "s": np.ones(13)})
+    grid = grid_that(plan, lambda g: g.copies)
+    assert grid.copies == ("s",)
+    assert [n for n, _ in grid.sums] == ["t"]
+    functions = Path(device_source()).read_text(encoding="utf-8")
+    assert "warps = cuda.blockDim.x * cuda.blockDim.y // WARP" in functions
+
+
+def pooled(x, s):
+    for i in range(x.shape[1]):
+        s[i // 3] += x[0, i] * x[1, i]
+
+
+def test_sums_into_one_element_for_each_thread_are_listed(x: np.ndarray) -> None:
+    plan = check(pooled, {"x": x, "s": np.ones(5)})
+    assert grid_that(plan, lambda g: g.lists).copies == ()
 
 
 def test_sums_that_keep_their_order_do_not(x: np.ndarray) -> None:
@@ -115,12 +154,10 @@ def shifted_scatter(x, idx, h):
             h[idx[i] + j] += x[i, j]
 
 
-def test_threads_do_not_sum_into_the_same_element(x: np.ndarray) -> None:
-    """For each `i`, all `j` go to different elements, but not those of different `i`."""
+def test_threads_of_all_axes_list_what_they_add(x: np.ndarray) -> None:
     idx = np.random.default_rng(1).integers(0, 3, 11)
     plan = check(shifted_scatter, {"x": x, "idx": idx, "h": np.zeros(16)})
-    (grid,) = [s.grid for s in plan.steps if isinstance(s, Launch) and s.grid and s.grid.copies]
-    assert [a.loop.index for a in grid.axes] == ["i"]
+    assert [a.loop.index for a in grid_that(plan, lambda g: g.lists).axes] == ["i", "j"]
 
 
 def column_sums(x, s):
@@ -255,23 +292,6 @@ def into_no_axes(x, s):
 
 def test_sums_into_arrays_without_axes(x: np.ndarray) -> None:
     check(into_no_axes, {"x": x, "s": np.zeros(())})
-
-
-def summed_and_scattered(x, idx, h):
-    t = 0.0
-    for i in range(idx.shape[0]):
-        h[idx[i]] += x[0, i]
-        t += x[0, i] * x[0, i]
-    return t
-
-
-def test_sums_and_copies_in_one_kernel(x: np.ndarray) -> None:
-    """Its blocks have one warp: what sums over them must not ask for eight."""
-    idx = np.random.default_rng(1).integers(0, 5, 13)
-    plan = check(summed_and_scattered, {"x": x, "idx": idx, "h": np.ones(5)})
-    assert any(s.grid and s.grid.copies and s.grid.sums for s in plan.steps if isinstance(s, Launch))
-    functions = Path(device_source()).read_text(encoding="utf-8")
-    assert "warps = cuda.blockDim.x * cuda.blockDim.y // WARP" in functions
 
 
 def device_source() -> str:

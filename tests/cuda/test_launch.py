@@ -39,7 +39,7 @@ def test_what_is_packed_is_what_the_function_was_given(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["rde_matmul_log1p", "jacobi_2d", "softmax", "durbin", "while_newton", "two_returned_arrays"]
+    "name", ["rde_matmul_log1p", "jacobi_2d", "softmax", "durbin", "while_newton", "two_returned_arrays", "spmv_csr"]
 )
 def test_gradients_of_decorated_functions(name: str) -> None:
     """Arrays go there and back, those between the sweeps stay there, and all memory is given back."""

@@ -45,12 +45,12 @@ def simulated(function: Any, args: dict[str, Any], tmp_path: Path, blocks: tuple
     """What the one grid of a function leaves in what its kernel is given, by name; sums of blocks as `parts`."""
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.backends.cuda.compile import plan_of
-    from loopdiff.backends.cuda.device import Device, kernel_name, module_text
+    from loopdiff.backends.cuda.device import Device, kernel_modules, kernel_name
     from loopdiff.backends.cuda.host import HostEmitter
 
     plan = plan_of(normal_form(function, args), Style())
     host = HostEmitter(plan.ls, plan=plan, target=Device())
-    text, _ = module_text(host)
+    text = kernel_modules(host)[0].text
     (kernel,) = [k for k in host.kernels if k.axes]
     given: dict[str, Any] = {}
     for name in kernel.params:
@@ -63,14 +63,21 @@ def simulated(function: Any, args: dict[str, Any], tmp_path: Path, blocks: tuple
         else:
             given[name] = args[name]
     parts = {f"parts_{k}": np.zeros(int(np.prod(blocks))) for k, _ in enumerate(kernel.sums)}
+    return run(text, kernel_name(kernel), {**given, **parts}, tmp_path, blocks, kernel.block)
+
+
+def run(
+    text: str, kernel: str, given: dict[str, Any], tmp_path: Path, blocks: tuple[int, ...], block: tuple[int, int, int]
+) -> dict[str, Any]:  # fmt: skip
+    """What a kernel of the module `text` leaves in what it is given."""
     module, source, target = tmp_path / "kernels.py", tmp_path / "in.npz", tmp_path / "out.npz"
     module.write_text(text, encoding="utf-8")
-    np.savez(source, **given, **parts)
-    shape = ",".join(map(str, (*blocks, 1, 1)[:3])), ",".join(map(str, kernel.block))
-    command = [sys.executable, str(SCRIPT), str(module), kernel_name(kernel), *shape, str(source), str(target)]
+    np.savez(source, **given)
+    shape = ",".join(map(str, (*blocks, 1, 1)[:3])), ",".join(map(str, block))
+    command = [sys.executable, str(SCRIPT), str(module), kernel, *shape, str(source), str(target)]
     subprocess.run(command, check=True, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, timeout=300)
     found = np.load(target)
-    return dict(zip((*given, *parts), (found[k] for k in found.files), strict=True))
+    return dict(zip(given, (found[k] for k in found.files), strict=True))
 
 
 @pytest.fixture
@@ -97,3 +104,69 @@ def test_a_stencil_on_more_threads_than_elements(x: np.ndarray, tmp_path: Path) 
     found = simulated(smoothed, {"x": x, "y": y}, tmp_path, (1, 1))
     smoothed(x, y)
     np.testing.assert_allclose(found["y"], y, rtol=1e-15)
+
+
+SIZE, BLOCKS = 2048 + 700, 2  # updates, in so many tiles
+
+
+def updates(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Places, some of them none, and values that are added without an error of rounding."""
+    rng = np.random.default_rng(3)
+    places = {"few": rng.integers(0, 3, SIZE), "many": rng.integers(0, 1 << 17, SIZE)}[kind]
+    return places.astype(np.int32), rng.integers(-50, 50, SIZE).astype(np.float64)
+
+
+def sorting(function: str, given: dict[str, Any], tmp_path: Path, blocks: int) -> dict[str, Any]:
+    from loopdiff.backends.cuda.sorting_text import PARAMETERS, kernel_lines
+
+    assert tuple(given) == PARAMETERS[function]
+    head = "from loopdiff.backends.cuda.device_functions import FUNCTIONS"
+    text = "\n".join([head, f"{function} = FUNCTIONS[{function!r}]", kernel_lines("kernel", function)])
+    return run(text, "kernel", given, tmp_path, (blocks,), (256, 1, 1))
+
+
+@pytest.mark.parametrize("kind", ["few", "many"])
+def test_a_pass_of_the_sort(kind: str, tmp_path: Path) -> None:
+    """One pass is a stable sort by its digit, with counts and their sums on the way."""
+    places, values = updates(kind)
+    shift = np.int64(8 if kind == "many" else 0)
+    counts, sums = np.zeros(256 * BLOCKS, np.int32), np.zeros(1, np.int64)
+    counts = sorting("count_digits", {"places": places, "counts": counts, "shift": shift}, tmp_path, BLOCKS)["counts"]
+    digits = (places >> shift) & 255
+    np.testing.assert_array_equal(counts.reshape(256, BLOCKS).sum(1), np.bincount(digits, minlength=256))
+    sums = sorting("sum_tiles", {"numbers": counts, "sums": sums}, tmp_path, 1)["sums"]
+    assert sums.tolist() == [SIZE]
+    starts = sorting("scan_tiles", {"numbers": counts, "sums": sums}, tmp_path, 1)["numbers"]
+    np.testing.assert_array_equal(starts, np.cumsum(counts) - counts)
+    given = {"places": places, "values": values, "starts": starts, "new_places": np.zeros_like(places)}
+    found = sorting("move_updates", {**given, "new_values": np.zeros(SIZE), "shift": shift}, tmp_path, BLOCKS)
+    order = np.argsort(digits, kind="stable")
+    np.testing.assert_array_equal(found["new_places"], places[order])
+    np.testing.assert_array_equal(found["new_values"], values[order])
+
+
+def test_sums_of_numbers_in_several_tiles(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(4).integers(0, 1 << 40, SIZE)
+    sums = sorting("sum_tiles", {"numbers": numbers, "sums": np.zeros(2, np.int64)}, tmp_path, BLOCKS)["sums"]
+    assert sums.tolist() == [numbers[:2048].sum(), numbers[2048:].sum()]
+    found = sorting("scan_tiles", {"numbers": numbers, "sums": sums}, tmp_path, BLOCKS)["numbers"]
+    np.testing.assert_array_equal(found, np.cumsum(numbers) - numbers)
+
+
+@pytest.mark.parametrize("kind", ["few", "many"])
+@pytest.mark.parametrize("shape", [(1 << 17,), (400, 400), (60, 50, 50), (20, 20, 20, 20)])
+def test_runs_are_added_up_or_left(kind: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    places, values = updates(kind)
+    places.sort()
+    threads = -(-SIZE // 32)
+    target, left = np.zeros(shape), (np.zeros(2 * threads, np.int32), np.zeros(2 * threads))
+    given = {"places": places, "values": values, "target": target, "left_places": left[0], "left_values": left[1]}
+    found = sorting("fold_updates", given, tmp_path, 1)
+    whole = found["target"].ravel()
+    np.add.at(whole, found["left_places"][found["left_places"] > 0] - 1, found["left_values"][found["left_places"] > 0])
+    expected = np.zeros(whole.size)
+    np.add.at(expected, places[places > 0] - 1, values[places > 0])
+    np.testing.assert_array_equal(whole, expected)
+    kept = found["left_places"][found["left_places"] > 0]
+    assert (np.diff(kept) >= 0).all(), "equal places stay side by side"
+    assert kind == "few" or kept.size < threads

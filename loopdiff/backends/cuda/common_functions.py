@@ -11,6 +11,13 @@ from typing import Any
 from loopdiff.backends.cuda.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
 
 WARP = 32  # threads that exchange values without memory
+# Lists of updates: threads of a block, updates that each sorts and those of all; bits of a digit, and of half of one,
+# and how many values these have; updates that a thread adds up.
+THREADS, EACH = 256, 8
+TILE = THREADS * EACH
+DIGIT, HALF = 8, 4
+DIGITS, HALVES = 1 << DIGIT, 1 << HALF
+RUN = 32
 
 
 def plus(a: Any, b: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.backends.cpu.compile import Style, avoid_reserved_names
-from loopdiff.backends.cuda.device import Device, KernelText, module_text
+from loopdiff.backends.cuda.device import Device, KernelText, kernel_modules
 from loopdiff.backends.cuda.emulate import Emulated, grid_function
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.cuda.kernel_store import kernel_code
@@ -101,6 +101,7 @@ def write_device(plan: LaunchPlan, *, cache: bool) -> CompiledFunction:
         *imports("loopdiff.backends.cuda.launching", host.target.imports),
         "from loopdiff.backends.cuda.kernel_store import launcher_of",
         *(f"{k.name} = launcher_of({k.digest!r}, {k.block!r})" for k in kernels),
+        *host.target.lists.host_lines(),
         DECORATOR.format(cache=cache, flags="False"),
     ]
     whole = render("\n".join([*lines, host.text]))
@@ -108,11 +109,12 @@ def write_device(plan: LaunchPlan, *, cache: bool) -> CompiledFunction:
 
 
 def device_kernels(plan: LaunchPlan, *, cache: bool) -> tuple[HostEmitter[Device], tuple[KernelText, ...], Path]:
-    """What the host does, and the kernels of a plan, compiled, with the module where their text is."""
+    """What the host does, and the kernels of a plan, compiled, with the module where the text of its own is."""
     host = HostEmitter(plan.ls, plan=plan, target=Device())
-    text, kernels = module_text(host)
-    path = write_module(f"{plan.ls.name}_kernels", text, is_cached=cache)
-    return host, tuple(replace(k, digest=kernel_code(path, k)) for k in kernels), path
+    modules = kernel_modules(host)
+    paths = [write_module(m.stem, m.text, is_cached=cache) for m in modules]
+    kernels = [replace(k, digest=kernel_code(p, k)) for m, p in zip(modules, paths, strict=True) for k in m.kernels]
+    return host, tuple(kernels), paths[0]
 
 
 def imports(module: str, names: AbstractSet[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS, WARP, plus
+from loopdiff.backends.cuda.sorting_kernels import SORTING_FUNCTIONS
 from loopdiff.backends.cuda.toolchain import cuda
 from loopdiff.ir import scalar_eval
 
@@ -91,6 +92,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"{n}_f64": getattr(libdevice, n) for n in OF_LIBDEVICE},
     **{f"{n}_f32": getattr(libdevice, f"{n}f") for n in OF_LIBDEVICE},
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
+    **SORTING_FUNCTIONS,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
     "sign_f64": sign_f64, "sign_f32": sign_f32, "sign_i64": sign_i64,
 }  # fmt: skip

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
-from loopdiff.backends.cuda.kernels import Kernel
+from loopdiff.backends.cuda.kernels import Kernel, ListText
 from loopdiff.backends.cuda.spelling import ZEROS
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.nodes import AccumulateOp
-from loopdiff.ir.types import ScalarType
+from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.names import NameSupply
 
 
@@ -44,6 +44,14 @@ class Emulated:
         self.imports.add(f"finish_{op}")
         lanes = f"np.empty(256, np.{kind.value})"
         return [f"finish_{op}({parts}, {lanes}, {neutral}, {target})"]
+
+    def add_listed(self, update: ListText, kind: ArrayType) -> list[str]:
+        self.imports.add("add_listed")
+        return [f"add_listed({update.places}, {update.values}, {update.array})"]
+
+    def scan(self, offsets: str) -> list[str]:
+        self.imports.add("scan")
+        return [f"scan({offsets})"]
 
 
 def grid_name(kernel: Kernel) -> str:

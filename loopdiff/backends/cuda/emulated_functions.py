@@ -57,6 +57,23 @@ def finish_function(combine: Callable[..., Any], over_block: Callable[..., Any])
     return finish
 
 
+# -- lists of updates ----------------------------------------------------------------------------------------
+@jit
+def scan(offsets: Any) -> None:
+    """Replace numbers by the sums of those before each."""
+    total = 0
+    for k in range(offsets.size):
+        offsets[k], total = total, total + offsets[k]
+
+
+@jit
+def add_listed(places: Any, values: Any, target: Any) -> None:
+    """Add each value to the element of `target` whose number, from one, is its place; none to that of number zero."""
+    for k in range(places.size):
+        if places[k] > 0:
+            target.flat[places[k] - 1] += values[k]
+
+
 COMBINE = {"add": jit(plus), "max": max2, "min": min2}
 BLOCK_FUNCTIONS = {op: block_function(combine) for op, combine in COMBINE.items()}
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -69,5 +86,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         for suffix in ("f64", "f32", "i64")
     },
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
+    "scan": scan, "add_listed": add_listed,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
 }  # fmt: skip

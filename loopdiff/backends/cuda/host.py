@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
-from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter
+from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter, ListText
 from loopdiff.backends.cuda.spelling import CHECKED, STATUS
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.build import add, floordiv, integer, sub
@@ -35,7 +35,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.types import INT, ScalarType
+from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.grid import AXES, Axis, Grid, step_of
 from loopdiff.transform.launch_plan import (
@@ -48,19 +48,23 @@ from loopdiff.transform.launch_plan import (
     all_steps,
     depends_on_device,
 )
+from loopdiff.transform.update_lists import most_updates
 
 MOST_BLOCKS = 1024  # along the fastest axis where threads sum, or have arrays of their own
 MOST_PLACES = (2**31 - 1, 65535, 65535)  # along each axis, the fastest first
 MOST_COPIES = 512  # threads at most that sum into copies
 # Elements that all copies, and all arrays that threads have for themselves, have together, unless one block has more.
 COPIED, OWNED = 1 << 24, 1 << 27
+LISTED = 1 << 24  # updates that are listed at most before they are sorted and added up, if there is a choice
+PLACES = 2**31 - 2  # elements of an array that lists can name
 # Lines that stand for what is known when everything is written: which checks and which arrays there are.
 RAISE_FOUND, RELEASE_ALL = "raise_found", "release_all"
 
 
 class Target(Protocol):
     """What differs between the GPU and its emulation in the host's text: lines that allocate an array, fill it (None
-    where that takes a kernel), give it back, launch a kernel, and bring together what its blocks summed."""
+    where that takes a kernel), give it back, launch a kernel, bring together what its blocks summed, add up a list of
+    updates, and turn numbers of updates into where those of each iteration begin."""
 
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]: ...
     def fill(self, name: str, value: str) -> list[str] | None: ...
@@ -68,6 +72,8 @@ class Target(Protocol):
     def peek(self, place: str, array: str, subscripts: list[str]) -> str: ...
     def launch(self, kernel: Kernel, blocks: list[str], params: Iterable[str], parts: list[str]) -> list[str]: ...
     def finish(self, op: AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]: ...
+    def add_listed(self, update: ListText, kind: ArrayType) -> list[str]: ...
+    def scan(self, offsets: str) -> list[str]: ...
 
 
 AnyTarget = TypeVar("AnyTarget", bound=Target)
@@ -149,10 +155,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
     def statement(self, stmt: Stmt) -> None:
         match stmt:
             case Require(cond=cond):
-                with self.writer.block(f"if not {self.expr(cond)}:"):
-                    self.writer.line(RAISE_FOUND)
-                    self.writer.line(RELEASE_ALL)
-                    self.writer.line(f"raise ArgumentError({f'{stmt.code}: {stmt.message}'!r})")
+                self.refuse_unless(self.expr(cond), f"{stmt.code}: {stmt.message}", RAISE_FOUND)
             case Allocate(array=array, fill=fill) if array not in self.all_cells:
                 if fill is not None:
                     self.fill(array, fill)
@@ -198,6 +201,27 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.writer.line(f"{text.count} = {self.expr(trip_count(axis))}")
         counts = [a.count for a in kernel.axes]
         with self.writer.block(f"if {' and '.join(f'{c} > 0' for c in counts)}:"):
+            known = [u for u in kernel.lists if not u.offsets]
+            if known:
+                self.launch_pieces(kernel, counts, known)
+            else:
+                self.launch_grid(kernel, counts)
+
+    def launch_pieces(self, kernel: Kernel, counts: list[str], known: list[ListText]) -> None:
+        """Launch a kernel for so many iterations of its outermost loop at a time that lists do not become long."""
+        outer = kernel.axes[0]
+        lower, count, piece, size, first = (
+            self.names.fresh(n) for n in (f"{outer.index}_begin", f"{outer.index}_all", "updates", "piece", "first")
+        )  # fmt: skip
+        mosts = [most_updates(kernel.launch.body, u.array) for u in known]
+        self.writer.line(f"{lower} = {outer.lower}")
+        self.writer.line(f"{count} = {outer.count}")
+        self.writer.line(f"{piece} = {' + '.join(f'({self.expr(m)})' for m in mosts if m is not None)}")
+        each = " * ".join([piece, *counts[1:]])
+        self.writer.line(f"{size} = max(1, {LISTED} // max(1, {each}))")
+        with self.writer.block(f"for {first} in range(0, {count}, {size}):"):
+            self.writer.line(f"{outer.lower} = {lower} + {first}{'' if outer.step == 1 else f' * ({outer.step})'}")
+            self.writer.line(f"{outer.count} = min({size}, {count} - {first})")
             self.launch_grid(kernel, counts)
 
     def launch_grid(self, kernel: Kernel, counts: list[str]) -> None:
@@ -218,14 +242,55 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         for part, (_, _, kind) in zip(parts, kernel.sums, strict=True):
             self.lines(self.target.allocate(part, f"({number},)", kind.value))
         self.own_parts(kernel, f"{number} * {kernel.block[0] * kernel.block[1] * kernel.block[2]}")
+        self.make_lists(kernel, blocks, " * ".join(counts))
         self.lines(self.target.launch(kernel, [*blocks, "1", "1"][:3], kernel.params, parts))
         for part, (name, op, kind) in zip(parts, kernel.sums, strict=True):
             neutral = spell_constant(neutral_value(op, kind), kind)
             self.lines(self.target.finish(op, kind, part, name, neutral))
         for array in grid.copies:
             self.add_copies(array, kernel.own[array])
-        for name in (*parts, *kernel.own.values()):
+        for update in kernel.lists:
+            self.lines(self.target.add_listed(update, self.types.arrays[update.array]))
+        lists = [n for u in kernel.lists for n in (u.places, u.values, u.offsets) if n]
+        for name in (*parts, *kernel.own.values(), *lists):
             self.lines(self.target.release(name))
+
+    def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
+        """Lists with room for all updates of a kernel, none of which is there yet."""
+        for update in kernel.lists:
+            array = update.array
+            self.refuse_unless(
+                f"{' * '.join(f'{array}.shape[{k}]' for k in range(self.types.arrays[array].rank))} <= {PLACES}",
+                f"LD607: `{array}` has too many elements to be summed into at places that the data choose",
+            )
+        counted = [u for u in kernel.lists if u.offsets]
+        for update in counted:
+            self.lines(self.target.allocate(update.offsets, f"({iterations} + 1,)", "int64"))
+            self.clear(update.offsets, INT)
+        if counted:
+            is_guarded = id(kernel.launch) in self.guarded
+            counting = self.emitter.counting_kernel(kernel, len(self.kernels) + 1, is_guarded=is_guarded)
+            self.kernels.append(counting)
+            self.lines(self.target.launch(counting, [*blocks, "1", "1"][:3], counting.params, []))
+        for update in kernel.lists:
+            room = self.names.fresh("room")
+            if update.offsets:
+                self.lines(self.target.scan(update.offsets))
+                total = self.target.peek(f"{update.offsets}[{iterations}]", update.offsets, [iterations])
+                self.writer.line(f"{room} = {total}")
+            else:
+                most = most_updates(kernel.launch.body, update.array)
+                assert most is not None
+                self.writer.line(f"{room} = ({self.expr(most)}) * {iterations}")
+            self.lines(self.target.allocate(update.places, f"({room},)", "int32"))
+            self.clear(update.places, INT)
+            self.lines(self.target.allocate(update.values, f"({room},)", self.types.arrays[update.array].dtype))
+
+    def refuse_unless(self, condition: str, message: str, *first: str) -> None:
+        """Lines that raise, after those that come `first`, unless a condition holds."""
+        with self.writer.block(f"if not ({condition}):"):
+            self.lines((*first, RELEASE_ALL))
+            self.writer.line(f"raise ArgumentError({message!r})")
 
     def most_blocks(self, kernel: Kernel) -> str:
         """How many blocks there are whose threads have arrays of their own, or copies: fewer where these are large."""

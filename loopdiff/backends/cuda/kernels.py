@@ -6,6 +6,7 @@ takes every iteration that is its own: as many threads apart as there are. It re
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -36,6 +37,7 @@ from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.transform.grid import Grid, step_of
 from loopdiff.transform.launch_plan import Launch, lets_of
+from loopdiff.transform.update_lists import counting_body, most_updates
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
@@ -66,6 +68,18 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class ListText:
+    """The list of updates of `array`: names of the arrays of `places`, counted from one, and of `values`, of where the
+    next update goes, and, if that has to be counted, of where those of each iteration begin."""
+
+    array: str
+    places: str
+    values: str
+    slot: str
+    offsets: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """A written kernel. `text` is the function of a thread, `params` what it is given after its place.
 
@@ -79,6 +93,7 @@ class Kernel:
     axes: tuple[AxisText, ...]
     sums: tuple[tuple[str, AccumulateOp, ScalarType], ...]
     own: dict[str, str]
+    lists: tuple[ListText, ...]
     place: Place
 
     @property
@@ -102,6 +117,9 @@ class KernelEmitter(ScalarEmitter):
     all_cells: frozenset[str] = field(init=False)
     summed: str = field(init=False, default="")
     parts: dict[str, str] = field(init=False, default_factory=dict)
+    lists: dict[str, ListText] = field(init=False, default_factory=dict)
+    stride: str = field(init=False, default="")
+    is_counting: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         ScalarEmitter.__post_init__(self)
@@ -155,8 +173,21 @@ class KernelEmitter(ScalarEmitter):
                 self.writer.line(f"{name}[0] = {self.expr(value)}")
             case Allocate(array=array, fill=fill) if fill is not None and array not in self.cells:
                 self.fill(array, fill)
+            case Accumulate(target=target, value=value) if target.array in self.lists:
+                self.listed(self.lists[target.array], target, value)
             case _:
                 ScalarEmitter.store(self, stmt)
+
+    def listed(self, update: ListText, target: Access, value: Expr) -> None:
+        """Add to a list that `value` goes to the element `target`."""
+        slot = update.slot
+        if not self.is_counting:
+            place, *rest = map(self.expr, target.subscripts)
+            for axis, subscript in enumerate(rest, 1):
+                place = f"({place}) * {target.array}.shape[{axis}] + {subscript}"
+            self.writer.line(f"{update.places}[np.uint64({slot})] = {place} + 1")
+            self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
+        self.writer.line(f"{slot} += {'1' if update.offsets else self.stride}")
 
     def fill(self, array: str, fill: Expr) -> None:
         """Every element of the array, or of the thread's own part of it."""
@@ -182,14 +213,38 @@ class KernelEmitter(ScalarEmitter):
         """The function of a thread of the kernel with that `number`; a guarded one does nothing if something is wrong
         already."""
         grid = launch.grid
+        axes = () if grid is None else self.axis_texts(grid)
+        lists = () if grid is None else tuple(self.list_text(n, launch.body) for n in grid.lists)
+        return self.written(launch, number, axes, lists, is_guarded=is_guarded)
+
+    def counting_kernel(self, kernel: Kernel, number: int, *, is_guarded: bool) -> Kernel:
+        """The kernel that counts the updates for lists of `kernel` which nobody knows the length of before."""
+        launch = kernel.launch
+        assert launch.grid is not None
+        lists = tuple(u for u in kernel.lists if u.offsets)
+        names = frozenset(u.array for u in lists)
+        body = counting_body(launch.body, names, frozenset(launch.cells))
+        assert body is not None
+        counting = Launch(body, launch.cells, Grid(launch.grid.axes, lists=tuple(sorted(names))))
+        self.is_counting = True
+        found = self.written(counting, number, kernel.axes, lists, is_guarded=is_guarded)
+        self.is_counting = False
+        return found
+
+    def written(
+        self, launch: Launch, number: int, axes: tuple[AxisText, ...], lists: tuple[ListText, ...], *, is_guarded: bool
+    ) -> Kernel:  # fmt: skip
+        """The kernel of a launch whose axes and lists have these names."""
+        grid = launch.grid
         self.writer = Writer()
         sums = () if grid is None else grid.sums
         own = () if grid is None else (*grid.arrays, *grid.copies)
         private = {*launch.cells, *(n for n, _ in sums)}
         self.cells = self.all_cells - (self.on_device - private)
         self.summed = ", ".join(n for n, _ in sums)
+        self.lists = {u.array: u for u in lists}
+        self.stride = " * ".join(a.count for a in axes)
         body, parts = self.with_parts(launch.body, own)
-        axes = () if grid is None else self.axis_texts(grid)
         self.names.taken.add(self.ls.name)
         name = self.names.fresh(f"{self.ls.name}_{number}")
         self.parts = {new: old for old, new in parts.items()}
@@ -197,11 +252,8 @@ class KernelEmitter(ScalarEmitter):
         with self.writer.block(f"def {name}():"):
             for cell, op in sums:
                 self.writer.line(f"{cell} = {spell_constant(neutral_value(op, kinds[cell]), kinds[cell])}")
-            if is_guarded:
-                with self.writer.block(f"if {self.status}[{STATUS}] == 0:"):
-                    self.iterations(list(axes), body, launch.cells, bool(parts))
-            else:
-                self.iterations(list(axes), body, launch.cells, bool(parts))
+            with self.writer.block(f"if {self.status}[{STATUS}] == 0:") if is_guarded else nullcontext():
+                self.iterations(axes, body, launch.cells)
             if sums:
                 self.writer.line(f"return {self.summed}")
         written = {n for n, _ in sums}
@@ -209,11 +261,27 @@ class KernelEmitter(ScalarEmitter):
         place = Place(self.all_places.here[: len(axes)], self.all_places.counts[: len(axes)])
         assert not given & (lets_of(launch.body) - self.on_device)  # nothing is used that is only made inside
         params = tuple(sorted(given - {*place.params, name, self.ls.name, *written}))
-        text = "\n".join(self.writer.lines)
-        header = ", ".join((*place.params, *params))
-        text = text.replace(f"def {name}():", f"def {name}({header}):", 1)
+        self.writer.lines[0] = f"def {name}({', '.join((*place.params, *params))}):"
         self.cells = self.all_cells
-        return Kernel(name, launch, text, params, axes, tuple((n, op, kinds[n]) for n, op in sums), parts, place)
+        text = "\n".join(self.writer.lines)
+        return Kernel(name, launch, text, params, axes, tuple((n, op, kinds[n]) for n, op in sums), parts, lists, place)
+
+    def list_text(self, array: str, body: tuple[Stmt, ...]) -> ListText:
+        """Names for the list of what `body` adds to an array."""
+        kind = self.types.arrays[array]
+        places, values, slot = (self.names.fresh(n) for n in (f"{array}_places", f"{array}_values", "slot"))
+        self.declare(array, places, ArrayType("int32", 1))
+        self.declare(array, values, ArrayType(kind.dtype, 1))
+        offsets = ""
+        if most_updates(body, array) is None:
+            offsets = self.names.fresh(f"{array}_offsets")
+            self.declare(array, offsets, ArrayType("int64", 1))
+        return ListText(array, places, values, slot, offsets)
+
+    def declare(self, array: str, new: str, kind: ArrayType) -> None:
+        """Make the array `new` known, which has something to do with `array`."""
+        self.decls[new] = replace(self.decls[array], name=new, type=kind, extents=None)
+        self.types = replace(self.types, arrays={**self.types.arrays, new: kind})
 
     def axis_texts(self, grid: Grid) -> tuple[AxisText, ...]:
         return tuple(
@@ -224,17 +292,16 @@ class KernelEmitter(ScalarEmitter):
             for a in grid.axes
         )  # fmt: skip
 
-    def iterations(self, axes: list[AxisText], body: tuple[Stmt, ...], cells: tuple[str, ...], has_own: bool) -> None:
+    def iterations(self, axes: tuple[AxisText, ...], body: tuple[Stmt, ...], cells: tuple[str, ...]) -> None:
         """The iterations of a thread, axis by axis from the outside in."""
-        if has_own:
+        if self.parts:
             self.writer.line(f"{self.thread} = {thread_number(self.all_places, len(axes))}")
-        self.axis(axes, body, cells)
+        self.axis(axes, body, cells, "")
 
-    def axis(self, axes: list[AxisText], body: tuple[Stmt, ...], cells: tuple[str, ...]) -> None:
+    def axis(self, axes: tuple[AxisText, ...], body: tuple[Stmt, ...], cells: tuple[str, ...], outer: str) -> None:
+        """The iterations of the innermost `axes`; `outer` is the number of that of the others."""
         if not axes:
-            for cell in cells:
-                self.writer.line(f"{cell} = {spell_constant(0, self.types.arrays[cell].element)}")
-            self.block(body)
+            self.iteration(body, cells, outer)
             return
         first, here, count = axes[0], self.all_places.here[len(axes) - 1], self.all_places.counts[len(axes) - 1]
         turn = self.names.fresh("turn")
@@ -243,7 +310,19 @@ class KernelEmitter(ScalarEmitter):
             number = f"({here} + {turn} * {count})"
             scaled = number if first.step == 1 else f"{number} * ({first.step})"
             self.writer.line(f"{first.index} = {first.lower} + {scaled}")
-            self.axis(axes[1:], body, cells)
+            self.axis(axes[1:], body, cells, f"({outer} * {first.count} + {number})" if outer else number)
+
+    def iteration(self, body: tuple[Stmt, ...], cells: tuple[str, ...], number: str) -> None:
+        """One iteration, which is the one of that `number`."""
+        for cell in cells:
+            self.writer.line(f"{cell} = {spell_constant(0, self.types.arrays[cell].element)}")
+        for update in self.lists.values():
+            known = f"{update.offsets}[np.uint64({number})]" if update.offsets else number
+            self.writer.line(f"{update.slot} = {'0' if self.is_counting else known}")
+        self.block(body)
+        if self.is_counting:
+            for update in self.lists.values():
+                self.writer.line(f"{update.offsets}[np.uint64({number})] = {update.slot}")
 
     def with_parts(self, body: tuple[Stmt, ...], own: tuple[str, ...]) -> tuple[tuple[Stmt, ...], dict[str, str]]:
         """`body` with accesses to each thread's part of arrays, and the names of the arrays of all parts."""
@@ -251,11 +330,8 @@ class KernelEmitter(ScalarEmitter):
             return body, {}
         parts = {name: self.names.fresh(f"{name}_parts") for name in own}
         for old, new in parts.items():
-            decl = self.decls[old]
-            assert decl.type is not None
-            kind = ArrayType(decl.type.dtype, decl.type.rank + 1)
-            self.decls[new] = replace(decl, name=new, type=kind, extents=None)
-            self.types = replace(self.types, arrays={**self.types.arrays, new: kind})
+            kind = self.types.arrays[old]
+            self.declare(old, new, ArrayType(kind.dtype, kind.rank + 1))
 
         def moved(access: Access) -> Access:
             if access.array not in parts:

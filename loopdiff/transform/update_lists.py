@@ -1,0 +1,129 @@
+"""Sums into elements that the data choose: each update goes to a list, which is sorted by element and added up.
+
+    for p in range(n):                          for p in range(n): places[p], values[p] = index[p], v
+        y[index[p]] += v        becomes         sort by place, equal ones as they came
+                                                each run of equal places: y[place] += the sum of its values
+
+What is added to an element is added in one order, whatever thread does it, and no array is copied. That pays where an
+iteration updates few elements of many; where its loops sweep over all of them, threads sum into copies. A list has room
+for the most updates that there can be where that is known beforehand, or else they are counted first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from loopdiff.analysis.polyhedra import trip_count
+from loopdiff.ir.build import add, integer, mul, natural
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Assign,
+    Const,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Require,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.walk import Site, loads, statements, stmt_exprs, subexprs, written_arrays
+
+Names = frozenset[str]
+
+MOST_AXES = 4  # of an array that lists are made for
+
+
+def is_listed(body: tuple[Stmt, ...], array: str, rank: int, own: Names, *, is_last_resort: bool = False) -> bool:
+    """Whether threads that run `body` list what they add to `array`. They have the cells `own` for themselves.
+
+    `is_last_resort`: they would sum into copies otherwise.
+    """
+    sites = list(updates(body, array))
+    if not 0 < rank <= MOST_AXES:
+        return False
+    if not any(map(is_chosen_by_data, sites)) and not (is_last_resort and all(map(is_sparse, sites))):
+        return False
+    return most_updates(body, array) is not None or counting_body(body, frozenset({array}), own) is not None
+
+
+def updates(body: tuple[Stmt, ...], array: str) -> Iterator[Site]:
+    return (s for s in statements(body) if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array)
+
+
+def is_chosen_by_data(site: Site) -> bool:
+    """Whether data say to which elements an update goes, or to how many."""
+    bounds = [e for p in site.loops for b in (p.lower, p.upper) for e in subexprs(b)]
+    return any(isinstance(e, Load | Var) for e in (*parts_of(site), *bounds))
+
+
+def is_sparse(site: Site) -> bool:
+    """Whether an update goes to another element in another thread, and to one in all loops inside of them."""
+    used = {e.name for e in parts_of(site) if isinstance(e, Index)}
+    return bool(used) and not used & {p.index for p in site.loops}
+
+
+def parts_of(site: Site) -> list[Expr]:
+    """All parts of the subscripts of an update."""
+    assert isinstance(site.stmt, Accumulate)
+    return [e for s in site.stmt.target.subscripts for e in subexprs(s)]
+
+
+def most_updates(body: tuple[Stmt, ...], array: str) -> Expr | None:
+    """How often `body` adds to `array` at most; None if that is only known when it runs."""
+    made = {s.stmt.index for s in statements(body) if isinstance(s.stmt, Loop)}
+    total: Expr = integer(0)
+    for site in updates(body, array):
+        times: Expr = integer(1)
+        for loop in site.loops:
+            trips = natural(trip_count(loop))
+            if not isinstance(loop.step, Const) or any(is_made(e, made) for e in subexprs(trips)):
+                return None
+            times = mul(times, trips)
+        total = add(total, times)
+    return total
+
+
+def is_made(expr: Expr, indices: set[str]) -> bool:
+    return isinstance(expr, Load | Var) or (isinstance(expr, Index) and expr.name in indices)
+
+
+def counting_body(body: tuple[Stmt, ...], arrays: Names, own: Names) -> tuple[Stmt, ...] | None:
+    """The part of `body` that says how often it adds to `arrays`; None if what it depends on is changed by the rest."""
+    kept = tuple(counting(body, arrays, own))
+    shared = written_arrays(body) - own
+    for site in statements(kept):
+        exprs = stmt_exprs(site.stmt) if not is_update(site.stmt, arrays) else ()
+        if any(e.access.array in shared for x in exprs for e in loads(x)):
+            return None
+    return kept
+
+
+def counting(body: tuple[Stmt, ...], arrays: Names, own: Names) -> Iterator[Stmt]:
+    for stmt in body:
+        match stmt:
+            case Let() | Exit() | Require():
+                yield stmt
+            case Assign(target=Access(array=name)) if name in own:
+                yield stmt
+            case Accumulate(target=Access(array=name)) if name in own | arrays:
+                yield stmt
+            case Loop(body=inner):
+                new = tuple(counting(inner, arrays, own))
+                if any(not isinstance(s, Let) for s in new):
+                    yield replace(stmt, body=new)
+            case If(then=then, orelse=orelse):
+                new_then, new_orelse = (tuple(counting(branch, arrays, own)) for branch in (then, orelse))
+                if new_then or new_orelse:
+                    yield replace(stmt, then=new_then, orelse=new_orelse)
+            case _:
+                pass
+
+
+def is_update(stmt: Stmt, arrays: Names) -> bool:
+    return isinstance(stmt, Accumulate) and stmt.target.array in arrays
