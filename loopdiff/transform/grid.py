@@ -104,9 +104,10 @@ class GridMapper:
     dead: Names
     may_reassociate: bool
 
-    def mapped(self, stmt: Loop, path: Path) -> Mapped | str:
-        """The nest at `path` as threads, or why its outermost loop is none of them."""
-        first = self.independence(stmt, path)
+    def mapped(self, stmt: Loop, path: Path, apart: Names = frozenset()) -> Mapped | str:
+        """The nest at `path` as threads, or why its outermost loop is none of them, if its iterations touch the arrays
+        `apart` in different places."""
+        first = self.independence(stmt, path, apart)
         if isinstance(first, str):
             return first
         axes: list[Axis] = []
@@ -116,7 +117,7 @@ class GridMapper:
         innermost, conditions = stmt, list[Expr]()
         nest = list(perfect_nest(stmt, path, written_arrays(stmt.body)))
         for loop, place, between in nest:
-            own = self.independence(loop, place)
+            own = self.independence(loop, place) if loop is not stmt else first
             around = {x.loop.index for x in axes}, {x.index for x in inside}
             axis = None if isinstance(own, str) else self.axis(loop, place, *around)
             if isinstance(own, str) or axis is None or len(axes) == AXES:
@@ -195,17 +196,17 @@ class GridMapper:
         if axis.upper != loop.upper:
             yield compare(Op.LT if is_up else Op.GT, here, loop.upper)
 
-    def independence(self, loop: Loop, path: Path) -> Independence | str:
+    def independence(self, loop: Loop, path: Path, apart: Names = frozenset()) -> Independence | str:
         """What the iterations of the loop at `path` have for themselves, or why they are not independent."""
         if not isinstance(loop.step, Const):
             return "its step is not known"
         if any(isinstance(s, Exit) for s in loop.body):
             return "it may end early"
-        private = find_privates(self.model, self.dead, loop, path)
+        private = find_privates(self.model, self.dead, loop, path, apart)
         if private is None:
             conflict = carried(self.model, path, owned_cells(self.model.ls, path))
             return "its iterations share arrays" if conflict is None else describe(self.model, conflict)
-        sums = shared_sums(self.model, path, private.names)
+        sums = shared_sums(self.model, path, private.names | apart)
         obstacle = self.lost(loop, frozenset(private.homes), sums)
         if obstacle:
             return obstacle

@@ -1,23 +1,24 @@
 """What kernels have to move and to compute, and how long a GPU takes for that at least.
 
 The bytes are those of different elements that a kernel touches, each read once and each written once: what its caches
-keep does not come again. The time is that of the roofline (Williams, Waterman and Patterson, "Roofline", CACM 2009) and
-of a launch: a lower bound, not a forecast.
+keep does not come again, and neither does what they have from the kernels before. The time is that of the roofline
+(Williams, Waterman and Patterson, "Roofline", CACM 2009) and of launches: a lower bound, not a forecast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from math import ceil, inf, log2, prod
 
-from loopdiff.ir.nodes import Accumulate, Apply, Assign, If, Index, Let, Load, Loop, LoopSet, Stmt
+from loopdiff.ir.nodes import Accumulate, Allocate, Apply, Assign, If, Index, Let, Load, Loop, LoopSet, Require, Stmt
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.extents import Counter, Extents, Range
 from loopdiff.transform.grid import Grid, loop_around
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
 from loopdiff.transform.machine import Machine
+from loopdiff.transform.residency import Resident
 from loopdiff.transform.schedule import Schedule
 from loopdiff.transform.traffic import Touch, Traffic, touches
 from loopdiff.transform.update_lists import most_updates, updates
@@ -26,7 +27,7 @@ SECTOR = 32.0  # bytes that come from memory together
 COPIED = 128e6  # bytes of the copies that threads sum into, as far as 32 of these are not more
 # Of lists: bits of a digit, and of how many updates a thread adds up to two; bytes of a place, of the counts of digits
 # for each update, and of offsets for each iteration.
-DIGIT, FOLD, PLACE, COUNTS, OFFSETS = 8.0, 4.0, 4.0, 2.5, 48.0
+DIGIT, FOLD, PLACE, COUNTS, OFFSETS = 8.0, 4.0, 4.0, 0.5, 8.0
 FUNCTION, QUOTIENT = 20.0, 8.0  # operations that an elementary function, and a division, are worth
 Ranges = Mapping[str, Range]
 
@@ -50,9 +51,10 @@ H200 = Gpu("H200", 4300.0, 34_000.0, 67_000.0, 50e6, 2500.0)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one kernel, over all its launches: how many, bytes read and written, operations, nanoseconds at least."""
+    """Of one kernel, or an array that is filled, over all its launches: how many, bytes read and written, operations,
+    nanoseconds at least."""
 
-    launch: Launch
+    launch: Launch | OnHost
     launches: float
     bytes: float
     operations: float
@@ -69,29 +71,65 @@ class ListCost:
 
 def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
     """The costs of each kernel of a plan, for arguments of `extents`."""
-    coster = Coster(plan.ls, Counter.of(plan.ls, extents), gpu)
+    coster = Coster(plan.ls, Counter.of(plan.ls, extents), gpu, Resident(gpu.cache))
     return list(coster.steps(plan.steps, 1.0, {}))
 
 
 @dataclass(frozen=True, slots=True)
 class Coster:
+    """Goes through a plan as it runs, of loops of the host the first two iterations: the others are like the second.
+
+    `turns`: which iteration of such loops that is, by index.
+    """
+
     ls: LoopSet
     counter: Counter
     gpu: Gpu
+    cache: Resident
+    turns: dict[str, int] = field(default_factory=dict)
 
     def steps(self, steps: tuple[Step, ...], runs: float, ranges: Ranges) -> Iterator[Cost]:
         for step in steps:
             match step:
-                case HostLoop(loop=loop, steps=inner):
-                    trips, span = self.counter.trips(loop, ranges)
-                    yield from self.steps(inner, runs * trips, {**ranges, loop.index: span})
-                case HostIf(then=then, orelse=orelse):
-                    yield from self.steps(then, runs, ranges)
-                    yield from self.steps(orelse, 0.0, ranges)
+                case HostLoop():
+                    yield from self.loop(step, runs, ranges)
+                case HostIf(stmt=stmt, then=then):
+                    if not is_only_check(stmt):
+                        yield from self.steps(then, runs, ranges)
                 case Launch():
                     yield self.cost(step, runs, ranges)
+                case OnHost(stmt=Allocate(array=array, fill=fill)) if fill is not None and self.is_array(array):
+                    moved = self.cache.write(self.key(array, ()), self.traffic.whole(array))
+                    time = self.gpu.launch + moved / self.gpu.bandwidth
+                    yield Cost(step, runs, runs * moved, 0.0, runs * time)
                 case OnHost():
                     pass
+
+    def loop(self, step: HostLoop, runs: float, ranges: Ranges) -> Iterator[Cost]:
+        trips, span = self.counter.trips(step.loop, ranges)
+        inside = {**ranges, step.loop.index: span}
+        rounds: list[list[Cost]] = []
+        for turn in range(2):
+            self.turns[step.loop.index] = turn
+            rounds.append(list(self.steps(step.steps, runs, inside)))
+        first, more = min(1.0, trips), max(0.0, trips - 1.0)
+        for one, other in zip(*rounds, strict=True):
+            yield Cost(
+                one.launch, first * one.launches + more * other.launches, first * one.bytes + more * other.bytes,
+                first * one.operations + more * other.operations,
+                first * one.nanoseconds + more * other.nanoseconds,
+            )  # fmt: skip
+
+    def is_array(self, name: str) -> bool:
+        kind = self.ls.array(name).type
+        return kind is not None and kind.rank > 0
+
+    def key(self, array: str, found: Iterable[Touch]) -> Hashable:
+        """What the cache knows an array by: where kernels go on to other elements in the next iteration of a loop of
+        the host, these are another one."""
+        parts = (e for t in found for s in t.access.subscripts for e in subexprs(s))
+        used = {e.name for e in parts if isinstance(e, Index)}
+        return (array, *sorted((i, turn) for i, turn in self.turns.items() if i in used))
 
     def cost(self, launch: Launch, runs: float, ranges: Ranges) -> Cost:
         nest, listed = launch.body, self.listed(launch, ranges)
@@ -126,17 +164,19 @@ class Coster:
         elements = traffic.whole(array) / item
         passes = ceil(log2(elements + 2) / DIGIT)
         entry, levels = PLACE + item, max(1.0, ceil(log2(max(2.0, number)) / FOLD))
-        moved = number * (PLACE + entry + passes * (PLACE + 2.0 * entry + COUNTS) + entry)
-        moved += 2.0 * min(number, elements) * item
-        launches = 1.0 + passes * 4.0 + levels
-        return ListCost(moved + is_counted * threads * OFFSETS, launches + is_counted * 3.0)
+        once = number * (2.0 * entry + COUNTS) + is_counted * threads * OFFSETS
+        again = number * (PLACE + passes * (PLACE + 2.0 * entry + 4.0 * COUNTS)) + is_counted * threads * 4.0 * OFFSETS
+        moved = self.cache.write(("list", array), once) + (again if once > self.gpu.cache else 0.0)
+        added = min(number * SECTOR, elements * item)
+        moved += self.cache.read(self.key(array, ()), added) + self.cache.write(self.key(array, ()), added)
+        return ListCost(moved, 1.0 + passes * 4.0 + levels + is_counted * 3.0)
 
     def most_visited(self, loops: tuple[Loop, ...], threads: float) -> float:
         """How often all threads together run the body of loops at most, if those whose bounds are data go through an
         array once, as rows of a sparse matrix do."""
         found = inf
         for loop in loops:
-            if any(isinstance(e, Load) for b in (loop.lower, loop.upper) for e in subexprs(b)):
+            if has_data(loop):
                 visited = (
                     (a.array, k)
                     for s in statements(loop.body)
@@ -153,13 +193,26 @@ class Coster:
 
     def moved(self, nest: tuple[Stmt, ...], ranges: Ranges, lists: frozenset[str]) -> float:
         """Bytes of all different elements that are read, and of those that are written, but those of `lists`."""
+        touched: dict[tuple[str, bool], list[Touch]] = {}
+        for touch in all_touches(nest):
+            if touch.access.array not in lists:
+                touched.setdefault((touch.access.array, touch.is_write), []).append(touch)
+        moved = 0.0
+        for (array, is_write), found in touched.items():
+            key, amount = self.key(array, found), self.amount(array, found, ranges)
+            if self.ls.has_array(array) and self.is_array(array):
+                moved += self.cache.write(key, amount) if is_write else self.cache.read(key, amount)
+        return moved
+
+    def amount(self, array: str, found: list[Touch], ranges: Ranges) -> float:
+        """Bytes of the different elements of an array that a kernel touches."""
         traffic = self.traffic
-        found: dict[tuple[str, bool], dict[object, float]] = {}
-        for touch in (t for t in all_touches(nest) if t.access.array not in lists):
-            boxes = found.setdefault((touch.access.array, touch.is_write), {})
+        boxes: dict[object, float] = {}
+        for touch in found:
             key = traffic.shape(touch)
-            boxes[key] = max(boxes.get(key, 0.0), traffic.box(touch, ranges))
-        return sum(traffic.kept(array, sum(boxes.values()), self.gpu.cache) for (array, _), boxes in found.items())
+            whole = traffic.whole(array) if goes_through(touch) else 0.0
+            boxes[key] = max(boxes.get(key, 0.0), traffic.box(touch, ranges), whole)
+        return traffic.kept(array, sum(boxes.values()), self.gpu.cache)
 
     def apart(self, grid: Grid | None, ranges: Ranges) -> float:
         """Bytes of the arrays that threads have for themselves, filled and read once."""
@@ -193,6 +246,20 @@ class Coster:
         arrays = {t.access.array for t in all_touches(nest)}
         kinds = {kind.dtype for n in arrays if (kind := self.ls.array(n).type) is not None}
         return "float32" in kinds and "float64" not in kinds
+
+
+def goes_through(touch: Touch) -> bool:
+    """Whether an access goes along with a loop whose bounds are data, through rows that are the array together."""
+    return any(e == Index(p.index) and has_data(p) for e in touch.access.subscripts for p in touch.loops)
+
+
+def has_data(loop: Loop) -> bool:
+    return any(isinstance(e, Load) for b in (loop.lower, loop.upper) for e in subexprs(b))
+
+
+def is_only_check(stmt: Stmt) -> bool:
+    """Whether a statement runs to say which of several checks fails."""
+    return all(isinstance(s.stmt, If | Let | Loop | Require) for s in statements((stmt,)))
 
 
 def all_touches(nest: tuple[Stmt, ...]) -> Iterator[Touch]:

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
+from loopdiff.ir.build import all_of, compare, integer
 from loopdiff.ir.nodes import (
+    Access,
     Accumulate,
     Allocate,
+    ArrayDecl,
     Assign,
     Call,
     Exit,
@@ -27,12 +31,17 @@ from loopdiff.ir.nodes import (
     LoopSet,
     Require,
     ScalarResult,
+    Select,
     Stmt,
     Var,
 )
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import Path, accesses, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
-from loopdiff.transform.grid import Grid, GridMapper, Mapped, is_short
-from loopdiff.transform.normalize import cell_types
+from loopdiff.names import NameSupply
+from loopdiff.transform.grid import Axis, Grid, GridMapper, Mapped, is_short
+from loopdiff.transform.normalize import cell_types, supply
+from loopdiff.transform.ragged import Rows, rows_of
 
 Names = frozenset[str]
 
@@ -89,22 +98,57 @@ def plan_launches(model: Model, dead: Names, *, may_reassociate: bool) -> Launch
 
     `may_reassociate`: whether sums may be added up in another order.
     """
-    planner = Planner(model, GridMapper(model, dead, may_reassociate))
+    planner = Planner(model, GridMapper(model, dead, may_reassociate), supply(model.ls), [])
     steps = planner.steps(model.ls.body, ())
-    on_device = scalars_on_device(model.ls, steps)
-    settled = Settler(model.ls, on_device).steps(steps)
-    return LaunchPlan(model.ls, settled, on_device - lets_of_one_kernel(model.ls, settled))
+    ls = replace(model.ls, arrays=(*model.ls.arrays, *planner.cells)) if planner.cells else model.ls
+    on_device = scalars_on_device(ls, steps)
+    settled = Settler(ls, on_device).steps(steps)
+    return LaunchPlan(ls, settled, on_device - lets_of_one_kernel(ls, settled))
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Splits statements into steps; those that are neither kernels nor around some are left as `OnHost`."""
+    """Splits statements into steps; those that are neither kernels nor around some are left as `OnHost`. `cells`
+    collects those that the plan needs beside the LoopSet's."""
 
     model: Model
     mapper: GridMapper
+    names: NameSupply
+    cells: list[ArrayDecl]
 
     def steps(self, body: tuple[Stmt, ...], path: Path) -> tuple[Step, ...]:
-        return tuple(self.step(s, (*path, k)) for k, s in enumerate(body))
+        return tuple(step for k, s in enumerate(body) for step in self.steps_of(s, (*path, k)))
+
+    def steps_of(self, stmt: Stmt, path: Path) -> tuple[Step, ...]:
+        usual = self.step(stmt, path)
+        found = self.by_rows(stmt, path) if not is_free(usual) else None
+        return (usual,) if found is None else self.if_apart(*found, usual)
+
+    def by_rows(self, stmt: Stmt, path: Path) -> tuple[Loop, Rows, Launch] | None:
+        """A loop that is a kernel if the rows of its iterations do not overlap."""
+        rows = rows_of(stmt) if isinstance(stmt, Loop) else None
+        if rows is None:
+            return None
+        assert isinstance(stmt, Loop)
+        found = self.mapper.mapped(stmt, path, rows.arrays)
+        if isinstance(found, str) or len(found.grid.axes) > 1:
+            return None
+        return stmt, rows, Launch(found.body, found.cells, found.grid)
+
+    def if_apart(self, loop: Loop, rows: Rows, launch: Launch, usual: Step) -> tuple[Step, ...]:
+        """A launch that is right if the rows of a loop do not overlap, or else what is done as a rule."""
+        cell = ArrayDecl(self.names.fresh("are_apart"), ArrayType("int64", 0), extents=())
+        self.cells.append(cell)
+        told = Access(cell.name)
+        holds = Select(all_of(rows.conditions), integer(1), integer(0))
+        check = Accumulate("min", told, holds, loc=loop.loc)
+        axes = (Axis(loop, loop.lower, loop.upper),)
+        asked = If(compare(Op.NE, Load(told), integer(0)), (loop,), (loop,), loc=loop.loc)
+        return (
+            OnHost(Assign(told, integer(1), loc=loop.loc)),
+            Launch((check,), (), Grid(axes, sums=((cell.name, "min"),))),
+            HostIf(asked, (launch,), (usual,)),
+        )
 
     def step(self, stmt: Stmt, path: Path) -> Step:
         match stmt:
@@ -117,8 +161,10 @@ class Planner:
                     return HostLoop(stmt, self.steps(stmt.body, path), reason)
                 return Launch((stmt,), self.own_cells((stmt,), path), reason=reason)
             case If(then=then, orelse=orelse) if self.holds_kernels(stmt, path):
-                found = self.steps(then + orelse, path)
-                return HostIf(stmt, found[: len(then)], found[len(then) :])
+                count = len(then)
+                first = (self.steps_of(s, (*path, k)) for k, s in enumerate(then))
+                second = (self.steps_of(s, (*path, count + k)) for k, s in enumerate(orelse))
+                return HostIf(stmt, tuple(chain.from_iterable(first)), tuple(chain.from_iterable(second)))
             case If():
                 return Launch((stmt,), self.own_cells((stmt,), path))
             case _:
@@ -130,7 +176,7 @@ class Planner:
             place = (*path, number)
             if isinstance(child, Loop) and not is_short(child) and isinstance(self.mapper.mapped(child, place), Mapped):
                 return True
-            if self.holds_kernels(child, place):
+            if self.by_rows(child, place) is not None or self.holds_kernels(child, place):
                 return True
         return False
 
@@ -146,6 +192,11 @@ class Planner:
         if around and own:
             own &= owned_cells(self.model.ls, around[-1])
         return tuple(sorted(own))
+
+
+def is_free(step: Step) -> bool:
+    """Whether a step is a kernel whose threads sum into no array."""
+    return isinstance(step, Launch) and step.grid is not None and not step.grid.lists and not step.grid.copies
 
 
 def results(ls: LoopSet) -> Iterator[Expr]:

@@ -53,7 +53,7 @@ def lines_of(steps: tuple[Step, ...], indent: str, costs: Mapping[int, str]) -> 
             case Launch(grid=Grid() as grid, body=body):
                 yield f"{indent}{grid_words(grid, body)}{costs.get(id(step), '')}"
             case OnHost(stmt=Allocate(array=array, fill=Const(value=value))):
-                yield f"{indent}`{array}` is filled with {value}"
+                yield f"{indent}`{array}` is filled with {value}{costs.get(id(step), '')}"
             case OnHost():
                 pass
 

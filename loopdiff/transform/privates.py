@@ -43,13 +43,16 @@ class Privates:
         return frozenset(self.homes) | self.arrays
 
 
-def find_privates(model: Model, dead: Names, loop: Loop, path: Path) -> Privates | None:
+def find_privates(
+    model: Model, dead: Names, loop: Loop, path: Path, apart: Names = frozenset()
+) -> Privates | None:  # fmt: skip
     """Of the iterations of the loop at `path`, as far as they conflict; None if other arrays make them conflict.
 
-    Nobody looks at the contents of the `dead` arrays before or after the function.
+    Nobody looks at the contents of the `dead` arrays before or after the function. Iterations are known to touch those
+    that are `apart` in different places.
     """
     homes = homes_of_cells(model, loop, path)
-    arrays = conflicting(model, dead, path, frozenset(homes))
+    arrays = conflicting(model, dead, path, frozenset(homes) | apart)
     if arrays is None:
         return None
     exposed = {access.array for _, access in exposed_reads(model, path)} & arrays

@@ -15,7 +15,7 @@ from loopdiff.backends.cuda.compile import emulated_text, plan_of
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.walk import statements
 from loopdiff.transform.grid import Grid
-from loopdiff.transform.launch_plan import HostLoop, Launch, LaunchPlan, OnHost, all_steps
+from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, all_steps
 from tests.cuda.plain import in_plain_python
 from tests.gradients.interpreted import normal_form
 
@@ -349,3 +349,54 @@ def test_any_shape(function: Any, shape: tuple[int, int]) -> None:
     else:
         args |= {"y": np.zeros(shape), "steps": 2}
     check(function, args)
+
+
+def by_rows(begin, x, y):
+    for i in range(begin.shape[0] - 1):
+        s = 0.0
+        for p in range(begin[i], begin[i + 1]):
+            s += x[0, p]
+        for p in range(begin[i], begin[i + 1]):
+            y[p] = 0.5 * y[p] + s
+
+
+def by_rows_and_columns(begin, index, x, y, z):
+    for i in range(begin.shape[0] - 1):
+        for p in range(begin[i + 1] - 1, begin[i] - 1, -1):
+            y[p + 1] += x[1, p] * x[0, i]
+            z[index[p]] += x[1, p]
+
+
+def across_rows(begin, x, y):
+    for i in range(begin.shape[0] - 1):
+        for p in range(begin[i], begin[i + 1]):
+            y[p] += x[0, p]
+            y[p + 1] += x[0, p]
+
+
+APART, OVERLAPPING = np.array([0, 3, 3, 8, 12]), np.array([0, 8, 3, 3, 12])
+
+
+@pytest.mark.parametrize("begin", [APART, OVERLAPPING], ids=["apart", "overlapping"])
+def test_rows_of_a_sparse_matrix_are_threads_if_they_do_not_overlap(x: np.ndarray, begin: np.ndarray) -> None:
+    """Whether they do is asked when the function runs."""
+    plan = check(by_rows, {"begin": begin, "x": x, "y": np.arange(13.0)})
+    (asked,) = [s for s in plan.steps if isinstance(s, HostIf)]
+    (launch,), (usual,) = asked.then, asked.orelse
+    assert isinstance(launch, Launch)
+    assert launch.grid == Grid(launch.grid.axes if launch.grid else ())
+    assert isinstance(usual, HostLoop)
+
+
+@pytest.mark.parametrize("begin", [APART, OVERLAPPING], ids=["apart", "overlapping"])
+def test_sums_by_row_need_no_list_if_rows_do_not_overlap(x: np.ndarray, begin: np.ndarray) -> None:
+    index = np.random.default_rng(1).integers(0, 5, 13)
+    plan = check(by_rows_and_columns, {"begin": begin, "index": index, "x": x, "y": np.ones(14), "z": np.ones(5)})
+    (asked,) = [s for s in plan.steps if isinstance(s, HostIf)]
+    lists = [s.grid.lists for s in (*asked.then, *asked.orelse) if isinstance(s, Launch) and s.grid]
+    assert lists == [("z",), ("y", "z")]
+
+
+def test_rows_that_reach_into_each_other_are_not_apart(x: np.ndarray) -> None:
+    plan = check(across_rows, {"begin": APART, "x": x, "y": np.ones(13)})
+    assert "are_apart" not in {a.name for a in plan.ls.arrays}

@@ -12,6 +12,7 @@ from loopdiff.backends.cuda.compile import plan_of
 from loopdiff.transform.extents import Extents
 from loopdiff.transform.launch_costs import Cost, Gpu, costs_of
 from loopdiff.transform.launch_text import explain_launches, in_bytes
+from loopdiff.transform.residency import Resident
 from tests.gradients.interpreted import normal_form
 
 SLOW = Gpu("slow", bandwidth=1.0, f64=2.0, f32=4.0, cache=1e3, launch=100.0)
@@ -84,3 +85,61 @@ def test_a_plan_in_words(args: dict[str, Any]) -> None:
 
 def test_counts_of_bytes_in_words() -> None:
     assert [in_bytes(n) for n in (12.0, 1200.0, 12e6, 1.25e9)] == ["12 bytes", "1.2 KB", "12 MB", "1.2 GB"]
+
+
+def test_what_the_cache_has_does_not_come_again(args: dict[str, Any]) -> None:
+    """Each array is read once and written once in ten iterations, where both fit; the host fills nothing."""
+    plan = plan_of(normal_form(in_time, args), Style())
+    wide = Gpu("wide", bandwidth=1.0, f64=2.0, f32=4.0, cache=1e6, launch=100.0)
+    stencil, copied = costs_of(plan, Extents.of(list(args), list(args.values())), wide)
+    size = 20 * 32 * 8
+    assert stencil.bytes == pytest.approx(2 * size, rel=0.2)
+    assert copied.bytes == pytest.approx(size, rel=0.2)
+    assert stencil.nanoseconds >= 10 * 100.0
+
+
+def test_the_least_recently_used_leave_the_cache_first() -> None:
+    cache = Resident(100.0)
+    assert [cache.read("a", 40.0), cache.read("b", 40.0), cache.read("a", 40.0)] == [40.0, 40.0, 0.0]
+    assert cache.write("c", 50.0) == 50.0
+    assert [cache.read("a", 40.0), cache.read("b", 40.0), cache.read("d", 101.0)] == [0.0, 40.0, 101.0]
+    assert cache.read("d", 101.0) == 101.0
+
+
+def test_what_is_written_leaves_the_cache_once() -> None:
+    cache = Resident(100.0)
+    assert [cache.write("a", 60.0), cache.write("a", 60.0), cache.read("a", 60.0)] == [60.0, 0.0, 0.0]
+    assert [cache.read("b", 60.0), cache.write("a", 60.0)] == [60.0, 60.0]
+
+
+def in_slices(x, y):
+    for t in range(1, y.shape[0]):
+        for j in range(y.shape[1]):
+            y[t, j] = y[t - 1, j] + x[t, j]
+
+
+def test_another_slice_for_each_iteration_comes_from_memory(args: dict[str, Any]) -> None:
+    plan = plan_of(
+        normal_form(in_slices, args),
+        Style(),
+    )
+    wide = Gpu("wide", bandwidth=1.0, f64=2.0, f32=4.0, cache=1e6, launch=100.0)
+    total = sum(c.bytes for c in costs_of(plan, Extents.of(list(args), list(args.values())), wide))
+    assert total == pytest.approx(3 * 19 * 32 * 8, rel=0.1)
+
+
+def scattered(index, v, y):
+    for p in range(v.shape[0]):
+        y[index[p]] += v[p]
+
+
+def test_lists_that_fit_into_the_cache_move_once() -> None:
+    args = {"index": np.zeros(1000, np.int64), "v": np.zeros(1000), "y": np.zeros(1 << 12)}
+    plan = plan_of(normal_form(scattered, args), Style())
+    extents = Extents.of(list(args), list(args.values()))
+    small, large = (
+        max(c.bytes for c in costs_of(plan, extents, Gpu("any", 1.0, 2.0, 4.0, cache, 100.0))) for cache in (1e3, 1e6)
+    )
+    values, entries, counts, added = 1000 * 8, 2 * 1000 * (4 + 8), 1000 // 2, 1000 * 32
+    assert large == values + entries + counts + 2 * added
+    assert small > large + entries
