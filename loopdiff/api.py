@@ -27,10 +27,10 @@ from loopdiff.source import SourceFunction, plain_function, source_of
 from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
 from loopdiff.store import function_key
 from loopdiff.sweep_calls import vjp
-from loopdiff.tangents import tangent_run
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Form
+    from loopdiff.device.calls import DeviceCalls
 
 Names = str | tuple[str, ...] | list[str] | None
 
@@ -65,8 +65,13 @@ class Differentiable:
             return arrange(self.signature, self.plain.__name__, args, named)
         return args
 
-    def recognise(self, args: Arguments) -> Checked:
+    def recognise(self, args: Arguments) -> Checked | DeviceCalls:
         """What is known about calls like this one, which is not like the one before."""
+        if self.options.target == "cuda":
+            from loopdiff.device.foreign import is_foreign
+
+            if any(map(is_foreign, args)):
+                return self.device_calls
         key = key_of(args)
         checked = self.known.get(key)
         if checked is None:
@@ -75,7 +80,16 @@ class Differentiable:
         self.latest = checked
         return checked
 
-    def checked(self, args: Arguments) -> Checked:
+    @functools.cached_property
+    def device_calls(self) -> DeviceCalls:
+        """The entry points for arrays that are on the device, and stay there."""
+        from loopdiff.device.calls import DeviceCalls
+
+        twin = decorate(self.plain, self.requested, replace(self.options, arrays="device"))
+        assert isinstance(twin, Differentiable)
+        return DeviceCalls(twin)
+
+    def checked(self, args: Arguments) -> Checked | DeviceCalls:
         latest = self.latest
         return latest if latest is not None and latest.guard(*args) else self.recognise(args)
 
@@ -90,7 +104,7 @@ class Differentiable:
                 self.specializations[key] = found
             return found
 
-    def recognised_tuple(self, args: Any, call: str) -> tuple[Checked, Arguments]:
+    def recognised_tuple(self, args: Any, call: str) -> tuple[Checked | DeviceCalls, Arguments]:
         """What is known about a call with `args`, a tuple of the arguments, and these; `call` is how to call it."""
         if not isinstance(args, tuple | list):
             message = f"the arguments are a {type(args).__name__}, not a tuple"
@@ -168,7 +182,7 @@ class Differentiable:
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """The result, and tangents of the result and of each written array along `tangents` of arguments."""
         checked, args = self.recognised_tuple(args, "f.jvp((x, y), dict(x=x_tangent))")
-        return tangent_run(checked.specialization).jvp(checked.prepare(*args), tangents)
+        return checked.jvp(args, tangents)
 
     def hvp(self, args: tuple[Any, ...], vectors: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """The result, its gradients, and the Hessian times `vectors`: what the gradients change by along them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,14 +32,14 @@ class Recipe:
     is_started: bool
     is_read_only: bool
 
-    def begun(self, scratch: np.ndarray | None, cotangent: np.ndarray) -> np.ndarray:
-        """The buffer, holding a cotangent: the cotangent itself, anew, or in the `scratch` of the workspace."""
+    def begun(
+        self, cast: Callable[..., np.ndarray], scratch: np.ndarray | None, cotangent: np.ndarray
+    ) -> np.ndarray:  # fmt: skip
+        """The buffer, holding a cotangent: that itself, or a copy that `cast` makes, anew or in the `scratch` of the
+        workspace."""
         if self.is_read_only and self.fits(cotangent):
             return cotangent
-        if scratch is None:
-            return np.array(cotangent, self.dtype, order=self.order)
-        np.copyto(scratch, cotangent, casting="same_kind")
-        return scratch
+        return cast(cotangent, self.dtype, self.order, scratch)
 
     def fits(self, value: Any) -> bool:
         """Whether compiled code takes `value` itself."""

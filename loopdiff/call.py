@@ -17,6 +17,7 @@ from loopdiff.launch import Checks, guard, primal_launcher
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization, require_scalar_result
 from loopdiff.sweep_calls import gradient_entry, one_pass_entry, vjp_entry
+from loopdiff.tangents import tangent_run
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 PLAIN_SCALARS = (float, np.float64, np.float32, bool, np.complex64)
@@ -207,6 +208,10 @@ class Checked:
         if spec.one_pass is not None:
             return one_pass_entry(self.checks.script(), spec, spec.one_pass)
         return gradient_entry(self.checks.script(), sweeps_of(spec, "gradient"))
+
+    def jvp(self, args: Arguments, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Forward mode behind the same checks."""
+        return tangent_run(self.specialization).jvp(self.prepare(*args), tangents)
 
     @cached_property
     def vjp(self) -> Callable[..., Any]:

@@ -52,6 +52,18 @@ MACHINE_CODES: dict[str, Code] = {
         "Kernels sort what goes to such an array by the number of the element, in 32 bits: up to 2,147,483,646.",
         "split the array, or keep `target='cpu'`",
     ),
+    "LD608": Code(
+        "arrays of the device that cannot be taken",
+        "Calls, `grad`, `value_and_grad`, `vjp` and `jvp` take arrays that are all on the device, of real numbers, "
+        "without copies, or all on the host.",
+        "`loopdiff.cuda.to_device(x)` sends an array, `copy_to_host()` fetches it",
+    ),
+    "LD609": Code(
+        "array of the device in another dtype or order",
+        "Seeds, cotangents and directions on the device are copied as they are, and the memory that they go to has the "
+        "dtype of the argument and its order.",
+        "convert it with the library that it comes from",
+    ),
     # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
     "LD900": Code(
         "LoopSet that is not well formed",

@@ -15,6 +15,7 @@ TapePolicy = Literal["auto", "store", "recompute"]
 Accuracy = Literal["default", "high"]
 Check = Literal["cheap", "always", "first", "never"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]
+Arrays = Literal["host", "device"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Options:
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
     `schedule`: what is asked of loops. `autotune`: whether several schedules are measured, and the fastest remembered.
     `target`: where loops run. `cuda-emulated` runs CUDA kernels on the CPU, thread after thread.
+    `arrays`: where those of callers are, which calls find out themselves.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
     """
@@ -43,6 +45,7 @@ class Options:
     schedule: tuple[Request, ...] = ()
     autotune: bool = False
     target: Target = "cpu"
+    arrays: Arrays = "host"
 
     def __post_init__(self) -> None:
         choices = {

@@ -399,7 +399,7 @@ def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stage
         return entry
     from loopdiff.backends.cuda.transfers import with_transfers
 
-    return with_transfers(ls, entry)
+    return with_transfers(ls, entry, is_on_host=options.arrays == "host")
 
 
 def numba_type(ls: LoopSet, name: str) -> numba.types.Type:

@@ -12,7 +12,6 @@ from loopdiff.arena import Workspace
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.gradients import checked_array, checked_scalar
-from loopdiff.guards import holds, mark_of
 from loopdiff.interface import is_complex, pairs
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.runs import Arguments, ReverseRun
@@ -38,9 +37,9 @@ class Pullback:
         self.interface = run.interface
         self.lock = Lock()
         self.arrays = () if workspace is None else workspace.arrays
-        self.pristine = [(i, self.arrays[i].copy()) for i in run.worn]
+        self.pristine = [(i, run.memory.copy(self.arrays[i])) for i in run.worn]
         check = run.spec.options.check
-        self.marks = [] if check == "never" else [(i, mark_of(check, args[i], run.mix)) for i in run.kept]
+        self.marks = [] if check == "never" else [(i, run.memory.mark(check, args[i], run.mix)) for i in run.kept]
 
     def __call__(self, /, *seed: Any, **cotangents: Any) -> Any:
         """Gradients in `wrt` order.
@@ -56,16 +55,20 @@ class Pullback:
         is_plain = run.plain_seed is not None and (not seed or type(seed[0]) is float)
         seeds = [run.plain_seed(*seed or (1.0,))] if run.plain_seed is not None and is_plain else self.seeds(*seed)
         given = self.cotangents(cotangents) if cotangents else NOTHING_GIVEN
-        if not all([holds(mark, self.args[i], run.mix) for i, mark in self.marks]):
+        if not all([self.holds(i, mark) for i, mark in self.marks]):
             self.refuse_changes()
         with self.lock:
             for i, saved in self.pristine:
-                np.copyto(self.arrays[i], saved)
+                run.memory.cast(saved, saved.dtype, "C", self.arrays[i])
             return self.pull(self.arrays, seeds, given, *self.args)
+
+    def holds(self, position: int, mark: Any) -> bool:
+        """Whether an argument is what it was after the forward sweep."""
+        return self.run.memory.holds(mark, self.args[position], self.run.mix)
 
     def refuse_changes(self) -> NoReturn:
         """Raise ArgumentError (LD348) with the arrays whose marks are not what they were after the forward sweep."""
-        changed = [self.run.ls.params[i] for i, mark in self.marks if not holds(mark, self.args[i], self.run.mix)]
+        changed = [self.run.ls.params[i] for i, mark in self.marks if not self.holds(i, mark)]
         needed = ", ".join(f"`{n}`" for n in changed)
         message = f"{needed} {'was' if len(changed) == 1 else 'were'} changed after the forward sweep"
         raise ArgumentError(reject("LD348", message, self.run.ls.loc))
@@ -88,10 +91,10 @@ class Pullback:
             what = f"the seed of result {position}" if self.interface.returns_tuple else "the seed"
             if isinstance(kind, ArrayType) and has_slope(kind):
                 array = checked_array(what, kind, shape, value, "LD340")
-                out += self.interface.seed_parts(kind, np.array(array, kind.dtype, order="C", copy=True))
+                out += self.interface.seed_parts(kind, run.memory.cast(array, np.dtype(kind.dtype), "C", None))
             elif isinstance(kind, ScalarType) and has_slope(kind):
                 out += self.interface.seed_parts(kind, checked_scalar(what, kind, value, "LD340"))
-            elif value is not None and np.any(value):
+            elif value is not None and np.any(run.memory.readable((value,))[0]):
                 message = f"{what} is not zero, and that result is not floating-point"
                 raise ArgumentError(reject("LD340", message, NOWHERE))
         return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from loopdiff.interface import Interface
 from loopdiff.ir.nodes import Allocate, ArrayDecl, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, written_arrays
+from loopdiff.memory import memory_of
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
 from loopdiff.specialization import Specialization, is_floating
@@ -33,33 +34,21 @@ def caller_results(spec: Specialization, value: Any, copy_arrays: bool) -> Any:
     if not spec.result_types:
         return None
     values = value if isinstance(value, tuple) else (value,)
-    out = [own_result(t, v, copy_arrays) for t, v in zip(spec.result_types, values, strict=False)]
+    copy = memory_of(spec.options).copy if copy_arrays else None
+    out = [own_result(t, v, copy) for t, v in zip(spec.result_types, values, strict=False)]
     return spec.own_result(out)
 
 
-def own_result(kind: ScalarType | ArrayType, value: Any, copy_arrays: bool) -> Any:
+def own_result(kind: ScalarType | ArrayType, value: Any, copy: Callable[[np.ndarray], np.ndarray] | None = None) -> Any:
     if isinstance(kind, ArrayType):
-        return value.copy() if copy_arrays else value
+        return value if copy is None else copy(value)
     return np.float32(value) if kind is F32 else value
-
-
-def layout_preserving_copy(array: np.ndarray) -> np.ndarray:
-    """A copy that compiled code for the same layout accepts: strided arrays get one with gaps, where they have some."""
-    if array.flags.forc or array.ndim == 0:
-        return array.copy(order="K")
-    steps = zip(array.strides, array.shape, strict=True)
-    axis = max(k for k, (step, extent) in enumerate(steps) if extent > 1 and step != array.itemsize)
-    shape = (*array.shape[:axis], 2 * array.shape[axis], *array.shape[axis + 1 :])
-    padded = np.empty(shape, array.dtype)[(*[slice(None)] * axis, slice(None, None, 2))]
-    padded[...] = array
-    return padded
 
 
 def with_copies_of_written(spec: Specialization, args: Arguments) -> Arguments:
     """`args` with copies of the arrays that the function writes."""
-    return tuple(
-        layout_preserving_copy(a) if n in spec.written else a for n, a in zip(spec.normal.params, args, strict=True)
-    )
+    copy = memory_of(spec.options).copy
+    return tuple(copy(a) if n in spec.written else a for n, a in zip(spec.normal.params, args, strict=True))
 
 
 def mixer(is_parallel: bool) -> Mixer:
@@ -76,7 +65,7 @@ class ReverseRun:
 
     def __init__(self, spec: Specialization, units: SweepUnits, label: str) -> None:
         self.spec, self.label = spec, label
-        self.mix = mixer(spec.options.parallel)
+        self.mix, self.memory = mixer(spec.options.parallel), memory_of(spec.options)
         self.interface, self.is_real = spec.interface, spec.interface.is_real
         self.units = units
         self.ls = spec.normal
@@ -103,7 +92,8 @@ class ReverseRun:
         self.workspace_size = len(decls)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
-        if spec.options.target == "cuda" and not self.worn:
+        self.arena.make = self.memory.allocate
+        if spec.options.target == "cuda" and spec.options.arrays == "host" and not self.worn:
             self.arena.make = partial(on_device, self.workspace_size)
 
     def plan_buffers(self, reverse: LoopSet) -> None:
@@ -123,7 +113,7 @@ class ReverseRun:
         if unit is None:
             return ()
         touched = written_arrays(unit.ls.body)
-        copies = [layout_preserving_copy(a) if p in touched else a for p, a in zip(unit.ls.params, args, strict=True)]
+        copies = [self.memory.copy(a) if p in touched else a for p, a in zip(unit.ls.params, args, strict=True)]
         found = unit.run(*copies)
         return tuple(found) if isinstance(found, tuple) else (found,)
 
@@ -131,15 +121,17 @@ class ReverseRun:
         """The totals that the forward sweep finds on empty tapes and copies of what it writes."""
         unit, plan, count = self.units.forward, self.units.plan, self.workspace_size
         touched = written_arrays(unit.ls.body)
-        copies = [layout_preserving_copy(a) if p in touched else a for p, a in zip(self.ls.params, args, strict=True)]
-        sizes = self.arena.sizes((*args, *(0 for _ in plan.count_names)))[:count]
-        workspace = allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
+        copies = [self.memory.copy(a) if p in touched else a for p, a in zip(self.ls.params, args, strict=True)]
+        sizes = self.arena.sizes((*self.memory.readable(args), *(0 for _ in plan.count_names)))[:count]
+        workspace = self.memory.allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
         unit.run(*copies, *workspace)
         names = unit.ls.params[self.count_args :]
-        return tuple(int(workspace[names.index(tape)][0]) for tape in plan.count_tapes)
+        found = self.memory.readable(tuple(workspace[names.index(tape)] for tape in plan.count_tapes))
+        return tuple(int(tape[0]) for tape in found)
 
     def sizes(self, args: Arguments) -> Sizes:
-        return self.arena.sizes((*args, *self.counts(args)) if self.units.plan.count_names else args)
+        readable = self.memory.readable(args)
+        return self.arena.sizes((*readable, *self.counts(args)) if self.units.plan.count_names else readable)
 
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))

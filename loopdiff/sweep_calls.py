@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from loopdiff.gradients import record_type, scalar_of
 from loopdiff.ir.types import F32
 from loopdiff.launch import Script
 from loopdiff.pullback import Pullback
-from loopdiff.recycled import GRADIENTS
-from loopdiff.runs import Arguments, ReverseRun, caller_results, layout_preserving_copy, make_arena
+from loopdiff.runs import Arguments, ReverseRun, caller_results, make_arena
 from loopdiff.specialization import Specialization
 from loopdiff.units import Unit
 
@@ -109,9 +109,10 @@ def add_reverse(script: Script, run: ReverseRun, seeds: list[str], may_be_given:
     """Run the reverse sweep; what makes the gradients."""
     names = workspace_names(run)
     kept, scratch = names[: run.workspace_size], names[run.workspace_size :]
-    script.names |= {"empty": GRADIENTS.empty, "zeros": GRADIENTS.zeros, "copy": layout_preserving_copy}
+    memory = run.memory
+    script.names |= {"empty": memory.empty, "zeros": memory.zeros, "copy": memory.copy, "clear": memory.clear}
     buffers = [
-        add_buffer(script, recipe, scratch, may_be_given and run.ls.params[recipe.position] in run.spec.written)
+        add_buffer(script, recipe, scratch, run, may_be_given and run.ls.params[recipe.position] in run.spec.written)
         for recipe in run.recipes
     ]
     script.add(*(f"{a} = copy({a})" for a in (script.passed[i] for i in run.disturbed)))
@@ -120,7 +121,7 @@ def add_reverse(script: Script, run: ReverseRun, seeds: list[str], may_be_given:
     return collected(script, run, buffers)
 
 
-def add_buffer(script: Script, recipe: Recipe, scratch: list[str], may_be_given: bool) -> str:
+def add_buffer(script: Script, recipe: Recipe, scratch: list[str], run: ReverseRun, may_be_given: bool) -> str:
     """Make the buffer of a recipe, which may start from one of the cotangents `given`."""
     place, number = recipe.place, recipe.position
     buffer = f"b{number}"
@@ -129,11 +130,11 @@ def add_buffer(script: Script, recipe: Recipe, scratch: list[str], may_be_given:
         make = "empty" if recipe.is_started else "zeros"
         begin = f"{buffer} = {make}({like}.shape, {dtype}, {recipe.order!r}, {like}.nbytes)"
     else:
-        begin = f"{buffer} = {scratch[place]}" + ("" if recipe.is_started else f"; {buffer}.fill(0)")
+        begin = f"{buffer} = {scratch[place]}" + ("" if recipe.is_started else f"; clear({buffer})")
     if not may_be_given:
         script.add(begin)
         return buffer
-    begun = script.put(f"begun{number}", recipe.begun)
+    begun = script.put(f"begun{number}", partial(recipe.begun, run.memory.cast))
     script.add(f"if {number} not in given: {begin}")
     script.add(f"else: {buffer} = {begun}({'None' if place is None else scratch[place]}, given[{number}])")
     return buffer

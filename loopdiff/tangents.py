@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.gradients import checked_array, checked_scalar, record_type
 from loopdiff.interface import in_parts
 from loopdiff.ir.types import ArrayType
+from loopdiff.memory import memory_of
 from loopdiff.names import tail_names
 from loopdiff.runs import caller_results, own_result
 from loopdiff.specialization import Specialization, is_floating
@@ -55,9 +57,7 @@ class TangentRun:
         slopes = list(values[count:])
         tangents: list[Any] = []
         if count:
-            each = tuple(
-                own_result(k, slopes.pop(0), False) if is_floating(k) else None for k in self.spec.result_types
-            )
+            each = tuple(own_result(k, slopes.pop(0)) if is_floating(k) else None for k in self.spec.result_types)
             tangents.append(self.spec.own_result(each))
         tangents += [buffers[n] for n in self.outputs]
         return results, tuple.__new__(self.record, tangents)
@@ -70,10 +70,11 @@ class TangentRun:
         shape = args[self.ls.params.index(name)].shape[: kind.rank]
         declared = self.unit.ls.array(self.buffers[name]).type
         assert declared is not None
-        buffer = np.zeros(shape, kind.dtype, "F" if declared.layout == "F" else "C")
-        if given is not None:
-            buffer[...] = checked_array(what, kind, shape, given, "LD344")
-        return buffer
+        dtype, order = np.dtype(kind.dtype), "F" if declared.layout == "F" else "C"
+        memory = memory_of(self.spec.options)
+        if given is None:
+            return memory.zeros(shape, dtype, order, math.prod(shape) * dtype.itemsize)
+        return memory.cast(checked_array(what, kind, shape, given, "LD344"), dtype, order, None)
 
 
 def tangent_run(spec: Specialization) -> TangentRun:

@@ -28,7 +28,7 @@ LAYERS = (
     ("pipeline",),
     ("units",),
     ("specialization", "interface", "declared", "gradients"),
-    ("call", "pullback", "sweep_calls", "runs", "buffers", "recycled", "tangents"),
+    ("call", "pullback", "sweep_calls", "runs", "buffers", "recycled", "tangents", "memory", "device"),
     ("compiled", "explain", "stopwatch", "tuning", "jacobian", "identity"),
     ("api",),
     ("testing", "rule_checks"),

@@ -23,6 +23,8 @@ from loopdiff.backends.cuda.compiler import layout_of
 from loopdiff.backends.cuda.device import KernelText
 from loopdiff.backends.cuda.kernel_store import stored_kernel
 from loopdiff.backends.load import CompiledFunction
+from loopdiff.device.checksum import WORDS, kernels_of
+from loopdiff.guards import KEY, mixed
 from loopdiff.transform.launch_plan import LaunchPlan
 from tests.cuda import plain
 
@@ -39,6 +41,8 @@ class Stub:
         self.handles: list[bytes] = []
         self.memory: dict[int, Any] = {}
         self.calls: list[str] = []
+        self.streams: set[int] = set()
+        self.moved: list[int] = []
         self.errors: list[BaseException] = []
         self.cuLaunchKernel = LAUNCH(self.launch)
         self.cuMemAllocAsync = ctypes.CFUNCTYPE(INT, ctypes.POINTER(PLACE), SIZE, PTR)(self.allocate)
@@ -46,6 +50,7 @@ class Stub:
         self.cuMemsetD8Async = ctypes.CFUNCTYPE(INT, PLACE, ctypes.c_ubyte, SIZE, PTR)(self.set)
         self.cuMemcpyDtoHAsync_v2 = ctypes.CFUNCTYPE(INT, PTR, PLACE, SIZE, PTR)(self.move)
         self.cuMemcpyHtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PTR, SIZE, PTR)(self.move)
+        self.cuMemcpyDtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PLACE, SIZE, PTR)(self.move)
         self.cuStreamSynchronize = ctypes.CFUNCTYPE(INT, PTR)(lambda stream: 0)
 
     def nothing(self, *args: Any) -> int:
@@ -53,6 +58,11 @@ class Stub:
 
     cuInit = cuDeviceGet = cuDevicePrimaryCtxRetain = cuCtxSetCurrent = nothing
     cuDeviceGetDefaultMemPool = cuMemPoolSetAttribute = nothing
+
+    def cuMemPoolGetAttribute(self, pool: Any, attribute: int, place: Any) -> int:
+        held = sum(ctypes.sizeof(block) for block in self.memory.values())
+        place._obj.value = {7: held, 5: 2 * held}[attribute]
+        return 0
 
     def cuDeviceGetAttribute(self, place: Any, attribute: int, device: Any) -> int:
         place._obj.value = {75: 9, 76: 0}[attribute]
@@ -86,11 +96,13 @@ class Stub:
         return 0
 
     def move(self, target: int, source: int, size: int, stream: Any) -> int:
+        self.moved.append(size)
         ctypes.memmove(target, source, size)
         return 0
 
     def launch(self, handle: int, *rest: Any) -> int:
-        blocks, threads, (_, _, packed, _) = rest[:3], rest[3:6], rest[6:]
+        blocks, threads, (_, stream, packed, _) = rest[:3], rest[3:6], rest[6:]
+        self.streams.add(stream or 0)
         try:
             kernel, function = self.kernels[self.handles[handle - 1]]
             self.calls.append(kernel.name)
@@ -135,6 +147,7 @@ def stub_driver() -> Iterator[Stub]:
     """A machine whose driver is the stub."""
     made = driver.Driver(STUB)
     STUB.calls.clear()
+    STUB.streams.clear()
     with patch.object(driver, "is_there", lambda: True), patch.object(driver, "started_driver", lambda: made):
         yield STUB
     errors, STUB.errors = STUB.errors, []
@@ -157,7 +170,15 @@ def gpu_machine() -> Iterator[Stub]:
         return write_device(plan, cache=cache)
 
     with stub_driver() as stub, patch.object(compile_module, "write_device", write):
+        know_checksums()
         yield stub
+
+
+def know_checksums() -> None:
+    """Have the stub run the kernels that make checksums."""
+    for dtype in WORDS:
+        for kernel in kernels_of(dtype):
+            STUB.kernels[stored_kernel(kernel.digest).code] = (kernel, plain_kernel(kernel, ""))
 
 
 def know_kernels(plan: LaunchPlan) -> None:
@@ -228,7 +249,14 @@ def fold_updates(
                     left_places[2 * part + 1] = places[begin]
 
 
+def mix_words(blocks: int, words: np.ndarray, parts: np.ndarray) -> None:
+    parts[:] = 0
+    with np.errstate(over="ignore"):
+        parts[0] = np.uint64(mixed.py_func(words.astype(np.uint64), np.uint64(0), KEY)).astype(np.int64)
+
+
 SORTING: dict[str, Callable[..., None]] = {
+    "mix_": mix_words,
     "count_digits": count_digits, "sum_tiles": sum_tiles, "scan_tiles": scan_tiles, "move_": move_updates,
     "fold_": fold_updates,
 }  # fmt: skip

@@ -117,12 +117,12 @@ def updates(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sorting(function: str, given: dict[str, Any], tmp_path: Path, blocks: int) -> dict[str, Any]:
-    from loopdiff.backends.cuda.sorting_text import PARAMETERS, kernel_lines
+    from loopdiff.backends.cuda.device import KernelText, common_module
+    from loopdiff.backends.cuda.sorting_text import PARAMETERS
 
     assert tuple(given) == PARAMETERS[function]
-    head = "from loopdiff.backends.cuda.device_functions import FUNCTIONS"
-    text = "\n".join([head, f"{function} = FUNCTIONS[{function!r}]", kernel_lines("kernel", function)])
-    return run(text, "kernel", given, tmp_path, (blocks,), (256, 1, 1))
+    module = common_module(KernelText("kernel", (), 1, (256, 1, 1)), function, PARAMETERS[function])
+    return run(module.text, "kernel", given, tmp_path, (blocks,), (256, 1, 1))
 
 
 @pytest.mark.parametrize("kind", ["few", "many"])

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from loopdiff.backends.cuda.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
 
 WARP = 32  # threads that exchange values without memory
@@ -18,6 +20,10 @@ TILE = THREADS * EACH
 DIGIT, HALF = 8, 4
 DIGITS, HALVES = 1 << DIGIT, 1 << HALF
 RUN = 32
+# Checksums: those of `guards.mixed`.
+HALF_WORD = np.uint64(0xFFFFFFFF)
+BITS, FOLD = np.uint64(32), np.uint64(29)
+KEY = np.uint64(0x9E3779B97F4A7C15)
 
 
 def plus(a: Any, b: Any) -> Any:

@@ -11,7 +11,7 @@ from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.cuda.kernels import BLOCKS, Kernel, KernelEmitter, ListText
-from loopdiff.backends.cuda.sorting_text import Lists, array_type, kernel_lines
+from loopdiff.backends.cuda.sorting_text import PARAMETERS, Lists, array_type
 from loopdiff.backends.cuda.spelling import ZEROS
 from loopdiff.backends.writer import Writer, render
 from loopdiff.ir.nodes import AccumulateOp
@@ -90,15 +90,27 @@ def kernel_modules(host: HostEmitter[Device]) -> list[KernelModule]:
     texts = [kernel_text(kernel, host.names) for kernel in kernels]
     found = tuple(KernelText(kernel_name(k), signature_of(k, emitter), len(k.axes), k.block) for k in kernels)
     modules = [KernelModule(f"{host.ls.name}_kernels", module_text(texts, emitter.imports | sums), found)]
-    for op, kind in sorted(target.finished, key=lambda pair: (pair[0], pair[1].value)):
-        name, array = finish_name(op, kind), types.Array(NUMBA_TYPES[kind], 1, "C")
-        used = {f"block_{op}_{kind.value}"} | ({f"{op}2"} if op != "add" else set[str]())
-        kernel = KernelText(name, (array, array), 1, BLOCKS[1])
-        modules.append(KernelModule(name, module_text([finish_text(op, kind)], used), (kernel,)))
+    finished = sorted(target.finished, key=lambda pair: (pair[0], pair[1].value))
+    modules += [finish_module(op, kind) for op, kind in finished]
     for name, function, signature in target.lists.kernels():
         kernel = KernelText(f"{name}_kernel", signature, 1, BLOCKS[1])
-        modules.append(KernelModule(name, module_text([kernel_lines(kernel.name, function)], {function}), (kernel,)))
+        modules.append(common_module(kernel, function, PARAMETERS[function]))
     return modules
+
+
+def common_module(kernel: KernelText, function: str, parameters: tuple[str, ...]) -> KernelModule:
+    """The module of a kernel all of whose threads call one of `FUNCTIONS`."""
+    given = ", ".join(parameters)
+    text = f"def {kernel.name}({given}):\n    {function}({given})"
+    return KernelModule(kernel.name, module_text([text], {function}), (kernel,))
+
+
+def finish_module(op: AccumulateOp, kind: ScalarType) -> KernelModule:
+    """The module of the kernel of one block that combines what blocks have summed with a scalar."""
+    array = types.Array(NUMBA_TYPES[kind], 1, "C")
+    used = {f"block_{op}_{kind.value}"} | ({f"{op}2"} if op != "add" else set[str]())
+    kernel = KernelText(finish_name(op, kind), (array, array), 1, BLOCKS[1])
+    return KernelModule(kernel.name, module_text([finish_text(op, kind)], used), (kernel,))
 
 
 def module_text(texts: Iterable[str], used: Iterable[str]) -> str:

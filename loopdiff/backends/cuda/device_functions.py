@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS, WARP, plus
+from loopdiff.backends.cuda.common_functions import BITS, CHECKED_FUNCTIONS, FOLD, HALF_WORD, KEY, WARP, plus
 from loopdiff.backends.cuda.sorting_kernels import SORTING_FUNCTIONS
 from loopdiff.backends.cuda.toolchain import cuda
 from loopdiff.ir import scalar_eval
@@ -84,6 +84,23 @@ def block_function(combine: Callable[[Any, Any], Any], dtype: Any) -> Callable[.
     return over_block
 
 
+block_add_int64 = block_function(jit(plus), np.int64)
+
+
+@jit
+def mix_words(words: Any, parts: Any) -> None:
+    """Sum words, each mixed with a key for its place, over the block: see `guards.mixed`."""
+    first, step = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, cuda.gridDim.x * cuda.blockDim.x
+    total = np.uint64(0)
+    for k in range(first, words.shape[0], step):
+        word = np.uint64(words[k]) ^ (KEY * np.uint64(k + 1))
+        word = word + (word & HALF_WORD) * (word >> BITS)
+        total += word ^ (word >> FOLD)
+    found = block_add_int64(np.int64(total))
+    if cuda.threadIdx.x == 0:
+        parts[cuda.blockIdx.x] = found
+
+
 COMBINE = {"add": jit(plus), "max": max2, "min": min2}
 KINDS = {"float64": np.float64, "float32": np.float32, "int64": np.int64}
 OF_LIBDEVICE = ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod")
@@ -94,5 +111,5 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
     **SORTING_FUNCTIONS,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
-    "sign_f64": sign_f64, "sign_f32": sign_f32, "sign_i64": sign_i64,
+    "mix_words": mix_words, "sign_f64": sign_f64, "sign_f32": sign_f32, "sign_i64": sign_i64,
 }  # fmt: skip

@@ -1,15 +1,18 @@
 """The CUDA driver: what is asked of `libcuda`, and memory of the device as arrays.
 
 An array over the device's memory is a NumPy array that nobody may look into: only its address, shape and strides are
-used, by compiled code. The driver is loaded at the first use; `use` puts another one in its place.
+used, by compiled code. The driver is loaded at the first use.
 """
 
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from itertools import count
+from threading import RLock, local
 from typing import Any, Literal
 
 import numpy as np
@@ -20,16 +23,59 @@ from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError
 
 LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
-RELEASE_THRESHOLD, OUT_OF_MEMORY = 4, 2  # numbers of the driver's: an attribute of pools, and an error
+RELEASE_THRESHOLD, RESERVED, IN_USE = 4, 5, 7  # numbers of the driver's: attributes of pools,
+OUT_OF_MEMORY = 2  # and an error
 KEPT = 1 << 30  # bytes
 MAJOR, MINOR = 75, 76  # attributes: the compute capability
 BLOCKS: dict[int, int] = {}  # where arrays of the device begin that Python knows, and how many bytes they have
+BORROWED: dict[int, tuple[int, int]] = {}  # the same of those that others own, by number
+RUNNING = RLock()  # who sets the stream of compiled code
+OF_THREAD = local()  # its `stream`
 
 
 def is_on_device(array: np.ndarray) -> bool:
     """Whether the array is one of the device, which nobody may look into."""
     place = array.ctypes.data
-    return place in BLOCKS or any(begin <= place < begin + size for begin, size in list(BLOCKS.items()))
+    if place in BLOCKS:
+        return True
+    known = (*BLOCKS.copy().items(), *BORROWED.copy().values())
+    return any(begin <= place < begin + size for begin, size in known)
+
+
+def borrowed_block(place: int, size: int, owner: Any) -> Any:
+    """Memory of the device that somebody else owns, who is kept as long as anybody refers to it."""
+    block: Any = (ctypes.c_char * size).from_address(place)
+    number = next(NUMBERS)
+    BORROWED[number] = place, size
+    weakref.finalize(block, forget, number, owner)
+    return block
+
+
+NUMBERS = count()
+
+
+def forget(number: int, owner: Any) -> None:
+    BORROWED.pop(number, None)
+
+
+def order_of(array: np.ndarray) -> Literal["C", "F"]:
+    """The order of memory of an array without gaps; of others that of a copy."""
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def span_of(array: np.ndarray) -> tuple[int, int]:
+    """Where the memory of an array begins, and how many bytes it has, gaps included."""
+    if not array.size:
+        return array.ctypes.data, 0
+    before, size = reach_of(array.shape, array.strides, array.itemsize)
+    return array.ctypes.data - before, size
+
+
+def reach_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """How many bytes the memory of an array has before its first element, and in all."""
+    reach = [s * (n - 1) for s, n in zip(strides, shape, strict=True)]
+    low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+    return -low, high - low + itemsize
 
 
 class Driver:
@@ -63,9 +109,9 @@ class Driver:
 
     def keep_memory(self, device: ctypes.c_int) -> None:
         """Have the driver keep memory that is given back, up to `KEPT` bytes, for what asks for it next."""
-        pool, most = ctypes.c_void_p(), ctypes.c_uint64(KEPT)
-        self.call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), device)
-        self.call("cuMemPoolSetAttribute", pool, RELEASE_THRESHOLD, ctypes.byref(most))
+        self.pool, most = ctypes.c_void_p(), ctypes.c_uint64(KEPT)
+        self.call("cuDeviceGetDefaultMemPool", ctypes.byref(self.pool), device)
+        self.call("cuMemPoolSetAttribute", self.pool, RELEASE_THRESHOLD, ctypes.byref(most))
 
     def enter(self) -> None:
         """Make the context that of the current thread: each thread has its own."""
@@ -95,26 +141,76 @@ class Driver:
         """An array in the device's memory, with anything in it, given back when nobody refers to it any more."""
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        place = ctypes.c_uint64()
-        self.call("cuMemAllocAsync", ctypes.byref(place), ctypes.c_size_t(max(size, 1)), self.stream)
-        block = (ctypes.c_char * max(size, 1)).from_address(place.value)
-        found = np.ndarray(shape, dtype, block, 0, None, order)
-        BLOCKS[place.value] = max(size, 1)
-        weakref.finalize(block, self.free, place.value)
-        return found
+        return np.ndarray(shape, dtype, self.block(size), 0, None, order)
 
-    def free(self, place: int) -> None:
+    def block(self, size: int) -> Any:
+        """So many bytes of the device's memory."""
+        place, size = ctypes.c_uint64(), max(size, 1)
+        self.call("cuMemAllocAsync", ctypes.byref(place), ctypes.c_size_t(size), self.stream)
+        return self.owned(place.value, size)
+
+    def owned(self, place: int, size: int) -> Any:
+        """Memory of the device that is given back when nobody refers to it any more."""
+        block = (ctypes.c_char * size).from_address(place)
+        BLOCKS[place] = size
+        weakref.finalize(block, self.free, place, self.stream_number)
+        return block
+
+    def adopted(self, array: np.ndarray) -> np.ndarray:
+        """An array that compiled code has made, as one that is given back when nobody refers to it any more."""
+        block = self.owned(array.ctypes.data, max(array.nbytes, 1))
+        return np.ndarray(array.shape, array.dtype, block, 0, array.strides)
+
+    def clear(self, array: np.ndarray) -> None:
+        """Set all bytes of an array without gaps to zero."""
+        if array.size:
+            size = ctypes.c_size_t(array.nbytes)
+            self.call("cuMemsetD8Async", address(array), ctypes.c_ubyte(0), size, self.stream)
+
+    def duplicate(self, array: np.ndarray) -> np.ndarray:
+        """A copy of an array of the device, with gaps where it has some."""
+        place, size = span_of(array)
+        block = self.block(size)
+        if size:
+            target = ctypes.c_uint64(ctypes.addressof(block))
+            self.call("cuMemcpyDtoDAsync_v2", target, ctypes.c_uint64(place), ctypes.c_size_t(size), self.stream)
+        return np.ndarray(array.shape, array.dtype, block, array.ctypes.data - place, array.strides)
+
+    def copy_within(self, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy an array of the device without gaps into another one of the same shape, dtype and order."""
+        if source.size:
+            size = ctypes.c_size_t(source.nbytes)
+            self.call("cuMemcpyDtoDAsync_v2", address(target), address(source), size, self.stream)
+
+    def free(self, place: int, stream: int) -> None:
+        """Give memory back, once what was put on its stream before is done."""
         BLOCKS.pop(place, None)
         self.enter()  # finalizers run in any thread
-        self.call("cuMemFreeAsync", ctypes.c_uint64(place), self.stream)
+        self.call("cuMemFreeAsync", ctypes.c_uint64(place), ctypes.c_void_p(stream))
+
+    @contextmanager
+    def running(self, stream: int | None = None) -> Iterator[None]:
+        """Everything here, in this thread alone, goes to one stream: that of the calls around, or the default one."""
+        with RUNNING:
+            before = self.stream_number
+            OF_THREAD.stream = SLOTS["stream"].value = before if stream is None else stream
+            try:
+                yield
+            finally:
+                OF_THREAD.stream = SLOTS["stream"].value = before
+
+    @property
+    def stream_number(self) -> int:
+        """The stream of this thread."""
+        return getattr(OF_THREAD, "stream", 0)
 
     @property
     def stream(self) -> ctypes.c_void_p:
-        return ctypes.c_void_p(SLOTS["stream"].value)
+        return ctypes.c_void_p(self.stream_number)
 
     def copied_in(self, array: np.ndarray) -> np.ndarray:
         """A copy of an array of the host in the device's memory, C- or F-ordered as it is itself."""
-        order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        order = order_of(array)
         dense = np.asarray(array, order=order)
         found = self.empty(dense.shape, dense.dtype, order)
         if dense.size:
@@ -125,8 +221,8 @@ class Driver:
         return found
 
     def copy_out(self, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy an array of the device into one of the host, of the same shape."""
-        order: Literal["C", "F"] = "F" if source.flags.f_contiguous and not source.flags.c_contiguous else "C"
+        """Copy an array of the device without gaps into one of the host, of the same shape."""
+        order = order_of(source)
         is_same = source.strides == target.strides
         dense = target if is_same else np.empty(source.shape, source.dtype, order)
         if dense.size:
@@ -137,8 +233,28 @@ class Driver:
         if not is_same:
             target[...] = dense
 
-    def synchronize(self) -> None:
-        self.call("cuStreamSynchronize", self.stream)
+    def fetched(self, array: np.ndarray) -> np.ndarray:
+        """A copy of an array of the device in the host's memory, with gaps where it has some."""
+        place, size = span_of(array)
+        block = np.empty(max(size, 1), np.uint8)
+        if size:
+            source, amount = ctypes.c_uint64(place), ctypes.c_size_t(size)
+            self.call("cuMemcpyDtoHAsync_v2", pointer(block), source, amount, self.stream)
+            self.synchronize()
+        return np.ndarray(array.shape, array.dtype, block.data, array.ctypes.data - place, array.strides)
+
+    def synchronize(self, stream: int | None = None) -> None:
+        """Wait for all that was put on a stream, or on the one that everything goes to."""
+        self.call("cuStreamSynchronize", self.stream if stream is None else ctypes.c_void_p(stream))
+
+    def pool_bytes(self) -> tuple[int, int]:
+        """Bytes of the driver's pool: those in use, and all that it holds."""
+        found: list[int] = []
+        for attribute in (IN_USE, RESERVED):
+            value = ctypes.c_uint64()
+            self.call("cuMemPoolGetAttribute", self.pool, attribute, ctypes.byref(value))
+            found.append(value.value)
+        return found[0], found[1]
 
 
 def address(array: np.ndarray) -> ctypes.c_uint64:
@@ -157,8 +273,8 @@ def library() -> Any:
             found = ctypes.CDLL(name)
         except OSError:
             continue
-        count = ctypes.c_int()
-        if found.cuInit(0) == 0 and found.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value:
+        number = ctypes.c_int()
+        if found.cuInit(0) == 0 and found.cuDeviceGetCount(ctypes.byref(number)) == 0 and number.value:
             return found
     return None
 

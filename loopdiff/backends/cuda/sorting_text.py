@@ -69,9 +69,3 @@ def suffix(kind: ArrayType) -> str:
 
 def array_type(kind: ArrayType) -> types.Array:
     return types.Array(from_dtype(np.dtype(kind.dtype)), kind.rank, kind.layout)
-
-
-def kernel_lines(name: str, function: str) -> str:
-    """The text of a kernel all of whose threads call a function."""
-    given = ", ".join(PARAMETERS[function])
-    return f"def {name}({given}):\n    {function}({given})"
