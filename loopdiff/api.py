@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ from loopdiff.call import Arguments, Checked, Key, arrange, key_of, positional_c
 from loopdiff.codes import reject
 from loopdiff.compiled import CompiledGradient
 from loopdiff.declared import declared_type, is_declaration, types_of
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, LoopdiffWarning, UnsupportedLoopError
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
 from loopdiff.identity import prove
@@ -30,7 +31,9 @@ from loopdiff.sweep_calls import vjp
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Form
-    from loopdiff.device.calls import DeviceCalls
+    from loopdiff.device.calls import DeviceCalls, SentCalls
+
+    EntryPoints = Checked | DeviceCalls | SentCalls
 
 Names = str | tuple[str, ...] | list[str] | None
 
@@ -55,8 +58,8 @@ class Differentiable:
         self.depends_on_values = options.memory_limit is not None or options.check == "first" or options.autotune
         self.lock = RLock()
         self.with_gradient: Differentiable | None = None
-        self.latest: Checked | None = None
-        self.known: dict[Key, Checked] = {}
+        self.latest: EntryPoints | None = None
+        self.known: dict[Key, EntryPoints] = {}
         self.specializations: dict[tuple[Any, ...], Specialization] = {}
 
     # -- finding what a call needs ---------------------------------------------------------------------------
@@ -65,7 +68,7 @@ class Differentiable:
             return arrange(self.signature, self.plain.__name__, args, named)
         return args
 
-    def recognise(self, args: Arguments) -> Checked | DeviceCalls:
+    def recognise(self, args: Arguments) -> EntryPoints:
         """What is known about calls like this one, which is not like the one before."""
         if self.options.target == "cuda":
             from loopdiff.device.foreign import is_foreign
@@ -76,9 +79,25 @@ class Differentiable:
         checked = self.known.get(key)
         if checked is None:
             types = types_of(dict(zip(self.signature.parameters, args, strict=True)))
-            checked = self.known[key] = Checked(self.specialize(types), args)
+            checked = self.known[key] = self.entry_points(Checked(self.specialize(types), args))
         self.latest = checked
         return checked
+
+    def entry_points(self, checked: Checked) -> EntryPoints:
+        """Those of a function for GPUs send arrays once for both sweeps."""
+        if (
+            self.options.target != "cuda"
+            or self.options.arrays == "device"
+            or not checked.specialization.interface.is_real
+        ):
+            return checked
+        from loopdiff.device.calls import SentCalls
+
+        if not self.known and any(checked.specialization.normal.has_array(n) for n in checked.names):
+            message = "NumPy arrays are copied to the GPU and back in each call"
+            hint = "`loopdiff.cuda.to_device(x)` sends one once"
+            warnings.warn(f"LW601: {message} of `{self.__name__}`; {hint}", LoopdiffWarning, stacklevel=4)
+        return SentCalls(self.device_calls.twin, checked)
 
     @functools.cached_property
     def device_calls(self) -> DeviceCalls:
@@ -89,7 +108,7 @@ class Differentiable:
         assert isinstance(twin, Differentiable)
         return DeviceCalls(twin)
 
-    def checked(self, args: Arguments) -> Checked | DeviceCalls:
+    def checked(self, args: Arguments) -> EntryPoints:
         latest = self.latest
         return latest if latest is not None and latest.guard(*args) else self.recognise(args)
 
@@ -104,7 +123,7 @@ class Differentiable:
                 self.specializations[key] = found
             return found
 
-    def recognised_tuple(self, args: Any, call: str) -> tuple[Checked | DeviceCalls, Arguments]:
+    def recognised_tuple(self, args: Any, call: str) -> tuple[EntryPoints, Arguments]:
         """What is known about a call with `args`, a tuple of the arguments, and these; `call` is how to call it."""
         if not isinstance(args, tuple | list):
             message = f"the arguments are a {type(args).__name__}, not a tuple"

@@ -10,7 +10,7 @@ import numpy as np
 
 from loopdiff.arena import Order, Sizes, allocate
 from loopdiff.guards import Mixer, holds, mark_of
-from loopdiff.options import Check, Options
+from loopdiff.options import Check
 from loopdiff.recycled import GRADIENTS
 
 Empty = Callable[[tuple[int, ...], np.dtype[Any], Order, int], np.ndarray]
@@ -35,15 +35,6 @@ class Memory:
     mark: Callable[[Check, np.ndarray, Mixer], Any]
     holds: Callable[[Any, np.ndarray, Mixer], bool]
     readable: Callable[[tuple[Any, ...]], tuple[Any, ...]]
-
-
-def memory_of(options: Options) -> Memory:
-    """The memory of the callers' arrays."""
-    if options.arrays == "host":
-        return HOST
-    from loopdiff.device.memory import DEVICE
-
-    return DEVICE
 
 
 def layout_preserving_copy(array: np.ndarray) -> np.ndarray:

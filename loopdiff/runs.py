@@ -14,12 +14,12 @@ from loopdiff.buffers import recipes_of, scratch_of
 from loopdiff.errors import NOWHERE
 from loopdiff.guards import Mixer, mixed
 from loopdiff.interface import Interface
-from loopdiff.ir.nodes import Allocate, ArrayDecl, LoopSet, Require
+from loopdiff.ir.nodes import Allocate, ArrayDecl, Load, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
-from loopdiff.ir.walk import read_arrays, statements, written_arrays
-from loopdiff.memory import memory_of
+from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
+from loopdiff.memory import HOST, Memory
 from loopdiff.names import tail_names
-from loopdiff.options import TapePolicy
+from loopdiff.options import Options, TapePolicy
 from loopdiff.specialization import Specialization, is_floating
 from loopdiff.units import SweepUnits
 
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Form
 
 Arguments = tuple[Any, ...]
+
+
+def memory_of(options: Options) -> Memory:
+    """The memory of the callers' arrays."""
+    if options.arrays == "host":
+        return HOST
+    from loopdiff.device.memory import DEVICE
+
+    return DEVICE
 
 
 def caller_results(spec: Specialization, value: Any, copy_arrays: bool) -> Any:
@@ -90,6 +99,9 @@ class ReverseRun:
         self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
+        extents = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
+        measured = {e.access.array for e in extents if isinstance(e, Load)}
+        self.measured = tuple(i for i, p in enumerate(self.ls.params) if p in measured)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
         self.arena.make = self.memory.allocate
@@ -122,15 +134,22 @@ class ReverseRun:
         unit, plan, count = self.units.forward, self.units.plan, self.workspace_size
         touched = written_arrays(unit.ls.body)
         copies = [self.memory.copy(a) if p in touched else a for p, a in zip(self.ls.params, args, strict=True)]
-        sizes = self.arena.sizes((*self.memory.readable(args), *(0 for _ in plan.count_names)))[:count]
+        sizes = self.arena.sizes((*self.readable(args), *(0 for _ in plan.count_names)))[:count]
         workspace = self.memory.allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
         unit.run(*copies, *workspace)
         names = unit.ls.params[self.count_args :]
         found = self.memory.readable(tuple(workspace[names.index(tape)] for tape in plan.count_tapes))
         return tuple(int(tape[0]) for tape in found)
 
+    def readable(self, args: Arguments) -> Arguments:
+        """The arguments, with those readable whose elements say how large arrays are."""
+        if not self.measured:
+            return args
+        found = dict(zip(self.measured, self.memory.readable(tuple(args[i] for i in self.measured)), strict=True))
+        return tuple(found.get(i, a) for i, a in enumerate(args))
+
     def sizes(self, args: Arguments) -> Sizes:
-        readable = self.memory.readable(args)
+        readable = self.readable(args)
         return self.arena.sizes((*readable, *self.counts(args)) if self.units.plan.count_names else readable)
 
     def take(self, args: Arguments) -> Workspace:

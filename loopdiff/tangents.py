@@ -13,9 +13,8 @@ from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.gradients import checked_array, checked_scalar, record_type
 from loopdiff.interface import in_parts
 from loopdiff.ir.types import ArrayType
-from loopdiff.memory import memory_of
 from loopdiff.names import tail_names
-from loopdiff.runs import caller_results, own_result
+from loopdiff.runs import caller_results, memory_of, own_result
 from loopdiff.specialization import Specialization, is_floating
 
 Arguments = tuple[Any, ...]

@@ -31,7 +31,7 @@ LAYERS = (
     ("call", "pullback", "sweep_calls", "runs", "buffers", "recycled", "tangents", "memory", "device"),
     ("compiled", "explain", "stopwatch", "tuning", "jacobian", "identity"),
     ("api",),
-    ("testing", "rule_checks"),
+    ("testing", "rule_checks", "cuda"),
     ("jax", "torch"),
     ("fuzz",),
     ("__main__",),

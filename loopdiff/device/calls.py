@@ -1,10 +1,15 @@
-"""Calls with arrays of the device: nothing is copied, and what comes back is of the same library."""
+"""Calls of functions for GPUs: arrays of the device are taken as they are, those of the host are sent once.
+
+Nothing is copied of the first, and what comes back is of the same library.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +21,13 @@ from loopdiff.pullback import Pullback
 
 if TYPE_CHECKING:
     from loopdiff.api import Differentiable
+    from loopdiff.call import Checked
+    from loopdiff.runs import ReverseRun
+    from loopdiff.specialization import Specialization
 
 Give = Callable[[Any], Any]
+Taken = AbstractContextManager[tuple[tuple[Any, ...], Give]]
+Taker = Callable[[tuple[Any, ...]], Taken]
 
 
 class DeviceCalls:
@@ -31,7 +41,7 @@ class DeviceCalls:
         self.twin = twin
 
     @property
-    def specialization(self) -> NoReturn:
+    def specialization(self) -> Specialization:
         message = "arrays of the device are for calls, `grad`, `value_and_grad`, `vjp` and `jvp`"
         raise ArgumentError(reject("LD608", message, NOWHERE, "pass NumPy arrays here"))
 
@@ -40,73 +50,111 @@ class DeviceCalls:
         return False
 
     def prepare(self, *args: Any) -> tuple[Any, ...]:
-        return self.specialization
+        raise AssertionError(self.specialization)
 
-    def launcher(self, run: Any) -> Callable[..., Any]:
-        return self.specialization
+    def launcher(self, run: ReverseRun) -> Callable[..., Any]:
+        raise AssertionError(self.specialization)
 
     def primal(self, *args: Any) -> Any:
-        with taken(self.twin, args) as (own, give):
+        with borrowing(self.twin, args) as (own, give):
             return give(self.twin(*own))
 
     def value_and_grad(self, *args: Any) -> Any:
-        with taken(self.twin, args) as (own, give):
+        with borrowing(self.twin, args) as (own, give):
             return give(self.twin.value_and_grad(*own))
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> Any:
-        named = tuple(tangents.values())
-        with taken(self.twin, (*args, *named)) as (own, give):
+        with borrowing(self.twin, (*args, *tangents.values())) as (own, give):
             along = dict(zip(tangents, own[len(args) :], strict=True))
             return give(self.twin.jvp(own[: len(args)], along))
 
-    def vjp(self, *args: Any) -> tuple[Any, DevicePullback]:
-        with taken(self.twin, args) as (own, give):
+    def vjp(self, *args: Any) -> tuple[Any, Pullback]:
+        like = next(a for a in args if is_foreign(a))
+        with borrowing(self.twin, args) as (own, give):
             value, pullback = self.twin.vjp(*own)
-            like = next(a for a in args if is_foreign(a))
-            return give(value), DevicePullback(self.twin, pullback, like)
+            return give(value), DevicePullback(pullback, partial(borrowing, self.twin, like=like))
+
+
+class SentCalls:
+    """Entry points of a function for arrays of the host: sent once for all sweeps of a call, after the checks of the
+    CPU, and fetched once where they are written."""
+
+    def __init__(self, twin: Differentiable, checked: Checked) -> None:
+        self.twin, self.checked, self.specialization = twin, checked, checked.specialization
+        self.guard, self.prepare, self.launcher, self.jvp = (
+            checked.guard,
+            checked.prepare,
+            checked.launcher,
+            checked.jvp,
+        )
+        written = checked.specialization.written
+        self.written = tuple(i for i, n in enumerate(checked.names) if n in written)
+
+    def primal(self, *args: Any) -> Any:
+        with sending(self.prepare(*args), self.written) as (own, give):
+            return give(self.twin(*own))
+
+    def value_and_grad(self, *args: Any) -> Any:
+        with sending(self.prepare(*args), self.written) as (own, give):
+            return give(self.twin.value_and_grad(*own))
+
+    def vjp(self, *args: Any) -> tuple[Any, Pullback]:
+        with sending(self.prepare(*args), self.written) as (own, give):
+            value, pullback = self.twin.vjp(*own)
+            return give(value), DevicePullback(pullback, sending)
 
 
 class DevicePullback(Pullback):
-    """The pullback of a call with arrays of the device: seeds and cotangents are such arrays, or numbers."""
+    """A pullback whose arrays are on the device; `take` brings seeds and cotangents there, and gradients back."""
 
-    def __init__(self, twin: Differentiable, pullback: Pullback, like: Any) -> None:
-        self.twin, self.pullback, self.like, self.run = twin, pullback, like, pullback.run
+    def __init__(self, pullback: Pullback, take: Taker) -> None:
+        self.pullback, self.take, self.run = pullback, take, pullback.run
 
     def __call__(self, /, *seed: Any, **cotangents: Any) -> Any:
         parts = [tuple(s) if isinstance(s, tuple | list) else (s,) for s in seed]
-        flat = (self.like, *(p for part in parts for p in part), *cotangents.values())
-        with taken(self.twin, flat) as ((_, *own), give):
-            given = own[len(own) - len(cotangents) :]
-            seeds = iter(own)
-            again = [tuple(next(seeds) for _ in part) for part in parts]
-            ready = (a if isinstance(s, tuple | list) else a[0] for s, a in zip(seed, again, strict=True))
-            return give(self.pullback(*ready, **dict(zip(cotangents, given, strict=True))))
+        with self.take((*chain.from_iterable(parts), *cotangents.values())) as (own, give):
+            rest = iter(own)
+            seeds = [tuple(next(rest) for _ in part) for part in parts]
+            ready = [a if isinstance(s, tuple | list) else a[0] for s, a in zip(seed, seeds, strict=True)]
+            return give(self.pullback(*ready, **dict(zip(cotangents, rest, strict=True))))
 
 
 @contextmanager
-def taken(twin: Differentiable, args: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Give]]:
-    """The arguments for the `twin`, and what makes of its results what the caller gets."""
-    foreign = [a for a in args if is_foreign(a)]
+def borrowing(
+    twin: Differentiable, args: tuple[Any, ...], like: Any = None
+) -> Iterator[tuple[tuple[Any, ...], Give]]:  # fmt: skip
+    """The arguments as arrays over the same memory, and what makes of results arrays of the library of `like`, or else
+    of the first argument that is one."""
+    foreign = [a for a in (like, *args) if is_foreign(a)]
     refuse_mixed(twin, args)
-    driver = the_driver()
-    stream = stream_of(foreign[0])
-    kind = in_kind(foreign[0])
+    driver, kind, stream = the_driver(), in_kind(foreign[0]), stream_of(foreign[0])
     own = tuple(borrowed(a) if is_foreign(a) else a for a in args)
     known = {id(view): a for view, a in zip(own, args, strict=True) if isinstance(view, np.ndarray)}
     with driver.running(stream):
         for other in {stream_of(a) for a in foreign} - {stream}:
             driver.synchronize(other)
-
-        def give(found: Any) -> Any:
-            if isinstance(found, tuple):
-                return tuple.__new__(type(found), tuple(map(give, found)))
-            if not isinstance(found, np.ndarray):
-                return found
-            return known[id(found)] if id(found) in known else kind(found)
-
-        yield own, give
+        yield own, partial(given, lambda array: known[id(array)] if id(array) in known else kind(array))
         if not waits_for_nobody(foreign[0]):
             driver.synchronize()
+
+
+@contextmanager
+def sending(args: tuple[Any, ...], written: tuple[int, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Give]]:
+    """The arguments as arrays of the device, and what fetches results; those that are `written` are brought back."""
+    driver = the_driver()
+    with driver.running():
+        own = tuple(driver.copied_in(a) if isinstance(a, np.ndarray) else a for a in args)
+        known = {id(there): here for there, here in zip(own, args, strict=True) if isinstance(there, np.ndarray)}
+        yield own, partial(given, lambda array: known[id(array)] if id(array) in known else driver.fetched(array))
+        for i in written:
+            driver.copy_out(own[i], args[i])
+
+
+def given(give: Callable[[np.ndarray], Any], found: Any) -> Any:
+    """Results with what `give` makes of each array among them."""
+    if isinstance(found, tuple):
+        return tuple.__new__(type(found), (given(give, part) for part in found))
+    return give(found) if isinstance(found, np.ndarray) else found
 
 
 def refuse_mixed(twin: Differentiable, args: tuple[Any, ...]) -> None:

@@ -6,6 +6,7 @@ What it runs with is what was packed: arrays are rebuilt from their words, as th
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +25,7 @@ from loopdiff.backends.cuda.device import KernelText
 from loopdiff.backends.cuda.kernel_store import stored_kernel
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.device.checksum import WORDS, kernels_of
+from loopdiff.errors import LoopdiffWarning
 from loopdiff.guards import KEY, mixed
 from loopdiff.transform.launch_plan import LaunchPlan
 from tests.cuda import plain
@@ -46,11 +48,12 @@ class Stub:
         self.errors: list[BaseException] = []
         self.cuLaunchKernel = LAUNCH(self.launch)
         self.cuMemAllocAsync = ctypes.CFUNCTYPE(INT, ctypes.POINTER(PLACE), SIZE, PTR)(self.allocate)
+        self.no_memory = ctypes.CFUNCTYPE(INT, ctypes.POINTER(PLACE), SIZE, PTR)(lambda place, size, stream: 2)
         self.cuMemFreeAsync = ctypes.CFUNCTYPE(INT, PLACE, PTR)(self.free)
         self.cuMemsetD8Async = ctypes.CFUNCTYPE(INT, PLACE, ctypes.c_ubyte, SIZE, PTR)(self.set)
         self.cuMemcpyDtoHAsync_v2 = ctypes.CFUNCTYPE(INT, PTR, PLACE, SIZE, PTR)(self.move)
         self.cuMemcpyHtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PTR, SIZE, PTR)(self.move)
-        self.cuMemcpyDtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PLACE, SIZE, PTR)(self.move)
+        self.cuMemcpyDtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PLACE, SIZE, PTR)(self.copy)
         self.cuStreamSynchronize = ctypes.CFUNCTYPE(INT, PTR)(lambda stream: 0)
 
     def nothing(self, *args: Any) -> int:
@@ -97,6 +100,9 @@ class Stub:
 
     def move(self, target: int, source: int, size: int, stream: Any) -> int:
         self.moved.append(size)
+        return self.copy(target, source, size, stream)
+
+    def copy(self, target: int, source: int, size: int, stream: Any) -> int:
         ctypes.memmove(target, source, size)
         return 0
 
@@ -169,7 +175,8 @@ def gpu_machine() -> Iterator[Stub]:
         know_kernels(plan)
         return write_device(plan, cache=cache)
 
-    with stub_driver() as stub, patch.object(compile_module, "write_device", write):
+    with stub_driver() as stub, patch.object(compile_module, "write_device", write), warnings.catch_warnings():
+        warnings.simplefilter("ignore", LoopdiffWarning)  # that NumPy arrays are copied
         know_checksums()
         yield stub
 

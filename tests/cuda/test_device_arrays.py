@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib.util
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -14,7 +17,8 @@ import pytest
 
 import loopdiff.cuda
 from loopdiff import vectorize_grad
-from loopdiff.errors import ArgumentError, BackendError
+from loopdiff.backends.cuda.launching import SLOTS
+from loopdiff.errors import ArgumentError, BackendError, LoopdiffWarning
 from tests.corpus import BY_NAME
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
@@ -98,6 +102,18 @@ def test_gradients_stay_on_the_device(name: str, stub: Any) -> None:
     assert_close(found, harness.pull_back(entry, entry.args(0)), 1e-10)
 
 
+FOR_CALLS = "arrays of the device are for calls, `grad`, `value_and_grad`, `vjp` and `jvp`"
+TO_DEVICE = "hint: send those of the host once: `loopdiff.cuda.to_device(x)`"
+
+
+@contextmanager
+def refused(*texts: str) -> Iterator[None]:
+    """An ArgumentError whose report has all the texts."""
+    with pytest.raises(ArgumentError) as found:
+        yield
+    assert [t for t in texts if t not in str(found.value)] == []
+
+
 def on_host(result: Any) -> Any:
     return tuple(map(fetched, result)) if isinstance(result, tuple) else fetched(result)
 
@@ -112,6 +128,23 @@ def test_value_gradient_and_tangents(x: np.ndarray, stub: Any) -> None:
     value, tangents = f.jvp((sent(x), sent(y), 3.0), {"x": sent(along)})
     assert tangents.result == pytest.approx((slopes.x * along).sum(), rel=1e-12)
     np.testing.assert_allclose(fetched(tangents.y), 3.0 * np.cos(x) * along, rtol=1e-12)
+
+
+def powers(begin, x):
+    w = np.empty(begin[begin.shape[0] - 1])
+    t = 0.0
+    for i in range(begin.shape[0] - 1):
+        for p in range(begin[i], begin[i + 1]):
+            w[p] = x[p] * x[p]
+            t += w[p] * w[p]
+    return t
+
+
+def test_arrays_whose_sizes_are_elements_of_others(stub: Any) -> None:
+    begin, x = np.array([0, 2, 2, 5]), np.arange(1.0, 6.0)
+    value, pullback = gpu(powers).vjp(sent(begin), sent(x))
+    assert value == pytest.approx((x**4).sum(), rel=1e-13)
+    np.testing.assert_allclose(fetched(pullback().x), 4.0 * x**3, rtol=1e-12)
 
 
 def test_arrays_that_are_returned_are_the_callers(stub: Any) -> None:
@@ -135,7 +168,7 @@ def test_a_change_after_the_forward_sweep_is_noticed(x: np.ndarray, stub: Any) -
 
 
 def test_hosts_and_devices_arrays_together_are_refused(x: np.ndarray, stub: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"LD608: `scaled` got arrays of the device and of the host"):
+    with refused("LD608: `scaled` got arrays of the device and of the host", TO_DEVICE):
         gpu(scaled)(sent(x), np.zeros_like(x), 3.0)
     _, pullback = gpu(scaled).vjp(sent(x), sent(np.zeros_like(x)), 3.0)
     with pytest.raises(ArgumentError, match="LD608"):
@@ -145,26 +178,31 @@ def test_hosts_and_devices_arrays_together_are_refused(x: np.ndarray, stub: Any)
 def test_what_takes_numpy_arrays_alone_says_so(x: np.ndarray, stub: Any) -> None:
     there = sent(x), sent(np.zeros_like(x)), 3.0
     for call in (gpu(scaled).jacobian, gpu(scaled).compile, gpu(scaled, check="first").grad):
-        with pytest.raises(ArgumentError, match="LD608: arrays of the device are for calls"):
+        with refused(f"LD608: {FOR_CALLS}", "hint: pass NumPy arrays here"):
             call(*there)
-    with pytest.raises(ArgumentError, match="LD608: `made` got a complex array"):
+    with refused("LD608: `made` got a complex array of the device", "hint: pass NumPy arrays"):
         gpu(made)(sent(np.zeros(3, np.complex128)))
 
 
 def test_cotangents_in_another_order_are_refused(x: np.ndarray, stub: Any) -> None:
     _, pullback = gpu(scaled).vjp(sent(x), sent(np.zeros_like(x)), 3.0)
-    with pytest.raises(ArgumentError, match="LD609: an array of the device is not float64 in C order"):
+    with refused("LD609: an array of the device is not float64 in C order, as it is needed here"):
         pullback(1.0, y=sent(np.asfortranarray(x)))
 
 
 def test_no_memory_left_says_what_took_it(x: np.ndarray, stub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     f, y = gpu(scaled), np.zeros_like(x)
-    f(x, y, 3.0)
-    allocate = stub.cuMemAllocAsync
-    monkeypatch.setattr(stub, "cuMemAllocAsync", lambda *args: 2)
-    with pytest.raises(BackendError, match=r"LD606: .* `scaled`; bytes of its arrays: `y` 280, `x` 280"):
-        f(x, y, 3.0)
-    monkeypatch.setattr(stub, "cuMemAllocAsync", allocate)
+    there = sent(x), sent(y)
+    f(x, y, 3.0), f(*there, 3.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(stub, "cuMemAllocAsync", lambda *args: 2)
+        with pytest.raises(BackendError, match="LD606: the device has no memory left for 280 bytes"):
+            f(x, y, 3.0)
+    slot, allocate = SLOTS["cuMemAllocAsync"], ctypes.cast(stub.no_memory, ctypes.c_void_p).value
+    monkeypatch.setattr(slot, "value", allocate)
+    message = "LD606: the device has no memory left for `scaled`; bytes of its arrays: `y` 280, `x` 280"
+    with pytest.raises(BackendError, match=message):
+        f(*there, 3.0)
 
 
 def test_the_pool_can_be_looked_at(stub: Any) -> None:
@@ -212,6 +250,70 @@ def test_arrays_of_another_library_on_its_stream(x: np.ndarray, cupy: Any, stub:
     assert stub.streams == {0xABC0}
 
 
+def test_arrays_of_the_host_are_sent_once_and_that_is_said_once(x: np.ndarray, stub: Any) -> None:
+    f, y = gpu(scaled), np.zeros_like(x)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        f.value_and_grad(x, y, 3.0)
+        stub.moved.clear()
+        value, gradients = f.value_and_grad(x, y, 3.0)
+    (warning,) = caught
+    assert str(warning.message).startswith(
+        "LW601: NumPy arrays are copied to the GPU and back in each call of `scaled`;"
+    )
+    assert (warning.category, warning.filename) == (LoopdiffWarning, __file__)
+    assert sorted(n for n in stub.moved if n > 8) == [x.nbytes] * 4, "x and y there, y and the gradient back"
+    assert value == pytest.approx(scaled(x, np.zeros_like(x), 3.0), rel=1e-13)
+    np.testing.assert_allclose(y, 3.0 * np.sin(x), rtol=1e-14)
+    assert gradients.x.shape == x.shape
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A stand-in for PyTorch: tensors that are differentiated say nothing of themselves."""
+    module: Any = ModuleType("torch")
+
+    class Tensor(Theirs):
+        __module__, device, requires_grad = "torch", "cuda:0", True
+
+        def detach(self) -> Any:
+            found = Tensor(self.held)
+            found.requires_grad = False
+            return found
+
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            if self.requires_grad:
+                raise RuntimeError("it requires a gradient")
+            return Theirs.__cuda_array_interface__.fget(self)  # type: ignore[attr-defined]
+
+    module.Tensor = Tensor
+    module.cuda = SimpleNamespace(current_stream=lambda device: SimpleNamespace(cuda_stream=0xDEF0))
+    module.as_tensor = lambda value, device: Tensor(value.held)
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+def test_tensors_of_pytorch(x: np.ndarray, torch: Any, stub: Any) -> None:
+    y, size = gpu(made)(torch.Tensor(x[0]))
+    assert (type(y), size) == (torch.Tensor, 7)
+    np.testing.assert_array_equal(y.held, 2.0 * x[0])
+    assert stub.streams == {0xDEF0}
+
+
+def test_arrays_of_jax_are_not_written_and_are_waited_for(
+    x: np.ndarray, stub: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = type("ArrayImpl", (Theirs,), {"__module__": "jaxlib._jax"})
+    jax: Any = ModuleType("jax")
+    jax.numpy = SimpleNamespace(asarray=lambda value: array(value.held))
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    y, _ = gpu(made)(array(x[0]))
+    assert type(y) is array
+    with refused("LD303: `y` is written, and the array is read-only"):
+        gpu(scaled)(array(x), array(np.zeros_like(x)), 3.0)
+
+
 def test_arrays_that_never_change_are_not_written(x: np.ndarray, stub: Any) -> None:
     with pytest.raises(ArgumentError, match="LD303: `y` is written, and the array is read-only"):
         gpu(scaled)(sent(x), Theirs(np.zeros_like(x), is_read_only=True), 3.0)
@@ -224,5 +326,5 @@ def test_an_array_without_elements(stub: Any) -> None:
 
 
 def test_other_targets_do_not_take_them(x: np.ndarray, stub: Any) -> None:
-    with pytest.raises(ArgumentError, match="LD209"):
+    with pytest.raises(ArgumentError, match="LD210"):
         vectorize_grad(made)(Theirs(np.zeros(3)))

@@ -25,7 +25,11 @@ def has_gpu() -> bool:
     return is_there()
 
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_gpu(), reason="no GPU, or no driver for it")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not has_gpu(), reason="no GPU, or no driver for it"),
+    pytest.mark.filterwarnings("ignore:LW601"),  # that NumPy arrays are copied
+]
 
 
 def run(entry: Entry, seed: int, target: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -75,3 +79,40 @@ def test_the_suite_at_its_smallest_size_of_benchmarks() -> None:
             gradients = pullback(*harness.seeds_of(result, weight), **cotangents)
             found[target] = dict(zip(entry.wrt, gradients, strict=True))
         assert_close(found["cuda"], found["cpu"], 1e-8)
+
+
+def test_arrays_that_are_there_already() -> None:
+    """Those of Numba and of loopdiff itself, taken and given without copies."""
+    from numba import cuda
+
+    import loopdiff.cuda
+
+    entry = BY_NAME["rde_matmul_log1p"]
+    expected, slopes = harness.decorate(entry.name, target="cpu").value_and_grad(*entry.args(0).values())
+    f = harness.decorate(entry.name, target="cuda")
+    for send in (cuda.to_device, loopdiff.cuda.to_device):
+        args = [send(a) for a in entry.args(0).values()]
+        value, gradients = f.value_and_grad(*args)
+        assert value == pytest.approx(expected, rel=1e-12)
+        assert all(type(g) is type(args[0]) for g in gradients)
+        found = {n: g.copy_to_host() for n, g in zip(entry.wrt, gradients, strict=True)}
+        assert_close(found, slopes._asdict(), 1e-10)
+        _, pullback = f.vjp(*args)
+        again = {n: g.copy_to_host() for n, g in zip(entry.wrt, pullback(), strict=True)}
+        assert_close(again, slopes._asdict(), 1e-10)
+
+
+def test_lists_of_many_updates() -> None:
+    """More than one piece, many tiles, and elements that get very many of them."""
+    from loopdiff import vectorize_grad
+
+    def scattered(index, v, y):
+        for p in range(v.shape[0]):
+            y[index[p]] += v[p]
+
+    rng = np.random.default_rng(0)
+    size = (1 << 24) + 12345
+    index = np.where(rng.random(size) < 0.1, 7, rng.integers(0, 100_000, size))
+    v, y = rng.integers(-3, 4, size).astype(np.float64), np.zeros(100_000)
+    vectorize_grad(target="cuda")(scattered)(index, v, y)
+    np.testing.assert_array_equal(y, np.bincount(index, v, minlength=y.size))

@@ -117,10 +117,11 @@ class Driver:
         """Make the context that of the current thread: each thread has its own."""
         self.call("cuCtxSetCurrent", self.context)
 
-    def call(self, name: str, *args: Any) -> None:
+    def call(self, name: str, *args: Any, asked: str = "") -> None:
+        """Call a function of the driver. Raises BackendError: LD606 if there is no memory left, LD605 if it fails."""
         status = getattr(self.library, name)(*args)
         if status == OUT_OF_MEMORY:
-            raise BackendError(reject("LD606", "the device has no memory left", NOWHERE))
+            raise BackendError(reject("LD606", f"the device has no memory left{asked}", NOWHERE))
         if status != 0:
             message = f"`{name}` of the CUDA driver failed with error {status}"
             raise BackendError(reject("LD605", message, NOWHERE))
@@ -146,7 +147,9 @@ class Driver:
     def block(self, size: int) -> Any:
         """So many bytes of the device's memory."""
         place, size = ctypes.c_uint64(), max(size, 1)
-        self.call("cuMemAllocAsync", ctypes.byref(place), ctypes.c_size_t(size), self.stream)
+        self.call(
+            "cuMemAllocAsync", ctypes.byref(place), ctypes.c_size_t(size), self.stream, asked=f" for {size} bytes"
+        )
         return self.owned(place.value, size)
 
     def owned(self, place: int, size: int) -> Any:
