@@ -16,14 +16,14 @@ from numba.core import cgutils
 from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic
 
-FRAME_EXTENSIONS, FRAME_API, FRAME_STAGE = 8, 16, 32
+FRAME_EXTENSIONS, FRAME_API, FRAME_CONTEXT, FRAME_STAGE = 8, 16, 24, 32
 FRAME_ARGS_COUNT, FRAME_ARGS = 56, 72
 FRAME_RETS_COUNT, FRAME_RETS = 96, 112
 BUFFER_DTYPE, BUFFER_DATA, BUFFER_RANK, BUFFER_DIMS = 16, 24, 32, 40
 EXTENSION_TYPE, EXTENSION_NEXT, EXTENSION_METADATA = 8, 16, 24
 METADATA_VERSION, METADATA_MAJOR, METADATA_MINOR, METADATA_TRAITS = 8, 24, 28, 32
-API_ERROR_CREATE = 48
-EXECUTE_STAGE, METADATA_EXTENSION = 3, 1
+API_ERROR_CREATE, API_STREAM_GET = 48, 80
+EXECUTE_STAGE, METADATA_EXTENSION, COMMAND_BUFFER_COMPATIBLE = 3, 1, 1
 INVALID_ARGUMENT, INTERNAL = 3, 13
 
 XLA_TYPES: dict[str, int] = {
@@ -105,6 +105,30 @@ def make_error(typingctx: Any, frame: Any, code: Any, message: Any) -> Any:
     return types.intp(types.intp, types.int64, message), lower
 
 
+@intrinsic
+def stream_of(typingctx: Any, frame: Any) -> Any:
+    """The error, or zero, of asking XLA on which stream of the GPU a call runs, and that stream."""
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word, byte_pointer = ir.IntType(64), ir.IntType(8).as_pointer()
+
+        def at(offset: int) -> Any:
+            return builder.load(builder.inttoptr(builder.add(args[0], word(offset)), word.as_pointer()))
+
+        kind = ir.FunctionType(word, [byte_pointer])
+        place = builder.add(at(FRAME_API), word(API_STREAM_GET))
+        ask = builder.load(builder.inttoptr(place, kind.as_pointer().as_pointer()))
+        question = cgutils.alloca_once(builder, ir.ArrayType(word, 4))
+        fields = (word(32), word(0), at(FRAME_CONTEXT), word(0))
+        for position, value in enumerate(fields):
+            builder.store(value, cgutils.gep_inbounds(builder, question, 0, position))
+        error = builder.call(ask, [builder.bitcast(question, byte_pointer)])
+        stream = builder.load(cgutils.gep_inbounds(builder, question, 0, 3))
+        return context.make_tuple(builder, signature.return_type, (error, stream))
+
+    return types.UniTuple(types.intp, 2)(types.intp), lower
+
+
 @numba.njit
 def metadata_extension(frame: int) -> int:
     """Address of the metadata question in the frame's chain of extensions, or 0."""
@@ -117,14 +141,14 @@ def metadata_extension(frame: int) -> int:
 
 
 @numba.njit
-def answer_metadata(extension: int) -> int:
-    """Report FFI version 0.1 and no special traits."""
+def answer_metadata(extension: int, traits: int) -> int:
+    """Report FFI version 0.1 and these traits."""
     metadata = read64(extension, EXTENSION_METADATA)
     write64(metadata, METADATA_VERSION, 24)
     write64(metadata, METADATA_VERSION + 8, 0)
     write32(metadata, METADATA_MAJOR, 0)
     write32(metadata, METADATA_MINOR, 1)
-    write32(metadata, METADATA_TRAITS, 0)
+    write32(metadata, METADATA_TRAITS, traits)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,9 @@ import numpy as np
 from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require, ScalarDecl
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
-from loopdiff.jax.handlers import Argument, Handler, Port, register
+from loopdiff.jax.handlers import Argument, Handler, Port, register, target_name
+from loopdiff.options import Options
+from loopdiff.units import Unit
 
 SCALAR_DTYPES = {
     ScalarType.BOOL: "bool", ScalarType.INT: "int64", ScalarType.F32: "float32", ScalarType.F64: "float64"
@@ -91,13 +93,23 @@ class ForeignCall:
         return tuple(call(*operands))
 
 
-def connect(ls: LoopSet, function: Callable[..., Any], wiring: Wiring, returns: Sequence[int | None]) -> ForeignCall:
-    """Compile and register the handler that `wiring` describes."""
+def connect(
+    unit: Unit, options: Options, wiring: Wiring, returns: Sequence[int | None], statics: Mapping[str, int]
+) -> ForeignCall:  # fmt: skip
+    """Compile and register the handlers that `wiring` describes: that of the CPU, that of the GPU, or both."""
+    ls = unit.ls
     handler = Handler(
-        ls.name, function, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments), tuple(returns),
-        ls.returns_tuple, complaint_of(ls),
+        ls.name, unit.dispatcher, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments),
+        tuple(returns), ls.returns_tuple, complaint_of(ls),
     )  # fmt: skip
-    return ForeignCall(register(handler), handler.results, tuple(wiring.aliases.items()))
+    target = target_name(handler)
+    if options.target != "cuda":
+        register(handler, target, "cpu")
+    if options.target == "cuda" or jax.default_backend() == "gpu":
+        from loopdiff.jax.on_device import PLATFORM, device_handler
+
+        register(device_handler(unit, options, handler, statics), target, PLATFORM)
+    return ForeignCall(target, handler.results, tuple(wiring.aliases.items()))
 
 
 def complaint_of(ls: LoopSet) -> str:

@@ -39,20 +39,23 @@ class Argument:
     """How one parameter of the compiled function is made.
 
     `operand` and `result` number the foreign call's buffers; with both, the result's buffer starts as a copy of the
-    operand. `is_zeroed`: the result starts at zero. With neither, the parameter is unused: an empty array.
+    operand. `is_zeroed`: the result starts at zero. With neither, the parameter is unused: an empty array; or a
+    number that is known, `constant`.
     """
 
     port: Port
     operand: int | None = None
     result: int | None = None
     is_zeroed: bool = False
+    constant: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
     """What a foreign call runs: `function(*arguments)`, whose scalar results go to `returns` (result numbers).
 
-    `is_tuple`: it returns a tuple, perhaps of one.
+    `is_tuple`: it returns a tuple, perhaps of one. `is_on_device`: it launches kernels, and buffers are the GPU's;
+    `asks_stream`: on the stream that XLA says. `traits`: what XLA may know of it.
     """
 
     name: str
@@ -63,14 +66,21 @@ class Handler:
     returns: tuple[int | None, ...]
     is_tuple: bool
     complaint: str
+    is_on_device: bool = False
+    asks_stream: bool = True
+    traits: int = 0
 
 
-def register(handler: Handler) -> str:
-    """Compile the handler and register it with XLA; the target's name. Targets live as long as the process."""
+def target_name(handler: Handler) -> str:
+    """A name under which handlers are registered, one for each platform."""
+    digest = hashlib.sha256(f"{source(handler)}{handler.name}".encode()).hexdigest()[:12]
+    return f"loopdiff_{handler.name}_{digest}_{next(COUNT)}"
+
+
+def register(handler: Handler, target: str, platform: str) -> None:
+    """Compile the handler and register it with XLA for a platform. Targets live as long as the process."""
     text = source(handler)
-    digest = hashlib.sha256(f"{text}{handler.name}".encode()).hexdigest()[:12]
-    target = f"loopdiff_{handler.name}_{digest}_{next(COUNT)}"
-    filename = f"<{target}>"
+    filename = f"<{target} {platform}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     names: dict[str, Any] = {
         "run": handler.function, "carray": carray, "read64": abi.read64, "read32": abi.read32,
@@ -79,14 +89,19 @@ def register(handler: Handler) -> str:
         "make_error": abi.make_error,
         **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
     }  # fmt: skip
+    if handler.is_on_device:
+        from loopdiff.backends.cuda.launching import clear, lock, peek, set_stream, unlock
+
+        names |= {"clear": clear, "lock": lock, "peek": peek, "set_stream": set_stream, "unlock": unlock}
+        names["stream_of"] = abi.stream_of
     exec(compile(text, filename, "exec"), names)
-    names["complain"] = numba.njit(names["complain"])
+    for name in ("complain", *(["launch"] if handler.is_on_device else [])):
+        names[name] = numba.njit(names[name])
     with LOCK:
         compiled = numba.cfunc(types.intp(types.intp))(names["handler"])
         capsule = jax.ffi.pycapsule(compiled.address)
-        jax.ffi.register_ffi_target(target, capsule, platform="cpu", api_version=1)
-        REGISTERED[target] = compiled
-    return target
+        jax.ffi.register_ffi_target(target, capsule, platform=platform, api_version=1)
+        REGISTERED[f"{target} {platform}"] = compiled
 
 
 def source(handler: Handler) -> str:
@@ -95,10 +110,11 @@ def source(handler: Handler) -> str:
     ports = [(side, number, port) for side, ports in sides for number, port in enumerate(ports)]
     lines = [
         *complain(handler, [port for _, _, port in ports]),
+        *(launches(handler) if handler.is_on_device else []),
         "def handler(frame):",
         "    question = metadata_extension(frame)",
         "    if question != 0:",
-        "        return answer_metadata(question)",
+        f"        return answer_metadata(question, {handler.traits})",
         f"    if read32(frame, {abi.FRAME_STAGE}) != {abi.EXECUTE_STAGE}:",
         "        return 0",
         f"    if read64(frame, {abi.FRAME_ARGS_COUNT}) != {len(handler.operands)}:",
@@ -108,6 +124,13 @@ def source(handler: Handler) -> str:
     for position, (side, number, port) in enumerate(ports, 1):
         lines += checked_buffer(side, number, port, position)
     lines += ["    if wrong != 0:", "        return complain(frame, wrong)"]
+    lines += device_call(handler) if handler.is_on_device else host_call(handler)
+    return "\n".join([*lines, "    return 0"]) + "\n"
+
+
+def host_call(handler: Handler) -> list[str]:
+    """Lines that run the function, and put numbers where they go."""
+    lines: list[str] = []
     for position, argument in enumerate(handler.arguments):
         lines += made_argument(position, argument)
     arguments = arguments_text(len(handler.arguments))
@@ -121,7 +144,49 @@ def source(handler: Handler) -> str:
     for position, number in kept:
         item = f"value[{position}]" if handler.is_tuple else "value"
         lines.append(f"    {pointer('result', number, handler.results[number])}[0] = {item}")
-    return "\n".join([*lines, "    return 0"]) + "\n"
+    return lines
+
+
+def device_call(handler: Handler) -> list[str]:
+    """Lines that launch on XLA's stream, which is nobody else's meanwhile."""
+    asked = ["    error, stream = stream_of(frame)", "    if error != 0:", "        return error"]
+    return [
+        *(asked if handler.asks_stream else ["    stream = 0"]),
+        "    lock()",
+        "    before = set_stream(stream)",
+        "    failed = 0",
+        "    try:",
+        "        launch(frame)",
+        "    except Exception:",
+        "        failed = 1",
+        "    set_stream(before)",
+        "    unlock()",
+        "    if failed != 0:",
+        "        return complain(frame, 0)",
+    ]
+
+
+def launches(handler: Handler) -> list[str]:
+    """A function of its own for what may raise, which Numba looks at once and not after each of its lines."""
+    sides = (("operand", handler.operands), ("result", handler.results))
+    lines = ["def launch(frame):"]
+    lines += [f"    {side[0]}{k} = {side}(frame, {k})" for side, ports in sides for k, _ in enumerate(ports)]
+    for position, argument in enumerate(handler.arguments):
+        lines += made_on_device(position, argument)
+    return [*lines, f"    run(*{arguments_text(len(handler.arguments))})"]
+
+
+def made_on_device(position: int, argument: Argument) -> list[str]:
+    """An argument of a function that launches kernels: numbers that only the device has are waited for."""
+    name, port = f"    a{position}", argument.port
+    if argument.constant is not None:
+        return [f"{name} = {argument.constant!r}"]
+    if argument.result is not None:
+        made = f"{name} = {view('result', argument.result, port)}"
+        return [made, *([f"    clear(a{position})"] if argument.is_zeroed else [])]
+    if argument.operand is not None and port.kind == "scalar":
+        return [f"{name} = peek({view('operand', argument.operand, port)}, 0)"]
+    return made_argument(position, argument)
 
 
 def arguments_text(count: int) -> str:

@@ -187,7 +187,7 @@ class JaxProgram:
         numbers = iter(range(len(scalars)))
         for result in ls.results:
             returns.append(None if isinstance(result, ArrayResult) else next(numbers))
-        return connect(ls, unit.dispatcher, wiring, returns)
+        return connect(unit, self.spec.options, wiring, returns, self.statics)
 
     def refuse_width(self, name: str, dtype: str) -> None:
         if canonical(dtype) != dtype:
@@ -305,7 +305,8 @@ class ReversePlan:
             self.wiring.read(port)
 
     def connect(self) -> ForeignCall:
-        return connect(self.ls, self.run.units.reverse.dispatcher, self.wiring, range(len(self.scalars)))
+        options, returns = self.program.spec.options, range(len(self.scalars))
+        return connect(self.run.units.reverse, options, self.wiring, returns, self.program.statics)
 
     def shape_of(self, name: str) -> Shape:
         if name.startswith("slope "):

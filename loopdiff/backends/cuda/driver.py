@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loopdiff.backends.cuda.launching import FUNCTIONS, SLOTS, kernel_slot
+from loopdiff.backends.cuda.launching import FUNCTIONS, MUTEX, SLOTS, THREADS, kernel_slot
 from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError
@@ -29,7 +29,7 @@ KEPT = 1 << 30  # bytes
 MAJOR, MINOR = 75, 76  # attributes: the compute capability
 BLOCKS: dict[int, int] = {}  # where arrays of the device begin that Python knows, and how many bytes they have
 BORROWED: dict[int, tuple[int, int]] = {}  # the same of those that others own, by number
-RUNNING = RLock()  # who sets the stream of compiled code
+WITHOUT_MUTEX = RLock()
 OF_THREAD = local()  # its `stream`
 
 
@@ -52,6 +52,20 @@ def borrowed_block(place: int, size: int, owner: Any) -> Any:
 
 
 NUMBERS = count()
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """Nobody else sets the stream of compiled code."""
+    if not THREADS:
+        with WITHOUT_MUTEX:
+            yield
+        return
+    THREADS["lock"](MUTEX)
+    try:
+        yield
+    finally:
+        THREADS["unlock"](MUTEX)
 
 
 def forget(number: int, owner: Any) -> None:
@@ -135,7 +149,7 @@ class Driver:
         self.call("cuLibraryLoadData", ctypes.byref(library), code, None, None, 0, None, None, 0)
         self.call("cuLibraryGetKernel", ctypes.byref(kernel), library, entry.encode())
         self.call("cuKernelGetFunction", ctypes.byref(function), kernel)
-        slot.value = function.value or 0
+        slot.value = kernel.value or 0  # for the context of any device, as `function` is for this one, now loaded
 
     # -- memory ----------------------------------------------------------------------------------------------
     def empty(self, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C") -> np.ndarray:
@@ -194,13 +208,13 @@ class Driver:
     @contextmanager
     def running(self, stream: int | None = None) -> Iterator[None]:
         """Everything here, in this thread alone, goes to one stream: that of the calls around, or the default one."""
-        with RUNNING:
-            before = self.stream_number
+        with locked():
+            before, in_slot = self.stream_number, SLOTS["stream"].value
             OF_THREAD.stream = SLOTS["stream"].value = before if stream is None else stream
             try:
                 yield
             finally:
-                OF_THREAD.stream = SLOTS["stream"].value = before
+                OF_THREAD.stream, SLOTS["stream"].value = before, in_slot
 
     @property
     def stream_number(self) -> int:

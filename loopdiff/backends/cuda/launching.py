@@ -9,6 +9,7 @@ strides, on the stack: a launch costs some tens of nanoseconds and what the driv
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -58,6 +59,64 @@ def kernel_slot(digest: str) -> Slot:
     if found is None:
         found = KERNELS[digest] = Slot(f"kernel_{digest}")
     return found
+
+
+# -- whose calls they are ------------------------------------------------------------------------------------
+MUTEX = ctypes.create_string_buffer(64)  # who sets the stream: Python, or another library's thread
+
+
+def make_mutex() -> dict[str, Any]:
+    """Functions of C's threads around the one mutex, which a thread may take again; none where there are none."""
+    if sys.platform == "win32":
+        return {}
+    library = ctypes.CDLL(None)
+    attributes = ctypes.create_string_buffer(64)
+    library.pthread_mutexattr_init(attributes)
+    library.pthread_mutexattr_settype(attributes, RECURSIVE)
+    library.pthread_mutex_init(MUTEX, attributes)
+    llvm.add_symbol(PREFIX + "mutex", ctypes.addressof(MUTEX))
+    found = {"lock": library.pthread_mutex_lock, "unlock": library.pthread_mutex_unlock}
+    for name, function in found.items():
+        llvm.add_symbol(PREFIX + name, ctypes.cast(function, ctypes.c_void_p).value or 0)
+    return found
+
+
+RECURSIVE = 2 if sys.platform == "darwin" else 1
+THREADS = make_mutex()
+
+
+def on_mutex(name: str) -> Any:
+    """An intrinsic that locks, or unlocks, the mutex."""
+
+    @intrinsic
+    def call(typingctx: Any) -> Any:
+        def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+            kind = ir.FunctionType(INT32, [POINTER])
+            function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + name)
+            mutex = builder.module.globals.get(PREFIX + "mutex")
+            if mutex is None:
+                mutex = ir.GlobalVariable(builder.module, INT8, PREFIX + "mutex")
+            builder.call(function, [mutex])
+            return context.get_dummy_value()
+
+        return types.void(), lower
+
+    return call
+
+
+lock, unlock = on_mutex("lock"), on_mutex("unlock")
+
+
+@intrinsic
+def set_stream(typingctx: Any, stream: Any) -> Any:
+    """Have everything go to a stream, until it is set again; what it was before."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        before = word(builder, "stream")
+        builder.store(values[0], builder.module.globals[PREFIX + "stream"])
+        return before
+
+    return types.intp(types.intp), lower
 
 
 # -- calls of the driver -------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""Sweeps inside XLA on a GPU: the same buffers, on XLA's stream.
+
+Floating numbers stay in the device's memory, in arrays of one element; integers that are traced are waited for, as the
+host decides by them how much it launches, and static ones are part of the handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from loopdiff.ir.types import ScalarType
+from loopdiff.jax.abi import COMMAND_BUFFER_COMPATIBLE
+from loopdiff.jax.boxed import with_boxed_numbers
+from loopdiff.jax.handlers import Argument, Handler
+from loopdiff.names import NameSupply
+from loopdiff.options import Options
+from loopdiff.pipeline import compile_function
+from loopdiff.requests import Requests
+from loopdiff.stages import Stages
+from loopdiff.units import Unit
+
+PLATFORM, ASKS_STREAM = "CUDA", True
+
+
+def device_handler(unit: Unit, options: Options, handler: Handler, statics: Mapping[str, int]) -> Handler:
+    """The handler for the GPU of a function that has one for the CPU."""
+    ls = unit.ls
+    weak = {s.name for s in ls.scalars if s.is_weak}
+    boxed = {
+        a.port.name: a.port.dtype
+        for a in handler.arguments
+        if a.port.kind == "scalar" and ls.scalar(a.port.name).type in (ScalarType.F64, ScalarType.F32)
+        if a.port.name not in weak
+    }
+    names = NameSupply({*ls.params, *(a.name for a in ls.arrays), *(s.name for s in ls.scalars)})
+    numbers = [n for n in handler.returns if n is not None]
+    results = [(names.fresh(f"number_{n}"), handler.results[n].dtype) for n in numbers]
+    whole = with_boxed_numbers(ls, boxed, results)
+    arguments = [placed(a, boxed, statics) for a in handler.arguments]
+    for number, (name, dtype) in zip(numbers, results, strict=True):
+        arguments.append(
+            Argument(replace(handler.results[number], name=name, kind="array", dtype=dtype), result=number)
+        )
+    for_gpu = replace(options, target="cuda", parallel=False, schedule=(), autotune=False, arrays="device")
+    function = compile_function(whole, for_gpu, Requests(), Stages(whole.name), unit.reader)
+    return replace(
+        handler, function=function.dispatcher, arguments=tuple(arguments), returns=(), is_on_device=True,
+        asks_stream=ASKS_STREAM, traits=0 if "peek(" in function.source else COMMAND_BUFFER_COMPATIBLE,
+    )  # fmt: skip
+
+
+def placed(argument: Argument, boxed: Mapping[str, str], statics: Mapping[str, int]) -> Argument:
+    """How the function for the GPU gets an argument."""
+    port = argument.port
+    if port.name in boxed:
+        return replace(argument, port=replace(port, kind="array"))
+    if port.kind == "scalar" and port.name in statics:
+        return replace(argument, operand=None, constant=statics[port.name])
+    return argument
