@@ -258,9 +258,8 @@ def test_arrays_of_the_host_are_sent_once_and_that_is_said_once(x: np.ndarray, s
         stub.moved.clear()
         value, gradients = f.value_and_grad(x, y, 3.0)
     (warning,) = caught
-    assert str(warning.message).startswith(
-        "LW601: NumPy arrays are copied to the GPU and back in each call of `scaled`;"
-    )
+    message = "LW601: NumPy arrays are copied to the GPU and back in each call of `scaled`; "
+    assert str(warning.message) == message + "`loopdiff.cuda.to_device(x)` sends one once"
     assert (warning.category, warning.filename) == (LoopdiffWarning, __file__)
     assert sorted(n for n in stub.moved if n > 8) == [x.nbytes] * 4, "x and y there, y and the gradient back"
     assert value == pytest.approx(scaled(x, np.zeros_like(x), 3.0), rel=1e-13)
