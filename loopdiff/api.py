@@ -58,6 +58,7 @@ class Differentiable:
         self.depends_on_values = options.memory_limit is not None or options.check == "first" or options.autotune
         self.lock = RLock()
         self.with_gradient: Differentiable | None = None
+        self.has_said_copied = False
         self.latest: EntryPoints | None = None
         self.known: dict[Key, EntryPoints] = {}
         self.specializations: dict[tuple[Any, ...], Specialization] = {}
@@ -93,11 +94,16 @@ class Differentiable:
             return checked
         from loopdiff.device.calls import SentCalls
 
-        if not self.known and any(checked.specialization.normal.has_array(n) for n in checked.names):
-            message = "NumPy arrays are copied to the GPU and back in each call"
-            hint = "`loopdiff.cuda.to_device(x)` sends one once"
-            warnings.warn(f"LW601: {message} of `{self.__name__}`; {hint}", LoopdiffWarning, stacklevel=4)
-        return SentCalls(self.device_calls.twin, checked)
+        return SentCalls(self.device_calls.twin, checked, self.say_copied)
+
+    def say_copied(self) -> None:
+        """Warn, once, that arrays go to the GPU and back."""
+        if self.has_said_copied:
+            return
+        self.has_said_copied = True
+        message = "NumPy arrays are copied to the GPU and back in each call"
+        hint = "`loopdiff.cuda.to_device(x)` sends one once"
+        warnings.warn(f"LW601: {message} of `{self.__name__}`; {hint}", LoopdiffWarning, stacklevel=4)
 
     @functools.cached_property
     def device_calls(self) -> DeviceCalls:

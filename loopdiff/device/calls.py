@@ -79,8 +79,9 @@ class SentCalls:
     """Entry points of a function for arrays of the host: sent once for all sweeps of a call, after the checks of the
     CPU, and fetched once where they are written."""
 
-    def __init__(self, twin: Differentiable, checked: Checked) -> None:
+    def __init__(self, twin: Differentiable, checked: Checked, say_copied: Callable[[], None]) -> None:
         self.twin, self.checked, self.specialization = twin, checked, checked.specialization
+        self.say_copied = say_copied
         self.guard, self.prepare, self.launcher, self.jvp = (
             checked.guard,
             checked.prepare,
@@ -91,14 +92,17 @@ class SentCalls:
         self.written = tuple(i for i, n in enumerate(checked.names) if n in written)
 
     def primal(self, *args: Any) -> Any:
+        self.say_copied()
         with sending(self.prepare(*args), self.written) as (own, give):
             return give(self.twin(*own))
 
     def value_and_grad(self, *args: Any) -> Any:
+        self.say_copied()
         with sending(self.prepare(*args), self.written) as (own, give):
             return give(self.twin.value_and_grad(*own))
 
     def vjp(self, *args: Any) -> tuple[Any, Pullback]:
+        self.say_copied()
         with sending(self.prepare(*args), self.written) as (own, give):
             value, pullback = self.twin.vjp(*own)
             return give(value), DevicePullback(pullback, sending)

@@ -10,7 +10,7 @@ and where there are no others, each thread sums into a copy of its own. Nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopdiff.analysis.legality import carried
 from loopdiff.analysis.ownership import owned_cells
@@ -46,6 +46,9 @@ from loopdiff.transform.update_lists import is_listed
 
 AXES = 3  # that a grid of CUDA has
 FEW = 8  # iterations that are not worth a launch
+# Threads at most that sum into copies: so many that a GPU is busy; and elements that all copies have together, unless
+# those of 32 threads have more.
+MOST_COPIES, COPIED, LEAST_COPIES = 4096, 1 << 24, 32
 
 Names = frozenset[str]
 
@@ -138,7 +141,7 @@ class GridMapper:
         if not axes:
             return self.with_copies(stmt, first)
         for loop in reversed(inside):
-            body = (loop_around(loop, body),)
+            body = (replace(loop, body=body),)
         if conditions:
             body = (If(all_of(conditions), body, loc=stmt.loc),)
         return joined(self.coalesced(axes, body), body, found)
@@ -300,10 +303,6 @@ def is_apart(nest: list[Nest], array: str, loop: Loop) -> bool:
         and all(isinstance(e, Apply | Const | Param | Dim) or e == Index(loop.index) for e in subexprs(places[0]))
         for places in zip(*(t.subscripts for t in targets), strict=True)
     )
-
-
-def loop_around(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
-    return Loop(loop.index, loop.lower, loop.upper, loop.step, body, loc=loop.loc)
 
 
 def indices_in(expr: Expr) -> set[str]:

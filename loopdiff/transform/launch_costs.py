@@ -8,14 +8,14 @@ keep does not come again, and neither does what they have from the kernels befor
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2, prod
 
 from loopdiff.ir.nodes import Accumulate, Allocate, Apply, Assign, If, Index, Let, Load, Loop, LoopSet, Require, Stmt
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs
 from loopdiff.transform.extents import Counter, Extents, Range
-from loopdiff.transform.grid import Grid, loop_around
+from loopdiff.transform.grid import COPIED, LEAST_COPIES, MOST_COPIES, Grid
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.residency import Resident
@@ -24,7 +24,6 @@ from loopdiff.transform.traffic import Touch, Traffic, touches
 from loopdiff.transform.update_lists import most_updates, updates
 
 SECTOR = 32.0  # bytes that come from memory together
-COPIED = 128e6  # bytes of the copies that threads sum into, as far as 32 of these are not more
 # Of lists: bits of a digit, and of how many updates a thread adds up to two; bytes of a place, of the counts of digits
 # for each update, and of offsets for each iteration.
 DIGIT, FOLD, PLACE, COUNTS, OFFSETS = 8.0, 4.0, 4.0, 0.5, 8.0
@@ -135,7 +134,7 @@ class Coster:
         nest, listed = launch.body, self.listed(launch, ranges)
         if launch.grid is not None:
             for axis in reversed(launch.grid.axes):
-                nest = (loop_around(axis.loop, nest),)
+                nest = (replace(axis.loop, body=nest),)
         lists = frozenset(launch.grid.lists) if launch.grid is not None else frozenset[str]()
         moved = self.moved(nest, ranges, lists) + self.apart(launch.grid, ranges) + sum(each.bytes for each in listed)
         operations = sum(self.operations(s, ranges) for s in nest)
@@ -224,9 +223,9 @@ class Coster:
             trips, outer[axis.loop.index] = self.counter.trips(axis.loop, outer)
             threads *= trips
         own = sum(traffic.whole(n) for n in grid.arrays) * threads
-        copied = sum(traffic.whole(n) for n in grid.copies)
-        copies = min(threads, 512.0, max(32.0, COPIED / max(1.0, copied)))
-        return 2.0 * own + 3.0 * copies * copied
+        elements = sum(traffic.whole(n) / traffic.item_size(n) for n in grid.copies)
+        copies = min(threads, float(MOST_COPIES), max(float(LEAST_COPIES), COPIED / max(1.0, elements)))
+        return 2.0 * own + 3.0 * copies * sum(traffic.whole(n) for n in grid.copies)
 
     def operations(self, stmt: Stmt, ranges: Ranges) -> float:
         """How many operations on numbers a statement takes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from loopdiff.ir.nodes import Allocate, Const, Loop, Stmt
 from loopdiff.ir.walk import statements
 from loopdiff.names import in_units
-from loopdiff.transform.grid import Grid
+from loopdiff.transform.grid import MOST_COPIES, Grid
 from loopdiff.transform.launch_costs import Cost
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
 
@@ -77,7 +77,7 @@ def grid_words(grid: Grid, body: tuple[Stmt, ...]) -> str:
     if grid.sums:
         parts.append(f"{', '.join(f'`{n}`' for n, _ in grid.sums)} summed over blocks in a fixed order")
     if grid.copies:
-        parts.append(f"{', '.join(f'`{n}`' for n in grid.copies)} summed in a copy for each of a few hundred threads")
+        parts.append(f"{', '.join(f'`{n}`' for n in grid.copies)} summed in copies for up to {MOST_COPIES} threads")
     if grid.lists:
         parts.append(f"what goes to {', '.join(f'`{n}`' for n in grid.lists)} listed, sorted by element and added up")
     if grid.arrays:

@@ -6,38 +6,37 @@ The text is the same for the GPU and for its emulation but for a few lines, whic
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
+from loopdiff.analysis.polyhedra import trip_count
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter, ListText
-from loopdiff.backends.cuda.spelling import CHECKED, STATUS
+from loopdiff.backends.cuda.spelling import BY_ZERO, CHECKED, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.build import add, floordiv, integer, sub
+from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
     AccumulateOp,
     Allocate,
     Apply,
-    ArrayResult,
     Assign,
     Dim,
     Expr,
     Index,
     Load,
     Loop,
-    LoopSet,
     Require,
     ScalarResult,
     Stmt,
     Var,
 )
 from loopdiff.ir.types import INT, ArrayType, ScalarType
-from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, stmt_exprs, subexprs, written_arrays
-from loopdiff.transform.grid import AXES, Axis, Grid, step_of
+from loopdiff.ir.walk import read_arrays, returned_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.transform.grid import AXES, COPIED, MOST_COPIES, Axis, Grid
 from loopdiff.transform.launch_plan import (
     HostIf,
     HostLoop,
@@ -52,9 +51,7 @@ from loopdiff.transform.update_lists import most_updates
 
 MOST_BLOCKS = 1024  # along the fastest axis where threads sum, or have arrays of their own
 MOST_PLACES = (2**31 - 1, 65535, 65535)  # along each axis, the fastest first
-MOST_COPIES = 512  # threads at most that sum into copies
-# Elements that all copies, and all arrays that threads have for themselves, have together, unless one block has more.
-COPIED, OWNED = 1 << 24, 1 << 27
+OWNED = 1 << 27  # elements of all arrays that threads have for themselves, unless one block has more
 LISTED = 1 << 24  # updates that are listed at most before they are sorted and added up, if there is a choice
 PLACES = 2**31 - 2  # elements of an array that lists can name
 # Lines that stand for what is known when everything is written: which checks and which arrays there are.
@@ -198,7 +195,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         self.look_first(e for a in launch.grid.axes for e in (a.lower, a.upper))
         for axis, text in zip(launch.grid.axes, kernel.axes, strict=True):
             self.writer.line(f"{text.lower} = {self.expr(axis.lower)}")
-            self.writer.line(f"{text.count} = {self.expr(trip_count(axis))}")
+            self.writer.line(f"{text.count} = {self.expr(trips_of(axis))}")
         counts = [a.count for a in kernel.axes]
         with self.writer.block(f"if {' and '.join(f'{c} > 0' for c in counts)}:"):
             known = [u for u in kernel.lists if not u.offsets]
@@ -357,13 +354,12 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         """A line, or what it stands for."""
         text = line.lstrip()
         self.writer = Writer(depth=(len(line) - len(text)) // 4)
-        match text:
-            case "raise_found":
-                self.raise_found()
-            case "release_all":
-                self.lines(self.released(frozenset()))
-            case _:
-                return [line]
+        if text == RAISE_FOUND:
+            self.raise_found()
+        elif text == RELEASE_ALL:
+            self.lines(self.released(frozenset()))
+        else:
+            return [line]
         return self.writer.lines
 
     @property
@@ -400,7 +396,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         return [(n, f"ArgumentError({f'{code}: {message}'!r})") for (code, message), n in known.items()]
 
     def own_arrays(self) -> None:
-        used = used_arrays(self.ls)
+        used = read_arrays(self.ls.body) | written_arrays(self.ls.body) | returned_arrays(self.ls)
         of_kernels = {c for s in all_steps(self.plan.steps) if isinstance(s, Launch) for c in s.cells}
         for decl in self.ls.arrays:
             assert decl.type is not None
@@ -424,28 +420,20 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
 
 
 FAILURES = (
-    (1, "ZeroDivisionError('integer division by zero')"),
-    (2, "ZeroDivisionError('integer modulo by zero')"),
-    (3, "ValueError('integers to negative integer powers are not allowed')"),
-    (4, "ValueError('negative shift count')"),
+    (BY_ZERO, "ZeroDivisionError('integer division by zero')"),
+    (MODULO_ZERO, "ZeroDivisionError('integer modulo by zero')"),
+    (NEGATIVE_POWER, "ValueError('integers to negative integer powers are not allowed')"),
+    (NEGATIVE_SHIFT, "ValueError('negative shift count')"),
 )
-
-
-def used_arrays(ls: LoopSet) -> frozenset[str]:
-    return frozenset(a.array for s in statements(ls.body) for a in accesses(s.stmt)) | frozenset(
-        (*read_arrays(ls.body), *written_arrays(ls.body), *(r.array for r in ls.results if isinstance(r, ArrayResult)))
-    )
 
 
 def counted(index: str, count: Expr, body: tuple[Stmt, ...]) -> Loop:
     return Loop(index, integer(0), count, integer(1), body)
 
 
-def trip_count(axis: Axis) -> Expr:
-    """How many iterations there are, or less than one."""
-    step = step_of(axis.loop)
-    low, high = (axis.lower, axis.upper) if step > 0 else (axis.upper, axis.lower)
-    return floordiv(add(sub(high, low), integer(abs(step) - 1)), integer(abs(step)))
+def trips_of(axis: Axis) -> Expr:
+    """How many iterations an axis has, or less than one."""
+    return trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))
 
 
 def guarded(steps: tuple[Step, ...]) -> set[int]:

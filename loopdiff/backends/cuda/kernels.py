@@ -35,14 +35,14 @@ from loopdiff.ir.nodes import Call as CallStmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs
-from loopdiff.transform.grid import Grid, step_of
+from loopdiff.transform.grid import LEAST_COPIES, Grid, step_of
 from loopdiff.transform.launch_plan import Launch, lets_of
 from loopdiff.transform.update_lists import counting_body, most_updates
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
 # ... and of kernels whose threads sum into copies of arrays, of which there are few.
-COPYING = (32, 1, 1)
+COPYING = (LEAST_COPIES, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
