@@ -35,6 +35,11 @@ def by_rows(begins, index, v, y):
                 y[index[p], i % 2] += v[p]
 
 
+def chosen(index, v, y):
+    for p in range(v.shape[0]):
+        y[index[p] if v[p] > 0.0 else 0, 1 if v[p] > 10.0 else index[p] % 2] += v[p]
+
+
 def on_the_device(function: Any, args: dict[str, Any]) -> None:
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.backends.cuda.compile import plan_of
@@ -83,6 +88,15 @@ def test_several_axes(order: Any) -> None:
     expected = y.copy()
     scattered_in_four(index, v, expected)
     on_the_device(scattered_in_four, {"index": index, "v": v, "y": y})
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_subscripts_that_are_chosen() -> None:
+    rng = np.random.default_rng(12)
+    index, v, y = rng.integers(0, 6, 50), numbers(rng, 50), numbers(rng, 12).reshape(6, 2)
+    expected = y.copy()
+    chosen(index, v, expected)
+    on_the_device(chosen, {"index": index, "v": v, "y": y})
     np.testing.assert_array_equal(y, expected)
 
 

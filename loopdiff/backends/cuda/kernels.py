@@ -182,9 +182,9 @@ class KernelEmitter(ScalarEmitter):
         """Add to a list that `value` goes to the element `target`."""
         slot = update.slot
         if not self.is_counting:
-            place, *rest = map(self.expr, target.subscripts)
+            place, *rest = (f"({self.expr(s)})" for s in target.subscripts)
             for axis, subscript in enumerate(rest, 1):
-                place = f"({place}) * {target.array}.shape[{axis}] + {subscript}"
+                place = f"({place} * {target.array}.shape[{axis}] + {subscript})"
             self.writer.line(f"{update.places}[np.uint64({slot})] = {place} + 1")
             self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
         self.writer.line(f"{slot} += {'1' if update.offsets else self.stride}")
