@@ -103,16 +103,18 @@ class Differentiable:
         self.has_said_copied = True
         message = "NumPy arrays are copied to the GPU and back in each call"
         hint = "`loopdiff.cuda.to_device(x)` sends one once"
-        warnings.warn(f"LW601: {message} of `{self.__name__}`; {hint}", LoopdiffWarning, stacklevel=4)
+        warnings.warn(f"LW601: {message} of `{self.__name__}`; {hint}", LoopdiffWarning, stacklevel=callers_level())
 
     @functools.cached_property
     def device_calls(self) -> DeviceCalls:
         """The entry points for arrays that are on the device, and stay there."""
         from loopdiff.device.calls import DeviceCalls
 
-        twin = decorate(self.plain, self.requested, replace(self.options, arrays="device"))
-        assert isinstance(twin, Differentiable)
-        return DeviceCalls(twin)
+        options = replace(self.options, arrays="device")
+        owner = getattr(self.plain, "__self__", None)
+        if isinstance(owner, Differentiable) and self.plain == owner.value_and_grad:
+            return DeviceCalls(differentiate_gradient(owner, self.requested, options, has_value=True))
+        return DeviceCalls(decorate(self.plain, self.requested, options))
 
     def checked(self, args: Arguments) -> EntryPoints:
         latest = self.latest
@@ -292,6 +294,14 @@ class Differentiable:
         if found is self:
             return self.plain.__qualname__
         return decorate, (self.plain, self.requested, self.options)
+
+
+def callers_level() -> int:
+    """How many frames up the code is that is not loopdiff's own, for a warning from where this is called."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "loopdiff":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def decorate(function: Callable[..., Any], wrt: tuple[str, ...] | None, options: Options) -> Differentiable:

@@ -12,13 +12,15 @@ __all__ = ["DeviceArray", "memory_in_use", "to_device"]
 
 
 def to_device(array: Any) -> DeviceArray:
-    """A copy of a NumPy array in the GPU's memory, in the same order.
+    """A copy of a NumPy array in the GPU's memory, in the same order; one that is there already as it is.
 
     Functions for `target="cuda"` take it without copies, as CuPy, PyTorch, JAX and Numba do; `copy_to_host()` fetches
     it. Raises BackendError: LD604 without a GPU, LD606 if there is no memory left.
     """
     from loopdiff.backends.cuda.driver import the_driver
 
+    if isinstance(array, DeviceArray):
+        return array
     return DeviceArray(the_driver().copied_in(np.asarray(array)))
 
 

@@ -49,7 +49,8 @@ MACHINE_CODES: dict[str, Code] = {
     ),
     "LD607": Code(
         "array too large for sums at places that the data choose",
-        "Kernels sort what goes to such an array by the number of the element, in 32 bits: up to 2,147,483,646.",
+        "Kernels sort what goes to such an array by the number of the element, in 32 bits: up to 2,147,483,646 "
+        "elements, and as many updates by one nest.",
         "split the array, or keep `target='cpu'`",
     ),
     "LD608": Code(

@@ -93,11 +93,15 @@ class Pullback:
                 array = checked_array(what, kind, shape, value, "LD340")
                 out += self.interface.seed_parts(kind, run.memory.cast(array, np.dtype(kind.dtype), "C", None))
             elif isinstance(kind, ScalarType) and has_slope(kind):
-                out += self.interface.seed_parts(kind, checked_scalar(what, kind, value, "LD340"))
-            elif value is not None and np.any(run.memory.readable((value,))[0]):
+                out += self.interface.seed_parts(kind, checked_scalar(what, kind, self.readable(value), "LD340"))
+            elif value is not None and np.any(self.readable(value)):
                 message = f"{what} is not zero, and that result is not floating-point"
                 raise ArgumentError(reject("LD340", message, NOWHERE))
         return out
+
+    def readable(self, value: Any) -> Any:
+        """A number, which may be an array of the device without axes."""
+        return self.run.memory.readable((value,))[0]
 
     def spread(self, seed: Any) -> Sequence[Any]:
         """The seed of each result."""

@@ -65,7 +65,8 @@ class TangentRun:
         """The tangent of argument `name`, an array in a buffer of its own: a copy of the direction, or zero."""
         what, kind = f"the direction of `{name}`", self.interface.types[name]
         if not isinstance(kind, ArrayType):
-            return checked_scalar(what, kind, 0.0 if given is None else given, "LD344")
+            (value,) = memory_of(self.spec.options).readable((0.0 if given is None else given,))
+            return checked_scalar(what, kind, value, "LD344")
         shape = args[self.ls.params.index(name)].shape[: kind.rank]
         declared = self.unit.ls.array(self.buffers[name]).type
         assert declared is not None

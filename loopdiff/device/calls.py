@@ -43,7 +43,8 @@ class DeviceCalls:
     @property
     def specialization(self) -> Specialization:
         message = "arrays of the device are for calls, `grad`, `value_and_grad`, `vjp` and `jvp`"
-        raise ArgumentError(reject("LD608", message, NOWHERE, "pass NumPy arrays here"))
+        hint = "pass NumPy arrays here, and with `memory_limit` or `check='first'`"
+        raise ArgumentError(reject("LD608", message, NOWHERE, hint))
 
     def guard(self, *args: Any) -> bool:
         """Arrays of other libraries are looked at in each call."""
@@ -57,21 +58,21 @@ class DeviceCalls:
 
     def primal(self, *args: Any) -> Any:
         with borrowing(self.twin, args) as (own, give):
-            return give(self.twin(*own))
+            return give(self.twin.checked(own).primal(*own))
 
     def value_and_grad(self, *args: Any) -> Any:
         with borrowing(self.twin, args) as (own, give):
-            return give(self.twin.value_and_grad(*own))
+            return give(self.twin.checked(own).value_and_grad(*own))
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> Any:
         with borrowing(self.twin, (*args, *tangents.values())) as (own, give):
-            along = dict(zip(tangents, own[len(args) :], strict=True))
-            return give(self.twin.jvp(own[: len(args)], along))
+            along, own = dict(zip(tangents, own[len(args) :], strict=True)), own[: len(args)]
+            return give(self.twin.checked(own).jvp(own, along))
 
     def vjp(self, *args: Any) -> tuple[Any, Pullback]:
         like = next(a for a in args if is_foreign(a))
         with borrowing(self.twin, args) as (own, give):
-            value, pullback = self.twin.vjp(*own)
+            value, pullback = self.twin.checked(own).vjp(*own)
             return give(value), DevicePullback(pullback, partial(borrowing, self.twin, like=like))
 
 
@@ -92,20 +93,22 @@ class SentCalls:
         self.written = tuple(i for i, n in enumerate(checked.names) if n in written)
 
     def primal(self, *args: Any) -> Any:
-        self.say_copied()
-        with sending(self.prepare(*args), self.written) as (own, give):
-            return give(self.twin(*own))
+        with self.sent(args) as (own, give):
+            return give(self.twin.checked(own).primal(*own))
 
     def value_and_grad(self, *args: Any) -> Any:
-        self.say_copied()
-        with sending(self.prepare(*args), self.written) as (own, give):
-            return give(self.twin.value_and_grad(*own))
+        with self.sent(args) as (own, give):
+            return give(self.twin.checked(own).value_and_grad(*own))
 
     def vjp(self, *args: Any) -> tuple[Any, Pullback]:
+        with self.sent(args) as (own, give):
+            value, pullback = self.twin.checked(own).vjp(*own)
+            return give(value), DevicePullback(pullback, receiving)
+
+    def sent(self, args: tuple[Any, ...]) -> Taken:
         self.say_copied()
-        with sending(self.prepare(*args), self.written) as (own, give):
-            value, pullback = self.twin.vjp(*own)
-            return give(value), DevicePullback(pullback, sending)
+        # What the checks find out beside the arguments, the twin finds out, too.
+        return sending(self.prepare(*args)[: len(self.checked.names)], self.written)
 
 
 class DevicePullback(Pullback):
@@ -152,6 +155,14 @@ def sending(args: tuple[Any, ...], written: tuple[int, ...] = ()) -> Iterator[tu
         yield own, partial(given, lambda array: known[id(array)] if id(array) in known else driver.fetched(array))
         for i in written:
             driver.copy_out(own[i], args[i])
+
+
+@contextmanager
+def receiving(args: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Give]]:
+    """The arguments as they are, seeds and cotangents of the host, and what fetches results."""
+    driver = the_driver()
+    with driver.running():
+        yield args, partial(given, driver.fetched)
 
 
 def given(give: Callable[[np.ndarray], Any], found: Any) -> Any:

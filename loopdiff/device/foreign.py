@@ -16,6 +16,7 @@ import numpy as np
 from loopdiff.backends.cuda.driver import borrowed_block, reach_of, the_driver
 
 INTERFACE = "__cuda_array_interface__"
+DEFAULT_STREAM = 1  # as the protocol counts, where zero would say nothing
 
 
 class DeviceArray:
@@ -32,9 +33,10 @@ class DeviceArray:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         place = self.held.ctypes.data if self.held.size else 0
+        stream = the_driver().stream_number or DEFAULT_STREAM
         return {
             "shape": self.shape, "typestr": self.dtype.str, "strides": None if self.is_dense else self.strides,
-            "data": (place, not self.held.flags.writeable), "version": 3, "stream": the_driver().stream_number,
+            "data": (place, not self.held.flags.writeable), "version": 3, "stream": stream,
         }  # fmt: skip
 
     @property
@@ -96,7 +98,8 @@ def stream_of(value: Any) -> int:
     if is_of("torch", value):
         return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream)
     found = interface_of(value)
-    return int((found or {}).get("stream") or 0)
+    number = int((found or {}).get("stream") or 0)
+    return 0 if number == DEFAULT_STREAM else number
 
 
 def in_kind(value: Any) -> Callable[[np.ndarray], Any]:

@@ -48,12 +48,13 @@ Names = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A kernel. Without a grid one thread runs the statements of `body`; `cells` are its own."""
+    """A kernel. Without a grid one thread runs the statements of `body`; `cells` and `lets` are its own."""
 
     body: tuple[Stmt, ...]
     cells: tuple[str, ...]
     grid: Grid | None = None
     reason: str = ""
+    lets: Names = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,8 @@ def plan_launches(model: Model, dead: Names, *, may_reassociate: bool) -> Launch
     steps = planner.steps(model.ls.body, ())
     ls = replace(model.ls, arrays=(*model.ls.arrays, *planner.cells)) if planner.cells else model.ls
     on_device = scalars_on_device(ls, steps)
-    settled = Settler(ls, on_device).steps(steps)
-    return LaunchPlan(ls, settled, on_device - lets_of_one_kernel(ls, settled))
+    settled = with_own_lets(ls, Settler(ls, on_device).steps(steps))
+    return LaunchPlan(ls, settled, on_device - lets_of_one_kernel(settled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +253,28 @@ def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
     return frozenset(e.name for x in (*exprs, *results(ls)) for e in subexprs(x) if isinstance(e, Var))
 
 
-def lets_of_one_kernel(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
-    """Lets that only the kernel reads that makes them."""
+def with_own_lets(ls: LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Launches with the Lets that only they read."""
+
+    def one(step: Step) -> Step:
+        match step:
+            case Launch(body=body):
+                return replace(step, lets=lets_of(body) - used_elsewhere(ls, step))
+            case HostLoop(steps=inner):
+                return replace(step, steps=tuple(map(one, inner)))
+            case HostIf(then=then, orelse=orelse):
+                return replace(step, then=tuple(map(one, then)), orelse=tuple(map(one, orelse)))
+            case OnHost():
+                return step
+
+    return tuple(map(one, steps))
+
+
+def lets_of_one_kernel(steps: tuple[Step, ...]) -> Names:
+    """Lets that only the kernels read that make them, in each of which they are its own."""
     launches = [s for s in all_steps(steps) if isinstance(s, Launch)]
-    return frozenset(n for s in launches for n in lets_of(s.body) - used_elsewhere(ls, s))
+    shared = frozenset(n for s in launches for n in lets_of(s.body) - s.lets)
+    return frozenset(n for s in launches for n in s.lets) - shared
 
 
 def depends_on_device(expr: Expr, cells: Names, on_device: Iterable[str]) -> bool:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loopdiff.ir.build import compare, is_constant, parted
+from loopdiff.ir.build import compare, parted
 from loopdiff.ir.nodes import Access, Expr, Index, Load, Loop
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Site, accesses, statements, written_arrays
+from loopdiff.transform.grid import is_unit_step
 from loopdiff.transform.privates import span
 
 Names = frozenset[str]
@@ -31,7 +32,7 @@ class Rows:
 
 def rows_of(loop: Loop) -> Rows | None:
     """The rows that iterations of `loop` have for themselves; None if it has none."""
-    if not is_unit(loop):
+    if not is_unit_step(loop):
         return None
     written = written_arrays(loop.body)
     bounds = dict(bounds_of_rows(loop, written))
@@ -49,16 +50,13 @@ def rows_of(loop: Loop) -> Rows | None:
 
 
 def bounds_of_rows(loop: Loop, written: Names) -> Iterator[tuple[str, tuple[Expr, Expr]]]:
-    """Loops inside `loop`, by index, that go from an element of an array which nothing changes to the next one."""
-    for site in statements(loop.body):
-        if isinstance(site.stmt, Loop) and is_unit(site.stmt):
-            lower, upper = span(site.stmt)
+    """Loops of every iteration of `loop`, by index, that go from an element of an array which nothing changes to the
+    next one."""
+    for stmt in loop.body:
+        if isinstance(stmt, Loop) and is_unit_step(stmt):
+            lower, upper = span(stmt)
             if are_neighbours(lower, upper, loop.index, written):
-                yield site.stmt.index, (lower, upper)
-
-
-def is_unit(loop: Loop) -> bool:
-    return is_constant(loop.step, 1) or is_constant(loop.step, -1)
+                yield stmt.index, (lower, upper)
 
 
 def are_neighbours(lower: Expr, upper: Expr, index: str, written: Names) -> bool:

@@ -76,53 +76,62 @@ def parts_of(site: Site) -> list[Expr]:
 
 def most_updates(body: tuple[Stmt, ...], array: str) -> Expr | None:
     """How often `body` adds to `array` at most; None if that is only known when it runs."""
-    made = {s.stmt.index for s in statements(body) if isinstance(s.stmt, Loop)}
     total: Expr = integer(0)
     for site in updates(body, array):
         times: Expr = integer(1)
         for loop in site.loops:
             trips = natural(trip_count(loop))
-            if not isinstance(loop.step, Const) or any(is_made(e, made) for e in subexprs(trips)):
+            is_known = not any(isinstance(e, Load | Var | Index) for e in subexprs(trips))
+            may_end_early = any(isinstance(s, Exit) for s in loop.body)
+            if not isinstance(loop.step, Const) or may_end_early or not is_known:
                 return None
             times = mul(times, trips)
         total = add(total, times)
     return total
 
 
-def is_made(expr: Expr, indices: set[str]) -> bool:
-    return isinstance(expr, Load | Var) or (isinstance(expr, Index) and expr.name in indices)
-
-
 def counting_body(body: tuple[Stmt, ...], arrays: Names, own: Names) -> tuple[Stmt, ...] | None:
     """The part of `body` that says how often it adds to `arrays`; None if what it depends on is changed by the rest."""
-    kept = tuple(counting(body, arrays, own))
+    needed, kept = Names(), tuple(counting(body, arrays, Names()))
+    while (found := names_in(kept, arrays)) != needed:
+        needed, kept = found, tuple(counting(body, arrays, found & (own | lets_in(body))))
     shared = written_arrays(body) - own
-    for site in statements(kept):
-        exprs = stmt_exprs(site.stmt) if not is_update(site.stmt, arrays) else ()
-        if any(e.access.array in shared for x in exprs for e in loads(x)):
-            return None
-    return kept
+    return None if needed & shared else kept
 
 
-def counting(body: tuple[Stmt, ...], arrays: Names, own: Names) -> Iterator[Stmt]:
+def counting(body: tuple[Stmt, ...], arrays: Names, needed: Names) -> Iterator[Stmt]:
+    """Updates of `arrays`, what makes the cells and Lets `needed`, and what stands around them."""
     for stmt in body:
         match stmt:
-            case Let() | Exit() | Require():
+            case Let(name=name) if name in needed:
                 yield stmt
-            case Assign(target=Access(array=name)) if name in own:
+            case Assign(target=Access(array=name)) if name in needed:
                 yield stmt
-            case Accumulate(target=Access(array=name)) if name in own | arrays:
+            case Accumulate(target=Access(array=name)) if name in needed | arrays:
+                yield stmt
+            case Exit() | Require():
                 yield stmt
             case Loop(body=inner):
-                new = tuple(counting(inner, arrays, own))
-                if any(not isinstance(s, Let) for s in new):
+                new = tuple(counting(inner, arrays, needed))
+                if any(not isinstance(s, Let | Exit) for s in new):
                     yield replace(stmt, body=new)
             case If(then=then, orelse=orelse):
-                new_then, new_orelse = (tuple(counting(branch, arrays, own)) for branch in (then, orelse))
+                new_then, new_orelse = (tuple(counting(branch, arrays, needed)) for branch in (then, orelse))
                 if new_then or new_orelse:
                     yield replace(stmt, then=new_then, orelse=new_orelse)
             case _:
                 pass
+
+
+def names_in(body: tuple[Stmt, ...], arrays: Names) -> Names:
+    """Arrays, cells and Lets that statements read, but where they update `arrays`."""
+    exprs = [x for s in statements(body) if not is_update(s.stmt, arrays) for x in stmt_exprs(s.stmt)]
+    read = {e.access.array for x in exprs for e in loads(x)}
+    return frozenset(read | {e.name for x in exprs for e in subexprs(x) if isinstance(e, Var)})
+
+
+def lets_in(body: tuple[Stmt, ...]) -> Names:
+    return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, Let))
 
 
 def is_update(stmt: Stmt, arrays: Names) -> bool:

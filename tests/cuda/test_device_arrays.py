@@ -103,6 +103,7 @@ def test_gradients_stay_on_the_device(name: str, stub: Any) -> None:
 
 
 FOR_CALLS = "arrays of the device are for calls, `grad`, `value_and_grad`, `vjp` and `jvp`"
+HOST_HERE = "hint: pass NumPy arrays here, and with `memory_limit` or `check='first'`"
 TO_DEVICE = "hint: send those of the host once: `loopdiff.cuda.to_device(x)`"
 
 
@@ -178,7 +179,7 @@ def test_hosts_and_devices_arrays_together_are_refused(x: np.ndarray, stub: Any)
 def test_what_takes_numpy_arrays_alone_says_so(x: np.ndarray, stub: Any) -> None:
     there = sent(x), sent(np.zeros_like(x)), 3.0
     for call in (gpu(scaled).jacobian, gpu(scaled).compile, gpu(scaled, check="first").grad):
-        with refused(f"LD608: {FOR_CALLS}", "hint: pass NumPy arrays here"):
+        with refused(f"LD608: {FOR_CALLS}", HOST_HERE):
             call(*there)
     with refused("LD608: `made` got a complex array of the device", "hint: pass NumPy arrays"):
         gpu(made)(sent(np.zeros(3, np.complex128)))
@@ -210,6 +211,72 @@ def test_the_pool_can_be_looked_at(stub: Any) -> None:
     kept = sent(np.zeros(1000))
     assert loopdiff.cuda.memory_in_use() == (before + 8000, 2 * (before + 8000))
     del kept
+
+
+# -- arrays of the host --------------------------------------------------------------------------------------
+def test_seeds_and_cotangents_of_the_host_may_have_another_dtype_and_order(x: np.ndarray, stub: Any) -> None:
+    np.testing.assert_array_equal(gpu(made).vjp(np.arange(4.0))[1]((np.ones(4, int), None)).x, 2.0)
+    _, pullback = gpu(scaled).vjp(x, np.zeros_like(x), 3.0)
+    _, expected = vectorize_grad(scaled).vjp(x, np.zeros_like(x), 3.0)
+    cotangent = np.asfortranarray(x.astype(np.float32))
+    found, wanted = pullback(np.array(2.0), y=cotangent), expected(2.0, y=cotangent)
+    np.testing.assert_allclose(found.x, wanted.x, rtol=1e-12)
+    assert found.k == pytest.approx(wanted.k, rel=1e-12)
+
+
+def test_numbers_on_the_device_are_fetched(x: np.ndarray, stub: Any) -> None:
+    f, there = gpu(scaled), (sent(x), sent(np.zeros_like(x)), 3.0)
+    _, pullback = f.vjp(*there)
+    twice, once = pullback(loopdiff.cuda.to_device(np.array(2.0))), pullback()
+    np.testing.assert_allclose(fetched(twice.x), 2.0 * fetched(once.x), rtol=1e-14)
+    _, tangents = f.jvp(there, {"k": loopdiff.cuda.to_device(np.array(2.0))})
+    assert tangents.result == pytest.approx(2.0 * once.k, rel=1e-12)
+
+
+def powered(x, *, k=2.0):
+    t = 0.0
+    for i in range(x.shape[0]):
+        t += x[i] ** 2 * k
+    return t
+
+
+def test_parameters_that_go_by_name_only(stub: Any) -> None:
+    f, x = gpu(powered), np.arange(4.0)
+    for given in (x, sent(x)):
+        assert f(given) == 28.0
+        assert f(given, k=3.0) == 42.0
+        np.testing.assert_array_equal(fetched(f.vjp(given)[1]().x), 4.0 * x)
+        np.testing.assert_array_equal(fetched(f.grad(given, k=1.0).x), 2.0 * x)
+    assert f.jvp((sent(x),), {"x": sent(np.ones(4))})[1].result == 24.0
+
+
+def test_hessians_times_vectors(stub: Any) -> None:
+    f, x = gpu(powered), np.arange(4.0)
+    _, gradients, found = f.hvp((x,), {"x": np.ones(4)})
+    assert (gradients.x.tolist(), found.x.tolist()) == ([0.0, 4.0, 8.0, 12.0], [4.0] * 4)
+
+
+def until_small(x):
+    t = 0.0
+    for i in range(x.shape[0]):
+        v = x[i]
+        while v > 1.0:
+            v = v * 0.5
+            t += v * v
+    return t
+
+
+def test_gradients_of_gradients(stub: Any) -> None:
+    x = np.array([3.0, 9.0, 0.5])
+    found, wanted = gpu(gpu(until_small).grad), vectorize_grad(vectorize_grad(until_small).grad)
+    np.testing.assert_allclose(found(x).x, wanted(x).x, rtol=1e-13)
+    (one,), (other,) = (f.vjp(x)[1]((np.ones(3),)) for f in (found, wanted))
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_what_is_there_already_is_not_sent_again(x: np.ndarray, stub: Any) -> None:
+    there = sent(x)
+    assert loopdiff.cuda.to_device(there) is there
 
 
 # -- other libraries -----------------------------------------------------------------------------------------

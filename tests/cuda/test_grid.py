@@ -400,3 +400,70 @@ def test_sums_by_row_need_no_list_if_rows_do_not_overlap(x: np.ndarray, begin: n
 def test_rows_that_reach_into_each_other_are_not_apart(x: np.ndarray) -> None:
     plan = check(across_rows, {"begin": APART, "x": x, "y": np.ones(13)})
     assert "are_apart" not in {a.name for a in plan.ls.arrays}
+
+
+def below(idx, x, y, z):
+    for i in range(x.shape[0]):
+        s = 0.0
+        for j in range(i):
+            y[idx[j]] += x[i, j]
+            s += x[i, j]
+        z[i] = s
+
+
+def test_lists_whose_room_depends_on_the_thread(x: np.ndarray) -> None:
+    idx = np.random.default_rng(1).integers(0, 5, 13)
+    plan = check(below, {"idx": idx, "x": x, "y": np.ones(5), "z": np.ones(11)})
+    assert grid_that(plan, lambda g: g.lists).lists == ("y",)
+
+
+def two_products(begin, col, v, x, y, z):
+    for i in range(begin.shape[0] - 1):
+        for p in range(begin[i], begin[i + 1]):
+            y[i] += v[p] * x[0, col[p]]
+            z[col[p]] += v[p]
+
+
+def test_updates_are_counted_beside_sums_in_registers(x: np.ndarray) -> None:
+    col = np.random.default_rng(1).integers(0, 5, 13)
+    args = {"begin": APART, "col": col, "v": x[1].copy(), "x": x, "y": np.ones(4), "z": np.ones(5)}
+    assert grid_that(check(two_products, args), lambda g: g.lists).lists == ("z",)
+
+
+def halved(a, v, y):
+    for i in range(a.shape[0]):
+        k = a[i]
+        while k > 0:
+            y[k] += v[i]
+            k = k // 2
+
+
+def test_updates_of_while_loops_are_counted(x: np.ndarray) -> None:
+    a = np.random.default_rng(1).integers(0, 30, 13)
+    plan = check(halved, {"a": a, "v": x[0].copy(), "y": np.ones(30)})
+    assert grid_that(plan, lambda g: g.lists).lists == ("y",)
+
+
+def scaled_rows(begin, x, v, y):
+    for i in range(begin.shape[0] - 1):
+        a = x[0, i] * 2.0
+        for p in range(begin[i], begin[i + 1]):
+            y[p] = v[p] * a
+
+
+@pytest.mark.parametrize("begin", [APART, OVERLAPPING], ids=["apart", "overlapping"])
+def test_numbers_of_a_row_are_there_whether_rows_overlap_or_not(x: np.ndarray, begin: np.ndarray) -> None:
+    plan = check(scaled_rows, {"begin": begin, "x": x, "v": x[1].copy(), "y": np.ones(13)})
+    assert any(isinstance(s, HostIf) for s in plan.steps)
+
+
+def some_rows(begin, n, x, y):
+    for i in range(x.shape[1]):
+        if i < n:
+            for p in range(begin[i], begin[i + 1]):
+                y[p] = x[0, i]
+
+
+def test_bounds_that_the_program_does_not_read_are_not_asked_for(x: np.ndarray) -> None:
+    plan = check(some_rows, {"begin": APART, "n": 4, "x": x, "y": np.ones(13)})
+    assert "are_apart" not in {a.name for a in plan.ls.arrays}

@@ -187,7 +187,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
     def launch(self, launch: Launch) -> None:
         stmt = launch.body[0]
         self.writer.quote(stmt.loc)
-        kernel = self.emitter.kernel(launch, len(self.kernels) + 1, is_guarded=id(launch) in self.guarded)
+        kernel = self.emitter.kernel(launch, len(self.kernels) + 1, is_guarded=self.is_guarded(launch))
         self.kernels.append(kernel)
         if launch.grid is None:
             self.lines(self.target.launch(kernel, ["1", "1", "1"], kernel.params, []))
@@ -198,11 +198,27 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.writer.line(f"{text.count} = {self.expr(trips_of(axis))}")
         counts = [a.count for a in kernel.axes]
         with self.writer.block(f"if {' and '.join(f'{c} > 0' for c in counts)}:"):
+            self.refuse_large(kernel)
             known = [u for u in kernel.lists if not u.offsets]
             if known:
                 self.launch_pieces(kernel, counts, known)
             else:
                 self.launch_grid(kernel, counts)
+
+    def is_guarded(self, launch: Launch) -> bool:
+        """Whether a kernel asks first if something is wrong: also where the one that counted its updates found it."""
+        lists = () if launch.grid is None else launch.grid.lists
+        has_counted = any(most_updates(launch.body, n) is None for n in lists)
+        return id(launch) in self.guarded or (has_counted and may_fail(launch))
+
+    def refuse_large(self, kernel: Kernel) -> None:
+        """Raise for arrays whose elements lists cannot name."""
+        for update in kernel.lists:
+            array = update.array
+            self.refuse_unless(
+                f"{' * '.join(f'{array}.shape[{k}]' for k in range(self.types.arrays[array].rank))} <= {PLACES}",
+                f"LD607: `{array}` has too many elements to be summed into at places that the data choose",
+            )
 
     def launch_pieces(self, kernel: Kernel, counts: list[str], known: list[ListText]) -> None:
         """Launch a kernel for so many iterations of its outermost loop at a time that lists do not become long."""
@@ -254,12 +270,6 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
 
     def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
         """Lists with room for all updates of a kernel, none of which is there yet."""
-        for update in kernel.lists:
-            array = update.array
-            self.refuse_unless(
-                f"{' * '.join(f'{array}.shape[{k}]' for k in range(self.types.arrays[array].rank))} <= {PLACES}",
-                f"LD607: `{array}` has too many elements to be summed into at places that the data choose",
-            )
         counted = [u for u in kernel.lists if u.offsets]
         for update in counted:
             self.lines(self.target.allocate(update.offsets, f"({iterations} + 1,)", "int64"))
@@ -279,6 +289,9 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
                 most = most_updates(kernel.launch.body, update.array)
                 assert most is not None
                 self.writer.line(f"{room} = ({self.expr(most)}) * {iterations}")
+            self.refuse_unless(
+                f"{room} <= {PLACES}", f"LD607: `{update.array}` gets too many updates at places that the data choose"
+            )
             self.lines(self.target.allocate(update.places, f"({room},)", "int32"))
             self.clear(update.places, INT)
             self.lines(self.target.allocate(update.values, f"({room},)", self.types.arrays[update.array].dtype))

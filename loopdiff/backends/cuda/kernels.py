@@ -118,6 +118,7 @@ class KernelEmitter(ScalarEmitter):
     summed: str = field(init=False, default="")
     parts: dict[str, str] = field(init=False, default_factory=dict)
     lists: dict[str, ListText] = field(init=False, default_factory=dict)
+    lets: frozenset[str] = field(init=False, default=frozenset())
     stride: str = field(init=False, default="")
     is_counting: bool = field(init=False, default=False)
 
@@ -132,7 +133,7 @@ class KernelEmitter(ScalarEmitter):
 
     # -- expressions and statements --------------------------------------------------------------------------
     def expr(self, expr: Expr) -> str:
-        if isinstance(expr, Var) and expr.name in self.on_device:
+        if isinstance(expr, Var) and expr.name in self.on_device - self.lets:
             return f"{expr.name}[0]"
         return ScalarEmitter.expr(self, expr)
 
@@ -169,7 +170,7 @@ class KernelEmitter(ScalarEmitter):
 
     def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
         match stmt:
-            case Let(name=name, value=value) if name in self.on_device:
+            case Let(name=name, value=value) if name in self.on_device - self.lets:
                 self.writer.line(f"{name}[0] = {self.expr(value)}")
             case Allocate(array=array, fill=fill) if fill is not None and array not in self.cells:
                 self.fill(array, fill)
@@ -225,7 +226,8 @@ class KernelEmitter(ScalarEmitter):
         names = frozenset(u.array for u in lists)
         body = counting_body(launch.body, names, frozenset(launch.cells))
         assert body is not None
-        counting = Launch(body, launch.cells, Grid(launch.grid.axes, lists=tuple(sorted(names))))
+        grid = Grid(launch.grid.axes, lists=tuple(sorted(names)))
+        counting = Launch(body, launch.cells, grid, lets=lets_of(body) - self.on_device | launch.lets)
         self.is_counting = True
         found = self.written(counting, number, kernel.axes, lists, is_guarded=is_guarded)
         self.is_counting = False
@@ -239,7 +241,7 @@ class KernelEmitter(ScalarEmitter):
         self.writer = Writer()
         sums = () if grid is None else grid.sums
         own = () if grid is None else (*grid.arrays, *grid.copies)
-        private = {*launch.cells, *(n for n, _ in sums)}
+        private, self.lets = {*launch.cells, *(n for n, _ in sums)}, launch.lets
         self.cells = self.all_cells - (self.on_device - private)
         self.summed = ", ".join(n for n, _ in sums)
         self.lists = {u.array: u for u in lists}
@@ -259,7 +261,9 @@ class KernelEmitter(ScalarEmitter):
         written = {n for n, _ in sums}
         given = free_names("\n".join(self.writer.lines)) & self.names.taken
         place = Place(self.all_places.here[: len(axes)], self.all_places.counts[: len(axes)])
-        assert not given & (lets_of(launch.body) - self.on_device)  # nothing is used that is only made inside
+        assert not given & (
+            lets_of(launch.body) - (self.on_device - self.lets)
+        )  # nothing is used that is only made inside
         params = tuple(sorted(given - {*place.params, name, self.ls.name, *written}))
         self.writer.lines[0] = f"def {name}({', '.join((*place.params, *params))}):"
         self.cells = self.all_cells
