@@ -106,9 +106,11 @@ class SentCalls:
             return give(value), DevicePullback(pullback, receiving)
 
     def sent(self, args: tuple[Any, ...]) -> Taken:
-        self.say_copied()
         # What the checks find out beside the arguments, the twin finds out, too.
-        return sending(self.prepare(*args)[: len(self.checked.names)], self.written)
+        prepared = self.prepare(*args)[: len(self.checked.names)]
+        the_driver()  # or there is none, and nothing is copied
+        self.say_copied()
+        return sending(prepared, self.written)
 
 
 class DevicePullback(Pullback):

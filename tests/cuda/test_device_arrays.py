@@ -83,7 +83,7 @@ def test_nothing_is_copied_and_arrays_are_changed_in_place(x: np.ndarray, stub: 
     np.testing.assert_array_equal(fetched(there[0]), x)
 
 
-@pytest.mark.parametrize("name", ["rde_matmul_log1p", "jacobi_2d", "durbin", "while_newton", "two_returned_arrays"])
+@pytest.mark.parametrize("name", ["jacobi_2d", "while_newton", "two_returned_arrays"])
 def test_gradients_stay_on_the_device(name: str, stub: Any) -> None:
     entry = BY_NAME[name]
     f = harness.decorate(name, target="cuda", cache=False)

@@ -81,7 +81,7 @@ def test_values_and_gradients(x: np.ndarray, stub: Any, is_traced: bool) -> None
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["rde_matmul_log1p", "jacobi_2d", "softmax", "spmv_csr", "durbin"])
+@pytest.mark.parametrize("name", ["rde_matmul_log1p", "jacobi_2d", "spmv_csr"])
 def test_the_suite(name: str, stub: Any) -> None:
     entry = BY_NAME[name]
     args = entry.args(0)
