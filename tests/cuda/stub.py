@@ -6,6 +6,7 @@ What it runs with is what was packed: arrays are rebuilt from their words, as th
 from __future__ import annotations
 
 import ctypes
+import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -151,6 +152,8 @@ STUB = Stub()  # one for all tests of a process: compiled code knows its functio
 @contextmanager
 def stub_driver() -> Iterator[Stub]:
     """A machine whose driver is the stub."""
+    if STUB.memory:
+        gc.collect()  # arrays that tests before have left to the collector
     made = driver.Driver(STUB)
     STUB.calls.clear()
     STUB.streams.clear()
