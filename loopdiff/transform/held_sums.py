@@ -39,14 +39,14 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import Site, accesses, map_accesses, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
-from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
+from loopdiff.transform.launch_plan import Launch, LaunchPlan, map_launches
 from loopdiff.transform.normalize import supply
 
 
 def hold_sums(plan: LaunchPlan) -> LaunchPlan:
     """`plan` with the sums of its threads in cells of their own."""
     holder = Holder(plan.ls, supply(plan.ls), [])
-    steps = tuple(map(holder.step, plan.steps))
+    steps = map_launches(holder.launch, plan.steps)
     if not holder.cells:
         return plan
     return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *holder.cells)), steps=steps)
@@ -61,20 +61,12 @@ class Holder:
     cells: list[ArrayDecl]
     lists: frozenset[str] = frozenset()
 
-    def step(self, step: Step) -> Step:
-        match step:
-            case HostLoop(steps=inner):
-                return replace(step, steps=tuple(map(self.step, inner)))
-            case HostIf(then=then, orelse=orelse):
-                return replace(step, then=tuple(map(self.step, then)), orelse=tuple(map(self.step, orelse)))
-            case Launch(body=body, cells=cells, grid=grid):
-                before = len(self.cells)
-                lists = frozenset(grid.lists) if grid is not None else frozenset[str]()
-                new = tuple(map(replace(self, lists=lists).stmt, body))
-                own = tuple(c.name for c in self.cells[before:])
-                return replace(step, body=new, cells=(*cells, *own)) if own else step
-            case OnHost():
-                return step
+    def launch(self, launch: Launch) -> Launch:
+        before = len(self.cells)
+        lists = frozenset(launch.grid.lists) if launch.grid is not None else frozenset[str]()
+        new = tuple(map(replace(self, lists=lists).stmt, launch.body))
+        own = tuple(c.name for c in self.cells[before:])
+        return replace(launch, body=new, cells=(*launch.cells, *own)) if own else launch
 
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:

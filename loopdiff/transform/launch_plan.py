@@ -8,9 +8,8 @@ waits for the device to get there. Other scalars live on the host and are handed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
@@ -117,8 +116,9 @@ class Planner:
     names: NameSupply
     cells: list[ArrayDecl]
 
-    def steps(self, body: tuple[Stmt, ...], path: Path) -> tuple[Step, ...]:
-        return tuple(step for k, s in enumerate(body) for step in self.steps_of(s, (*path, k)))
+    def steps(self, body: tuple[Stmt, ...], path: Path, first: int = 0) -> tuple[Step, ...]:
+        """The steps of statements at `path`, numbered there from `first`."""
+        return tuple(step for k, s in enumerate(body, first) for step in self.steps_of(s, (*path, k)))
 
     def steps_of(self, stmt: Stmt, path: Path) -> tuple[Step, ...]:
         usual = self.step(stmt, path)
@@ -127,10 +127,8 @@ class Planner:
 
     def by_rows(self, stmt: Stmt, path: Path) -> tuple[Loop, Rows, Launch] | None:
         """A loop that is a kernel if the rows of its iterations do not overlap."""
-        rows = rows_of(stmt) if isinstance(stmt, Loop) else None
-        if rows is None:
+        if not isinstance(stmt, Loop) or (rows := rows_of(stmt)) is None:
             return None
-        assert isinstance(stmt, Loop)
         found = self.mapper.mapped(stmt, path, rows.arrays)
         if isinstance(found, str) or len(found.grid.axes) > 1:
             return None
@@ -162,10 +160,7 @@ class Planner:
                     return HostLoop(stmt, self.steps(stmt.body, path), reason)
                 return Launch((stmt,), self.own_cells((stmt,), path), reason=reason)
             case If(then=then, orelse=orelse) if self.holds_kernels(stmt, path):
-                count = len(then)
-                first = (self.steps_of(s, (*path, k)) for k, s in enumerate(then))
-                second = (self.steps_of(s, (*path, count + k)) for k, s in enumerate(orelse))
-                return HostIf(stmt, tuple(chain.from_iterable(first)), tuple(chain.from_iterable(second)))
+                return HostIf(stmt, self.steps(then, path), self.steps(orelse, path, len(then)))
             case If():
                 return Launch((stmt,), self.own_cells((stmt,), path))
             case _:
@@ -242,6 +237,23 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
                 pass
 
 
+def map_launches(change: Callable[[Launch], Launch], steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps with each launch changed."""
+
+    def changed(step: Step) -> Step:
+        match step:
+            case Launch():
+                return change(step)
+            case HostLoop(steps=inner):
+                return replace(step, steps=map_launches(change, inner))
+            case HostIf(then=then, orelse=orelse):
+                return replace(step, then=map_launches(change, then), orelse=map_launches(change, orelse))
+            case OnHost():
+                return step
+
+    return tuple(map(changed, steps))
+
+
 def lets_of(body: tuple[Stmt, ...]) -> Names:
     return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, Let))
 
@@ -255,19 +267,7 @@ def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
 
 def with_own_lets(ls: LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Launches with the Lets that only they read."""
-
-    def one(step: Step) -> Step:
-        match step:
-            case Launch(body=body):
-                return replace(step, lets=lets_of(body) - used_elsewhere(ls, step))
-            case HostLoop(steps=inner):
-                return replace(step, steps=tuple(map(one, inner)))
-            case HostIf(then=then, orelse=orelse):
-                return replace(step, then=tuple(map(one, then)), orelse=tuple(map(one, orelse)))
-            case OnHost():
-                return step
-
-    return tuple(map(one, steps))
+    return map_launches(lambda launch: replace(launch, lets=lets_of(launch.body) - used_elsewhere(ls, launch)), steps)
 
 
 def lets_of_one_kernel(steps: tuple[Step, ...]) -> Names:

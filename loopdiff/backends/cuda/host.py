@@ -187,7 +187,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
     def launch(self, launch: Launch) -> None:
         stmt = launch.body[0]
         self.writer.quote(stmt.loc)
-        kernel = self.emitter.kernel(launch, len(self.kernels) + 1, is_guarded=self.is_guarded(launch))
+        kernel = self.emitter.kernel(launch, len(self.kernels) + 1, is_guarded=id(launch) in self.guarded)
         self.kernels.append(kernel)
         if launch.grid is None:
             self.lines(self.target.launch(kernel, ["1", "1", "1"], kernel.params, []))
@@ -199,17 +199,11 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         counts = [a.count for a in kernel.axes]
         with self.writer.block(f"if {' and '.join(f'{c} > 0' for c in counts)}:"):
             self.refuse_large(kernel)
-            known = [u for u in kernel.lists if not u.offsets]
+            known = [u for u in kernel.lists if u.most is not None]
             if known:
                 self.launch_pieces(kernel, counts, known)
             else:
                 self.launch_grid(kernel, counts)
-
-    def is_guarded(self, launch: Launch) -> bool:
-        """Whether a kernel asks first if something is wrong: also where the one that counted its updates found it."""
-        lists = () if launch.grid is None else launch.grid.lists
-        has_counted = any(most_updates(launch.body, n) is None for n in lists)
-        return id(launch) in self.guarded or (has_counted and may_fail(launch))
 
     def refuse_large(self, kernel: Kernel) -> None:
         """Raise for arrays whose elements lists cannot name."""
@@ -223,18 +217,17 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
     def launch_pieces(self, kernel: Kernel, counts: list[str], known: list[ListText]) -> None:
         """Launch a kernel for so many iterations of its outermost loop at a time that lists do not become long."""
         outer = kernel.axes[0]
-        lower, count, piece, size, first = (
+        lower, count, updates, piece, first = (
             self.names.fresh(n) for n in (f"{outer.index}_begin", f"{outer.index}_all", "updates", "piece", "first")
         )  # fmt: skip
-        mosts = [most_updates(kernel.launch.body, u.array) for u in known]
         self.writer.line(f"{lower} = {outer.lower}")
         self.writer.line(f"{count} = {outer.count}")
-        self.writer.line(f"{piece} = {' + '.join(f'({self.expr(m)})' for m in mosts if m is not None)}")
-        each = " * ".join([piece, *counts[1:]])
-        self.writer.line(f"{size} = max(1, {LISTED} // max(1, {each}))")
-        with self.writer.block(f"for {first} in range(0, {count}, {size}):"):
+        self.writer.line(f"{updates} = {' + '.join(f'({self.expr(u.most)})' for u in known if u.most is not None)}")
+        each = " * ".join([updates, *counts[1:]])
+        self.writer.line(f"{piece} = max(1, {LISTED} // max(1, {each}))")
+        with self.writer.block(f"for {first} in range(0, {count}, {piece}):"):
             self.writer.line(f"{outer.lower} = {lower} + {first}{'' if outer.step == 1 else f' * ({outer.step})'}")
-            self.writer.line(f"{outer.count} = min({size}, {count} - {first})")
+            self.writer.line(f"{outer.count} = min({piece}, {count} - {first})")
             self.launch_grid(kernel, counts)
 
     def launch_grid(self, kernel: Kernel, counts: list[str]) -> None:
@@ -270,7 +263,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
 
     def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
         """Lists with room for all updates of a kernel, none of which is there yet."""
-        counted = [u for u in kernel.lists if u.offsets]
+        counted = [u for u in kernel.lists if u.most is None]
         for update in counted:
             self.lines(self.target.allocate(update.offsets, f"({iterations} + 1,)", "int64"))
             self.clear(update.offsets, INT)
@@ -281,14 +274,12 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines(self.target.launch(counting, [*blocks, "1", "1"][:3], counting.params, []))
         for update in kernel.lists:
             room = self.names.fresh("room")
-            if update.offsets:
+            if update.most is None:
                 self.lines(self.target.scan(update.offsets))
                 total = self.target.peek(f"{update.offsets}[{iterations}]", update.offsets, [iterations])
                 self.writer.line(f"{room} = {total}")
             else:
-                most = most_updates(kernel.launch.body, update.array)
-                assert most is not None
-                self.writer.line(f"{room} = ({self.expr(most)}) * {iterations}")
+                self.writer.line(f"{room} = ({self.expr(update.most)}) * {iterations}")
             self.refuse_unless(
                 f"{room} <= {PLACES}", f"LD607: `{update.array}` gets too many updates at places that the data choose"
             )
@@ -457,8 +448,15 @@ def guarded(steps: tuple[Step, ...]) -> set[int]:
         inside = [s for s in all_steps((step,)) if isinstance(s, Launch)]
         if is_after or (not isinstance(step, Launch) and any(map(may_fail, inside))):
             found |= {id(s) for s in inside}
+        found |= {id(s) for s in inside if has_counted(s) and may_fail(s)}
         is_after = is_after or any(map(may_fail, inside))
     return found
+
+
+def has_counted(launch: Launch) -> bool:
+    """Whether another kernel counts the updates of one, which may find what is wrong before it."""
+    lists = () if launch.grid is None else launch.grid.lists
+    return any(most_updates(launch.body, n) is None for n in lists)
 
 
 def may_fail(launch: Launch) -> bool:

@@ -69,13 +69,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ListText:
-    """The list of updates of `array`: names of the arrays of `places`, counted from one, and of `values`, of where the
-    next update goes, and, if that has to be counted, of where those of each iteration begin."""
+    """The list of updates of `array`: names of the arrays of `places`, counted from one, and of `values`, and of where
+    the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`."""
 
     array: str
     places: str
     values: str
     slot: str
+    most: Expr | None
     offsets: str
 
 
@@ -261,9 +262,8 @@ class KernelEmitter(ScalarEmitter):
         written = {n for n, _ in sums}
         given = free_names("\n".join(self.writer.lines)) & self.names.taken
         place = Place(self.all_places.here[: len(axes)], self.all_places.counts[: len(axes)])
-        assert not given & (
-            lets_of(launch.body) - (self.on_device - self.lets)
-        )  # nothing is used that is only made inside
+        only_inside = lets_of(launch.body) - (self.on_device - self.lets)
+        assert not given & only_inside, given & only_inside
         params = tuple(sorted(given - {*place.params, name, self.ls.name, *written}))
         self.writer.lines[0] = f"def {name}({', '.join((*place.params, *params))}):"
         self.cells = self.all_cells
@@ -276,11 +276,11 @@ class KernelEmitter(ScalarEmitter):
         places, values, slot = (self.names.fresh(n) for n in (f"{array}_places", f"{array}_values", "slot"))
         self.declare(array, places, ArrayType("int32", 1))
         self.declare(array, values, ArrayType(kind.dtype, 1))
-        offsets = ""
-        if most_updates(body, array) is None:
+        most, offsets = most_updates(body, array), ""
+        if most is None:
             offsets = self.names.fresh(f"{array}_offsets")
             self.declare(array, offsets, ArrayType("int64", 1))
-        return ListText(array, places, values, slot, offsets)
+        return ListText(array, places, values, slot, most, offsets)
 
     def declare(self, array: str, new: str, kind: ArrayType) -> None:
         """Make the array `new` known, which has something to do with `array`."""

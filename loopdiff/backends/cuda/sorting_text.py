@@ -36,10 +36,10 @@ class Lists:
         """For each kernel its name, the function that all its threads call, and its signature."""
         if self.targets:
             yield "count_digits", "count_digits", (I32, I32, types.int64)
-        for name, numbers in (("int32", I32), ("int64", I64)):
-            if self.targets if name == "int32" else self.has_offsets:
-                for function in ("sum_tiles", "scan_tiles"):
-                    yield f"{function}_{name}", function, (numbers, I64)
+        scanned = [*([I32] if self.targets else []), *([I64] if self.has_offsets else [])]
+        for numbers in scanned:
+            for function in ("sum_tiles", "scan_tiles"):
+                yield f"{function}_{numbers.dtype}", function, (numbers, I64)
         for dtype in sorted({t.dtype for t in self.targets}):
             values = array_type(ArrayType(dtype, 1))
             yield f"move_{dtype}", "move_updates", (I32, values, I32, I32, values, types.int64)
