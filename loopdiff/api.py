@@ -110,11 +110,7 @@ class Differentiable:
         """The entry points for arrays that are on the device, and stay there."""
         from loopdiff.device.calls import DeviceCalls
 
-        options = replace(self.options, arrays="device")
-        owner = getattr(self.plain, "__self__", None)
-        if isinstance(owner, Differentiable) and self.plain == owner.value_and_grad:
-            return DeviceCalls(differentiate_gradient(owner, self.requested, options, has_value=True))
-        return DeviceCalls(decorate(self.plain, self.requested, options))
+        return DeviceCalls(self.under(replace(self.options, arrays="device")))
 
     def checked(self, args: Arguments) -> EntryPoints:
         latest = self.latest
@@ -267,11 +263,14 @@ class Differentiable:
         Raises ArgumentError (LD309) for anything else, and where a setting is for the CPU alone.
         """
         options = replace(self.options, target=target)
-        if options == self.options:
-            return self
-        found = decorate(self.plain, self.requested, options)
-        assert isinstance(found, Differentiable)
-        return found
+        return self if options == self.options else self.under(options)
+
+    def under(self, options: Options) -> Differentiable:
+        """The same function under other options."""
+        owner = getattr(self.plain, "__self__", None)
+        if isinstance(owner, Differentiable) and self.plain == owner.value_and_grad:
+            return differentiate_gradient(owner, self.requested, options, has_value=True)
+        return decorate(self.plain, self.requested, options)
 
     # -- being a function ------------------------------------------------------------------------------------
     @property

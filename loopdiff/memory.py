@@ -41,17 +41,12 @@ def layout_preserving_copy(array: np.ndarray) -> np.ndarray:
     """A copy that compiled code for the same layout accepts: strided arrays get one with gaps, where they have some."""
     if array.flags.forc or array.ndim == 0:
         return array.copy(order="K")
-    padded = with_gaps(array, np.empty)
-    padded[...] = array
-    return padded
-
-
-def with_gaps(array: np.ndarray, empty: Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]) -> np.ndarray:
-    """An array of the same shape which has gaps where `array` has some."""
     steps = zip(array.strides, array.shape, strict=True)
     axis = max(k for k, (step, extent) in enumerate(steps) if extent > 1 and step != array.itemsize)
     shape = (*array.shape[:axis], 2 * array.shape[axis], *array.shape[axis + 1 :])
-    return empty(shape, array.dtype)[(*[slice(None)] * axis, slice(None, None, 2))]
+    padded = np.empty(shape, array.dtype)[(*[slice(None)] * axis, slice(None, None, 2))]
+    padded[...] = array
+    return padded
 
 
 def cast_copy(array: np.ndarray, dtype: np.dtype[Any], order: Order, target: np.ndarray | None) -> np.ndarray:

@@ -59,7 +59,7 @@ class Pullback:
             self.refuse_changes()
         with self.lock:
             for i, saved in self.pristine:
-                run.memory.cast(saved, saved.dtype, "C", self.arrays[i])
+                run.memory.cast(saved, saved.dtype, run.arena.orders[i], self.arrays[i])
             return self.pull(self.arrays, seeds, given, *self.args)
 
     def holds(self, position: int, mark: Any) -> bool:

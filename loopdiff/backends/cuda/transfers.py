@@ -62,8 +62,8 @@ def to_host(driver: Driver, found: Any, known: Mapping[int, np.ndarray]) -> Any:
     own = {v.ctypes.data for v in arrays_of(found)} - known.keys()
     try:
         if isinstance(found, tuple):
-            return tuple(fetched(driver, value) for value in found)
-        return fetched(driver, found)
+            return tuple(on_host(driver, value) for value in found)
+        return on_host(driver, found)
     finally:
         for place in own:
             driver.free(place, driver.stream_number)
@@ -89,10 +89,6 @@ def arrays_of(found: Any) -> list[np.ndarray]:
     return [v for v in (found if isinstance(found, tuple) else (found,)) if isinstance(v, np.ndarray)]
 
 
-def fetched(driver: Driver, value: Any) -> Any:
+def on_host(driver: Driver, value: Any) -> Any:
     """A result as the host has it."""
-    if not isinstance(value, np.ndarray):
-        return value
-    found = np.empty(value.shape, value.dtype)
-    driver.copy_out(value, found)
-    return found
+    return driver.fetched(value) if isinstance(value, np.ndarray) else value
