@@ -15,7 +15,7 @@ import numpy as np
 
 from loopdiff.backends.cuda.driver import the_driver
 from loopdiff.codes import reject
-from loopdiff.device.foreign import borrowed, in_kind, is_foreign, stream_of, waits_for_nobody
+from loopdiff.device.foreign import DeviceArray, borrowed, is_foreign, library_of, stream_of
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.pullback import Pullback
 
@@ -134,16 +134,21 @@ def borrowing(
 ) -> Iterator[tuple[tuple[Any, ...], Give]]:  # fmt: skip
     """The arguments as arrays over the same memory, and what makes of results arrays of the library of `like`, or else
     of the first argument that is one."""
-    foreign = [a for a in (like, *args) if is_foreign(a)]
-    refuse_mixed(twin, args)
-    driver, kind, stream = the_driver(), in_kind(foreign[0]), stream_of(foreign[0])
+    refuse_host(twin, args)
     own = tuple(borrowed(a) if is_foreign(a) else a for a in args)
     known = {id(view): a for view, a in zip(own, args, strict=True) if isinstance(view, np.ndarray)}
+    refuse_complex(twin, own)
+    foreign = [*([] if like is None else [like]), *known.values()]
+    driver, library, stream = the_driver(), library_of(foreign[0]), stream_of(foreign[0])
+
+    def give(array: np.ndarray) -> Any:
+        return known[id(array)] if id(array) in known else library.made(DeviceArray(array), foreign[0])
+
     with driver.running(stream):
         for other in {stream_of(a) for a in foreign} - {stream}:
             driver.synchronize(other)
-        yield own, partial(given, lambda array: known[id(array)] if id(array) in known else kind(array))
-        if not waits_for_nobody(foreign[0]):
+        yield own, partial(given, give)
+        if library.stream is None:
             driver.synchronize()
 
 
@@ -174,12 +179,16 @@ def given(give: Callable[[np.ndarray], Any], found: Any) -> Any:
     return give(found) if isinstance(found, np.ndarray) else found
 
 
-def refuse_mixed(twin: Differentiable, args: tuple[Any, ...]) -> None:
-    """Raise ArgumentError (LD608) for arrays of the host among those of the device, and for complex ones."""
+def refuse_host(twin: Differentiable, args: tuple[Any, ...]) -> None:
+    """Raise ArgumentError (LD608) for arrays of the host among those of the device."""
     if any(isinstance(a, np.ndarray) for a in args):
         message = f"`{twin.__name__}` got arrays of the device and of the host"
         hint = "send those of the host once: `loopdiff.cuda.to_device(x)`"
         raise ArgumentError(reject("LD608", message, NOWHERE, hint))
-    if any(np.dtype(a.dtype).kind == "c" for a in map(borrowed, filter(is_foreign, args))):
+
+
+def refuse_complex(twin: Differentiable, args: tuple[Any, ...]) -> None:
+    """Raise ArgumentError (LD608) for complex arrays of the device."""
+    if any(isinstance(a, np.ndarray) and a.dtype.kind == "c" for a in args):
         message = f"`{twin.__name__}` got a complex array of the device"
         raise ArgumentError(reject("LD608", message, NOWHERE, "pass NumPy arrays"))

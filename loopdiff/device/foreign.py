@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -51,20 +52,49 @@ class DeviceArray:
         return f"<DeviceArray {self.dtype.name} of shape {self.shape}>"
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What is particular to the arrays of a library.
+
+    `made` makes one of an array of the device, as `like` is one; `bare` is what stands behind one that the library
+    differentiates. `stream` is the one on which the library does what it does next, so that nobody has to wait for
+    results: None where only arrays say which one that is.
+    """
+
+    made: Callable[[DeviceArray, Any], Any]
+    stream: Callable[[Any], int] | None = None
+    bare: Callable[[Any], Any] = lambda value: value
+    is_immutable: bool = False
+
+
+CUPY = Library(
+    lambda array, like: sys.modules["cupy"].asarray(array),
+    lambda value: sys.modules["cupy"].cuda.get_current_stream().ptr,
+)
+TORCH = Library(
+    lambda array, like: sys.modules["torch"].as_tensor(array, device=like.device),
+    lambda value: sys.modules["torch"].cuda.current_stream(value.device).cuda_stream,
+    lambda value: value.detach(),
+)
+JAX = Library(lambda array, like: sys.modules["jax"].numpy.asarray(array), is_immutable=True)
+NUMBA = Library(lambda array, like: sys.modules["numba.cuda"].as_cuda_array(array))
+UNKNOWN = Library(lambda array, like: array)
+LIBRARIES = {"cupy": CUPY, "torch": TORCH, "jax": JAX, "jaxlib": JAX, "numba": NUMBA, "numba_cuda": NUMBA}
+
+
+def library_of(value: Any) -> Library:
+    """The library of an array; arrays of the device that are of none we know are ours."""
+    return LIBRARIES.get(type(value).__module__.partition(".")[0], UNKNOWN)
+
+
 def is_foreign(value: Any) -> bool:
     """Whether a value is an array of the device."""
     return not isinstance(value, np.ndarray | np.generic | float | int | complex) and interface_of(value) is not None
 
 
 def interface_of(value: Any) -> Mapping[str, Any] | None:
-    """What an array says of itself. A tensor that PyTorch differentiates does not: what stands behind it does."""
-    if is_of("torch", value):
-        value = value.detach()
-    return getattr(value, INTERFACE, None)
-
-
-def is_of(library: str, value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == library
+    """What an array says of itself."""
+    return getattr(library_of(value).bare(value), INTERFACE, None)
 
 
 def borrowed(value: Any) -> np.ndarray:
@@ -81,7 +111,7 @@ def borrowed(value: Any) -> np.ndarray:
     else:
         before, size = reach_of(shape, strides, dtype.itemsize)
         view = np.ndarray(shape, dtype, borrowed_block(place - before, size, value), before, strides)
-    if is_read_only or is_of("jaxlib", value) or is_of("jax", value):
+    if is_read_only or library_of(value).is_immutable:
         view.flags.writeable = False
     return view
 
@@ -93,28 +123,8 @@ def dense_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 def stream_of(value: Any) -> int:
     """The stream on which the owner of an array works; the default one where that is not said."""
-    if is_of("cupy", value):
-        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
-    if is_of("torch", value):
-        return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream)
-    found = interface_of(value)
-    number = int((found or {}).get("stream") or 0)
+    current = library_of(value).stream
+    if current is not None:
+        return int(current(value))
+    number = int((interface_of(value) or {}).get("stream") or 0)
     return 0 if number == DEFAULT_STREAM else number
-
-
-def in_kind(value: Any) -> Callable[[np.ndarray], Any]:
-    """What makes of an array of the device one of the library of `value`; of an unknown one, a `DeviceArray`."""
-    if is_of("cupy", value):
-        return lambda array: sys.modules["cupy"].asarray(DeviceArray(array))
-    if is_of("torch", value):
-        return lambda array: sys.modules["torch"].as_tensor(DeviceArray(array), device=value.device)
-    if is_of("jaxlib", value) or is_of("jax", value):
-        return lambda array: sys.modules["jax"].numpy.asarray(DeviceArray(array))
-    if is_of("numba", value) or is_of("numba_cuda", value):
-        return lambda array: sys.modules["numba.cuda"].as_cuda_array(DeviceArray(array))
-    return DeviceArray
-
-
-def waits_for_nobody(value: Any) -> bool:
-    """Whether a library puts what it does next on the stream that it was given results on, and need not wait."""
-    return is_of("cupy", value) or is_of("torch", value)
