@@ -110,6 +110,11 @@ class GridMapper:
     def mapped(self, stmt: Loop, path: Path, apart: Names = frozenset()) -> Mapped | str:
         """The nest at `path` as threads, or why its outermost loop is none of them, if its iterations touch the arrays
         `apart` in different places."""
+        return self.model.cached(
+            ("mapped", self.dead, self.may_reassociate, path, apart), lambda: self.compute_mapped(stmt, path, apart)
+        )
+
+    def compute_mapped(self, stmt: Loop, path: Path, apart: Names) -> Mapped | str:
         first = self.independence(stmt, path, apart)
         if isinstance(first, str):
             return first

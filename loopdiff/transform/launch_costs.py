@@ -21,12 +21,11 @@ from loopdiff.transform.machine import Machine
 from loopdiff.transform.residency import Resident
 from loopdiff.transform.schedule import Schedule
 from loopdiff.transform.traffic import Touch, Traffic, touches
-from loopdiff.transform.update_lists import most_updates, updates
+from loopdiff.transform.update_lists import DIGIT, RUN, most_updates, updates
 
 SECTOR = 32.0  # bytes that come from memory together
-# Of lists: bits of a digit, and of how many updates a thread adds up to two; bytes of a place, of the counts of digits
-# for each update, and of offsets for each iteration.
-DIGIT, FOLD, PLACE, COUNTS, OFFSETS = 8.0, 4.0, 4.0, 0.5, 8.0
+# Of lists: bytes of a place, of the counts of digits for each update, and of offsets for each iteration.
+PLACE, COUNTS, OFFSETS = 4.0, 0.5, 8.0
 FUNCTION, QUOTIENT = 20.0, 8.0  # operations that an elementary function, and a division, are worth
 Ranges = Mapping[str, Range]
 
@@ -147,11 +146,16 @@ class Coster:
         """What lists of updates take."""
         if launch.grid is None:
             return []
-        threads, outer = 1.0, dict(ranges)
-        for axis in launch.grid.axes:
-            trips, outer[axis.loop.index] = self.counter.trips(axis.loop, outer)
-            threads *= trips
+        threads, outer = self.threads(launch.grid, ranges)
         return [self.list_cost(launch.body, name, threads, outer) for name in launch.grid.lists]
+
+    def threads(self, grid: Grid, ranges: Ranges) -> tuple[float, Ranges]:
+        """How many threads a grid has, and where the indices of its axes are."""
+        number, inside = 1.0, dict(ranges)
+        for axis in grid.axes:
+            trips, inside[axis.loop.index] = self.counter.trips(axis.loop, inside)
+            number *= trips
+        return number, inside
 
     def list_cost(self, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
         traffic = self.traffic
@@ -162,7 +166,7 @@ class Coster:
             number += min(threads * prod(trips.values()), self.most_visited(site.loops, threads))
         elements = traffic.whole(array) / item
         passes = ceil(log2(elements + 2) / DIGIT)
-        entry, levels = PLACE + item, max(1.0, ceil(log2(max(2.0, number)) / FOLD))
+        entry, levels = PLACE + item, max(1.0, ceil(log2(max(2.0, number)) / log2(RUN / 2)))
         once = number * (2.0 * entry + COUNTS) + is_counted * threads * OFFSETS
         again = number * (PLACE + passes * (PLACE + 2.0 * entry + 4.0 * COUNTS)) + is_counted * threads * 4.0 * OFFSETS
         moved = self.cache.write(("list", array), once) + (again if once > self.gpu.cache else 0.0)
@@ -198,8 +202,8 @@ class Coster:
                 touched.setdefault((touch.access.array, touch.is_write), []).append(touch)
         moved = 0.0
         for (array, is_write), found in touched.items():
-            key, amount = self.key(array, found), self.amount(array, found, ranges)
             if self.ls.has_array(array) and self.is_array(array):
+                key, amount = self.key(array, found), self.amount(array, found, ranges)
                 moved += self.cache.write(key, amount) if is_write else self.cache.read(key, amount)
         return moved
 
@@ -217,11 +221,7 @@ class Coster:
         """Bytes of the arrays that threads have for themselves, filled and read once."""
         if grid is None:
             return 0.0
-        traffic = self.traffic
-        threads, outer = 1.0, dict(ranges)
-        for axis in grid.axes:
-            trips, outer[axis.loop.index] = self.counter.trips(axis.loop, outer)
-            threads *= trips
+        traffic, (threads, _) = self.traffic, self.threads(grid, ranges)
         own = sum(traffic.whole(n) for n in grid.arrays) * threads
         elements = sum(traffic.whole(n) / traffic.item_size(n) for n in grid.copies)
         copies = min(threads, float(MOST_COPIES), max(float(LEAST_COPIES), COPIED / max(1.0, elements)))

@@ -37,6 +37,8 @@ from loopdiff.ir.walk import Site, loads, statements, stmt_exprs, subexprs, writ
 Names = frozenset[str]
 
 MOST_AXES = 4  # of an array that lists are made for
+DIGIT = 8  # bits that lists are sorted by at a time
+RUN = 32  # updates that a thread adds up, to two at most that others go on with
 
 
 def is_listed(body: tuple[Stmt, ...], array: str, rank: int, own: Names, *, is_last_resort: bool = False) -> bool:

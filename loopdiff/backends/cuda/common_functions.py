@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from loopdiff.backends.cuda.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
+from loopdiff.transform.update_lists import DIGIT
 
 WARP = 32  # threads that exchange values without memory
-# Lists of updates: threads of a block, updates that each sorts and those of all; bits of a digit, and of half of one,
-# and how many values these have; updates that a thread adds up.
+# Lists of updates: threads of a block, updates that each sorts and those of all; bits of half of a digit, and how many
+# values a digit and half of one have.
 THREADS, EACH = 256, 8
 TILE = THREADS * EACH
-DIGIT, HALF = 8, 4
+HALF = DIGIT // 2
 DIGITS, HALVES = 1 << DIGIT, 1 << HALF
-RUN = 32
 # Checksums: those of `guards.mixed`.
 HALF_WORD = np.uint64(0xFFFFFFFF)
 BITS, FOLD = np.uint64(32), np.uint64(29)

@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from loopdiff.backends.cuda import launching
-from loopdiff.backends.cuda.common_functions import DIGIT, DIGITS, RUN, THREADS, TILE
+from loopdiff.backends.cuda.common_functions import DIGITS, THREADS, TILE
+from loopdiff.transform.update_lists import DIGIT, RUN
 
 Launch = Callable[..., Any]
 device_empty: Any = launching.device_empty

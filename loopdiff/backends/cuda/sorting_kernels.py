@@ -14,8 +14,9 @@ from typing import Any
 
 from numba.core import types
 
-from loopdiff.backends.cuda.common_functions import DIGITS, EACH, HALF, HALVES, RUN, THREADS, TILE
+from loopdiff.backends.cuda.common_functions import DIGITS, EACH, HALF, HALVES, THREADS, TILE
 from loopdiff.backends.cuda.toolchain import cuda
+from loopdiff.transform.update_lists import RUN
 
 jit = cuda.jit(device=True)
 BOTH, COUNTERS = 2 * TILE, HALVES * THREADS
