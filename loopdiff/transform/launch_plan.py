@@ -17,6 +17,7 @@ from loopdiff.ir.build import all_of, compare, integer
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
+    AccumulateOp,
     Allocate,
     ArrayDecl,
     Assign,
@@ -46,14 +47,26 @@ Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
+class WarpLoop:
+    """A loop whose iterations the lanes of a warp go through side by side; `sums`: cells into which they sum."""
+
+    loop: Loop
+    sums: tuple[tuple[str, AccumulateOp], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
-    """A kernel. Without a grid one thread runs the statements of `body`; `cells` and `lets` are its own."""
+    """A kernel. Without a grid one thread runs the statements of `body`; `cells` and `lets` are its own. An iteration
+    is that of a thread, or, where there are `warp_loops`, that of a warp, which takes a `tile` of so many along each
+    axis together where there are many."""
 
     body: tuple[Stmt, ...]
     cells: tuple[str, ...]
     grid: Grid | None = None
     reason: str = ""
     lets: Names = frozenset()
+    warp_loops: tuple[WarpLoop, ...] = ()
+    tile: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +80,12 @@ class HostLoop:
 
 @dataclass(frozen=True, slots=True)
 class HostIf:
-    """A branch of the host."""
+    """A branch of the host; `reason` says when it takes the first, if the program does not."""
 
     stmt: If
     then: tuple[Step, ...]
     orelse: tuple[Step, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +251,7 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
                 pass
 
 
-def map_launches(change: Callable[[Launch], Launch], steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def map_launches(change: Callable[[Launch], Step], steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """The steps with each launch changed."""
 
     def changed(step: Step) -> Step:

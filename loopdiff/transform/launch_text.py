@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from loopdiff.ir.nodes import Allocate, Const, Loop, Stmt
 from loopdiff.ir.walk import statements
@@ -42,16 +42,16 @@ def lines_of(steps: tuple[Step, ...], indent: str, costs: Mapping[int, str]) -> 
             case HostLoop(loop=loop, steps=inner, reason=reason):
                 yield f"{indent}for {loop.index}{place(loop)}: on the host: {reason}"
                 yield from lines_of(inner, indent + "  ", costs)
-            case HostIf(stmt=stmt, then=then, orelse=orelse):
-                yield f"{indent}if{place(stmt)}: on the host"
+            case HostIf(stmt=stmt, then=then, orelse=orelse, reason=reason):
+                yield f"{indent}if {reason}:" if reason else f"{indent}if{place(stmt)}: on the host"
                 yield from lines_of(then, indent + "  ", costs)
                 if orelse:
                     yield f"{indent}else:"
                     yield from lines_of(orelse, indent + "  ", costs)
             case Launch(grid=None):
                 yield from one_thread(step, indent, costs.get(id(step), ""))
-            case Launch(grid=Grid() as grid, body=body):
-                yield f"{indent}{grid_words(grid, body)}{costs.get(id(step), '')}"
+            case Launch(grid=Grid() as grid):
+                yield f"{indent}{grid_words(grid, step)}{costs.get(id(step), '')}"
             case OnHost(stmt=Allocate(array=array, fill=Const(value=value))):
                 yield f"{indent}`{array}` is filled with {value}{costs.get(id(step), '')}"
             case OnHost():
@@ -68,12 +68,18 @@ def one_thread(launch: Launch, indent: str, cost: str) -> Iterator[str]:
         yield f"{indent}{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}: on one thread"
 
 
-def grid_words(grid: Grid, body: tuple[Stmt, ...]) -> str:
+def grid_words(grid: Grid, launch: Launch) -> str:
     indices = ", ".join(a.loop.index for a in grid.axes)
-    parts = [f"for {indices}{place(grid.axes[0].loop)}: a thread each"]
-    inside = [s.stmt for s in statements(body) if isinstance(s.stmt, Loop)]
+    shared = [w.loop.index for w in launch.warp_loops]
+    parts = [f"for {indices}{place(grid.axes[0].loop)}: a {'warp' if shared else 'thread'} each"]
+    found = [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, Loop)]
+    inside = [i for i in found if i not in shared]
+    if shared:
+        parts.append(f"its lanes go through {in_quotes(shared)} side by side")
     if inside:
-        parts.append(f"{', '.join(dict.fromkeys(f'`{s.index}`' for s in inside))} inside each")
+        parts.append(f"{in_quotes(inside)} inside each")
+    if launch.tile:
+        parts.append(f"{' x '.join(map(str, launch.tile))} of them together where there are many")
     if grid.sums:
         parts.append(f"{', '.join(f'`{n}`' for n, _ in grid.sums)} summed over blocks in a fixed order")
     if grid.copies:
@@ -83,6 +89,10 @@ def grid_words(grid: Grid, body: tuple[Stmt, ...]) -> str:
     if grid.arrays:
         parts.append(f"{', '.join(f'`{n}`' for n in grid.arrays)} apart for each thread")
     return "; ".join(parts)
+
+
+def in_quotes(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(f"`{n}`" for n in names))
 
 
 def place(stmt: Stmt) -> str:

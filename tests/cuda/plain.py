@@ -120,7 +120,7 @@ NAMES: dict[str, Any] = {
     },
     **{f"block_{op}": over_block(combine) for op, combine in COMBINE.items()},
     **{f"finish_{op}": finished(combine) for op, combine in COMBINE.items()},
-    "scan": scan, "add_listed": add_listed,
+    "scan": scan, "add_listed": add_listed, "of_first_lane": lambda value: value,
 }  # fmt: skip
 
 

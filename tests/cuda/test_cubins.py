@@ -35,13 +35,15 @@ def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
 
 
 def sums_by_shuffles(made: Made) -> bool:
-    """Whether a kernel that sums does so by shuffles, shared memory and a barrier, and no other has any shuffles; those
-    that sort have shared memory only."""
-    if made.launch is None and not made.name.startswith("finish_"):
-        return "shfl" not in made.compiled.ptx
-    has_sums = made.launch is None or (made.launch.grid is not None and bool(made.launch.grid.sums))
-    found = made.compiled
-    return has_sums == ("shfl.sync.down" in found.ptx) == (found.resources.shared > 0)
+    """Whether a kernel that sums does so by shuffles, over a block with shared memory and a barrier as well, and no
+    other has any; those that sort have shared memory only."""
+    launch, found = made.launch, made.compiled
+    if launch is None and not made.name.startswith("finish_"):
+        return "shfl" not in found.ptx
+    over_block = launch is None or (launch.grid is not None and bool(launch.grid.sums))
+    over_warp = launch is not None and any(w.sums for w in launch.warp_loops)
+    has_shuffles = "shfl.sync.down" in found.ptx
+    return has_shuffles == (over_block or over_warp) and over_block == (found.resources.shared > 0)
 
 
 def test_the_suite_is_there() -> None:

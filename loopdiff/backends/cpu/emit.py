@@ -256,7 +256,11 @@ class ScalarEmitter:
         if not is_unit(stmt.step):
             bounds.append(self.expr(stmt.step))
         with self.writer.block(f"for {stmt.index} in range({', '.join(bounds)}):"):
+            self.begin_iteration(stmt.index, stmt.body)
             self.block(stmt.body)
+
+    def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
+        """What comes first in each iteration of a loop."""
 
     def function(self) -> str:
         """The whole function: allocation of its own arrays, body, results."""

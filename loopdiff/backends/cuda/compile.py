@@ -28,6 +28,8 @@ from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.screening import screen
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
+from loopdiff.transform.thread_tiles import tile_threads
+from loopdiff.transform.warps import spread_over_warps
 
 PRELUDE = (
     "import math",
@@ -45,7 +47,8 @@ def plan_of(ls: LoopSet, style: Style) -> LaunchPlan:
     arranged = arrange_for_grid(ls, may_reassociate=may_reassociate)
     fused = fuse_grids(arranged, dead, may_reassociate=may_reassociate)
     plan = plan_launches(build_model(fused), dead, may_reassociate=may_reassociate)
-    return hold_sums(plan)
+    spread = spread_over_warps(hold_sums(plan), may_reassociate=may_reassociate)
+    return replace(spread, steps=tile_threads(spread.steps))
 
 
 def arrange_for_grid(ls: LoopSet, *, may_reassociate: bool) -> LoopSet:
@@ -71,7 +74,7 @@ def write_emulated(plan: LaunchPlan, style: Style, *, cache: bool, is_backwards:
 
 def emulated_text(plan: LaunchPlan, style: Style, *, cache: bool, is_backwards: bool = False) -> str:
     """The module with the host's function, and for each kernel the functions of a thread and of all of them."""
-    host = HostEmitter(plan.ls, plan=plan, target=Emulated())
+    host = HostEmitter(plan.ls, plan=plan, target=Emulated(is_backwards))
     flags = "{'contract'}" if style.fastmath else "False"
     decorator = DECORATOR.format(cache=cache, flags=flags)
     sums = {f"block_{op}" for k in host.kernels for _, op, _ in k.sums}

@@ -10,15 +10,19 @@ from numba.core import types
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.host import HostEmitter
-from loopdiff.backends.cuda.kernels import BLOCKS, Kernel, KernelEmitter, ListText
+from loopdiff.backends.cuda.kernels import BLOCKS, Kernel, KernelEmitter
 from loopdiff.backends.cuda.sorting_text import PARAMETERS, Lists, array_type
 from loopdiff.backends.cuda.spelling import ZEROS
+from loopdiff.backends.cuda.threads import ListText
+from loopdiff.backends.cuda.warps import DeviceWarps, WarpText
 from loopdiff.backends.writer import Writer, render
 from loopdiff.ir.nodes import AccumulateOp
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
 from loopdiff.names import NameSupply
 
 AXES = ("x", "y", "z")
+# Along which axis of a block the warps lie that take iterations of an axis of the grid; one for the last two.
+AXES_OF_WARPS = {"x": "y", "y": "z", "z": "z"}
 NUMBA_TYPES = {BOOL: types.boolean, INT: types.int64, F32: types.float32, F64: types.float64}
 
 
@@ -29,6 +33,10 @@ class Device:
     imports: set[str] = field(default_factory=set)
     finished: set[tuple[AccumulateOp, ScalarType]] = field(default_factory=set)
     lists: Lists = field(default_factory=Lists)
+
+    @property
+    def warps(self) -> WarpText:
+        return DeviceWarps()
 
     def use(self, name: str) -> str:
         self.imports.add(name)
@@ -158,8 +166,9 @@ def kernel_text(kernel: Kernel, names: NameSupply) -> str:
     header = f"def {kernel_name(kernel)}({', '.join((*kernel.params, *parts))}):"
     with writer.block(header):
         for axis, here, count in zip(AXES, kernel.place.here, kernel.place.counts, strict=False):
-            writer.line(f"{here} = cuda.blockIdx.{axis} * cuda.blockDim.{axis} + cuda.threadIdx.{axis}")
-            writer.line(f"{count} = cuda.gridDim.{axis} * cuda.blockDim.{axis}")
+            own = AXES_OF_WARPS[axis] if kernel.is_warped else axis
+            writer.line(f"{here} = cuda.blockIdx.{axis} * cuda.blockDim.{own} + cuda.threadIdx.{own}")
+            writer.line(f"{count} = cuda.gridDim.{axis} * cuda.blockDim.{own}")
         if not kernel.sums:
             writer.lines += kernel.text.splitlines()[1:]
             return writer.text

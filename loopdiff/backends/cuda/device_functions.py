@@ -87,6 +87,25 @@ def block_function(combine: Callable[[Any, Any], Any], dtype: Any) -> Callable[.
 block_add_int64 = block_function(jit(plus), np.int64)
 
 
+def warp_function(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """What a warp makes of the values of its lanes, known to all of them."""
+
+    @jit
+    def over_warp(value: Any) -> Any:
+        width = WARP // 2
+        while width > 0:
+            value = combine(value, cuda.shfl_down_sync(ALL, value, width))
+            width //= 2
+        return cuda.shfl_sync(ALL, value, 0)
+
+    return over_warp
+
+
+@jit
+def of_first_lane(value: Any) -> Any:
+    return cuda.shfl_sync(ALL, value, 0)
+
+
 @jit
 def mix_words(words: Any, parts: Any) -> None:
     """Sum words, each mixed with a key for its place, over the block: see `guards.mixed`."""
@@ -106,10 +125,12 @@ KINDS = {"float64": np.float64, "float32": np.float32, "int64": np.int64}
 OF_LIBDEVICE = ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod")
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"block_{op}_{name}": block_function(f, kind) for op, f in COMBINE.items() for name, kind in KINDS.items()},
+    **{f"warp_{op}_{name}": warp_function(f) for op, f in COMBINE.items() for name in KINDS},
     **{f"{n}_f64": getattr(libdevice, n) for n in OF_LIBDEVICE},
     **{f"{n}_f32": getattr(libdevice, f"{n}f") for n in OF_LIBDEVICE},
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
     **SORTING_FUNCTIONS,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
-    "mix_words": mix_words, "sign_f64": sign_f64, "sign_f32": sign_f32, "sign_i64": sign_i64,
+    "mix_words": mix_words, "of_first_lane": of_first_lane,
+    "sign_f64": sign_f64, "sign_f32": sign_f32, "sign_i64": sign_i64,
 }  # fmt: skip

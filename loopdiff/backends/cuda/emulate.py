@@ -10,8 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
-from loopdiff.backends.cuda.kernels import Kernel, ListText
+from loopdiff.backends.cpu.scalar_math import spell_constant
+from loopdiff.backends.cpu.vector import neutral_value
+from loopdiff.backends.cuda.kernels import Kernel
 from loopdiff.backends.cuda.spelling import ZEROS
+from loopdiff.backends.cuda.threads import ListText
+from loopdiff.backends.cuda.warps import EmulatedWarps, WarpText
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.nodes import AccumulateOp
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -22,7 +26,12 @@ from loopdiff.names import NameSupply
 class Emulated:
     """The host's text for the CPU: arrays are NumPy's, and a launch calls the function of `grid_function`."""
 
+    is_backwards: bool
     imports: set[str] = field(default_factory=set)
+
+    @property
+    def warps(self) -> WarpText:
+        return EmulatedWarps(self.is_backwards)
 
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]:
         return [f"{name} = np.empty({shape}, np.{'bool_' if dtype == 'bool' else dtype})"]
@@ -69,21 +78,23 @@ def grid_function(kernel: Kernel, names: NameSupply, *, is_backwards: bool) -> s
     blocks = [names.fresh("blocks") for _ in kernel.axes]
     parts, lanes = ([names.fresh(f"{n}_{stem}") for n, _, _ in kernel.sums] for stem in ("sums", "lanes"))
     block, lane, turn = (names.fresh(n) for n in ("block", "lane", "turn"))
-    threads = prod(kernel.block)
+    each, threads = prod(kernel.each), prod(kernel.block)
     with writer.block(f"def {grid_name(kernel)}({', '.join((*blocks, *kernel.params, *parts))}):"):
-        for held, (_, _, kind) in zip(lanes, kernel.sums, strict=True):
-            writer.line(f"{held} = np.empty({threads}, np.{kind.value})")
-        for count, number, size in zip(kernel.place.counts, blocks, kernel.block, strict=False):
+        for held, (_, op, kind) in zip(lanes, kernel.sums, strict=True):
+            neutral = spell_constant(neutral_value(op, kind), kind)
+            writer.line(f"{held} = np.full({threads}, {neutral}, np.{kind.value})")
+        for count, number, size in zip(kernel.place.counts, blocks, kernel.each, strict=False):
             writer.line(f"{count} = {number} * {size}")
         total = " * ".join(blocks)
         with writer.block(f"for {turn} in range({total}):"):
             writer.line(f"{block} = {f'{total} - 1 - {turn}' if is_backwards else turn}")
             inner = names.fresh("turn")
-            with writer.block(f"for {inner} in range({threads}):"):
-                writer.line(f"{lane} = {f'{threads - 1} - {inner}' if is_backwards else inner}")
+            with writer.block(f"for {inner} in range({each}):"):
+                writer.line(f"{lane} = {f'{each - 1} - {inner}' if is_backwards else inner}")
                 places(writer, kernel, blocks, block, lane)
                 call = f"{kernel.name}({', '.join((*kernel.place.params, *kernel.params))})"
-                results = ", ".join(f"{held}[{lane}]" for held in lanes)
+                first = f"{lane} * {threads // each}" if threads > each else lane
+                results = ", ".join(f"{held}[{first}]" for held in lanes)
                 writer.line(f"{results} = {call}" if results else call)
             for part, held, (_, op, _) in zip(parts, lanes, kernel.sums, strict=True):
                 writer.line(f"{part}[{block}] = block_{op}({held})")
@@ -93,7 +104,7 @@ def grid_function(kernel: Kernel, names: NameSupply, *, is_backwards: bool) -> s
 def places(writer: Writer, kernel: Kernel, blocks: list[str], block: str, lane: str) -> None:
     """The place of a thread in the grid, from its block and its number there."""
     last = len(kernel.axes) - 1
-    for number, (name, size) in enumerate(zip(kernel.place.here, kernel.block, strict=False)):
+    for number, (name, size) in enumerate(zip(kernel.place.here, kernel.each, strict=False)):
         in_block = block if number == last else f"({block} % {blocks[number]})"
         writer.line(f"{name} = {in_block} * {size} + {lane} % {size}" if size > 1 else f"{name} = {in_block}")
         block, lane = f"({block} // {blocks[number]})", f"({lane} // {size})"

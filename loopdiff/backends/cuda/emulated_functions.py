@@ -74,6 +74,11 @@ def add_listed(places: Any, values: Any, target: Any) -> None:
             target.flat[places[k] - 1] += values[k]
 
 
+@jit
+def of_first_lane(value: Any) -> Any:
+    return value
+
+
 COMBINE = {"add": jit(plus), "max": max2, "min": min2}
 BLOCK_FUNCTIONS = {op: block_function(combine) for op, combine in COMBINE.items()}
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -86,6 +91,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         for suffix in ("f64", "f32", "i64")
     },
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
-    "scan": scan, "add_listed": add_listed,
+    "scan": scan, "add_listed": add_listed, "of_first_lane": of_first_lane,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
 }  # fmt: skip

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Generic, Protocol, TypeVar
 
 from loopdiff.analysis.polyhedra import trip_count
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
-from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter, ListText
+from loopdiff.backends.cuda.common_functions import WARP
+from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter
 from loopdiff.backends.cuda.spelling import BY_ZERO, CHECKED, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
+from loopdiff.backends.cuda.threads import ListText
+from loopdiff.backends.cuda.warps import WarpText
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import (
@@ -49,10 +53,11 @@ from loopdiff.transform.launch_plan import (
 )
 from loopdiff.transform.update_lists import most_updates
 
-MOST_BLOCKS = 1024  # along the fastest axis where threads sum, or have arrays of their own
+MOST_BLOCKS = 1024  # whose threads sum, or have arrays of their own
 MOST_PLACES = (2**31 - 1, 65535, 65535)  # along each axis, the fastest first
 OWNED = 1 << 27  # elements of all arrays that threads have for themselves, unless one block has more
 LISTED = 1 << 24  # updates that are listed at most before they are sorted and added up, if there is a choice
+BUSY = 1 << 14  # threads that a GPU needs at least to be busy
 PLACES = 2**31 - 2  # elements of an array that lists can name
 # Lines that stand for what is known when everything is written: which checks and which arrays there are.
 RAISE_FOUND, RELEASE_ALL = "raise_found", "release_all"
@@ -63,6 +68,8 @@ class Target(Protocol):
     where that takes a kernel), give it back, launch a kernel, bring together what its blocks summed, add up a list of
     updates, and turn numbers of updates into where those of each iteration begin."""
 
+    @property
+    def warps(self) -> WarpText: ...
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]: ...
     def fill(self, name: str, value: str) -> list[str] | None: ...
     def release(self, name: str) -> list[str]: ...
@@ -91,7 +98,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
 
     def __post_init__(self) -> None:
         ScalarEmitter.__post_init__(self)
-        self.emitter = KernelEmitter(self.ls, on_device=self.plan.on_device)
+        self.emitter = KernelEmitter(self.ls, warps=self.target.warps, on_device=self.plan.on_device)
         self.names = self.emitter.names
         self.guarded = guarded(self.plan.steps)
         self.all_cells = self.cells
@@ -234,20 +241,20 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         grid = kernel.launch.grid
         assert grid is not None
         blocks = [self.names.fresh(f"blocks_{p}") for p in ("x", "y", "z")[: len(counts)]]
+        each = self.iterations_of_blocks(kernel, counts)
+        limit = self.most_blocks(kernel)
         for place, (name, count) in enumerate(zip(blocks, reversed(counts), strict=True)):
-            size = kernel.block[place]
-            most = str(MOST_PLACES[place])
-            if place == 0 and kernel.own:
-                most = self.most_blocks(kernel)
-            elif kernel.sums or kernel.own:
-                most = str(MOST_BLOCKS if place == 0 else 1)
-            wanted = f"({count} + {size - 1}) // {size}" if size > 1 else count
+            most = str(MOST_PLACES[place]) if limit is None else limit
+            if limit is not None and place:
+                most = f"max(1, {limit} // ({' * '.join(blocks[:place])}))"
+            size = each[place]
+            wanted = count if size == "1" else f"({count} + {size} - 1) // {size}"
             self.writer.line(f"{name} = min({wanted}, {most})")
         number = " * ".join(blocks)
         parts = [self.names.fresh(f"{n}_sums") for n, _, _ in kernel.sums]
         for part, (_, _, kind) in zip(parts, kernel.sums, strict=True):
             self.lines(self.target.allocate(part, f"({number},)", kind.value))
-        self.own_parts(kernel, f"{number} * {kernel.block[0] * kernel.block[1] * kernel.block[2]}")
+        self.own_parts(kernel, f"{number} * {prod(kernel.block)}")
         self.make_lists(kernel, blocks, " * ".join(counts))
         self.lines(self.target.launch(kernel, [*blocks, "1", "1"][:3], kernel.params, parts))
         for part, (name, op, kind) in zip(parts, kernel.sums, strict=True):
@@ -260,6 +267,21 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         lists = [n for u in kernel.lists for n in (u.places, u.values, u.offsets) if n]
         for name in (*parts, *kernel.own.values(), *lists):
             self.lines(self.target.release(name))
+
+    def iterations_of_blocks(self, kernel: Kernel, counts: list[str]) -> list[str]:
+        """How many iterations a block takes along each axis, the fastest first: tiles, if there are many."""
+        tile = tuple(reversed(kernel.launch.tile))
+        if not tile:
+            return [str(size) for size in kernel.each]
+        is_large, threads = self.names.fresh("is_large"), WARP if kernel.is_warped else 1
+        self.writer.line(f"{is_large} = {' * '.join(counts)} >= {prod(tile) * BUSY // threads}")
+        found: list[str] = []
+        for place, (size, wide) in enumerate(zip(kernel.each, tile, strict=False)):
+            found.append(str(size))
+            if wide > 1:
+                found[place] = self.names.fresh("iterations")
+                self.writer.line(f"{found[place]} = {size * wide} if {is_large} else {size}")
+        return found
 
     def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
         """Lists with room for all updates of a kernel, none of which is there yet."""
@@ -293,17 +315,22 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines((*first, RELEASE_ALL))
             self.writer.line(f"raise ArgumentError({message!r})")
 
-    def most_blocks(self, kernel: Kernel) -> str:
-        """How many blocks there are whose threads have arrays of their own, or copies: fewer where these are large."""
+    def most_blocks(self, kernel: Kernel) -> str | None:
+        """How many blocks there are at most, if their threads sum, or have arrays of their own, or copies: fewer where
+        these are large."""
+        if not kernel.own:
+            return str(MOST_BLOCKS) if kernel.sums else None
         grid = kernel.launch.grid
         assert grid is not None
-        threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+        threads = prod(kernel.block)
         sizes = [
             " * ".join([f"{a}.shape[{k}]" for k in range(self.types.arrays[a].rank)] or ["1"]) for a in kernel.own
         ]  # fmt: skip
         together = COPIED if grid.copies else OWNED
         fitting = f"{together // threads} // max(1, {' + '.join(sizes)})"
-        return f"max(1, min({MOST_COPIES // threads if grid.copies else MOST_BLOCKS}, {fitting}))"
+        limit = self.names.fresh("most_blocks")
+        self.writer.line(f"{limit} = max(1, min({MOST_COPIES // threads if grid.copies else MOST_BLOCKS}, {fitting}))")
+        return limit
 
     def add_copies(self, array: str, copies: str) -> None:
         """Add what threads have summed in copies of an array, one after the other for each element."""

@@ -7,42 +7,28 @@ takes every iteration that is its own: as many threads apart as there are. It re
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from dataclasses import dataclass, replace
 
 from loopdiff.backends.cpu.chunks import free_names
-from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
-from loopdiff.backends.cuda.spelling import CHECKED, OWN_FUNCTIONS, STATUS, Checks
+from loopdiff.backends.cuda.common_functions import WARP
+from loopdiff.backends.cuda.spelling import STATUS
+from loopdiff.backends.cuda.threads import ListText, Place, ThreadEmitter
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    AccumulateOp,
-    Allocate,
-    Assign,
-    Dim,
-    Expr,
-    Index,
-    Jump,
-    Let,
-    Require,
-    Stmt,
-    Var,
-)
-from loopdiff.ir.nodes import Call as CallStmt
-from loopdiff.ir.ops import Op
-from loopdiff.ir.types import INT, ArrayType, ScalarType
+from loopdiff.ir.nodes import Access, AccumulateOp, Allocate, Dim, Expr, Index, Stmt
+from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.transform.grid import LEAST_COPIES, Grid, step_of
 from loopdiff.transform.launch_plan import Launch, lets_of
+from loopdiff.transform.thread_tiles import Tile, jam
 from loopdiff.transform.update_lists import counting_body, most_updates
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
 # ... and of kernels whose threads sum into copies of arrays, of which there are few.
 COPYING = (LEAST_COPIES, 1, 1)
+WARPS = 8  # of a block, where an iteration is that of a warp
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +39,6 @@ class AxisText:
     lower: str
     count: str
     step: int
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Names of a thread's place along each axis of the grid, the fastest first, and of how many threads it has."""
-
-    here: tuple[str, ...]
-    counts: tuple[str, ...]
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        return (*self.here, *self.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class ListText:
-    """The list of updates of `array`: names of the arrays of `places`, counted from one, and of `values`, and of where
-    the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`."""
-
-    array: str
-    places: str
-    values: str
-    slot: str
-    most: Expr | None
-    offsets: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,116 +60,25 @@ class Kernel:
 
     @property
     def block(self) -> tuple[int, int, int]:
+        """Threads of a block along each axis; those of a warp lie along the first."""
+        return (WARP, WARPS, 1) if self.is_warped else self.each
+
+    @property
+    def each(self) -> tuple[int, int, int]:
+        """How many iterations a block takes at a time along each axis."""
         grid = self.launch.grid
+        if self.is_warped:
+            return WARPS, 1, 1
         return COPYING if grid is not None and grid.copies else BLOCKS[len(self.axes)]
+
+    @property
+    def is_warped(self) -> bool:
+        return bool(self.launch.warp_loops)
 
 
 @dataclass(slots=True)
-class KernelEmitter(ScalarEmitter):
-    """Writes the functions of threads. `on_device`: scalars that are elements of arrays.
-
-    `status` is the array in which threads say what they found wrong, `checks` what its elements mean.
-    """
-
-    on_device: frozenset[str] = frozenset()
-    checks: Checks = field(default_factory=Checks)
-    status: str = field(init=False)
-    thread: str = field(init=False)
-    all_places: Place = field(init=False)
-    all_cells: frozenset[str] = field(init=False)
-    summed: str = field(init=False, default="")
-    parts: dict[str, str] = field(init=False, default_factory=dict)
-    lists: dict[str, ListText] = field(init=False, default_factory=dict)
-    lets: frozenset[str] = field(init=False, default=frozenset())
-    stride: str = field(init=False, default="")
-    is_counting: bool = field(init=False, default=False)
-
-    def __post_init__(self) -> None:
-        ScalarEmitter.__post_init__(self)
-        self.names.taken.add(self.ls.name)
-        self.status = self.names.fresh("status")
-        self.thread = self.names.fresh("thread")
-        here, counts = (tuple(self.names.fresh(f"{stem}_{p}") for p in "xyz") for stem in ("thread", "threads"))
-        self.all_places = Place(here, counts)
-        self.all_cells = self.cells
-
-    # -- expressions and statements --------------------------------------------------------------------------
-    def expr(self, expr: Expr) -> str:
-        if isinstance(expr, Var) and expr.name in self.on_device - self.lets:
-            return f"{expr.name}[0]"
-        return ScalarEmitter.expr(self, expr)
-
-    def place(self, access: Access) -> str:
-        if access.array in self.all_cells and access.array not in self.cells:
-            return f"{access.array}[0]"
-        return ScalarEmitter.place(self, access)
-
-    def subscript(self, expr: Expr) -> str:
-        """A subscript, which is not negative, without sign: Numba would ask whether it counts from the end."""
-        return f"np.uint64({self.expr(expr)})"
-
-    def spelled(self, op: Op, kind: ScalarType, texts: list[str]) -> str:
-        if kind is INT and op in CHECKED:
-            self.imports.add(CHECKED[op])
-            return reduce(lambda a, b: f"{CHECKED[op]}({a}, {b}, {self.status})", texts)
-        if (op, kind) in OWN_FUNCTIONS:
-            name = OWN_FUNCTIONS[op, kind]
-            self.imports.add(name)
-            return f"{name}({', '.join(texts)})"
-        return ScalarEmitter.spelled(self, op, kind, texts)
-
-    def statement(self, stmt: Stmt) -> None:
-        match stmt:
-            case Require(cond=cond, code=code, message=message):
-                self.writer.quote(stmt.loc)
-                number = self.checks.number(code, message)
-                with self.writer.block(f"if not {self.expr(cond)}:"):
-                    self.writer.line(f"{self.status}[{number}] = 1")
-                    self.writer.line(f"{self.status}[{STATUS}] = 1")
-                    self.writer.line(f"return {self.summed}".rstrip())
-            case _:
-                ScalarEmitter.statement(self, stmt)
-
-    def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
-        match stmt:
-            case Let(name=name, value=value) if name in self.on_device - self.lets:
-                self.writer.line(f"{name}[0] = {self.expr(value)}")
-            case Allocate(array=array, fill=fill) if fill is not None and array not in self.cells:
-                self.fill(array, fill)
-            case Accumulate(target=target, value=value) if target.array in self.lists:
-                self.listed(self.lists[target.array], target, value)
-            case _:
-                ScalarEmitter.store(self, stmt)
-
-    def listed(self, update: ListText, target: Access, value: Expr) -> None:
-        """Add to a list that `value` goes to the element `target`."""
-        slot = update.slot
-        if not self.is_counting:
-            place, *rest = (f"({self.expr(s)})" for s in target.subscripts)
-            for axis, subscript in enumerate(rest, 1):
-                place = f"({place} * {target.array}.shape[{axis}] + {subscript})"
-            self.writer.line(f"{update.places}[np.uint64({slot})] = {place} + 1")
-            self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
-        self.writer.line(f"{slot} += {'1' if update.offsets else self.stride}")
-
-    def fill(self, array: str, fill: Expr) -> None:
-        """Every element of the array, or of the thread's own part of it."""
-        kind = self.types.arrays[array]
-        rank = kind.rank - (array in self.parts)
-        indices = [self.names.fresh(f"axis_{k}") for k in range(rank)]
-        subscripts = [*indices, *([self.thread] if array in self.parts else [])]
-
-        def write(number: int) -> None:
-            if number == rank:
-                self.writer.line(f"{array}[{', '.join(subscripts) or '()'}] = {self.expr(fill)}")
-                return
-            with self.writer.block(f"for {indices[number]} in range({array}.shape[{number}]):"):
-                write(number + 1)
-
-        write(0)
-
-    def call(self, stmt: CallStmt) -> None:
-        raise AssertionError(stmt)
+class KernelEmitter(ThreadEmitter):
+    """Writes the functions of threads: what they begin with, and the iterations that each takes."""
 
     # -- kernels ---------------------------------------------------------------------------------------------
     def kernel(self, launch: Launch, number: int, *, is_guarded: bool) -> Kernel:
@@ -240,6 +110,7 @@ class KernelEmitter(ScalarEmitter):
         """The kernel of a launch whose axes and lists have these names."""
         grid = launch.grid
         self.writer = Writer()
+        self.unsigned = {}
         sums = () if grid is None else grid.sums
         own = () if grid is None else (*grid.arrays, *grid.copies)
         private, self.lets = {*launch.cells, *(n for n, _ in sums)}, launch.lets
@@ -248,6 +119,9 @@ class KernelEmitter(ScalarEmitter):
         self.lists = {u.array: u for u in lists}
         self.stride = " * ".join(a.count for a in axes)
         body, parts = self.with_parts(launch.body, own)
+        self.spread = {id(w.loop): w for w in launch.warp_loops}
+        self.is_together = bool(self.spread)
+        self.totals = frozenset(n for n, _ in sums)
         self.names.taken.add(self.ls.name)
         name = self.names.fresh(f"{self.ls.name}_{number}")
         self.parts = {new: old for old, new in parts.items()}
@@ -255,8 +129,10 @@ class KernelEmitter(ScalarEmitter):
         with self.writer.block(f"def {name}():"):
             for cell, op in sums:
                 self.writer.line(f"{cell} = {spell_constant(neutral_value(op, kinds[cell]), kinds[cell])}")
-            with self.writer.block(f"if {self.status}[{STATUS}] == 0:") if is_guarded else nullcontext():
-                self.iterations(axes, body, launch.cells)
+            if self.is_together:
+                self.warps.begin(self.writer, self.lane)
+            with self.writer.block(f"if {self.is_well()}:") if is_guarded else nullcontext():
+                self.iterations(launch, axes, body)
             if sums:
                 self.writer.line(f"return {self.summed}")
         written = {n for n, _ in sums}
@@ -269,6 +145,14 @@ class KernelEmitter(ScalarEmitter):
         self.cells = self.all_cells
         text = "\n".join(self.writer.lines)
         return Kernel(name, launch, text, params, axes, tuple((n, op, kinds[n]) for n, op in sums), parts, lists, place)
+
+    def is_well(self) -> str:
+        """Whether nothing is wrong yet, which all lanes of a warp agree about."""
+        status = f"{self.status}[{STATUS}]"
+        if not self.is_together:
+            return f"{status} == 0"
+        self.imports.add("of_first_lane")
+        return f"of_first_lane({status}) == 0"
 
     def list_text(self, array: str, body: tuple[Stmt, ...]) -> ListText:
         """Names for the list of what `body` adds to an array."""
@@ -296,11 +180,53 @@ class KernelEmitter(ScalarEmitter):
             for a in grid.axes
         )  # fmt: skip
 
-    def iterations(self, axes: tuple[AxisText, ...], body: tuple[Stmt, ...], cells: tuple[str, ...]) -> None:
-        """The iterations of a thread, axis by axis from the outside in."""
+    def iterations(self, launch: Launch, axes: tuple[AxisText, ...], body: tuple[Stmt, ...]) -> None:
+        """The iterations of a thread, axis by axis from the outside in: tiles of them if it has several."""
         if self.parts:
             self.writer.line(f"{self.thread} = {thread_number(self.all_places, len(axes))}")
-        self.axis(axes, body, cells, "")
+        if not launch.tile:
+            self.axis(axes, body, launch.cells, "")
+            return
+        assert launch.grid is not None
+        tile = jam(launch, launch.grid, self.names)
+        self.know(tile)
+        counts = reversed(self.all_places.counts[: len(axes)])
+        tiled = (f"{a.count} > {n}" for a, n, names in zip(axes, counts, tile.axes, strict=True) if len(names) > 1)
+        with self.writer.block(f"if {' or '.join(tiled)}:"):
+            self.tiles(axes, tile.axes, tile)
+        with self.writer.block("else:"):
+            self.axis(axes, body, launch.cells, "")
+
+    def know(self, tile: Tile) -> None:
+        """Make the names of a tile known."""
+        for new, old in tile.cells.items():
+            self.declare(old, new, self.types.arrays[old])
+        flags = dict.fromkeys(tile.inside.values(), BOOL)
+        lets = {new: self.types.lets[old] for new, old in tile.lets.items()}
+        lets |= {new: self.types.arrays[old].element for new, old in tile.reads.items()}
+        self.types = replace(self.types, lets={**self.types.lets, **lets, **flags})
+        self.cells |= tile.cells.keys()
+        self.lets |= lets.keys() | flags.keys()
+        self.spread |= {id(w.loop): w for w in tile.warp_loops}
+
+    def tiles(self, axes: tuple[AxisText, ...], indices: tuple[tuple[str, ...], ...], tile: Tile) -> None:
+        """The tiles of a thread along the innermost `axes`, of iterations with these `indices`."""
+        if not axes:
+            self.iteration(tile.body, tuple(tile.cells), "")
+            return
+        first, here, count = axes[0], self.all_places.here[len(axes) - 1], self.all_places.counts[len(axes) - 1]
+        turn, step = self.names.fresh("turn"), "" if first.step == 1 else f" * ({first.step})"
+        turns = f"({first.count} - {here} + {count} - 1) // {count}"
+        wide = f", {len(indices[0])}" if len(indices[0]) > 1 else ""
+        with self.writer.block(f"for {turn} in range({f'0, {turns}{wide}' if wide else turns}):"):
+            for later, index in enumerate(indices[0]):
+                number = f"({here} + {f'({turn} + {later})' if later else turn} * {count})"
+                if later:
+                    self.writer.line(f"{tile.inside[index]} = {number} < {first.count}")
+                    number = f"min({number}, {first.count} - 1)"
+                self.writer.line(f"{index} = {first.lower} + {number}{step}")
+                self.begin_iteration(index, tile.body)
+            self.tiles(axes[1:], indices[1:], tile)
 
     def axis(self, axes: tuple[AxisText, ...], body: tuple[Stmt, ...], cells: tuple[str, ...], outer: str) -> None:
         """The iterations of the innermost `axes`; `outer` is the number of that of the others."""
@@ -314,6 +240,7 @@ class KernelEmitter(ScalarEmitter):
             number = f"({here} + {turn} * {count})"
             scaled = number if first.step == 1 else f"{number} * ({first.step})"
             self.writer.line(f"{first.index} = {first.lower} + {scaled}")
+            self.begin_iteration(first.index, body)
             self.axis(axes[1:], body, cells, f"({outer} * {first.count} + {number})" if outer else number)
 
     def iteration(self, body: tuple[Stmt, ...], cells: tuple[str, ...], number: str) -> None:

@@ -1,0 +1,253 @@
+"""The statements of a thread, or of a warp whose lanes do most of them together, for the GPU and the CPU alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import groupby
+
+from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.backends.cpu.scalar_math import spell_constant
+from loopdiff.backends.cpu.vector import neutral_value
+from loopdiff.backends.cuda.common_functions import WARP
+from loopdiff.backends.cuda.spelling import CHECKED, OWN_FUNCTIONS, STATUS, Checks
+from loopdiff.backends.cuda.warps import WarpText
+from loopdiff.ir.build import add, integer, mul
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    AccumulateOp,
+    Allocate,
+    Assign,
+    Expr,
+    Index,
+    Jump,
+    Let,
+    Loop,
+    Require,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.nodes import Call as CallStmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT, ScalarType
+from loopdiff.ir.walk import accesses, statements, written_arrays
+from loopdiff.transform.launch_plan import WarpLoop
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Names of a thread's place along each axis of the grid, the fastest first, and of how many threads it has."""
+
+    here: tuple[str, ...]
+    counts: tuple[str, ...]
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (*self.here, *self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class ListText:
+    """The list of updates of `array`: names of the arrays of `places`, counted from one, and of `values`, and of where
+    the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`."""
+
+    array: str
+    places: str
+    values: str
+    slot: str
+    most: Expr | None
+    offsets: str
+
+
+@dataclass(slots=True)
+class ThreadEmitter(ScalarEmitter):
+    """Writes what one thread does. `on_device`: scalars that are elements of arrays.
+
+    `status` is the array in which threads say what they found wrong, `checks` what its elements mean. `warps` spells
+    what lanes of a warp do together: those `spread` are the loops that they share.
+    """
+
+    warps: WarpText = field(kw_only=True)
+    on_device: frozenset[str] = frozenset()
+    checks: Checks = field(default_factory=Checks)
+    status: str = field(init=False)
+    thread: str = field(init=False)
+    all_places: Place = field(init=False)
+    all_cells: frozenset[str] = field(init=False)
+    summed: str = field(init=False, default="")
+    parts: dict[str, str] = field(init=False, default_factory=dict)
+    lists: dict[str, ListText] = field(init=False, default_factory=dict)
+    lets: frozenset[str] = field(init=False, default=frozenset())
+    stride: str = field(init=False, default="")
+    is_counting: bool = field(init=False, default=False)
+    unsigned: dict[str, str] = field(init=False, default_factory=dict)
+    spread: dict[int, WarpLoop] = field(init=False, default_factory=dict)
+    is_together: bool = field(init=False, default=False)
+    totals: frozenset[str] = field(init=False, default=frozenset())
+    lane: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        ScalarEmitter.__post_init__(self)
+        self.names.taken.add(self.ls.name)
+        self.status = self.names.fresh("status")
+        self.thread = self.names.fresh("thread")
+        self.lane = self.names.fresh("lane")
+        here, counts = (tuple(self.names.fresh(f"{stem}_{p}") for p in "xyz") for stem in ("thread", "threads"))
+        self.all_places = Place(here, counts)
+        self.all_cells = self.cells
+
+    # -- expressions and statements --------------------------------------------------------------------------
+    def expr(self, expr: Expr) -> str:
+        if isinstance(expr, Var) and expr.name in self.on_device - self.lets:
+            return f"{expr.name}[0]"
+        return ScalarEmitter.expr(self, expr)
+
+    def place(self, access: Access) -> str:
+        if access.array in self.all_cells and access.array not in self.cells:
+            return f"{access.array}[0]"
+        return ScalarEmitter.place(self, access)
+
+    def subscript(self, expr: Expr) -> str:
+        """A subscript, which is not negative, without sign: Numba would ask whether it counts from the end."""
+        if isinstance(expr, Index) and expr.name in self.unsigned:
+            return self.unsigned[expr.name]
+        return f"np.uint64({self.expr(expr)})"
+
+    def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
+        """Have an index without sign, too, if it is a subscript: once, as each conversion takes Numba its time."""
+        self.unsigned.pop(index, None)
+        if any(Index(index) in access.subscripts for s in statements(body) for access in accesses(s.stmt)):
+            self.unsigned[index] = self.names.fresh(f"{index}_u")
+            self.writer.line(f"{self.unsigned[index]} = np.uint64({index})")
+
+    def spelled(self, op: Op, kind: ScalarType, texts: list[str]) -> str:
+        if kind is INT and op in CHECKED:
+            self.imports.add(CHECKED[op])
+            return reduce(lambda a, b: f"{CHECKED[op]}({a}, {b}, {self.status})", texts)
+        if (op, kind) in OWN_FUNCTIONS:
+            name = OWN_FUNCTIONS[op, kind]
+            self.imports.add(name)
+            return f"{name}({', '.join(texts)})"
+        return ScalarEmitter.spelled(self, op, kind, texts)
+
+    def statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case Require(cond=cond, code=code, message=message):
+                self.writer.quote(stmt.loc)
+                number = self.checks.number(code, message)
+                with self.writer.block(f"if not {self.expr(cond)}:"):
+                    self.writer.line(f"{self.status}[{number}] = 1")
+                    self.writer.line(f"{self.status}[{STATUS}] = 1")
+                    self.writer.line(f"return {self.summed}".rstrip())
+            case Loop() if id(stmt) in self.spread:
+                self.writer.quote(stmt.loc)
+                self.warp_loop(stmt, self.spread[id(stmt)].sums)
+            case _:
+                ScalarEmitter.statement(self, stmt)
+
+    def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
+        match stmt:
+            case Let(name=name, value=value) if name in self.on_device - self.lets:
+                self.writer.line(f"{name}[0] = {self.expr(value)}")
+            case Allocate(array=array, fill=fill) if fill is not None and array not in self.cells:
+                self.fill(array, fill)
+            case Accumulate(target=target, value=value) if target.array in self.lists:
+                self.listed(self.lists[target.array], target, value)
+            case _:
+                ScalarEmitter.store(self, stmt)
+
+    def listed(self, update: ListText, target: Access, value: Expr) -> None:
+        """Add to a list that `value` goes to the element `target`."""
+        slot = update.slot
+        if not self.is_counting:
+            place, *rest = (f"({self.expr(s)})" for s in target.subscripts)
+            for axis, subscript in enumerate(rest, 1):
+                place = f"({place} * {target.array}.shape[{axis}] + {subscript})"
+            self.writer.line(f"{update.places}[np.uint64({slot})] = {place} + 1")
+            self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
+        self.writer.line(f"{slot} += {'1' if update.offsets else self.stride}")
+
+    def fill(self, array: str, fill: Expr) -> None:
+        """Every element of the array, or of the thread's own part of it."""
+        kind = self.types.arrays[array]
+        rank = kind.rank - (array in self.parts)
+        indices = [self.names.fresh(f"axis_{k}") for k in range(rank)]
+        subscripts = [*indices, *([self.thread] if array in self.parts else [])]
+
+        def write(number: int) -> None:
+            if number == rank:
+                self.writer.line(f"{array}[{', '.join(subscripts) or '()'}] = {self.expr(fill)}")
+                return
+            with self.writer.block(f"for {indices[number]} in range({array}.shape[{number}]):"):
+                write(number + 1)
+
+        write(0)
+
+    def call(self, stmt: CallStmt) -> None:
+        raise AssertionError(stmt)
+
+    # -- lanes of a warp -------------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        """Statements; those of a warp that write memory are for one of its lanes, while the others wait."""
+        for is_single, group in groupby(body, self.is_for_one):
+            with self.on_first_lane() if is_single else nullcontext():
+                ScalarEmitter.block(self, tuple(group))
+
+    def is_for_one(self, stmt: Stmt) -> bool:
+        """Whether one lane does it for all."""
+        if not self.is_together:
+            return False
+        match stmt:
+            case Assign(target=target) | Accumulate(target=target):
+                return target.array not in self.cells or target.array in self.totals
+            case Let(name=name):
+                return name in self.on_device - self.lets
+            case Allocate(array=array):
+                return array not in self.cells
+            case _:
+                return False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """What lanes write inside is seen by all of them after, and not before."""
+        self.warps.wait(self.writer)
+        yield
+        self.warps.wait(self.writer)
+
+    @contextmanager
+    def on_first_lane(self) -> Iterator[None]:
+        with self.waiting(), self.warps.first(self.writer, self.lane):
+            yield
+
+    def warp_loop(self, loop: Loop, sums: tuple[tuple[str, AccumulateOp], ...]) -> None:
+        """A loop that lanes share, and what they have summed together."""
+        line, lane, kinds = self.writer.line, self.lane, {n: self.types.arrays[n].element for n, _ in sums}
+        before = {n: self.names.fresh(f"{n}_before") for n, _ in sums}
+        held = {n: self.names.fresh(f"{n}_held") for n, _ in sums}
+        for name, _ in sums:
+            line(f"{before[name]} = {name}")
+            self.warps.hold(self.writer, held[name], kinds[name])
+        waiting = self.waiting() if written_arrays(loop.body) - self.cells else nullcontext()
+        with waiting, self.warps.lanes(self.writer, lane):
+            for name, op in sums:
+                line(f"{name} = {spell_constant(neutral_value(op, kinds[name]), kinds[name])}")
+            self.is_together = False
+            self.loop(with_lanes(loop, lane))
+            self.is_together = True
+            for name, _ in sums:
+                self.warps.keep(self.writer, lane, name, held[name])
+        for name, op in sums:
+            total, function = self.warps.total(op, kinds[name], name, held[name])
+            line(f"{name} = {total}")
+            new = f"{before[name]} + {name}" if op == "add" else f"{op}2({before[name]}, {name})"
+            self.imports |= {function} if op == "add" else {function, f"{op}2"}
+            line(f"{name} = {self.warps.of_first(lane, new, before[name]) if name in self.totals else new}")
+
+
+def with_lanes(loop: Loop, lane: str) -> Loop:
+    """The iterations of one lane."""
+    first = add(loop.lower, mul(Index(lane), loop.step))
+    return replace(loop, lower=first, step=mul(integer(WARP), loop.step))

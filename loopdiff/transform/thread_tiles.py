@@ -1,0 +1,324 @@
+"""Tiles of iterations for one thread: what several of them read is read once.
+
+    for m, n: a thread each                     for m, n, four by two: a thread each
+        for k in range(K):                          for k in range(K):
+            total += A[m, k] * B[k, n]                  total += A[m, k] * B[k, n]
+        C[m, n] = total              becomes            total_1 += A[m, k] * B[k, n_1]
+                                                        ...
+                                                    C[m, n] = total
+                                                    if is_n_1: C[m, n_1] = total_1
+                                                    ...
+
+That is unroll and jam (Callahan, Carr and Kennedy, "Improving register allocation for subscripted variables", PLDI
+1990, section 3) of the turns that threads take: iterations of a thread are as far apart as there are threads, so that
+neighbours still read what lies side by side. Beyond the end the last iteration is computed again, and not written. It
+pays where loops inside read the same for several iterations, and where there are more iterations than a GPU has room
+for threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import prod
+
+from loopdiff.ir.build import all_of
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Call,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Require,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.walk import children, map_accesses, map_expr, map_stmt_exprs, statements, stmt_exprs, subexprs
+from loopdiff.names import NameSupply
+from loopdiff.transform.grid import Grid
+from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, Step, WarpLoop
+
+# Iterations along each of two axes, fewer along that of neighbours: elements that these read differ.
+SHAPES = ((4, 2), (2, 2))
+HELD = 16  # sums that a thread keeps in registers at most
+WORTH = 0.5  # of the reads that are left at most
+
+Names = frozenset[str]
+
+
+# -- which kernels -------------------------------------------------------------------------------------------
+def tile_threads(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """`steps` with tiles for the threads of contractions; those that are for short rows have none."""
+
+    def tiled(step: Step) -> Step:
+        match step:
+            case Launch():
+                return replace(step, tile=tile_of(step))
+            case HostLoop(steps=inner):
+                return replace(step, steps=tile_threads(inner))
+            case HostIf(then=(Launch(warp_loops=shared) as long,), orelse=orelse) if shared:
+                return replace(step, then=tile_threads((long,)), orelse=orelse)
+            case HostIf(then=then, orelse=orelse):
+                return replace(step, then=tile_threads(then), orelse=tile_threads(orelse))
+            case _:
+                return step
+
+    return tuple(map(tiled, steps))
+
+
+def tile_of(launch: Launch) -> tuple[int, ...]:
+    """How many iterations a thread takes together along each axis of the grid; nothing, if it takes one."""
+    grid = launch.grid
+    if grid is None or grid.arrays or grid.copies or grid.lists or not is_plain(launch):
+        return ()
+    indices = [a.loop.index for a in grid.axes]
+    for shape in SHAPES:
+        found: list[tuple[float, tuple[int, ...]]] = []
+        for pair in combinations(indices, 2):
+            tile = tuple(dict(zip(pair, shape, strict=True)).get(i, 1) for i in indices)
+            share = share_of_reads(launch, dict(zip(indices, tile, strict=True)))
+            if share is not None and share <= WORTH:
+                found.append((share, tile))
+        if found:
+            return min(found)[1]
+    return ()
+
+
+def is_plain(launch: Launch) -> bool:
+    """Whether nothing but elements and the thread's own scalars are given values, and nothing ends early."""
+    for site in statements(launch.body):
+        match site.stmt:
+            case Require() | Exit() | Allocate() | Call():
+                return False
+            case Let(name=name) if name not in launch.lets:
+                return False
+            case _:
+                pass
+    return True
+
+
+def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
+    """Which part is left, with a tile, of what loops inside read; None if they do more than sum products of it into
+    few cells."""
+    varying = varying_names(launch, frozenset(i for i, size in tile.items() if size > 1))
+    loops = list(merged_loops(launch.body, varying))
+    inside = [s.stmt for loop in loops for s in statements(loop.body)]
+    written = {s.target.array for s in inside if isinstance(s, Assign | Accumulate)}
+    copies, merged = prod(tile.values()), set(map(id, loops))
+    parts = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
+    read = {e.access for e in parts if isinstance(e, Load) and e.access.subscripts}
+    is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
+    functions = any(is_function(e) for s in statements(launch.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    most = prod(SHAPES[-1]) if functions else HELD
+    are_merged = all(id(w.loop) in merged for w in launch.warp_loops)
+    if not read or not written or not is_simple or not are_merged or len(written) * copies > most:
+        return None
+    return sum(times(access, varying, tile) for access in read) / (copies * len(read))
+
+
+def times(access: Access, varying: Names, tile: Mapping[str, int]) -> int:
+    """How many different elements an access has in a tile."""
+    used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index | Var)} & varying
+    is_plain = used <= tile.keys() and not any(isinstance(e, Load) for s in access.subscripts for e in subexprs(s))
+    return prod(tile[i] for i in used) if is_plain else prod(tile.values())
+
+
+def is_function(expr: Expr) -> bool:
+    """Whether it takes much longer than a product."""
+    if not isinstance(expr, Apply):
+        return False
+    is_slow = expr.op in (Op.DIV, Op.FLOORDIV, Op.MOD, Op.SQRT)
+    return is_slow or (INFO[expr.op].result == "float" and expr.op not in (Op.COPYSIGN, Op.STRONG_MUL))
+
+
+# -- their text ----------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The `body` for all iterations of a tile. `axes`: names of the index of each of its iterations along each axis,
+    the loop's own first; `inside`: of whether there is one, by index. `cells` and `lets`: new names by old ones;
+    `reads`: names of elements that are read once, by their arrays."""
+
+    axes: tuple[tuple[str, ...], ...]
+    inside: Mapping[str, str]
+    body: tuple[Stmt, ...]
+    cells: Mapping[str, str]
+    lets: Mapping[str, str]
+    reads: Mapping[str, str]
+    warp_loops: tuple[WarpLoop, ...]
+
+
+def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
+    """The tile of a launch, with fresh names for what each of its iterations has."""
+    indices = [a.loop.index for a in grid.axes]
+    axes = tuple((i, *(names.fresh(i) for _ in range(n - 1))) for i, n in zip(indices, launch.tile, strict=True))
+    inside = {name: names.fresh(f"is_{name}") for axis in axes for name in axis[1:]}
+    varying = varying_names(launch, frozenset(i for i, size in zip(indices, launch.tile, strict=True) if size > 1))
+    cells: dict[str, str] = {c: c for c in launch.cells}
+    lets: dict[str, str] = {}
+    copies: list[Copy] = []
+    for chosen in product(*axes):
+        is_first = chosen == tuple(indices)
+        new = {} if is_first else {n: names.fresh(n) for n in sorted(varying - set(indices))}
+        cells |= {new[c]: c for c in launch.cells if c in new}
+        lets |= {new[n]: n for n in new if n not in launch.cells}
+        guards = tuple(Var(inside[i]) for i in chosen if i in inside)
+        copies.append(Copy(dict(zip(indices, chosen, strict=True)), new, guards))
+    jammer = Jammer(copies, varying, frozenset(launch.cells), names, {})
+    body = jammer.block(launch.body)
+    apart = varying.union(cells, lets, inside.values(), *axes)
+    loops = zip(merged_loops(launch.body, varying), merged_loops(body, apart), strict=True)
+    joined = {id(old): new for old, new in loops}
+    shared = tuple(jammer.shared(w, joined[id(w.loop)]) for w in launch.warp_loops)
+    return Tile(axes, inside, body, cells, lets, jammer.reads, shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One iteration of a tile: names of its indices, and of its cells and Lets, by the old ones. It is there if the
+    `guards` hold."""
+
+    indices: Mapping[str, str]
+    names: Mapping[str, str]
+    guards: tuple[Expr, ...]
+
+    def of(self, stmt: Stmt) -> Stmt:
+        def renamed(expr: Expr) -> Expr:
+            match expr:
+                case Index(name=name) if name in self.indices:
+                    return replace(expr, name=self.indices[name])
+                case Var(name=name) if name in self.names:
+                    return replace(expr, name=self.names[name])
+                case _:
+                    return expr
+
+        def moved(access: Access) -> Access:
+            return replace(access, array=self.names.get(access.array, access.array))
+
+        return self.named(map_stmt_exprs(lambda e: map_expr(renamed, e), map_accesses(moved, stmt)))
+
+    def named(self, stmt: Stmt) -> Stmt:
+        """A statement whose Lets have their new names."""
+        match stmt:
+            case Let(name=name):
+                return replace(stmt, name=self.names.get(name, name))
+            case Loop(body=body):
+                return replace(stmt, body=tuple(map(self.named, body)))
+            case If(then=then, orelse=orelse):
+                return replace(stmt, then=tuple(map(self.named, then)), orelse=tuple(map(self.named, orelse)))
+            case _:
+                return stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Jammer:
+    """Puts the iterations of a tile together: loops and branches that are the same for all of them once. `reads`
+    collects names of elements, by their arrays."""
+
+    copies: list[Copy]
+    varying: Names
+    cells: Names
+    names: NameSupply
+    reads: dict[str, str]
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(new for stmt in body for new in self.stmt(stmt))
+
+    def stmt(self, stmt: Stmt) -> Iterator[Stmt]:
+        match stmt:
+            case Loop(body=body) if is_same(stmt, self.varying):
+                yield replace(stmt, body=self.without_repeats(self.block(body)))
+            case If(then=then, orelse=orelse) if is_same(stmt, self.varying):
+                yield replace(stmt, then=self.block(then), orelse=self.block(orelse))
+            case Let(name=name) if name not in self.varying:
+                yield stmt
+            case _:
+                is_seen = any(s.target.array not in self.cells for s in writes(stmt))
+                for copy in self.copies:
+                    new = copy.of(stmt)
+                    yield If(all_of(copy.guards), (new,), (), loc=stmt.loc) if is_seen and copy.guards else new
+
+    def without_repeats(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The statements of a loop that writes no arrays, with each element read and each value made once."""
+        if any(isinstance(s, Loop | If) for s in body):
+            return body
+        out: list[Stmt] = []
+        known: dict[Expr, str] = {}
+        same: dict[str, str] = {}
+
+        def part(expr: Expr) -> Expr:
+            match expr:
+                case Var(name=name):
+                    return replace(expr, name=same.get(name, name))
+                case Load(access=access) if access.subscripts:
+                    if expr not in known:
+                        known[expr] = self.names.fresh(f"{access.array}_value")
+                        self.reads[known[expr]] = access.array
+                        out.append(Let(known[expr], expr))
+                    return Var(known[expr])
+                case _:
+                    return expr
+
+        for stmt in body:
+            new = map_stmt_exprs(lambda e: map_expr(part, e), stmt)
+            match new:
+                case Let(name=name, value=Var(name=other)):
+                    same[name] = other
+                case Let(name=name, value=value) if value in known:
+                    same[name] = known[value]
+                case _:
+                    out.append(new)
+        return tuple(out)
+
+    def shared(self, spread: WarpLoop, loop: Loop) -> WarpLoop:
+        """A loop that lanes share, with what they sum for all iterations of the tile."""
+        return WarpLoop(loop, tuple((c.names.get(n, n), op) for n, op in spread.sums for c in self.copies))
+
+
+def writes(stmt: Stmt) -> list[Assign | Accumulate]:
+    return [s.stmt for s in statements((stmt,)) if isinstance(s.stmt, Assign | Accumulate)]
+
+
+def varying_names(launch: Launch, indices: Names) -> Names:
+    """Cells, Lets and the `indices` whose values are not the same in all iterations of a tile."""
+    varying = indices | frozenset(launch.cells)
+    lets = [s.stmt for s in statements(launch.body) if isinstance(s.stmt, Let)]
+    while True:
+        found = varying | {s.name for s in lets if names_in((s.value,)) & varying}
+        if found == varying:
+            return varying
+        varying = found
+
+
+def names_in(exprs: Iterable[Expr]) -> Names:
+    parts = [e for x in exprs for e in subexprs(x)]
+    return frozenset(
+        e.access.array if isinstance(e, Load) else e.name for e in parts if isinstance(e, Load | Index | Var)
+    )
+
+
+def is_same(stmt: Loop | If, varying: Names) -> bool:
+    """Whether all iterations of a tile go the same way."""
+    return not names_in(stmt_exprs(stmt)) & varying
+
+
+def merged_loops(body: tuple[Stmt, ...], varying: Names) -> Iterator[Loop]:
+    """The loops that all iterations of a tile go through together."""
+    for stmt in body:
+        match stmt:
+            case Loop(body=inner) if is_same(stmt, varying):
+                yield stmt
+                yield from merged_loops(inner, varying)
+            case If() if is_same(stmt, varying):
+                yield from merged_loops(children(stmt), varying)
+            case _:
+                pass

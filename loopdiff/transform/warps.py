@@ -1,0 +1,185 @@
+"""Kernels whose iterations are those of a warp: its lanes share the loops inside, and sum together.
+
+    for i in range(n):                          each warp: an i, and each of its 32 lanes:
+        for j in range(m):                          for j in range(lane, m, 32):
+            s += x[i, j]                becomes         s += x[i, j]
+        y[i] = s                                    s = the sum of those of all lanes
+                                                    lane 0: y[i] = s
+
+A thread for each `i` would read elements that are far apart from what its neighbours read, and there may be few `i`.
+That pays where rows are long, which the host looks at. All lanes do what stands outside of these loops, and one of
+them writes. See Bell and Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors"
+(SC 2009), section 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.polyhedra import build_model, trip_count
+from loopdiff.ir.build import all_of, compare, integer, mul, natural
+from loopdiff.ir.nodes import (
+    Access,
+    Apply,
+    Dim,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Require,
+    ScalarDecl,
+    ScalarResult,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
+from loopdiff.ir.typing import type_env
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    children,
+    map_expr,
+    map_stmt_exprs,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
+from loopdiff.transform.grid import Axis, Grid, GridMapper, is_short
+from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, lets_of, map_launches
+from loopdiff.transform.normalize import cell_types
+
+LONG = 16  # iterations that a loop has at least that is worth the lanes of a warp
+
+
+def spread_over_warps(plan: LaunchPlan, *, may_reassociate: bool) -> LaunchPlan:
+    """`plan` with kernels of warps beside those of threads, where loops inside read what lies side by side.
+
+    `may_reassociate`: whether sums may be added up in another order.
+    """
+    return replace(plan, steps=map_launches(lambda launch: warped(plan.ls, launch, may_reassociate), plan.steps))
+
+
+def warped(ls: LoopSet, launch: Launch, may_reassociate: bool) -> Step:
+    """A launch, or what is launched instead where rows are long."""
+    grid = launch.grid
+    if grid is None or grid.arrays or grid.copies or grid.lists or not can_wait(launch.body):
+        return launch
+    found = Spreader.of(ls, launch, grid, may_reassociate).loops()
+    lengths = [length_of(w.loop, grid.axes) for w in found]
+    conditions = [compare(Op.GE, n, integer(LONG)) for n in dict.fromkeys(lengths) if n is not None]
+    if not found or None in lengths:
+        return launch
+    stmt = If(all_of(conditions), launch.body, launch.body, loc=launch.body[0].loc)
+    named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
+    reason = f"{named} {'has' if len(found) == 1 else 'have'} {LONG} iterations or more"
+    return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
+
+
+def alone(ls: LoopSet, launch: Launch, grid: Grid) -> LoopSet:
+    """A LoopSet with nothing but one kernel in it: indices and Lets from outside are its arguments, and cells that are
+    not its own its results."""
+    nest = launch.body
+    for axis in reversed(grid.axes):
+        nest = (replace(axis.loop, lower=axis.lower, upper=axis.upper, body=nest),)
+    exprs = (e for s in statements(nest) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    own = lets_of(nest) | {s.stmt.index for s in statements(nest) if isinstance(s.stmt, Loop)}
+    given = sorted({e.name for e in exprs if isinstance(e, Var | Index)} - own)
+    lets = type_env(ls).lets
+
+    def argument(expr: Expr) -> Expr:
+        return Param(expr.name) if isinstance(expr, Var | Index) and expr.name in given else expr
+
+    body = tuple(map_stmt_exprs(lambda e: map_expr(argument, e), s) for s in nest) if given else nest
+    scalars = (*ls.scalars, *(ScalarDecl(n, lets.get(n, INT)) for n in given))
+    shared = sorted((written_arrays(nest) & cell_types(ls).keys()) - set(launch.cells))
+    results = tuple(ScalarResult(Load(Access(n))) for n in shared)
+    return replace(ls, params=(*ls.params, *given), scalars=scalars, body=body, results=results)
+
+
+def can_wait(body: tuple[Stmt, ...]) -> bool:
+    """Whether lanes stay together: none of them finds something wrong, and leaves."""
+    return not any(isinstance(s.stmt, Require | Exit) for s in statements(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Spreader:
+    """Finds the loops of a kernel, in a LoopSet with nothing else in it, that the lanes of a warp share."""
+
+    mapper: GridMapper
+    launch: Launch
+    grid: Grid
+
+    @staticmethod
+    def of(ls: LoopSet, launch: Launch, grid: Grid, may_reassociate: bool) -> Spreader:
+        return Spreader(GridMapper(build_model(alone(ls, launch, grid)), frozenset(), may_reassociate), launch, grid)
+
+    def loops(self) -> tuple[WarpLoop, ...]:
+        """The loops that lanes share; none if others take long, too."""
+        found = tuple(self.best(self.launch.body, (0,) * len(self.grid.axes)))
+        inside = {id(s.stmt) for w in found for s in statements((w.loop,))}
+        around = [s.stmt for s in statements(self.launch.body) if isinstance(s.stmt, Loop) and id(s.stmt) not in inside]
+        shared = {id(w.loop) for w in found}
+        is_all = all(is_short(p) or any(id(s.stmt) in shared for s in statements((p,))) for p in around)
+        return found if is_all else ()
+
+    def best(self, body: tuple[Stmt, ...], path: Path) -> tuple[WarpLoop, ...]:
+        """Of each nest in `body` the loops along which more lies side by side than along threads: the outermost."""
+        found: list[WarpLoop] = []
+        for number, stmt in enumerate(body):
+            place = (*path, number)
+            below = self.best(children(stmt), place)
+            own = self.spread(stmt, place) if isinstance(stmt, Loop) and self.is_better(stmt, below) else None
+            found += below if own is None else (own,)
+        return tuple(found)
+
+    def is_better(self, loop: Loop, below: tuple[WarpLoop, ...]) -> bool:
+        return self.gain(loop) > max(0, sum(self.gain(w.loop) for w in below) - 1)
+
+    def gain(self, loop: Loop) -> int:
+        """How many more accesses in a loop go from element to element along it than along the threads of the grid."""
+        used = [a for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts]
+        across = self.grid.axes[-1].loop.index
+        return sum(self.mapper.steps(a, loop.index) - self.mapper.steps(a, across) for a in used)
+
+    def spread(self, loop: Loop, path: Path) -> WarpLoop | None:
+        """The loop with what its iterations sum, if they are many, and independent beside that."""
+        own = None if is_short(loop) else self.mapper.independence(loop, path)
+        if own is None or isinstance(own, str) or own.arrays or own.copies or own.lists:
+            return None
+        cells = {*self.launch.cells, *(n for n, _ in self.grid.sums)}
+        return WarpLoop(loop, own.sums) if all(n in cells for n, _ in own.sums) else None
+
+
+def length_of(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:
+    """How many iterations a loop has at most, or on average if they go through an array together; None if the host does
+    not know."""
+    rows = visited(loop, axes)
+    if rows is not None:
+        return rows
+    upper = {a.loop.index: a.upper for a in axes}
+    trips = trip_count(loop)
+    for _ in axes:
+        trips = map_expr(lambda e: upper.get(e.name, e) if isinstance(e, Index) else e, trips)
+    return None if any(isinstance(e, Index | Load | Var) for e in subexprs(trips)) else trips
+
+
+def visited(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:
+    """The mean length of rows that are an array together, as those of a sparse matrix are."""
+    if not any(isinstance(e, Load) for b in (loop.lower, loop.upper) for e in subexprs(b)):
+        return None
+    for site in statements(loop.body):
+        for access in accesses(site.stmt):
+            if access.subscripts == (Index(loop.index),):
+                rows: Expr = integer(1)
+                for axis in axes:
+                    rows = mul(rows, natural(trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))))
+                if any(isinstance(e, Index | Load | Var) for e in subexprs(rows)):
+                    return None
+                return Apply(Op.FLOORDIV, (Dim(access.array, 0), Apply(Op.MAX, (integer(1), rows))))
+    return None
