@@ -20,7 +20,7 @@ MOVING = (Index, Load, Var)
 OPERATIONS: dict[Op, Callable[..., Any]] = {
     Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul, Op.NEG: operator.neg,
     Op.FLOORDIV: operator.floordiv, Op.MOD: operator.mod, Op.MIN: min, Op.MAX: max,
-    Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge,
+    Op.AND: min, Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge,
 }  # fmt: skip
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]
@@ -42,7 +42,7 @@ class Extents:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts iterations of the loops of `ls`."""
+    """Counts iterations of the loops of `ls`; `lets` are values by name, those of cells too that are given one once."""
 
     ls: LoopSet
     extents: Extents
@@ -113,7 +113,9 @@ class Counter:
                 return None
 
     def element(self, load: Load, at: Mapping[str, float]) -> float | None:
-        """An element of an argument whose contents are known: bounds of rows of sparse matrices are."""
+        """An element of an argument whose contents are known: bounds of rows of sparse matrices are. Or a cell."""
+        if not load.access.subscripts and load.access.array in self.lets:
+            return self.value(self.lets[load.access.array], at)
         array = self.extents.values.get(load.access.array)
         places = [self.value(s, at) for s in load.access.subscripts]
         if array is None or not places or None in places:

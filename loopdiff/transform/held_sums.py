@@ -46,7 +46,7 @@ from loopdiff.transform.normalize import supply
 def hold_sums(plan: LaunchPlan) -> LaunchPlan:
     """`plan` with the sums of its threads in cells of their own."""
     holder = Holder(plan.ls, supply(plan.ls), [])
-    steps = map_launches(holder.launch, plan.steps)
+    steps = map_launches(lambda launch: (holder.launch(launch),), plan.steps)
     if not holder.cells:
         return plan
     return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *holder.cells)), steps=steps)

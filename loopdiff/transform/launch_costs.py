@@ -11,12 +11,26 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2, prod
 
-from loopdiff.ir.nodes import Accumulate, Allocate, Apply, Assign, If, Index, Let, Load, Loop, LoopSet, Require, Stmt
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    Stmt,
+)
 from loopdiff.ir.ops import INFO, Op
-from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs
-from loopdiff.transform.extents import Counter, Extents, Range
+from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.transform.extents import Counter, Extents, Range, lets_of
 from loopdiff.transform.grid import COPIED, LEAST_COPIES, MOST_COPIES, Grid
-from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
+from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.residency import Resident
 from loopdiff.transform.schedule import Schedule
@@ -69,8 +83,16 @@ class ListCost:
 
 def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
     """The costs of each kernel of a plan, for arguments of `extents`."""
-    coster = Coster(plan.ls, Counter.of(plan.ls, extents), gpu, Resident(gpu.cache))
+    counter = Counter(plan.ls, extents, {**lets_of(plan.ls), **cells_of_host(plan)})
+    coster = Coster(plan.ls, counter, gpu, Resident(gpu.cache))
     return list(coster.steps(plan.steps, 1.0, {}))
+
+
+def cells_of_host(plan: LaunchPlan) -> dict[str, Expr]:
+    """The values of cells that the host gives one value, and nobody else any."""
+    given = [s.stmt for s in all_steps(plan.steps) if isinstance(s, OnHost) and isinstance(s.stmt, Assign)]
+    others = written_arrays(plan.ls.body)
+    return {s.target.array: s.value for s in given if not s.target.subscripts and s.target.array not in others}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +113,10 @@ class Coster:
             match step:
                 case HostLoop():
                     yield from self.loop(step, runs, ranges)
-                case HostIf(stmt=stmt, then=then):
+                case HostIf(stmt=stmt, then=then, orelse=orelse):
                     if not is_only_check(stmt):
-                        yield from self.steps(then, runs, ranges)
+                        holds = self.counter.value(stmt.cond, {})
+                        yield from self.steps(orelse if holds == 0.0 else then, runs, ranges)
                 case Launch():
                     yield self.cost(step, runs, ranges)
                 case OnHost(stmt=Allocate(array=array, fill=fill)) if fill is not None and self.is_array(array):
@@ -130,7 +153,7 @@ class Coster:
         return (array, *sorted((i, turn) for i, turn in self.turns.items() if i in used))
 
     def cost(self, launch: Launch, runs: float, ranges: Ranges) -> Cost:
-        nest, listed = launch.body, self.listed(launch, ranges)
+        nest, listed = tuple(self.taken(launch.body)), self.listed(launch, ranges)
         if launch.grid is not None:
             for axis in reversed(launch.grid.axes):
                 nest = (replace(axis.loop, body=nest),)
@@ -141,6 +164,21 @@ class Coster:
         busy = max(moved / self.gpu.bandwidth, operations / peak)
         launches = 1.0 + sum(each.launches for each in listed)
         return Cost(launch, runs, runs * moved, runs * operations, runs * (launches * self.gpu.launch + busy))
+
+    def taken(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+        """Statements without the branches that are not taken, as far as that is known."""
+        for stmt in body:
+            match stmt:
+                case Loop(body=inner):
+                    yield replace(stmt, body=tuple(self.taken(inner)))
+                case If(cond=cond, then=then, orelse=orelse):
+                    holds = self.counter.value(cond, {})
+                    if holds is None:
+                        yield replace(stmt, then=tuple(self.taken(then)), orelse=tuple(self.taken(orelse)))
+                    else:
+                        yield from self.taken(then if holds else orelse)
+                case _:
+                    yield stmt
 
     def listed(self, launch: Launch, ranges: Ranges) -> list[ListCost]:
         """What lists of updates take."""

@@ -251,21 +251,21 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
                 pass
 
 
-def map_launches(change: Callable[[Launch], Step], steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps with each launch changed."""
+def map_launches(change: Callable[[Launch], tuple[Step, ...]], steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps with others in the place of each launch."""
 
-    def changed(step: Step) -> Step:
+    def changed(step: Step) -> tuple[Step, ...]:
         match step:
             case Launch():
                 return change(step)
             case HostLoop(steps=inner):
-                return replace(step, steps=map_launches(change, inner))
+                return (replace(step, steps=map_launches(change, inner)),)
             case HostIf(then=then, orelse=orelse):
-                return replace(step, then=map_launches(change, then), orelse=map_launches(change, orelse))
+                return (replace(step, then=map_launches(change, then), orelse=map_launches(change, orelse)),)
             case OnHost():
-                return step
+                return (step,)
 
-    return tuple(map(changed, steps))
+    return tuple(new for step in steps for new in changed(step))
 
 
 def lets_of(body: tuple[Stmt, ...]) -> Names:
@@ -281,7 +281,7 @@ def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
 
 def with_own_lets(ls: LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Launches with the Lets that only they read."""
-    return map_launches(lambda launch: replace(launch, lets=lets_of(launch.body) - used_elsewhere(ls, launch)), steps)
+    return map_launches(lambda k: (replace(k, lets=lets_of(k.body) - used_elsewhere(ls, k)),), steps)
 
 
 def lets_of_one_kernel(steps: tuple[Step, ...]) -> Names:

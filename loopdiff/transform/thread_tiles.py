@@ -175,7 +175,7 @@ def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
         copies.append(Copy(dict(zip(indices, chosen, strict=True)), new, guards))
     jammer = Jammer(copies, varying, frozenset(launch.cells), names, {})
     body = jammer.block(launch.body)
-    apart = varying.union(cells, lets, inside.values(), *axes)
+    apart = varying.union(cells, lets, inside.values(), inside)
     loops = zip(merged_loops(launch.body, varying), merged_loops(body, apart), strict=True)
     joined = {id(old): new for old, new in loops}
     shared = tuple(jammer.shared(w, joined[id(w.loop)]) for w in launch.warp_loops)

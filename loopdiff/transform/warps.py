@@ -14,10 +14,11 @@ them writes. See Bell and Garland, "Implementing sparse matrix-vector multiplica
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import build_model, trip_count
-from loopdiff.ir.build import all_of, compare, integer, mul, natural
+from loopdiff.ir.build import add, all_of, compare, integer, mul, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Apply,
@@ -54,6 +55,8 @@ from loopdiff.transform.grid import Axis, Grid, GridMapper, is_short
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, lets_of, map_launches
 from loopdiff.transform.normalize import cell_types
 
+Names = frozenset[str]
+
 LONG = 16  # iterations that a loop has at least that is worth the lanes of a warp
 
 
@@ -62,16 +65,17 @@ def spread_over_warps(plan: LaunchPlan, *, may_reassociate: bool) -> LaunchPlan:
 
     `may_reassociate`: whether sums may be added up in another order.
     """
-    return replace(plan, steps=map_launches(lambda launch: warped(plan.ls, launch, may_reassociate), plan.steps))
+    return replace(plan, steps=map_launches(lambda launch: (warped(plan, launch, may_reassociate),), plan.steps))
 
 
-def warped(ls: LoopSet, launch: Launch, may_reassociate: bool) -> Step:
+def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
     """A launch, or what is launched instead where rows are long."""
     grid = launch.grid
     if grid is None or grid.arrays or grid.copies or grid.lists or not can_wait(launch.body):
         return launch
-    found = Spreader.of(ls, launch, grid, may_reassociate).loops()
-    lengths = [length_of(w.loop, grid.axes) for w in found]
+    found = Spreader.of(plan.ls, launch, grid, may_reassociate).loops()
+    on_host = frozenset(cell_types(plan.ls)) - plan.on_device - set(launch.cells)
+    lengths = [length_of(w.loop, grid.axes, on_host) for w in found]
     conditions = [compare(Op.GE, n, integer(LONG)) for n in dict.fromkeys(lengths) if n is not None]
     if not found or None in lengths:
         return launch
@@ -156,30 +160,64 @@ class Spreader:
         return WarpLoop(loop, own.sums) if all(n in cells for n, _ in own.sums) else None
 
 
-def length_of(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:
-    """How many iterations a loop has at most, or on average if they go through an array together; None if the host does
-    not know."""
-    rows = visited(loop, axes)
+def length_of(loop: Loop, axes: tuple[Axis, ...], on_host: Names) -> Expr | None:
+    """How many iterations a loop has at most, or on average if they go through an array together; None if the host,
+    which has the cells `on_host`, does not know."""
+    rows = visited(loop, axes, on_host)
     if rows is not None:
         return rows
-    upper = {a.loop.index: a.upper for a in axes}
+    ends = [
+        trips_at(loop, {a.loop.index: bound for a, bound in zip(axes, bounds, strict=True)})
+        for bounds in ([a.lower for a in axes], [a.upper for a in axes])
+    ]
+    longest = ends[0] if ends[0] == ends[1] else Apply(Op.MAX, tuple(ends))
+    return longest if is_on_host(longest, on_host) else None
+
+
+def trips_at(loop: Loop, places: Mapping[str, Expr]) -> Expr:
+    """How many iterations a loop has where axes are at these places, whose bounds may depend on those before."""
+
+    def placed(expr: Expr) -> Expr:
+        match expr:
+            case Index(name=name):
+                return places.get(name, expr)
+            case Apply(op=Op.ADD, args=(a, b)):
+                return add(a, b)
+            case Apply(op=Op.SUB, args=(a, b)):
+                return sub(a, b)
+            case Apply(op=Op.MUL, args=(a, b)):
+                return integer(0) if integer(0) in (a, b) else mul(a, b)
+            case _:
+                return expr
+
     trips = trip_count(loop)
-    for _ in axes:
-        trips = map_expr(lambda e: upper.get(e.name, e) if isinstance(e, Index) else e, trips)
-    return None if any(isinstance(e, Index | Load | Var) for e in subexprs(trips)) else trips
+    for _ in places:
+        trips = map_expr(placed, trips)
+    return trips
 
 
-def visited(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:
+def is_on_host(expr: Expr, on_host: Names) -> bool:
+    """Whether the host can make the value: from extents, arguments and its cells."""
+    for e in subexprs(expr):
+        match e:
+            case Index() | Var():
+                return False
+            case Load(access=access) if access.array not in on_host:
+                return False
+            case _:
+                pass
+    return True
+
+
+def visited(loop: Loop, axes: tuple[Axis, ...], on_host: Names) -> Expr | None:
     """The mean length of rows that are an array together, as those of a sparse matrix are."""
-    if not any(isinstance(e, Load) for b in (loop.lower, loop.upper) for e in subexprs(b)):
+    if not any(isinstance(e, Load) and e.access.subscripts for b in (loop.lower, loop.upper) for e in subexprs(b)):
         return None
-    for site in statements(loop.body):
-        for access in accesses(site.stmt):
-            if access.subscripts == (Index(loop.index),):
-                rows: Expr = integer(1)
-                for axis in axes:
-                    rows = mul(rows, natural(trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))))
-                if any(isinstance(e, Index | Load | Var) for e in subexprs(rows)):
-                    return None
-                return Apply(Op.FLOORDIV, (Dim(access.array, 0), Apply(Op.MAX, (integer(1), rows))))
-    return None
+    rows: Expr = integer(1)
+    for axis in axes:
+        rows = mul(rows, natural(trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))))
+    used = (a for s in statements(loop.body) for a in accesses(s.stmt))
+    arrays = [a.array for a in used if a.subscripts == (Index(loop.index),)]
+    if not arrays or not is_on_host(rows, on_host):
+        return None
+    return Apply(Op.FLOORDIV, (Dim(arrays[0], 0), Apply(Op.MAX, (integer(1), rows))))

@@ -1,5 +1,5 @@
-"""Kernels whose iterations are those of warps, and tiles of iterations: on small arrays as the host would run them on
-large ones."""
+"""Kernels whose iterations are those of warps, tiles of iterations, sums in parts: on small arrays as the host would
+run them on large ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cuda import host, kernels
-from loopdiff.transform import warps
+from loopdiff.transform import split_sums, warps
+from loopdiff.transform.launch_plan import HostIf, all_steps
 from tests.corpus import BY_NAME
 from tests.cuda import plain
 from tests.cuda.kernels import launches, plans_of
@@ -26,6 +27,13 @@ SPREAD = (
 
 TILED = (
     "rde_matmul_log1p", "tullio_bmm_rev", "matmul_loss", "grouped_products", "products", "contractions",
+)  # fmt: skip
+
+
+IN_PARTS = (
+    "rde_matmul_log1p", "conv2d_bias", "matmul_loss", "diagonal_access", "rows_changed_by_helper", "over_len",
+    "sibling_nests", "augmented_elements", "affine_subscripts", "message_passing", "grouped_products", "return_array",
+    "any_strides", "normalized_rows", "products", "contractions",
 )  # fmt: skip
 
 
@@ -55,16 +63,26 @@ def test_warps_on_rows_of_any_length(name: str, fresh_plans: None, monkeypatch: 
     check_in_both_orders(name)
 
 
-@pytest.mark.parametrize("warps_are_long", [False, True])
+@pytest.mark.parametrize("are_long", [False, True])
 @pytest.mark.parametrize("name", TILED)
 def test_tiles_of_threads_and_warps(
-    name: str, warps_are_long: bool, fresh_plans: None, monkeypatch: pytest.MonkeyPatch
+    name: str, are_long: bool, fresh_plans: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """In blocks of two by two threads, or of two warps, so that threads have several iterations, not always whole
     tiles."""
     monkeypatch.setattr(host, "BUSY", 0)
-    monkeypatch.setattr(warps, "LONG", 0 if warps_are_long else 1 << 60)
+    monkeypatch.setattr(warps, "LONG", 0 if are_long else 1 << 60)
     monkeypatch.setattr(kernels, "BLOCKS", {**kernels.BLOCKS, 2: (2, 2, 1), 3: (2, 2, 1)})
     monkeypatch.setattr(kernels, "WARPS", 2)
     assert any(launch.tile for plan in plans_of(name) for launch in launches(plan))
+    check_in_both_orders(name)
+
+
+@pytest.mark.parametrize("are_long", [False, True])
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_sums_in_parts(name: str, are_long: bool, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts of two terms, the last of one where they are odd, by threads and by warps."""
+    monkeypatch.setattr(split_sums, "TERMS", 2)
+    monkeypatch.setattr(warps, "LONG", 0 if are_long else 1 << 60)
+    assert any(isinstance(s, HostIf) and "parts" in s.reason for p in plans_of(name) for s in all_steps(p.steps))
     check_in_both_orders(name)

@@ -26,6 +26,7 @@ from loopdiff.transform.held_sums import hold_sums
 from loopdiff.transform.launch_plan import LaunchPlan, plan_launches
 from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.screening import screen
+from loopdiff.transform.split_sums import split_sums
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.thread_tiles import tile_threads
@@ -47,7 +48,8 @@ def plan_of(ls: LoopSet, style: Style) -> LaunchPlan:
     arranged = arrange_for_grid(ls, may_reassociate=may_reassociate)
     fused = fuse_grids(arranged, dead, may_reassociate=may_reassociate)
     plan = plan_launches(build_model(fused), dead, may_reassociate=may_reassociate)
-    spread = spread_over_warps(hold_sums(plan), may_reassociate=may_reassociate)
+    split = split_sums(plan) if may_reassociate else plan
+    spread = spread_over_warps(hold_sums(split), may_reassociate=may_reassociate)
     return replace(spread, steps=tile_threads(spread.steps))
 
 

@@ -427,8 +427,10 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         return [(n, f"ArgumentError({f'{code}: {message}'!r})") for (code, message), n in known.items()]
 
     def own_arrays(self) -> None:
-        used = read_arrays(self.ls.body) | written_arrays(self.ls.body) | returned_arrays(self.ls)
-        of_kernels = {c for s in all_steps(self.plan.steps) if isinstance(s, Launch) for c in s.cells}
+        launches = [s for s in all_steps(self.plan.steps) if isinstance(s, Launch)]
+        bodies = (self.ls.body, *(k.body for k in launches))
+        used = returned_arrays(self.ls).union(*(read_arrays(b) | written_arrays(b) for b in bodies))
+        of_kernels = {c for k in launches for c in k.cells}
         for decl in self.ls.arrays:
             assert decl.type is not None
             kind = decl.type.element

@@ -1,0 +1,208 @@
+"""Long sums of few elements, in parts: threads that would be few and busy for long become many.
+
+    for a: for c: for r in range(R):            for q in range(Q): for a: for c:
+        W[a, c] += g[r, a] * h[r, c]                for r in the q-th part of range(R):
+                                      becomes           total += g[r, a] * h[r, c]
+                                                    parts[q, a, c] = total
+                                                for a: for c: for q in range(Q):
+                                                    W[a, c] += parts[q, a, c]
+
+Gradients of weights over samples are such sums, those of biases, and products with a transposed matrix. How many parts
+there are depends on extents alone, so that results are the same bits from run to run; where it is one, the first kernel
+adds to the elements itself ("split-K" of matrix products).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.polyhedra import trip_count
+from loopdiff.ir.build import add, compare, floordiv, integer, mul, natural, sub
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F32, F64, ArrayType
+from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.names import NameSupply
+from loopdiff.transform.grid import AXES, Axis, Grid
+from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
+from loopdiff.transform.normalize import supply
+
+MOST_PARTS = 256
+TERMS = 64  # that a part has at least
+SPREAD = 1 << 16  # threads that are enough
+
+
+def split_sums(plan: LaunchPlan) -> LaunchPlan:
+    """`plan` with kernels that sum in parts beside those that do not. Sums may be added up in another order."""
+    splitter = Splitter(plan.ls, supply(plan.ls), [])
+    steps = map_launches(splitter.split, plan.steps)
+    return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *splitter.arrays)), steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Splitter:
+    """Splits launches; `arrays` collects cells and parts."""
+
+    ls: LoopSet
+    names: NameSupply
+    arrays: list[ArrayDecl]
+
+    def split(self, launch: Launch) -> tuple[Step, ...]:
+        """A launch, or what is launched instead for sums into elements that the host knows the number of."""
+        grid = launch.grid
+        if grid is None or len(grid.axes) == AXES or grid != Grid(grid.axes):
+            return (launch,)
+        *lets, loop = launch.body
+        if not isinstance(loop, Loop) or not all(isinstance(s, Let) for s in lets):
+            return (launch,)
+        counts = [trip_count(spanning(a)) for a in grid.axes]
+        is_known = all(is_extent(e) for e in (loop.lower, loop.upper, *counts))
+        is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
+        targets = self.targets(launch, loop) if is_known and is_dense else ()
+        return self.in_parts(launch, grid, loop, targets, [natural(n) for n in counts]) if targets else (launch,)
+
+    def in_parts(
+        self, launch: Launch, grid: Grid, loop: Loop, targets: tuple[Access, ...], counts: list[Expr]
+    ) -> tuple[Step, ...]:  # fmt: skip
+        """The sum over `loop` into `targets`, for so many iterations along each axis."""
+        wanted = parts_of(loop, counts)
+        number, length = self.cell("parts", "int64"), self.cell("part_length", "int64")
+        several = compare(Op.GE, Load(number), integer(2))
+        part = Loop(self.names.fresh("part"), integer(0), Load(number), integer(1), (), loc=loop.loc)
+        first = add(loop.lower, mul(Index(part.index), Load(length)))
+        totals = {t: self.cell(f"{t.array}_total", self.dtype(t)) for t in targets}
+        place = (Index(part.index), *(sub(Index(a.loop.index), a.lower) for a in grid.axes))
+        extents = (Select(compare(Op.GE, wanted, integer(2)), wanted, integer(0)), *counts)
+        parts = {t: Access(self.part_array(t, extents), place) for t in targets}
+        last = Apply(Op.MIN, (add(first, Load(length)), loop.upper))
+        inner = map_accesses(lambda a: totals.get(a, a), replace(loop, lower=first, upper=last))
+        clears = tuple(Assign(t, Const(0.0, F64), loc=loop.loc) for t in totals.values())
+        kept = tuple(Assign(parts[t], Load(total), loc=loop.loc) for t, total in totals.items())
+        added = tuple(Accumulate("add", t, Load(total), loc=loop.loc) for t, total in totals.items())
+        together = tuple(Accumulate("add", t, Load(p), loc=loop.loc) for t, p in parts.items())
+        lets, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
+        ends = If(several, kept, added, loc=loop.loc)
+        partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
+        finish = Launch((*lets, replace(part, body=together)), (), grid, lets=launch.lets)
+        longest = floordiv(add(natural(trip_count(loop)), sub(Load(number), integer(1))), Load(number))
+        return (
+            OnHost(Assign(number, at_least_one(wanted), loc=loop.loc)),
+            OnHost(Assign(length, longest, loc=loop.loc)),
+            replace(launch, body=(*lets, *clears, inner, ends), cells=cells, grid=partial),
+            HostIf(If(several, (loop,), (), loc=loop.loc), (finish,), (), "there are several parts"),
+        )
+
+    def cell(self, stem: str, dtype: str) -> Access:
+        name = self.names.fresh(stem)
+        self.arrays.append(ArrayDecl(name, ArrayType(dtype, 0), extents=()))
+        return Access(name)
+
+    def dtype(self, target: Access) -> str:
+        kind = self.ls.array(target.array).type
+        assert kind is not None
+        return kind.dtype
+
+    def part_array(self, target: Access, extents: tuple[Expr, ...]) -> str:
+        name = self.names.fresh(f"{target.array}_of_parts")
+        self.arrays.append(ArrayDecl(name, ArrayType(self.dtype(target), len(extents)), extents=extents))
+        return name
+
+    def targets(self, launch: Launch, loop: Loop) -> tuple[Access, ...]:
+        """The elements that a thread adds to in all iterations of `loop`; none if it does anything else there."""
+        inside = [s.stmt for s in statements(loop.body)]
+        if not all(isinstance(s, Let | Loop | If | Assign | Accumulate) for s in inside):
+            return ()
+        found: dict[Access, None] = {}
+        changing = {loop.index, *launch.cells, *names_made(inside)}
+        for stmt in inside:
+            match stmt:
+                case Assign(target=target) | Accumulate(target=target) if target.array in launch.cells:
+                    pass
+                case Accumulate(op="add", target=target) if self.is_floating(target.array):
+                    found[target] = None
+                case Assign() | Accumulate():
+                    return ()
+                case _:
+                    pass
+        used = [a for s in inside for a in accesses(s)]
+        read = {e.access.array for s in inside for x in stmt_exprs(s) for e in loads(x)}
+        for target in found:
+            others = {a for a in used if a.array == target.array}
+            parts = {n for s in target.subscripts for e in subexprs(s) for n in names_of(e)}
+            if others != {target} or target.array in read or parts & changing or parts & written_arrays(loop.body):
+                return ()
+        return tuple(found)
+
+    def is_floating(self, name: str) -> bool:
+        kind = self.ls.array(name).type
+        return kind is not None and kind.rank > 0 and kind.element in (F32, F64)
+
+
+def names_made(stmts: list[Stmt]) -> Iterator[str]:
+    """Lets and indices of loops."""
+    for stmt in stmts:
+        match stmt:
+            case Let(name=name) | Loop(index=name):
+                yield name
+            case _:
+                pass
+
+
+def names_of(expr: Expr) -> Iterator[str]:
+    match expr:
+        case Index(name=name) | Var(name=name):
+            yield name
+        case Load(access=access):
+            yield access.array
+        case _:
+            pass
+
+
+def spanning(axis: Axis) -> Loop:
+    return replace(axis.loop, lower=axis.lower, upper=axis.upper)
+
+
+def is_extent(expr: Expr) -> bool:
+    """Whether the host knows it from the arguments alone."""
+    return all(isinstance(e, Apply | Const | Dim | Param) for e in subexprs(expr))
+
+
+def parts_of(loop: Loop, counts: list[Expr]) -> Expr:
+    """In how many parts the sum over `loop` is made, for so many iterations along each axis; one, if it is less."""
+    inner: Expr = integer(1)
+    for site in statements(loop.body):
+        if isinstance(site.stmt, Loop) and is_extent(trip_count(site.stmt)) and not site.loops:
+            inner = mul(inner, natural(trip_count(site.stmt)))
+    threads: Expr = integer(1)
+    for count in counts:
+        threads = mul(threads, count)
+    least: Expr = integer(TERMS)
+    if inner != integer(1):
+        least = at_least_one(floordiv(integer(TERMS), at_least_one(inner)))
+    by_terms = floordiv(natural(trip_count(loop)), least)
+    by_threads = floordiv(integer(SPREAD), at_least_one(threads))
+    return Apply(Op.MIN, (integer(MOST_PARTS), by_terms, by_threads))
+
+
+def at_least_one(expr: Expr) -> Expr:
+    return Apply(Op.MAX, (integer(1), expr))
