@@ -168,8 +168,8 @@ def column_sums(x, s):
 
 def test_sums_over_outer_loops_run_inside_threads(x: np.ndarray) -> None:
     plan = check(column_sums, {"x": x, "s": np.zeros(13)})
-    (launch,) = [s for s in plan.steps if isinstance(s, Launch)]
-    assert grids(plan) == [["j"]]
+    launch = next(s for s in plan.steps if isinstance(s, Launch))
+    assert grids(plan) == [["part", "j"], ["j"]]
     assert [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, Loop)] == ["i"]
 
 
@@ -183,7 +183,7 @@ def product(a, b, c):
 def test_neighbouring_threads_take_neighbouring_elements(x: np.ndarray) -> None:
     """The last axis is the one along which most accesses are contiguous, whatever the order of the loops."""
     plan = check(product, {"a": x, "b": x.T.copy(), "c": np.zeros((11, 11))})
-    assert grids(plan) == [["m", "n"]]
+    assert grids(plan) == [["part", "m", "n"], ["m", "n"]]
 
 
 def rows_of_their_own(x, y):
