@@ -96,10 +96,15 @@ MATH = SimpleNamespace(
 
 
 class Poisoned(ModuleType):
-    """NumPy, whose empty arrays hold what nobody would take for a value."""
+    """NumPy, whose empty arrays hold what nobody would take for a value, and which converts as hardware does."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
+
+    @staticmethod
+    def uint64(value: Any) -> Any:
+        """As hardware does it: the index of an iteration that does nothing may be negative."""
+        return np.uint64(int(value) & 0xFFFFFFFFFFFFFFFF)
 
     @staticmethod
     def empty(shape: Any, dtype: Any) -> np.ndarray:
