@@ -272,6 +272,8 @@ def perfect_nest(
     `known` are those of the loops around.
     """
     yield stmt, path, lets
+    if not stmt.body:
+        return
     *before, last = stmt.body
     between = tuple(s for s in before if isinstance(s, Let) and is_cheap(s.value, written))
     if not isinstance(last, Loop) or len(between) < len(before):

@@ -46,6 +46,17 @@ LOGICAL = frozenset((Op.AND, Op.OR, Op.NOT))
 INDEX_ARITHMETIC = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, *COMPARISONS, *LOGICAL))
 
 
+def is_total(expr: Apply) -> bool:
+    """Whether an operation on integers has a value, and raises nothing, whatever its operands are."""
+    match expr:
+        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, Const(value=value))):
+            return value > 0
+        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, Apply(op=Op.MAX, args=args))):
+            return any(isinstance(a, Const) and a.value > 0 for a in args)
+        case _:
+            return expr.op in PLAIN or expr.op in COMPARISONS or expr.op in LOGICAL
+
+
 def hoist(ls: LoopSet) -> LoopSet:
     """The normal LoopSet `ls` with what is costly and the same in every iteration of a loop ahead of the loop."""
     mover = Mover(type_env(ls), supply(ls))

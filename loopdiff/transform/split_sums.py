@@ -44,6 +44,7 @@ from loopdiff.ir.types import F32, F64, ArrayType
 from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.grid import AXES, Axis, Grid
+from loopdiff.transform.hoist import is_total
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.transform.normalize import supply
 
@@ -183,8 +184,8 @@ def spanning(axis: Axis) -> Loop:
 
 
 def is_extent(expr: Expr) -> bool:
-    """Whether the host knows it from the arguments alone."""
-    return all(isinstance(e, Apply | Const | Dim | Param) for e in subexprs(expr))
+    """Whether the host knows it from the arguments alone, and nothing fails where it asks."""
+    return all(isinstance(e, Const | Dim | Param) or (isinstance(e, Apply) and is_total(e)) for e in subexprs(expr))
 
 
 def parts_of(loop: Loop, counts: list[Expr]) -> Expr:

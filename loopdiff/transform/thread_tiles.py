@@ -19,7 +19,7 @@ for threads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import prod
 
@@ -27,10 +27,12 @@ from loopdiff.ir.build import all_of
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
+    AccumulateOp,
     Allocate,
     Apply,
     Assign,
     Call,
+    Cast,
     Exit,
     Expr,
     If,
@@ -39,19 +41,35 @@ from loopdiff.ir.nodes import (
     Load,
     Loop,
     Require,
+    Select,
     Stmt,
     Var,
 )
 from loopdiff.ir.ops import INFO, Op
-from loopdiff.ir.walk import children, map_accesses, map_expr, map_stmt_exprs, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import (
+    accesses,
+    children,
+    map_accesses,
+    map_expr,
+    map_stmt_exprs,
+    operands,
+    rebuild,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
 from loopdiff.names import NameSupply
 from loopdiff.transform.grid import Grid
-from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, Step, WarpLoop
+from loopdiff.transform.launch_plan import HostIf, Launch, Step, WarpLoop, all_steps, map_launches
 
 # Iterations along each of two axes, fewer along that of neighbours: elements that these read differ.
 SHAPES = ((4, 2), (2, 2))
 HELD = 16  # sums that a thread keeps in registers at most
 WORTH = 0.5  # of the reads that are left at most
+
+# Operations on integers that raise in Python for some operands.
+FAILING = frozenset((Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR))
 
 Names = frozenset[str]
 
@@ -59,21 +77,17 @@ Names = frozenset[str]
 # -- which kernels -------------------------------------------------------------------------------------------
 def tile_threads(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """`steps` with tiles for the threads of contractions; those that are for short rows have none."""
+    short = {id(step.orelse[0]) for step in all_steps(steps) if isinstance(step, HostIf) and is_for_warps(step)}
+    return map_launches(lambda k: (k if id(k) in short else replace(k, tile=tile_of(k)),), steps)
 
-    def tiled(step: Step) -> Step:
-        match step:
-            case Launch():
-                return replace(step, tile=tile_of(step))
-            case HostLoop(steps=inner):
-                return replace(step, steps=tile_threads(inner))
-            case HostIf(then=(Launch(warp_loops=shared) as long,), orelse=orelse) if shared:
-                return replace(step, then=tile_threads((long,)), orelse=orelse)
-            case HostIf(then=then, orelse=orelse):
-                return replace(step, then=tile_threads(then), orelse=tile_threads(orelse))
-            case _:
-                return step
 
-    return tuple(map(tiled, steps))
+def is_for_warps(step: HostIf) -> bool:
+    """Whether a branch is that between warps for long rows and threads for short ones."""
+    match step.then:
+        case (Launch(warp_loops=loops),):
+            return bool(loops)
+        case _:
+            return False
 
 
 def tile_of(launch: Launch) -> tuple[int, ...]:
@@ -95,7 +109,10 @@ def tile_of(launch: Launch) -> tuple[int, ...]:
 
 
 def is_plain(launch: Launch) -> bool:
-    """Whether nothing but elements and the thread's own scalars are given values, and nothing ends early."""
+    """Whether nothing but elements and the thread's own scalars are given values, nothing ends early, and the last
+    iteration may be computed again while another thread writes."""
+    if not may_read_anything(launch.body):
+        return False
     for site in statements(launch.body):
         match site.stmt:
             case Require() | Exit() | Allocate() | Call():
@@ -105,6 +122,21 @@ def is_plain(launch: Launch) -> bool:
             case _:
                 pass
     return True
+
+
+def may_read_anything(body: tuple[Stmt, ...]) -> bool:
+    """Whether the values of elements that `body` writes decide nothing but other values, and nothing can fail."""
+    written = {n for n in written_arrays(body) if any(a.array == n and a.subscripts for a in all_accesses(body))}
+    parts = [e for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+    if not any(isinstance(e, Load) and e.access.array in written for e in parts):
+        return True
+    places = [e for a in all_accesses(body) for s in a.subscripts for e in subexprs(s)]
+    is_decided = any(isinstance(e, Var | Cast) or (isinstance(e, Load) and e.access.array in written) for e in places)
+    return not is_decided and not any(isinstance(e, Apply) and e.op in FAILING for e in parts)
+
+
+def all_accesses(body: tuple[Stmt, ...]) -> list[Access]:
+    return [a for s in statements(body) for a in accesses(s.stmt)]
 
 
 def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
@@ -118,10 +150,10 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     parts = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
     read = {e.access for e in parts if isinstance(e, Load) and e.access.subscripts}
     is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
-    functions = any(is_function(e) for s in statements(launch.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
-    most = prod(SHAPES[-1]) if functions else HELD
+    calls = any(is_function(e) for s in statements(launch.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    most_sums = prod(SHAPES[-1]) if calls else HELD
     are_merged = all(id(w.loop) in merged for w in launch.warp_loops)
-    if not read or not written or not is_simple or not are_merged or len(written) * copies > most:
+    if not read or not written or not is_simple or not are_merged or len(written) * copies > most_sums:
         return None
     return sum(times(access, varying, tile) for access in read) / (copies * len(read))
 
@@ -129,8 +161,8 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
 def times(access: Access, varying: Names, tile: Mapping[str, int]) -> int:
     """How many different elements an access has in a tile."""
     used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index | Var)} & varying
-    is_plain = used <= tile.keys() and not any(isinstance(e, Load) for s in access.subscripts for e in subexprs(s))
-    return prod(tile[i] for i in used) if is_plain else prod(tile.values())
+    is_direct = used <= tile.keys() and not any(isinstance(e, Load) for s in access.subscripts for e in subexprs(s))
+    return prod(tile[i] for i in used) if is_direct else prod(tile.values())
 
 
 def is_function(expr: Expr) -> bool:
@@ -173,12 +205,9 @@ def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
         lets |= {new[n]: n for n in new if n not in launch.cells}
         guards = tuple(Var(inside[i]) for i in chosen if i in inside)
         copies.append(Copy(dict(zip(indices, chosen, strict=True)), new, guards))
-    jammer = Jammer(copies, varying, frozenset(launch.cells), names, {})
+    jammer = Jammer(copies, varying, frozenset(launch.cells), names)
     body = jammer.block(launch.body)
-    apart = varying.union(cells, lets, inside.values(), inside)
-    loops = zip(merged_loops(launch.body, varying), merged_loops(body, apart), strict=True)
-    joined = {id(old): new for old, new in loops}
-    shared = tuple(jammer.shared(w, joined[id(w.loop)]) for w in launch.warp_loops)
+    shared = tuple(jammer.shared(w) for w in launch.warp_loops)
     return Tile(axes, inside, body, cells, lets, jammer.reads, shared)
 
 
@@ -222,13 +251,14 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class Jammer:
     """Puts the iterations of a tile together: loops and branches that are the same for all of them once. `reads`
-    collects names of elements, by their arrays."""
+    collects names of elements, by their arrays, `joined` the new loops, by what the old ones are."""
 
     copies: list[Copy]
     varying: Names
     cells: Names
     names: NameSupply
-    reads: dict[str, str]
+    reads: dict[str, str] = field(default_factory=dict)
+    joined: dict[int, Loop] = field(default_factory=dict)
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return tuple(new for stmt in body for new in self.stmt(stmt))
@@ -236,7 +266,8 @@ class Jammer:
     def stmt(self, stmt: Stmt) -> Iterator[Stmt]:
         match stmt:
             case Loop(body=body) if is_same(stmt, self.varying):
-                yield replace(stmt, body=self.without_repeats(self.block(body)))
+                new = self.joined[id(stmt)] = replace(stmt, body=self.without_repeats(self.block(body)))
+                yield new
             case If(then=then, orelse=orelse) if is_same(stmt, self.varying):
                 yield replace(stmt, then=self.block(then), orelse=self.block(orelse))
             case Let(name=name) if name not in self.varying:
@@ -248,40 +279,70 @@ class Jammer:
                     yield If(all_of(copy.guards), (new,), (), loc=stmt.loc) if is_seen and copy.guards else new
 
     def without_repeats(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The statements of a loop that writes no arrays, with each element read and each value made once."""
+        """The statements of a loop that writes no arrays, with each element read once that is read in any case."""
         if any(isinstance(s, Loop | If) for s in body):
             return body
-        out: list[Stmt] = []
-        known: dict[Expr, str] = {}
-        same: dict[str, str] = {}
-
-        def part(expr: Expr) -> Expr:
-            match expr:
-                case Var(name=name):
-                    return replace(expr, name=same.get(name, name))
-                case Load(access=access) if access.subscripts:
-                    if expr not in known:
-                        known[expr] = self.names.fresh(f"{access.array}_value")
-                        self.reads[known[expr]] = access.array
-                        out.append(Let(known[expr], expr))
-                    return Var(known[expr])
-                case _:
-                    return expr
-
+        reader = Reader(self.cells, self.names, self.reads)
         for stmt in body:
-            new = map_stmt_exprs(lambda e: map_expr(part, e), stmt)
-            match new:
-                case Let(name=name, value=Var(name=other)):
-                    same[name] = other
-                case Let(name=name, value=value) if value in known:
-                    same[name] = known[value]
-                case _:
-                    out.append(new)
-        return tuple(out)
+            reader.statement(stmt)
+        return tuple(reader.body)
 
-    def shared(self, spread: WarpLoop, loop: Loop) -> WarpLoop:
+    def shared(self, spread: WarpLoop) -> WarpLoop:
         """A loop that lanes share, with what they sum for all iterations of the tile."""
-        return WarpLoop(loop, tuple((c.names.get(n, n), op) for n, op in spread.sums for c in self.copies))
+        sums: tuple[tuple[str, AccumulateOp], ...] = tuple(
+            (c.names.get(n, n), op) for n, op in spread.sums for c in self.copies
+        )
+        assert len(dict(sums)) == len(sums)  # what a grid sums is summed elsewhere
+        return WarpLoop(self.joined[id(spread.loop)], sums)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Writes statements to `body` that read each element once. `known` are names of those read, `same` names of Lets
+    that have no other value."""
+
+    cells: Names
+    names: NameSupply
+    reads: dict[str, str]
+    body: list[Stmt] = field(default_factory=list)
+    known: dict[Expr, str] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)
+
+    def statement(self, stmt: Stmt) -> None:
+        new = map_stmt_exprs(lambda e: self.once(e, is_certain=True), stmt)
+        match new:
+            case Let(name=name, value=Var(name=other)):
+                self.same[name] = other
+            case _:
+                self.body.append(new)
+
+    def once(self, expr: Expr, *, is_certain: bool) -> Expr:
+        """An expression with names instead of elements; those that may not be there are read where they are asked
+        for."""
+        match expr:
+            case Var(name=name):
+                return replace(expr, name=self.same.get(name, name))
+            case Select(cond=cond, then=then, orelse=orelse):
+                first = self.once(cond, is_certain=is_certain)
+                return rebuild(expr, (first, *(self.once(e, is_certain=False) for e in (then, orelse))))
+            case Apply(op=Op.AND | Op.OR, args=(left, *rest)):
+                first = self.once(left, is_certain=is_certain)
+                return rebuild(expr, (first, *(self.once(e, is_certain=False) for e in rest)))
+            case _:
+                parts = tuple(self.once(e, is_certain=is_certain) for e in operands(expr))
+                new = rebuild(expr, parts) if parts else expr
+                return self.element(new, is_certain) if isinstance(new, Load) and new.access.subscripts else new
+
+    def element(self, load: Load, is_certain: bool) -> Expr:
+        parts = (e for s in load.access.subscripts for e in subexprs(s))
+        is_chosen = any(isinstance(e, Load) and not e.access.subscripts for e in parts)  # by a cell, which changes
+        if is_chosen or (load not in self.known and not is_certain):
+            return load
+        if load not in self.known:
+            self.known[load] = self.names.fresh(f"{load.access.array}_value")
+            self.reads[self.known[load]] = load.access.array
+            self.body.append(Let(self.known[load], load))
+        return Var(self.known[load])
 
 
 def writes(stmt: Stmt) -> list[Assign | Accumulate]:

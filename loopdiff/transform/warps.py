@@ -52,6 +52,7 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.transform.grid import Axis, Grid, GridMapper, is_short
+from loopdiff.transform.hoist import is_total
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, lets_of, map_launches
 from loopdiff.transform.normalize import cell_types
 
@@ -74,8 +75,8 @@ def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
     if grid is None or grid.arrays or grid.copies or grid.lists or not can_wait(launch.body):
         return launch
     found = Spreader.of(plan.ls, launch, grid, may_reassociate).loops()
-    on_host = frozenset(cell_types(plan.ls)) - plan.on_device - set(launch.cells)
-    lengths = [length_of(w.loop, grid.axes, on_host) for w in found]
+    unknown = plan.on_device.union(launch.cells, names_made(launch.body, grid))
+    lengths = [length_of(w.loop, grid.axes, unknown) for w in found]
     conditions = [compare(Op.GE, n, integer(LONG)) for n in dict.fromkeys(lengths) if n is not None]
     if not found or None in lengths:
         return launch
@@ -83,6 +84,12 @@ def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
     named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
     reason = f"{named} {'has' if len(found) == 1 else 'have'} {LONG} iterations or more"
     return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
+
+
+def names_made(body: tuple[Stmt, ...], grid: Grid) -> Names:
+    """Indices and Lets of a kernel, which the host does not know."""
+    axes = {a.loop.index for a in grid.axes}
+    return lets_of(body).union(axes, (s.stmt.index for s in statements(body) if isinstance(s.stmt, Loop)))
 
 
 def alone(ls: LoopSet, launch: Launch, grid: Grid) -> LoopSet:
@@ -160,18 +167,17 @@ class Spreader:
         return WarpLoop(loop, own.sums) if all(n in cells for n, _ in own.sums) else None
 
 
-def length_of(loop: Loop, axes: tuple[Axis, ...], on_host: Names) -> Expr | None:
-    """How many iterations a loop has at most, or on average if they go through an array together; None if the host,
-    which has the cells `on_host`, does not know."""
-    rows = visited(loop, axes, on_host)
-    if rows is not None:
-        return rows
-    ends = [
-        trips_at(loop, {a.loop.index: bound for a, bound in zip(axes, bounds, strict=True)})
-        for bounds in ([a.lower for a in axes], [a.upper for a in axes])
-    ]
-    longest = ends[0] if ends[0] == ends[1] else Apply(Op.MAX, tuple(ends))
-    return longest if is_on_host(longest, on_host) else None
+def length_of(loop: Loop, axes: tuple[Axis, ...], unknown: Names) -> Expr | None:
+    """How many iterations a loop has where the axes begin or where they end, whichever is more, or on average if they
+    go through an array together; None if the host cannot say, as it does not know those of the `unknown` names."""
+    rows = mean_length(loop, axes)
+    if rows is None:
+        ends = [
+            trips_at(loop, {a.loop.index: bound for a, bound in zip(axes, bounds, strict=True)})
+            for bounds in ([a.lower for a in axes], [a.upper for a in axes])
+        ]
+        rows = ends[0] if ends[0] == ends[1] else Apply(Op.MAX, tuple(ends))
+    return rows if is_on_host(rows, unknown) else None
 
 
 def trips_at(loop: Loop, places: Mapping[str, Expr]) -> Expr:
@@ -196,28 +202,34 @@ def trips_at(loop: Loop, places: Mapping[str, Expr]) -> Expr:
     return trips
 
 
-def is_on_host(expr: Expr, on_host: Names) -> bool:
-    """Whether the host can make the value: from extents, arguments and its cells."""
+def is_on_host(expr: Expr, unknown: Names) -> bool:
+    """Whether the host can make the value, whenever it likes: nothing fails, nothing is an element."""
     for e in subexprs(expr):
         match e:
-            case Index() | Var():
+            case Index(name=name) | Var(name=name) if name in unknown:
                 return False
-            case Load(access=access) if access.array not in on_host:
+            case Load(access=Access(array=array, subscripts=subscripts)) if subscripts or array in unknown:
+                return False
+            case Apply() if not is_total(e):
                 return False
             case _:
                 pass
     return True
 
 
-def visited(loop: Loop, axes: tuple[Axis, ...], on_host: Names) -> Expr | None:
-    """The mean length of rows that are an array together, as those of a sparse matrix are."""
-    if not any(isinstance(e, Load) and e.access.subscripts for b in (loop.lower, loop.upper) for e in subexprs(b)):
-        return None
+def mean_length(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:
+    """The mean length of rows that are an array together, as those of a sparse matrix are: each begins where the one
+    before ends."""
+    match loop.lower, loop.upper:
+        case Load(access=first), Load(access=last) if first.array == last.array and first.subscripts:
+            pass
+        case _:
+            return None
     rows: Expr = integer(1)
+    used = {e.name for s in first.subscripts for e in subexprs(s) if isinstance(e, Index)}
     for axis in axes:
-        rows = mul(rows, natural(trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))))
-    used = (a for s in statements(loop.body) for a in accesses(s.stmt))
-    arrays = [a.array for a in used if a.subscripts == (Index(loop.index),)]
-    if not arrays or not is_on_host(rows, on_host):
-        return None
-    return Apply(Op.FLOORDIV, (Dim(arrays[0], 0), Apply(Op.MAX, (integer(1), rows))))
+        if axis.loop.index in used:
+            rows = mul(rows, natural(trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))))
+    visited = (a.array for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts == (Index(loop.index),))
+    array = next(visited, None)
+    return None if array is None else Apply(Op.FLOORDIV, (Dim(array, 0), Apply(Op.MAX, (integer(1), rows))))

@@ -10,7 +10,7 @@ import ast
 import builtins
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -152,17 +152,26 @@ def plan(ls: LoopSet, style: Style) -> LaunchPlan:
     return plan_of(ls, style)
 
 
-@contextmanager
-def emulating(*, is_backwards: bool) -> Iterator[None]:
+def emulating(*, is_backwards: bool) -> AbstractContextManager[None]:
     """What a decorated function would compile in this context runs as kernels in plain Python, then and later."""
+
+    def emulated(plan: LaunchPlan, style: Style) -> Callable[..., Any]:
+        text = emulated_text(plan, style, cache=False, is_backwards=is_backwards)
+        return in_plain_python(text, plan.ls.name)
+
+    return running(emulated)
+
+
+@contextmanager
+def running(made: Callable[[LaunchPlan, Style], Callable[..., Any]]) -> Iterator[None]:
+    """What a decorated function would compile in this context is what is `made` of its plan, then and later."""
 
     def unit(
         spec: Specialization, label: str, ls: LoopSet, requests: Requests = specialization.NOTHING,
         reader: LoopSet | None = None,
     ) -> Unit:  # fmt: skip
         style = Style(spec.options.fastmath, spec.options.accuracy, own_arrays(ls, reader))
-        text = emulated_text(plan(ls, style), style, cache=False, is_backwards=is_backwards)
-        return Unit(ls, CompiledFunction(ls.name, in_plain_python(text, ls.name), text, Path()))
+        return Unit(ls, CompiledFunction(ls.name, made(plan(ls, style), style), "", Path()))
 
     def in_rows(spec: Specialization, plan: Plan, asked: object) -> Plan:
         return plan

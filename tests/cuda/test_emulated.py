@@ -22,13 +22,17 @@ Values = dict[str, Any]
 def run_in_order(entry: Entry, seed: int, *, is_backwards: bool) -> tuple[Values, Values, Arguments]:
     """Outputs, gradients with drawn weights, and the arguments afterwards."""
     with emulating(is_backwards=is_backwards):
-        args = entry.args(seed)
-        result, pullback = harness.decorate(entry.name).vjp(*args.values())
-        outputs = {**harness.named_results(result), **{name: args[name] for name in entry.outputs}}
-        weight = harness.weights(harness.outputs_of(entry, result, args), seed)
-        cotangents = {name: weight[name] for name in entry.outputs if name in weight}
-        found = pullback(*harness.seeds_of(result, weight), **cotangents)
-        return outputs, dict(zip(entry.wrt, found, strict=True)), args
+        return run(entry, seed)
+
+
+def run(entry: Entry, seed: int) -> tuple[Values, Values, Arguments]:
+    args = entry.args(seed)
+    result, pullback = harness.decorate(entry.name).vjp(*args.values())
+    outputs = {**harness.named_results(result), **{name: args[name] for name in entry.outputs}}
+    weight = harness.weights(harness.outputs_of(entry, result, args), seed)
+    cotangents = {name: weight[name] for name in entry.outputs if name in weight}
+    found = pullback(*harness.seeds_of(result, weight), **cotangents)
+    return outputs, dict(zip(entry.wrt, found, strict=True)), args
 
 
 @pytest.mark.parametrize("entry", each(WITHOUT_RULES))

@@ -467,3 +467,13 @@ def some_rows(begin, n, x, y):
 def test_bounds_that_the_program_does_not_read_are_not_asked_for(x: np.ndarray) -> None:
     plan = check(some_rows, {"begin": APART, "n": 4, "x": x, "y": np.ones(13)})
     assert "are_apart" not in {a.name for a in plan.ls.arrays}
+
+
+def nothing_to_see(x, c):
+    t = c
+    for i in range(x.shape[0]):
+        t += x[i]
+
+
+def test_a_function_that_does_nothing_that_anybody_sees() -> None:
+    assert check(nothing_to_see, {"x": np.ones(3), "c": 2.0}).steps == ()

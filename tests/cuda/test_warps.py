@@ -3,18 +3,22 @@ run them on large ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
+from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda import host, kernels
+from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.transform import split_sums, warps
 from loopdiff.transform.launch_plan import HostIf, all_steps
 from tests.corpus import BY_NAME
 from tests.cuda import plain
 from tests.cuda.kernels import launches, plans_of
-from tests.cuda.test_emulated import run_in_order
+from tests.cuda.lanes import run_plan
+from tests.cuda.test_emulated import run, run_in_order
+from tests.cuda.test_grid import check
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
 
@@ -86,3 +90,137 @@ def test_sums_in_parts(name: str, are_long: bool, fresh_plans: None, monkeypatch
     monkeypatch.setattr(warps, "LONG", 0 if are_long else 1 << 60)
     assert any(isinstance(s, HostIf) and "parts" in s.reason for p in plans_of(name) for s in all_steps(p.steps))
     check_in_both_orders(name)
+
+
+# -- programs that a fresh pair of eyes has found ------------------------------------------------------------
+def chosen_by_a_cell(A, B, v, C):
+    for m in range(C.shape[0]):
+        for n in range(C.shape[1]):
+            s, c = 0.0, 0
+            for k in range(B.shape[0]):
+                s += v[min(max(c, 0), v.shape[0] - 1)] * B[k, n] * A[m, k] * v[k] * v[k + 1]
+                c = c + m + 1
+                s += v[min(max(c, 0), v.shape[0] - 1)] * B[k, n] * A[m, k]
+                c = c * 2
+            C[m, n] = s
+
+
+def read_in_one_case(A, B, v, C):
+    for m in range(C.shape[0]):
+        for n in range(C.shape[1]):
+            s = 0.0
+            for k in range(B.shape[0]):
+                s += A[m, k - 1] * B[k, n] if k > 0 else 0.0
+                s += A[m, k] * B[k, n] * (2.0 if k > 0 and v[k - 1] > 0.5 else 1.0)
+            C[m, n] = s
+
+
+def overwritten_divisor(A, B, q, C):
+    for m in range(C.shape[0]):
+        for n in range(C.shape[1]):
+            p = 100 // q[m, n]
+            s = 0.0
+            for k in range(B.shape[0]):
+                s += A[m, k] * B[k, n]
+            C[m, n] = s * p
+            q[m, n] = 0
+
+
+def batches(A, B, C):
+    for b in range(C.shape[0]):
+        for m in range(C.shape[1]):
+            for n in range(C.shape[2]):
+                s = 0.0
+                for k in range(b + 1):
+                    s += A[b, m, k] * B[b, k, n]
+                C[b, m, n] = s
+
+
+@pytest.fixture
+def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "BUSY", 0)
+    monkeypatch.setattr(kernels, "BLOCKS", {**kernels.BLOCKS, 2: (2, 2, 1), 3: (2, 2, 1)})
+
+
+@pytest.mark.parametrize("function", [chosen_by_a_cell, read_in_one_case, overwritten_divisor])
+def test_reads_of_tiles(function: Callable[..., None], in_small_blocks: None) -> None:
+    """Elements are read once only if they are read in any case and always the same, and none whose value another
+    thread may have changed decides anything."""
+    rng = np.random.default_rng(0)
+    args = {"A": rng.random((9, 6)), "B": rng.random((6, 9)), "v": rng.random(7), "C": np.zeros((9, 9))}
+    if function is overwritten_divisor:
+        args["q"] = rng.integers(1, 5, (9, 9))
+    named = function.__code__.co_varnames[: function.__code__.co_argcount]
+    plan = check(function, {n: args[n] for n in named})
+    assert any(launch.tile for launch in launches(plan)) == (function is not overwritten_divisor)
+
+
+def test_tiles_inside_an_axis_that_bounds_a_loop(in_small_blocks: None) -> None:
+    rng = np.random.default_rng(0)
+    plan = check(batches, {"A": rng.random((3, 9, 3)), "B": rng.random((3, 3, 9)), "C": np.zeros((3, 9, 9))})
+    assert [launch.tile for launch in launches(plan)] == [(1, 4, 2)]
+
+
+def up_to_a_remainder(x, w, y, d):
+    for i in range(y.shape[0]):
+        s = 0.0
+        if w[i] > 0.0:
+            for j in range(min(x.shape[1], 100 % d)):
+                s += x[i, j]
+        y[i] = s
+
+
+def from_the_diagonal(x, y):
+    for i in range(y.shape[0]):
+        s = 0.0
+        for j in range(i, x.shape[1]):
+            s += x[i, j]
+        y[i] = s
+
+
+def test_the_host_asks_for_nothing_that_may_fail() -> None:
+    x = np.random.default_rng(0).random((5, 20))
+    plan = check(up_to_a_remainder, {"x": x, "w": -np.ones(5), "y": np.ones(5), "d": 0})
+    assert not any(launch.warp_loops for launch in launches(plan))
+
+
+def test_rows_of_a_triangle_are_for_warps() -> None:
+    x = np.random.default_rng(0).random((20, 20))
+    plan = check(from_the_diagonal, {"x": x, "y": np.ones(20)})
+    text = emulated_text(plan, Style(), cache=False)
+    assert any(launch.warp_loops for launch in launches(plan))
+    assert "block_add" in text
+
+
+def named_like_our_own(cuda, warp_add_float64, of_first_lane):
+    for i in range(cuda.shape[0]):
+        for j in range(cuda.shape[1]):
+            of_first_lane[i] += cuda[i, j] * warp_add_float64[j]
+
+
+def test_names_of_what_kernels_call_are_left_to_them() -> None:
+    rng = np.random.default_rng(0)
+    args = {"cuda": rng.random((4, 20)), "warp_add_float64": rng.random(20), "of_first_lane": np.zeros(4)}
+    plan = check(named_like_our_own, args)
+    assert not {"cuda", "warp_add_float64", "of_first_lane"} & {a.name for a in plan.ls.arrays}
+
+
+# -- lane by lane --------------------------------------------------------------------------------------------
+BY_LANES = (
+    "softmax", "syrk", "kmeans_cost", "gmm", "nbody", "normalized_rows", "rank_four", "matmul_loss",
+    "local_arrays_like",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_LANES)
+def test_lanes_meet_where_they_wait(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text for the GPU, in plain Python: lanes never part, and see of each other what they have to."""
+    monkeypatch.setattr(warps, "LONG", 0)
+    monkeypatch.setattr(kernels, "WARPS", 2)
+    assert any(launch.warp_loops for plan in plans_of(name) for launch in launches(plan))
+    entry = BY_NAME[name]
+    with plain.running(lambda plan, style: lambda *args: run_plan(plan, args, 0)):
+        outputs, gradients, _ = run(entry, 0)
+    is_narrow = harness.is_narrow(entry)
+    assert_close(outputs, harness.run_python(entry, entry.args(0)), 1e-5 if is_narrow else 1e-11)
+    assert_close(gradients, harness.pull_back(entry, entry.args(0)), 1e-4 if is_narrow else 1e-10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -168,15 +169,16 @@ def with_threads(emitter: ScheduledEmitter, threads: Arranged) -> str:
     return emitter.function()
 
 
-def avoid_reserved_names(ls: LoopSet) -> LoopSet:
-    """`ls` with names replaced that would hide what generated code calls, or an index that shares a cell's name."""
-    names = supply(ls)
-    clashing = sorted(n for n in names.taken if n in RESERVED)
+def avoid_reserved_names(ls: LoopSet, others: AbstractSet[str] = frozenset()) -> LoopSet:
+    """`ls` with names replaced that would hide what generated code calls, that of another back end is told in `others`,
+    or an index that shares a cell's name."""
+    names, reserved = supply(ls), RESERVED | others
+    clashing = sorted(n for n in names.taken if n in reserved)
     ls = rename_everywhere(ls, {n: names.fresh(f"{n}_") for n in clashing})
     variables = {a.name for a in ls.arrays} | {s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, Let)}
     indices = sorted({s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)} & variables)
     new: Renaming = {Index(i): Index(names.fresh(i)) for i in indices}
-    name = f"{ls.name}_" if ls.name in RESERVED else ls.name
+    name = f"{ls.name}_" if ls.name in reserved else ls.name
     return replace(ls, name=name, body=tuple(renamed(s, new) for s in ls.body))
 
 

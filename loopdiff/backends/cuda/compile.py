@@ -10,6 +10,7 @@ from loopdiff.analysis.polyhedra import build_model
 from loopdiff.backends.cpu.compile import Style, avoid_reserved_names
 from loopdiff.backends.cuda.device import Device, KernelText, kernel_modules
 from loopdiff.backends.cuda.emulate import Emulated, grid_function
+from loopdiff.backends.cuda.emulated_functions import COMBINE, FUNCTIONS
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.cuda.kernel_store import kernel_code
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
@@ -32,6 +33,7 @@ from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.thread_tiles import tile_threads
 from loopdiff.transform.warps import spread_over_warps
 
+NUMBERS = ("float64", "float32", "int64")
 PRELUDE = (
     "import math",
     "import numpy as np",
@@ -39,6 +41,10 @@ PRELUDE = (
     "from loopdiff.backends.cpu.direct import Direct",
     "from loopdiff.errors import ArgumentError",
 )
+# Names of what generated modules call, besides those of the CPU's.
+RESERVED = frozenset(
+    ("cuda", "FUNCTIONS", "device_empty", "release", "clear", "peek", "launcher_of", "adding", "scanning", *FUNCTIONS)
+) | {f"{stem}_{op}_{kind}" for stem in ("block", "warp", "finish") for op in COMBINE for kind in NUMBERS}
 DECORATOR = "@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
 
 
@@ -62,7 +68,7 @@ def arrange_for_grid(ls: LoopSet, *, may_reassociate: bool) -> LoopSet:
         if isinstance(site.stmt, Call):
             message = f"`{site.stmt.rule.name}` has a rule, and runs on the CPU only"
             raise BackendError(reject("LD603", message, site.stmt.loc))
-    ls = avoid_reserved_names(screen(merge_choices(choose_strong_products(without_copies(ls)))))
+    ls = avoid_reserved_names(screen(merge_choices(choose_strong_products(without_copies(ls)))), RESERVED)
     if not may_reassociate:
         return ascend(ls, is_strict=True)
     return restructure(gather_sums(tidy_sums(ls), None))

@@ -274,7 +274,10 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         if not tile:
             return [str(size) for size in kernel.each]
         is_large, threads = self.names.fresh("is_large"), WARP if kernel.is_warped else 1
-        self.writer.line(f"{is_large} = {' * '.join(counts)} >= {prod(tile) * BUSY // threads}")
+        enough = [f"{' * '.join(counts)} >= {prod(tile) * BUSY // threads}"]
+        each = zip(reversed(counts), kernel.each, tile, strict=False)
+        enough += [f"{count} >= {size * wide}" for count, size, wide in each if wide > 1]
+        self.writer.line(f"{is_large} = {' and '.join(enough)}")
         found: list[str] = []
         for place, (size, wide) in enumerate(zip(kernel.each, tile, strict=False)):
             found.append(str(size))
@@ -379,7 +382,8 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines(self.target.allocate(status, f"({self.emitter.checks.size},)", "int64"))
             self.clear(status, INT)
             lines[place:place] = self.writer.lines
-        return "\n".join(out for line in lines for out in self.in_full(line)) + "\n"
+        header, *body = (out for line in lines for out in self.in_full(line))
+        return "\n".join([header, *(body or ["    pass"])]) + "\n"
 
     def in_full(self, line: str) -> list[str]:
         """A line, or what it stands for."""

@@ -192,7 +192,7 @@ class KernelEmitter(ThreadEmitter):
         self.know(tile)
         counts = reversed(self.all_places.counts[: len(axes)])
         tiled = (f"{a.count} > {n}" for a, n, names in zip(axes, counts, tile.axes, strict=True) if len(names) > 1)
-        with self.writer.block(f"if {' or '.join(tiled)}:"):
+        with self.writer.block(f"if {' and '.join(tiled)}:"):
             self.tiles(axes, tile.axes, tile)
         with self.writer.block("else:"):
             self.axis(axes, body, launch.cells, "")
