@@ -189,6 +189,11 @@ class Tile:
     warp_loops: tuple[WarpLoop, ...]
 
 
+def untiled(body: tuple[Stmt, ...], cells: tuple[str, ...], indices: tuple[str, ...]) -> Tile:
+    """A tile of one iteration."""
+    return Tile(tuple((i,) for i in indices), {}, body, dict(zip(cells, cells, strict=True)), {}, {}, ())
+
+
 def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
     """The tile of a launch, with fresh names for what each of its iterations has."""
     indices = [a.loop.index for a in grid.axes]

@@ -15,8 +15,9 @@ from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.common_functions import WARP
+from loopdiff.backends.cuda.failures import FAILURES, guarded
 from loopdiff.backends.cuda.kernels import Kernel, KernelEmitter
-from loopdiff.backends.cuda.spelling import BY_ZERO, CHECKED, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
+from loopdiff.backends.cuda.spelling import STATUS
 from loopdiff.backends.cuda.threads import ListText
 from loopdiff.backends.cuda.warps import WarpText
 from loopdiff.backends.writer import Writer
@@ -26,7 +27,6 @@ from loopdiff.ir.nodes import (
     Accumulate,
     AccumulateOp,
     Allocate,
-    Apply,
     Assign,
     Dim,
     Expr,
@@ -39,7 +39,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.types import INT, ArrayType, ScalarType
-from loopdiff.ir.walk import read_arrays, returned_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import read_arrays, returned_arrays, stmt_exprs, written_arrays
 from loopdiff.transform.grid import AXES, COPIED, MOST_COPIES, Axis, Grid
 from loopdiff.transform.launch_plan import (
     HostIf,
@@ -51,7 +51,6 @@ from loopdiff.transform.launch_plan import (
     all_steps,
     depends_on_device,
 )
-from loopdiff.transform.update_lists import most_updates
 
 MOST_BLOCKS = 1024  # whose threads sum, or have arrays of their own
 MOST_PLACES = (2**31 - 1, 65535, 65535)  # along each axis, the fastest first
@@ -456,14 +455,6 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         self.lines(self.target.allocate(name, shape, dtype))
 
 
-FAILURES = (
-    (BY_ZERO, "ZeroDivisionError('integer division by zero')"),
-    (MODULO_ZERO, "ZeroDivisionError('integer modulo by zero')"),
-    (NEGATIVE_POWER, "ValueError('integers to negative integer powers are not allowed')"),
-    (NEGATIVE_SHIFT, "ValueError('negative shift count')"),
-)
-
-
 def counted(index: str, count: Expr, body: tuple[Stmt, ...]) -> Loop:
     return Loop(index, integer(0), count, integer(1), body)
 
@@ -471,30 +462,3 @@ def counted(index: str, count: Expr, body: tuple[Stmt, ...]) -> Loop:
 def trips_of(axis: Axis) -> Expr:
     """How many iterations an axis has, or less than one."""
     return trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))
-
-
-def guarded(steps: tuple[Step, ...]) -> set[int]:
-    """Kernels that may run after one found something wrong."""
-    found: set[int] = set()
-    is_after = False
-    for step in steps:
-        inside = [s for s in all_steps((step,)) if isinstance(s, Launch)]
-        if is_after or (not isinstance(step, Launch) and any(map(may_fail, inside))):
-            found |= {id(s) for s in inside}
-        found |= {id(s) for s in inside if has_counted(s) and may_fail(s)}
-        is_after = is_after or any(map(may_fail, inside))
-    return found
-
-
-def has_counted(launch: Launch) -> bool:
-    """Whether another kernel counts the updates of one, which may find what is wrong before it."""
-    lists = () if launch.grid is None else launch.grid.lists
-    return any(most_updates(launch.body, n) is None for n in lists)
-
-
-def may_fail(launch: Launch) -> bool:
-    return any(
-        isinstance(s.stmt, Require)
-        or any(isinstance(e, Apply) and e.op in CHECKED for x in stmt_exprs(s.stmt) for e in subexprs(x))
-        for s in statements(launch.body)
-    )

@@ -21,7 +21,7 @@ from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.transform.grid import LEAST_COPIES, Grid, step_of
 from loopdiff.transform.launch_plan import Launch, lets_of
-from loopdiff.transform.thread_tiles import Tile, jam
+from loopdiff.transform.thread_tiles import Tile, jam, untiled
 from loopdiff.transform.update_lists import counting_body, most_updates
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
@@ -184,8 +184,9 @@ class KernelEmitter(ThreadEmitter):
         """The iterations of a thread, axis by axis from the outside in: tiles of them if it has several."""
         if self.parts:
             self.writer.line(f"{self.thread} = {thread_number(self.all_places, len(axes))}")
+        single = untiled(body, launch.cells, tuple(a.index for a in axes))
         if not launch.tile:
-            self.axis(axes, body, launch.cells, "")
+            self.turns(axes, single, "")
             return
         assert launch.grid is not None
         tile = jam(launch, launch.grid, self.names)
@@ -193,9 +194,9 @@ class KernelEmitter(ThreadEmitter):
         counts = reversed(self.all_places.counts[: len(axes)])
         tiled = (f"{a.count} > {n}" for a, n, names in zip(axes, counts, tile.axes, strict=True) if len(names) > 1)
         with self.writer.block(f"if {' and '.join(tiled)}:"):
-            self.tiles(axes, tile.axes, tile)
+            self.turns(axes, tile, "")
         with self.writer.block("else:"):
-            self.axis(axes, body, launch.cells, "")
+            self.turns(axes, single, "")
 
     def know(self, tile: Tile) -> None:
         """Make the names of a tile known."""
@@ -209,39 +210,26 @@ class KernelEmitter(ThreadEmitter):
         self.lets |= lets.keys() | flags.keys()
         self.spread |= {id(w.loop): w for w in tile.warp_loops}
 
-    def tiles(self, axes: tuple[AxisText, ...], indices: tuple[tuple[str, ...], ...], tile: Tile) -> None:
-        """The tiles of a thread along the innermost `axes`, of iterations with these `indices`."""
+    def turns(self, axes: tuple[AxisText, ...], tile: Tile, outer: str) -> None:
+        """The tiles of a thread along the innermost `axes`; `outer` is the number of the iteration of the others."""
         if not axes:
-            self.iteration(tile.body, tuple(tile.cells), "")
+            self.iteration(tile.body, tuple(tile.cells), outer)
             return
-        first, here, count = axes[0], self.all_places.here[len(axes) - 1], self.all_places.counts[len(axes) - 1]
+        first, names = axes[0], tile.axes[-len(axes)]
+        here, count = self.all_places.here[len(axes) - 1], self.all_places.counts[len(axes) - 1]
         turn, step = self.names.fresh("turn"), "" if first.step == 1 else f" * ({first.step})"
         turns = f"({first.count} - {here} + {count} - 1) // {count}"
-        wide = f", {len(indices[0])}" if len(indices[0]) > 1 else ""
-        with self.writer.block(f"for {turn} in range({f'0, {turns}{wide}' if wide else turns}):"):
-            for later, index in enumerate(indices[0]):
-                number = f"({here} + {f'({turn} + {later})' if later else turn} * {count})"
+        with self.writer.block(f"for {turn} in range({turns if len(names) == 1 else f'0, {turns}, {len(names)}'}):"):
+            begin = f"({here} + {turn} * {count})"
+            for later, index in enumerate(names):
+                number = begin
                 if later:
+                    number = f"({here} + ({turn} + {later}) * {count})"
                     self.writer.line(f"{tile.inside[index]} = {number} < {first.count}")
                     number = f"min({number}, {first.count} - 1)"
                 self.writer.line(f"{index} = {first.lower} + {number}{step}")
                 self.begin_iteration(index, tile.body)
-            self.tiles(axes[1:], indices[1:], tile)
-
-    def axis(self, axes: tuple[AxisText, ...], body: tuple[Stmt, ...], cells: tuple[str, ...], outer: str) -> None:
-        """The iterations of the innermost `axes`; `outer` is the number of that of the others."""
-        if not axes:
-            self.iteration(body, cells, outer)
-            return
-        first, here, count = axes[0], self.all_places.here[len(axes) - 1], self.all_places.counts[len(axes) - 1]
-        turn = self.names.fresh("turn")
-        turns = f"({first.count} - {here} + {count} - 1) // {count}"
-        with self.writer.block(f"for {turn} in range({turns}):"):
-            number = f"({here} + {turn} * {count})"
-            scaled = number if first.step == 1 else f"{number} * ({first.step})"
-            self.writer.line(f"{first.index} = {first.lower} + {scaled}")
-            self.begin_iteration(first.index, body)
-            self.axis(axes[1:], body, cells, f"({outer} * {first.count} + {number})" if outer else number)
+            self.turns(axes[1:], tile, f"({outer} * {first.count} + {begin})" if outer else begin)
 
     def iteration(self, body: tuple[Stmt, ...], cells: tuple[str, ...], number: str) -> None:
         """One iteration, which is the one of that `number`."""

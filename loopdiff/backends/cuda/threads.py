@@ -13,12 +13,11 @@ from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.spelling import CHECKED, OWN_FUNCTIONS, STATUS, Checks
-from loopdiff.backends.cuda.warps import WarpText
+from loopdiff.backends.cuda.warps import LaneSum, WarpText
 from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
-    AccumulateOp,
     Allocate,
     Assign,
     Expr,
@@ -144,7 +143,7 @@ class ThreadEmitter(ScalarEmitter):
                     self.writer.line(f"return {self.summed}".rstrip())
             case Loop() if id(stmt) in self.spread:
                 self.writer.quote(stmt.loc)
-                self.warp_loop(stmt, self.spread[id(stmt)].sums)
+                self.warp_loop(self.spread[id(stmt)])
             case _:
                 ScalarEmitter.statement(self, stmt)
 
@@ -222,29 +221,31 @@ class ThreadEmitter(ScalarEmitter):
         with self.waiting(), self.warps.first(self.writer, self.lane):
             yield
 
-    def warp_loop(self, loop: Loop, sums: tuple[tuple[str, AccumulateOp], ...]) -> None:
+    def warp_loop(self, spread: WarpLoop) -> None:
         """A loop that lanes share, and what they have summed together."""
-        line, lane, kinds = self.writer.line, self.lane, {n: self.types.arrays[n].element for n, _ in sums}
-        before = {n: self.names.fresh(f"{n}_before") for n, _ in sums}
-        held = {n: self.names.fresh(f"{n}_held") for n, _ in sums}
-        for name, _ in sums:
+        line, lane = self.writer.line, self.lane
+        sums = [LaneSum(n, op, self.types.arrays[n].element, self.names.fresh(f"{n}_held")) for n, op in spread.sums]
+        before = {n: self.names.fresh(f"{n}_before") for n, _ in spread.sums}
+        for name in before:
             line(f"{before[name]} = {name}")
-            self.warps.hold(self.writer, held[name], kinds[name])
-        waiting = self.waiting() if written_arrays(loop.body) - self.cells else nullcontext()
-        with waiting, self.warps.lanes(self.writer, lane):
-            for name, op in sums:
-                line(f"{name} = {spell_constant(neutral_value(op, kinds[name]), kinds[name])}")
+        waiting = self.waiting() if written_arrays(spread.loop.body) - self.cells else nullcontext()
+        with waiting, self.warps.lanes(self.writer, lane, sums):
+            for part in sums:
+                line(f"{part.cell} = {spell_constant(neutral_value(part.op, part.kind), part.kind)}")
             self.is_together = False
-            self.loop(with_lanes(loop, lane))
+            self.loop(with_lanes(spread.loop, lane))
             self.is_together = True
-            for name, _ in sums:
-                self.warps.keep(self.writer, lane, name, held[name])
-        for name, op in sums:
-            total, function = self.warps.total(op, kinds[name], name, held[name])
-            line(f"{name} = {total}")
-            new = f"{before[name]} + {name}" if op == "add" else f"{op}2({before[name]}, {name})"
-            self.imports |= {function} if op == "add" else {function, f"{op}2"}
-            line(f"{name} = {self.warps.of_first(lane, new, before[name]) if name in self.totals else new}")
+        for part in sums:
+            self.bring_together(part, before[part.cell])
+
+    def bring_together(self, part: LaneSum, before: str) -> None:
+        """What lanes have summed, with what was there `before`: in all of them, or in one if threads are summed yet."""
+        name, (total, function) = part.cell, self.warps.total(part)
+        self.writer.line(f"{name} = {total}")
+        new = f"{before} + {name}" if part.op == "add" else f"{part.op}2({before}, {name})"
+        self.imports |= {function} if part.op == "add" else {function, f"{part.op}2"}
+        text = self.warps.of_first(self.lane, new, before) if name in self.totals else new
+        self.writer.line(f"{name} = {text}")
 
 
 def with_lanes(loop: Loop, lane: str) -> Loop:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,26 +13,28 @@ from loopdiff.ir.nodes import AccumulateOp
 from loopdiff.ir.types import ScalarType
 
 
+@dataclass(frozen=True, slots=True)
+class LaneSum:
+    """A `cell` into which each lane sums, and the name of an array for what all of them have, if it takes one."""
+
+    cell: str
+    op: AccumulateOp
+    kind: ScalarType
+    held: str
+
+
 class WarpText(Protocol):
-    """Texts and lines: the number of a lane is called `lane`, and `held` has what each lane has summed."""
+    """Texts and lines, in which the number of a lane is called `lane`."""
 
     def begin(self, writer: Writer, lane: str) -> None:
         """What comes before all iterations."""
         ...
 
-    def hold(self, writer: Writer, held: str, kind: ScalarType) -> None:
-        """Make `held`, if it takes an array."""
-        ...
-
-    def lanes(self, writer: Writer, lane: str) -> AbstractContextManager[None]:
+    def lanes(self, writer: Writer, lane: str, sums: Sequence[LaneSum]) -> AbstractContextManager[None]:
         """Around what each lane does for itself."""
         ...
 
-    def keep(self, writer: Writer, lane: str, cell: str, held: str) -> None:
-        """Keep what a lane has summed in `cell`."""
-        ...
-
-    def total(self, op: AccumulateOp, kind: ScalarType, cell: str, held: str) -> tuple[str, str]:
+    def total(self, part: LaneSum) -> tuple[str, str]:
         """What all lanes have summed together, and the function that it takes."""
         ...
 
@@ -55,18 +58,12 @@ class DeviceWarps:
     def begin(self, writer: Writer, lane: str) -> None:
         writer.line(f"{lane} = cuda.threadIdx.x")
 
-    def hold(self, writer: Writer, held: str, kind: ScalarType) -> None:
-        pass
-
-    def lanes(self, writer: Writer, lane: str) -> AbstractContextManager[None]:
+    def lanes(self, writer: Writer, lane: str, sums: Sequence[LaneSum]) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def keep(self, writer: Writer, lane: str, cell: str, held: str) -> None:
-        pass
-
-    def total(self, op: AccumulateOp, kind: ScalarType, cell: str, held: str) -> tuple[str, str]:
-        function = f"warp_{op}_{kind.value}"
-        return f"{function}({cell})", function
+    def total(self, part: LaneSum) -> tuple[str, str]:
+        function = f"warp_{part.op}_{part.kind.value}"
+        return f"{function}({part.cell})", function
 
     def first(self, writer: Writer, lane: str) -> AbstractContextManager[None]:
         return writer.block(f"if {lane} == 0:")
@@ -87,17 +84,17 @@ class EmulatedWarps:
     def begin(self, writer: Writer, lane: str) -> None:
         pass
 
-    def hold(self, writer: Writer, held: str, kind: ScalarType) -> None:
-        writer.line(f"{held} = np.empty({WARP}, np.{kind.value})")
+    @contextmanager
+    def lanes(self, writer: Writer, lane: str, sums: Sequence[LaneSum]) -> Iterator[None]:
+        for part in sums:
+            writer.line(f"{part.held} = np.empty({WARP}, np.{part.kind.value})")
+        with writer.block(f"for {lane} in range({f'{WARP - 1}, -1, -1' if self.is_backwards else WARP}):"):
+            yield
+            for part in sums:
+                writer.line(f"{part.held}[{lane}] = {part.cell}")
 
-    def lanes(self, writer: Writer, lane: str) -> AbstractContextManager[None]:
-        return writer.block(f"for {lane} in range({f'{WARP - 1}, -1, -1' if self.is_backwards else WARP}):")
-
-    def keep(self, writer: Writer, lane: str, cell: str, held: str) -> None:
-        writer.line(f"{held}[{lane}] = {cell}")
-
-    def total(self, op: AccumulateOp, kind: ScalarType, cell: str, held: str) -> tuple[str, str]:
-        return f"block_{op}({held})", f"block_{op}"
+    def total(self, part: LaneSum) -> tuple[str, str]:
+        return f"block_{part.op}({part.held})", f"block_{part.op}"
 
     def first(self, writer: Writer, lane: str) -> AbstractContextManager[None]:
         return nullcontext()
