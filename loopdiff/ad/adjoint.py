@@ -87,7 +87,7 @@ class Propagation:
     def provide(self, partial: Expr, expr: Apply, at: At) -> Expr:
         """`partial` with its placeholders replaced by the primal values they stand for."""
         values: dict[str, Expr] = {}
-        for name in {e.name for e in subexprs(partial) if isinstance(e, Var)}:
+        for name in dict.fromkeys(e.name for e in subexprs(partial) if isinstance(e, Var)):
             source = expr if name == RESULT.name else expr.args[int(name[1:])]
             values[name] = self.needed.value(source, at)
         return map_expr(lambda e: values[e.name] if isinstance(e, Var) and e.name in values else e, partial)

@@ -111,7 +111,7 @@ class Reversal:
 
     def fresh_cells(self, prefix: Path) -> list[Stmt]:
         """Zeroed adjoints of the cells that the loop at `prefix` owns."""
-        owned = (cell for cell, home in self.home.items() if home == prefix)
+        owned = sorted(cell for cell, home in self.home.items() if home == prefix)
         return [Assign(Access(self.adjoint_of[cell]), zero(self.kind(cell))) for cell in owned]
 
     def kind(self, array: str) -> ScalarType:
