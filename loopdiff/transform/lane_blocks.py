@@ -28,8 +28,7 @@ class LaneBlock:
 
     def loop(self, upper: Expr, body: tuple[Stmt, ...], loc: Span) -> Loop:
         """The loop over the lanes, all of which end at `upper`."""
-        stop = Apply(Op.MIN, (add(Index(self.start), integer(self.size)), upper))
-        return Loop(self.index, Index(self.start), stop, integer(1), body, loc=loc)
+        return block_loop(self.index, self.start, integer(self.size), upper, body, loc)
 
     def holds(self, access: Access, ls: LoopSet) -> bool:
         """Whether an array has an element for every lane, also for those that the last block lacks."""
@@ -37,6 +36,12 @@ class LaneBlock:
         if not extents or not access.subscripts or access.subscripts[-1] != self.place:
             return False
         return isinstance(extents[-1], Const) and extents[-1].value >= self.size
+
+
+def block_loop(index: str, start: str, size: Expr, upper: Expr, body: tuple[Stmt, ...], loc: Span) -> Loop:
+    """The loop over one block of so many iterations from `start`, all of which end at `upper`."""
+    stop = Apply(Op.MIN, (add(Index(start), size), upper))
+    return Loop(index, Index(start), stop, integer(1), body, loc=loc)
 
 
 def lane_block(loop: Loop) -> LaneBlock | None:

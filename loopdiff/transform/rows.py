@@ -15,15 +15,16 @@ The loop is left alone unless that isolates a contraction with such reuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import commute, may_meet, within
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.build import integer, natural, sub
+from loopdiff.ir.build import floordiv, integer, mul, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -59,22 +60,42 @@ from loopdiff.ir.walk import (
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
 from loopdiff.transform.contractions import factors, terms
-from loopdiff.transform.lane_blocks import LaneBlock
+from loopdiff.transform.lane_blocks import block_loop
 from loopdiff.transform.privates import Privates, find_privates, mentioned, moved, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
 from loopdiff.transform.sums import tidy_sums
 
 ROWS = 64
+ONE = integer(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """As many rows as a buffer of so many `elements` holds, between `least` and `most`, when the function runs."""
+
+    elements: int
+    least: int
+    most: int
+
+    def rows(self, shapes: Iterable[tuple[Expr, ...]]) -> Expr:
+        """The number of rows, of which buffers hold a part of each of these `shapes`."""
+        sizes = dict.fromkeys(reduce(mul, shape, ONE) for shape in shapes)
+        largest = reduce(lambda a, b: Apply(Op.MAX, (a, b)), sizes)
+        fitting = floordiv(integer(self.elements), Apply(Op.MAX, (ONE, largest)))
+        return Apply(Op.MAX, (integer(self.least), Apply(Op.MIN, (integer(self.most), fitting))))
+
+
 NOTHING = Requests()
 CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 CHEAP_NODES = (Const, Index, Param, Dim, Var, Load)
 MOST_REPEATED = 2
-ONE = integer(1)
 Names = frozenset[str]
 
 
-def block_rows(ls: LoopSet, dead: Names, names: NameSupply, rows: int = ROWS, requests: Requests = NOTHING) -> LoopSet:
+def block_rows(
+    ls: LoopSet, dead: Names, names: NameSupply, rows: int | Fitting = ROWS, requests: Requests = NOTHING
+) -> LoopSet:  # fmt: skip
     """`ls` with loops run in blocks of `rows` where that isolates contractions; the same values up to reassociation.
     `requests` may say other sizes, or none.
 
@@ -167,7 +188,7 @@ class Blocker:
     types: TypeEnv
     dead: Names
     names: NameSupply
-    rows: int
+    rows: int | Fitting
     requests: Requests
     buffers: list[ArrayDecl]
 
@@ -179,13 +200,19 @@ class Blocker:
             if not isinstance(stmt, Loop):
                 out.append(stmt)
                 continue
-            inner = self.block(stmt.body, path)
+            inner = stmt.body if self.is_for_threads(stmt, path) else self.block(stmt.body, path)
             out.append(replace(stmt, body=inner) if inner != stmt.body else self.in_blocks(stmt, path))
         return tuple(out)
 
+    def is_for_threads(self, loop: Loop, path: Path) -> bool:
+        """Whether rows are for kernels, and the iterations of `loop` may be threads: these would have blocks inside."""
+        return isinstance(self.rows, Fitting) and find_privates(self.model, self.dead, loop, path) is not None
+
     def in_blocks(self, loop: Loop, path: Path) -> Stmt:
         """`loop` in blocks of rows, distributed, if it may be and something is gained."""
-        size = self.requests.rows(loop.index, loop.loc.line, self.rows)
+        size = self.rows
+        if isinstance(size, int):
+            size = self.requests.rows(loop.index, loop.loc.line, size)
         if not size or not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
             return loop
         own = find_privates(self.model, self.dead, loop, path)
@@ -309,10 +336,11 @@ def is_rectangular(stmt: Stmt) -> bool:
 class Expansion:
     """One loop in blocks: expanded buffers, then a nest for every piece."""
 
-    def __init__(self, blocker: Blocker, row: Row, pieces: list[Piece], size: int) -> None:
+    def __init__(self, blocker: Blocker, row: Row, pieces: list[Piece], size: int | Fitting) -> None:
         self.blocker = blocker
         self.row = row
         self.pieces = pieces
+        self.shapes: dict[str, tuple[str, tuple[Expr, ...]]] = {}
         self.size = size
         self.start = blocker.names.fresh(f"{row.loop.index}_block")
         self.lower, self.upper = span(row.loop)
@@ -323,11 +351,15 @@ class Expansion:
 
     def loop(self) -> Loop:
         self.expand()
+        shapes = [shape for _, shape in self.shapes.values()]
+        self.rows = self.size.rows(shapes) if isinstance(self.size, Fitting) else integer(self.size)
+        for name, (dtype, shape) in self.shapes.items():
+            kind = ArrayType(dtype, 1 + len(shape))
+            self.blocker.buffers.append(ArrayDecl(name, kind, "local", (self.rows, *shape)))
         body: list[Stmt] = [self.cleared(a) for a in sorted(self.row.own.zero)]
         for number in range(len(self.pieces)):
             body += renamed_block((self.nest(number),), self.blocker.names)
-        step = integer(self.size)
-        return Loop(self.start, self.lower, self.upper, step, tuple(body), loc=self.row.loop.loc)
+        return Loop(self.start, self.lower, self.upper, self.rows, tuple(body), loc=self.row.loop.loc)
 
     # -- buffers ---------------------------------------------------------------------------------------------
     def expand(self) -> None:
@@ -354,8 +386,7 @@ class Expansion:
 
     def buffer(self, stem: str, dtype: str, extents: tuple[Expr, ...]) -> str:
         name = self.blocker.names.fresh(f"{stem}_rows")
-        shape = (integer(self.size), *extents)
-        self.blocker.buffers.append(ArrayDecl(name, ArrayType(dtype, len(shape)), "local", shape))
+        self.shapes[name] = dtype, extents
         return name
 
     def element(self, stem: str, dtype: str, home: Path) -> Access:
@@ -367,16 +398,13 @@ class Expansion:
         return Access(name, (self.place, *inner))
 
     @property
-    def block(self) -> LaneBlock:
-        return LaneBlock(self.row.loop.index, self.start, self.size)
-
-    @property
     def place(self) -> Expr:
-        return self.block.place
+        """Which row of the block an iteration is."""
+        return sub(Index(self.row.loop.index), Index(self.start))
 
     # -- nests -----------------------------------------------------------------------------------------------
     def rows_loop(self, body: tuple[Stmt, ...]) -> Loop:
-        return self.block.loop(self.upper, body, self.row.loop.loc)
+        return block_loop(self.row.loop.index, self.start, self.rows, self.upper, body, self.row.loop.loc)
 
     def cleared(self, array: str) -> Stmt:
         """Zeros in every row of the block."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from loopdiff.analysis.polyhedra import trip_count
 from loopdiff.ir.build import add, compare, floordiv, integer, mul, natural, sub
@@ -45,8 +46,11 @@ from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exp
 from loopdiff.names import NameSupply
 from loopdiff.transform.grid import AXES, Axis, Grid
 from loopdiff.transform.hoist import is_total
+from loopdiff.transform.host_values import is_on_host, names_inside
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.transform.normalize import supply
+
+Names = frozenset[str]
 
 MOST_PARTS = 256
 TERMS = 64  # that a part has at least
@@ -55,7 +59,7 @@ SPREAD = 1 << 16  # threads that are enough
 
 def split_sums(plan: LaunchPlan) -> LaunchPlan:
     """`plan` with kernels that sum in parts beside those that do not. Sums may be added up in another order."""
-    splitter = Splitter(plan.ls, supply(plan.ls), [])
+    splitter = Splitter(plan.ls, plan.on_device, supply(plan.ls), [])
     steps = map_launches(splitter.split, plan.steps)
     return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *splitter.arrays)), steps=steps)
 
@@ -65,6 +69,7 @@ class Splitter:
     """Splits launches; `arrays` collects cells and parts."""
 
     ls: LoopSet
+    on_device: Names
     names: NameSupply
     arrays: list[ArrayDecl]
 
@@ -77,7 +82,8 @@ class Splitter:
         if not isinstance(loop, Loop) or not all(isinstance(s, Let) for s in lets):
             return (launch,)
         counts = [trip_count(spanning(a)) for a in grid.axes]
-        is_known = all(is_extent(e) for e in (loop.lower, loop.upper, *counts))
+        inside = self.on_device.union(launch.cells, names_inside(launch.body, grid))
+        is_known = all(map(is_extent, counts)) and all(is_on_host(e, inside) for e in (loop.lower, loop.upper))
         is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
         targets = self.targets(launch, loop) if is_known and is_dense else ()
         return self.in_parts(launch, grid, loop, targets, [natural(n) for n in counts]) if targets else (launch,)
@@ -86,14 +92,15 @@ class Splitter:
         self, launch: Launch, grid: Grid, loop: Loop, targets: tuple[Access, ...], counts: list[Expr]
     ) -> tuple[Step, ...]:  # fmt: skip
         """The sum over `loop` into `targets`, for so many iterations along each axis."""
-        wanted = parts_of(loop, counts)
+        most = most_parts(counts)
+        wanted = Apply(Op.MIN, (most, parts_by_terms(loop)))
         number, length = self.cell("parts", "int64"), self.cell("part_length", "int64")
         several = compare(Op.GE, Load(number), integer(2))
         part = Loop(self.names.fresh("part"), integer(0), Load(number), integer(1), (), loc=loop.loc)
         first = add(loop.lower, mul(Index(part.index), Load(length)))
         totals = {t: self.cell(f"{t.array}_total", self.dtype(t)) for t in targets}
         place = (Index(part.index), *(sub(Index(a.loop.index), a.lower) for a in grid.axes))
-        extents = (Select(compare(Op.GE, wanted, integer(2)), wanted, integer(0)), *counts)
+        extents = (Select(compare(Op.GE, most, integer(2)), most, integer(0)), *counts)
         parts = {t: Access(self.part_array(t, extents), place) for t in targets}
         last = Apply(Op.MIN, (add(first, Load(length)), loop.upper))
         inner = map_accesses(lambda a: totals.get(a, a), replace(loop, lower=first, upper=last))
@@ -188,21 +195,22 @@ def is_extent(expr: Expr) -> bool:
     return all(isinstance(e, Const | Dim | Param) or (isinstance(e, Apply) and is_total(e)) for e in subexprs(expr))
 
 
-def parts_of(loop: Loop, counts: list[Expr]) -> Expr:
-    """In how many parts the sum over `loop` is made, for so many iterations along each axis; one, if it is less."""
+def most_parts(counts: list[Expr]) -> Expr:
+    """In how many parts a sum is made at most, for so many iterations along each axis; none, if there are many."""
+    threads = reduce(mul, counts, integer(1))
+    return Apply(Op.MIN, (integer(MOST_PARTS), floordiv(integer(SPREAD), at_least_one(threads))))
+
+
+def parts_by_terms(loop: Loop) -> Expr:
+    """In how many parts the sum over `loop` is made at most, so that each has enough terms."""
     inner: Expr = integer(1)
     for site in statements(loop.body):
         if isinstance(site.stmt, Loop) and is_extent(trip_count(site.stmt)) and not site.loops:
             inner = mul(inner, natural(trip_count(site.stmt)))
-    threads: Expr = integer(1)
-    for count in counts:
-        threads = mul(threads, count)
     least: Expr = integer(TERMS)
     if inner != integer(1):
         least = at_least_one(floordiv(integer(TERMS), at_least_one(inner)))
-    by_terms = floordiv(natural(trip_count(loop)), least)
-    by_threads = floordiv(integer(SPREAD), at_least_one(threads))
-    return Apply(Op.MIN, (integer(MOST_PARTS), by_terms, by_threads))
+    return floordiv(natural(trip_count(loop)), least)
 
 
 def at_least_one(expr: Expr) -> Expr:

@@ -61,6 +61,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.names import NameSupply
 from loopdiff.transform.grid import Grid
+from loopdiff.transform.hoist import is_total
 from loopdiff.transform.launch_plan import HostIf, Launch, Step, WarpLoop, all_steps, map_launches
 
 # Iterations along each of two axes, fewer along that of neighbours: elements that these read differ.
@@ -132,7 +133,7 @@ def may_read_anything(body: tuple[Stmt, ...]) -> bool:
         return True
     places = [e for a in all_accesses(body) for s in a.subscripts for e in subexprs(s)]
     is_decided = any(isinstance(e, Var | Cast) or (isinstance(e, Load) and e.access.array in written) for e in places)
-    return not is_decided and not any(isinstance(e, Apply) and e.op in FAILING for e in parts)
+    return not is_decided and not any(isinstance(e, Apply) and e.op in FAILING and not is_total(e) for e in parts)
 
 
 def all_accesses(body: tuple[Stmt, ...]) -> list[Access]:
@@ -150,7 +151,8 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     parts = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
     read = {e.access for e in parts if isinstance(e, Load) and e.access.subscripts}
     is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
-    calls = any(is_function(e) for s in statements(launch.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    values = (x for s in statements(launch.body) if not isinstance(s.stmt, Loop) for x in stmt_exprs(s.stmt))
+    calls = any(is_function(e) for x in values for e in subexprs(x))
     most_sums = prod(SHAPES[-1]) if calls else HELD
     are_merged = all(id(w.loop) in merged for w in launch.warp_loops)
     if not read or not written or not is_simple or not are_merged or len(written) * copies > most_sums:

@@ -52,7 +52,7 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.transform.grid import Axis, Grid, GridMapper, is_short
-from loopdiff.transform.hoist import is_total
+from loopdiff.transform.host_values import is_on_host, names_inside
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, lets_of, map_launches
 from loopdiff.transform.normalize import cell_types
 
@@ -75,7 +75,7 @@ def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
     if grid is None or grid.arrays or grid.copies or grid.lists or not can_wait(launch.body):
         return launch
     found = Spreader.of(plan.ls, launch, grid, may_reassociate).loops()
-    unknown = plan.on_device.union(launch.cells, names_made(launch.body, grid))
+    unknown = plan.on_device.union(launch.cells, names_inside(launch.body, grid))
     lengths = [length_of(w.loop, grid.axes, unknown) for w in found]
     conditions = [compare(Op.GE, n, integer(LONG)) for n in dict.fromkeys(lengths) if n is not None]
     if not found or None in lengths:
@@ -84,12 +84,6 @@ def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
     named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
     reason = f"{named} {'has' if len(found) == 1 else 'have'} {LONG} iterations or more"
     return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
-
-
-def names_made(body: tuple[Stmt, ...], grid: Grid) -> Names:
-    """Indices and Lets of a kernel, which the host does not know."""
-    axes = {a.loop.index for a in grid.axes}
-    return lets_of(body).union(axes, (s.stmt.index for s in statements(body) if isinstance(s.stmt, Loop)))
 
 
 def alone(ls: LoopSet, launch: Launch, grid: Grid) -> LoopSet:
@@ -200,21 +194,6 @@ def trips_at(loop: Loop, places: Mapping[str, Expr]) -> Expr:
     for _ in places:
         trips = map_expr(placed, trips)
     return trips
-
-
-def is_on_host(expr: Expr, unknown: Names) -> bool:
-    """Whether the host can make the value, whenever it likes: nothing fails, nothing is an element."""
-    for e in subexprs(expr):
-        match e:
-            case Index(name=name) | Var(name=name) if name in unknown:
-                return False
-            case Load(access=Access(array=array, subscripts=subscripts)) if subscripts or array in unknown:
-                return False
-            case Apply() if not is_total(e):
-                return False
-            case _:
-                pass
-    return True
 
 
 def mean_length(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda import compile as compile_module
 from loopdiff.backends.cuda import host, kernels
 from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.transform import split_sums, warps
-from loopdiff.transform.launch_plan import HostIf, all_steps
+from loopdiff.transform.launch_plan import HostIf, HostLoop, all_steps
+from loopdiff.transform.rows import Fitting
 from tests.corpus import BY_NAME
 from tests.cuda import plain
 from tests.cuda.kernels import launches, plans_of
@@ -203,6 +205,16 @@ def test_names_of_what_kernels_call_are_left_to_them() -> None:
     args = {"cuda": rng.random((4, 20)), "warp_add_float64": rng.random(20), "of_first_lane": np.zeros(4)}
     plan = check(named_like_our_own, args)
     assert not {"cuda", "warp_add_float64", "of_first_lane"} & {a.name for a in plan.ls.arrays}
+
+
+# -- rows in blocks ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["mlp_rows", "kmeans_cost"])
+def test_rows_in_blocks(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two or three rows at a time, the last block not full."""
+    monkeypatch.setattr(compile_module, "ROWS", Fitting(12, 2, 3))
+    loops = [s for plan in plans_of(name) for s in all_steps(plan.steps) if isinstance(s, HostLoop)]
+    assert any(s.loop.index.endswith("_block") for s in loops)
+    check_in_both_orders(name)
 
 
 # -- lane by lane --------------------------------------------------------------------------------------------

@@ -25,7 +25,9 @@ from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.grid_fusion import fuse_grids
 from loopdiff.transform.held_sums import hold_sums
 from loopdiff.transform.launch_plan import LaunchPlan, plan_launches
+from loopdiff.transform.normalize import supply
 from loopdiff.transform.restructure import ascend, restructure
+from loopdiff.transform.rows import Fitting, block_rows
 from loopdiff.transform.screening import screen
 from loopdiff.transform.split_sums import split_sums
 from loopdiff.transform.strong import choose_strong_products
@@ -33,6 +35,8 @@ from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.thread_tiles import tile_threads
 from loopdiff.transform.warps import spread_over_warps
 
+# Rows whose buffers are for kernels: as many as keep a GPU busy, and its memory holds.
+ROWS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
 NUMBERS = ("float64", "float32", "int64")
 PRELUDE = (
     "import math",
@@ -51,7 +55,9 @@ DECORATOR = "@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={fla
 def plan_of(ls: LoopSet, style: Style) -> LaunchPlan:
     """The launch plan of a normal LoopSet."""
     dead, may_reassociate = style.dead or frozenset(), style.fastmath
-    arranged = arrange_for_grid(ls, may_reassociate=may_reassociate)
+    blocked = block_rows(ls, dead, supply(ls), ROWS) if may_reassociate else ls
+    dead |= {a.name for a in blocked.arrays} - {a.name for a in ls.arrays}
+    arranged = arrange_for_grid(blocked, may_reassociate=may_reassociate)
     fused = fuse_grids(arranged, dead, may_reassociate=may_reassociate)
     plan = plan_launches(build_model(fused), dead, may_reassociate=may_reassociate)
     split = split_sums(plan) if may_reassociate else plan
