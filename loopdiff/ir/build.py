@@ -46,6 +46,11 @@ def natural(extent: Expr) -> Expr:
             return Apply(Op.MAX, (integer(0), extent))
 
 
+def at_least_one(expr: Expr) -> Expr:
+    """`expr`, or one where it is less."""
+    return Apply(Op.MAX, (integer(1), expr))
+
+
 def mul(a: Expr, b: Expr) -> Expr:
     if is_constant(a, 1):
         return b

@@ -151,6 +151,11 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (e for e in subexprs(expr) if isinstance(e, Load))
 
 
+def lets_in(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """Lets that statements make."""
+    return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, Let))
+
+
 def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
     """Expressions evaluated by the statement itself: not those of its children, but its target's subscripts."""
     match stmt:

@@ -61,6 +61,11 @@ class Axis:
     lower: Expr
     upper: Expr
 
+    @property
+    def span(self) -> Loop:
+        """The loop over all iterations that lie there."""
+        return replace(self.loop, lower=self.lower, upper=self.upper)
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:

@@ -1,20 +1,26 @@
-"""What the host of a launch plan can know before it launches a kernel."""
+"""What the host of a launch plan can know before it launches a kernel, and the names that only the kernel knows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from loopdiff.ir.nodes import Access, Apply, Expr, Index, Load, Loop, Stmt, Var
-from loopdiff.ir.walk import statements, subexprs
-from loopdiff.transform.grid import Grid
+from loopdiff.ir.walk import lets_in, statements, subexprs
+from loopdiff.transform.eliminate import names_in
+from loopdiff.transform.grid import indices_in
 from loopdiff.transform.hoist import is_total
-from loopdiff.transform.launch_plan import lets_of
 
 Names = frozenset[str]
 
 
-def names_inside(body: tuple[Stmt, ...], grid: Grid) -> Names:
-    """Indices and Lets of a kernel, which the host does not know."""
-    axes = {a.loop.index for a in grid.axes}
-    return lets_of(body).union(axes, (s.stmt.index for s in statements(body) if isinstance(s.stmt, Loop)))
+def names_made(body: tuple[Stmt, ...]) -> Names:
+    """Lets and indices of loops."""
+    return lets_in(body).union(s.stmt.index for s in statements(body) if isinstance(s.stmt, Loop))
+
+
+def names_used(exprs: Iterable[Expr]) -> Names:
+    """Arrays, Lets and indices that expressions read."""
+    return Names().union(*(names_in(x) | indices_in(x) for x in exprs))
 
 
 def is_on_host(expr: Expr, unknown: Names) -> bool:

@@ -37,7 +37,17 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import Path, accesses, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    children,
+    lets_in,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
 from loopdiff.names import NameSupply
 from loopdiff.transform.grid import Axis, Grid, GridMapper, Mapped, is_short
 from loopdiff.transform.normalize import cell_types, supply
@@ -222,7 +232,7 @@ def scalars_on_device(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
         if isinstance(step, Launch):
             found |= (written_arrays(step.body) & cells) - set(step.cells)
             found |= {n for n, _ in step.grid.sums if n in cells} if step.grid is not None else set()
-            found |= lets_of(step.body) & used_elsewhere(ls, step)
+            found |= lets_in(step.body) & used_elsewhere(ls, step)
     while True:
         before = len(found)
         for step in all_steps(steps):
@@ -268,10 +278,6 @@ def map_launches(change: Callable[[Launch], tuple[Step, ...]], steps: tuple[Step
     return tuple(new for step in steps for new in changed(step))
 
 
-def lets_of(body: tuple[Stmt, ...]) -> Names:
-    return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, Let))
-
-
 def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
     """Lets that are read outside of a kernel."""
     inside = {id(s.stmt) for s in statements(launch.body)}
@@ -281,13 +287,13 @@ def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
 
 def with_own_lets(ls: LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Launches with the Lets that only they read."""
-    return map_launches(lambda k: (replace(k, lets=lets_of(k.body) - used_elsewhere(ls, k)),), steps)
+    return map_launches(lambda k: (replace(k, lets=lets_in(k.body) - used_elsewhere(ls, k)),), steps)
 
 
 def lets_of_one_kernel(steps: tuple[Step, ...]) -> Names:
     """Lets that only the kernels read that make them, in each of which they are its own."""
     launches = [s for s in all_steps(steps) if isinstance(s, Launch)]
-    shared = frozenset(n for s in launches for n in lets_of(s.body) - s.lets)
+    shared = frozenset(n for s in launches for n in lets_in(s.body) - s.lets)
     return frozenset(n for s in launches for n in s.lets) - shared
 
 

@@ -24,7 +24,7 @@ from loopdiff.analysis.legality import commute, may_meet, within
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
-from loopdiff.ir.build import floordiv, integer, mul, natural, sub
+from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -82,7 +82,7 @@ class Fitting:
         """The number of rows, of which buffers hold a part of each of these `shapes`."""
         sizes = dict.fromkeys(reduce(mul, shape, ONE) for shape in shapes)
         largest = reduce(lambda a, b: Apply(Op.MAX, (a, b)), sizes)
-        fitting = floordiv(integer(self.elements), Apply(Op.MAX, (ONE, largest)))
+        fitting = floordiv(integer(self.elements), at_least_one(largest))
         return Apply(Op.MAX, (integer(self.least), Apply(Op.MIN, (integer(self.most), fitting))))
 
 

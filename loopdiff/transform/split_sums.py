@@ -14,12 +14,11 @@ adds to the elements itself ("split-K" of matrix products).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedra import trip_count
-from loopdiff.ir.build import add, compare, floordiv, integer, mul, natural, sub
+from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -37,8 +36,6 @@ from loopdiff.ir.nodes import (
     LoopSet,
     Param,
     Select,
-    Stmt,
-    Var,
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ArrayType
@@ -46,7 +43,7 @@ from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exp
 from loopdiff.names import NameSupply
 from loopdiff.transform.grid import AXES, Axis, Grid
 from loopdiff.transform.hoist import is_total
-from loopdiff.transform.host_values import is_on_host, names_inside
+from loopdiff.transform.host_values import is_on_host, names_made, names_used
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.transform.normalize import supply
 
@@ -81,8 +78,9 @@ class Splitter:
         *lets, loop = launch.body
         if not isinstance(loop, Loop) or not all(isinstance(s, Let) for s in lets):
             return (launch,)
-        counts = [trip_count(spanning(a)) for a in grid.axes]
-        inside = self.on_device.union(launch.cells, names_inside(launch.body, grid))
+        counts = [trip_count(a.span) for a in grid.axes]
+        axes = (a.loop.index for a in grid.axes)
+        inside = self.on_device.union(launch.cells, names_made(launch.body), axes)
         is_known = all(map(is_extent, counts)) and all(is_on_host(e, inside) for e in (loop.lower, loop.upper))
         is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
         targets = self.targets(launch, loop) if is_known and is_dense else ()
@@ -141,7 +139,7 @@ class Splitter:
         if not all(isinstance(s, Let | Loop | If | Assign | Accumulate) for s in inside):
             return ()
         found: dict[Access, None] = {}
-        changing = {loop.index, *launch.cells, *names_made(inside)}
+        changing = names_made((loop,)).union(launch.cells, written_arrays(loop.body))
         for stmt in inside:
             match stmt:
                 case Assign(target=target) | Accumulate(target=target) if target.array in launch.cells:
@@ -156,38 +154,13 @@ class Splitter:
         read = {e.access.array for s in inside for x in stmt_exprs(s) for e in loads(x)}
         for target in found:
             others = {a for a in used if a.array == target.array}
-            parts = {n for s in target.subscripts for e in subexprs(s) for n in names_of(e)}
-            if others != {target} or target.array in read or parts & changing or parts & written_arrays(loop.body):
+            if others != {target} or target.array in read or names_used(target.subscripts) & changing:
                 return ()
         return tuple(found)
 
     def is_floating(self, name: str) -> bool:
         kind = self.ls.array(name).type
         return kind is not None and kind.rank > 0 and kind.element in (F32, F64)
-
-
-def names_made(stmts: list[Stmt]) -> Iterator[str]:
-    """Lets and indices of loops."""
-    for stmt in stmts:
-        match stmt:
-            case Let(name=name) | Loop(index=name):
-                yield name
-            case _:
-                pass
-
-
-def names_of(expr: Expr) -> Iterator[str]:
-    match expr:
-        case Index(name=name) | Var(name=name):
-            yield name
-        case Load(access=access):
-            yield access.array
-        case _:
-            pass
-
-
-def spanning(axis: Axis) -> Loop:
-    return replace(axis.loop, lower=axis.lower, upper=axis.upper)
 
 
 def is_extent(expr: Expr) -> bool:
@@ -211,7 +184,3 @@ def parts_by_terms(loop: Loop) -> Expr:
     if inner != integer(1):
         least = at_least_one(floordiv(integer(TERMS), at_least_one(inner)))
     return floordiv(natural(trip_count(loop)), least)
-
-
-def at_least_one(expr: Expr) -> Expr:
-    return Apply(Op.MAX, (integer(1), expr))

@@ -18,7 +18,7 @@ for threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import prod
@@ -62,6 +62,7 @@ from loopdiff.ir.walk import (
 from loopdiff.names import NameSupply
 from loopdiff.transform.grid import Grid
 from loopdiff.transform.hoist import is_total
+from loopdiff.transform.host_values import names_used
 from loopdiff.transform.launch_plan import HostIf, Launch, Step, WarpLoop, all_steps, map_launches
 
 # Iterations along each of two axes, fewer along that of neighbours: elements that these read differ.
@@ -361,22 +362,15 @@ def varying_names(launch: Launch, indices: Names) -> Names:
     varying = indices | frozenset(launch.cells)
     lets = [s.stmt for s in statements(launch.body) if isinstance(s.stmt, Let)]
     while True:
-        found = varying | {s.name for s in lets if names_in((s.value,)) & varying}
+        found = varying | {s.name for s in lets if names_used((s.value,)) & varying}
         if found == varying:
             return varying
         varying = found
 
 
-def names_in(exprs: Iterable[Expr]) -> Names:
-    parts = [e for x in exprs for e in subexprs(x)]
-    return frozenset(
-        e.access.array if isinstance(e, Load) else e.name for e in parts if isinstance(e, Load | Index | Var)
-    )
-
-
 def is_same(stmt: Loop | If, varying: Names) -> bool:
     """Whether all iterations of a tile go the same way."""
-    return not names_in(stmt_exprs(stmt)) & varying
+    return not names_used(stmt_exprs(stmt)) & varying
 
 
 def merged_loops(body: tuple[Stmt, ...], varying: Names) -> Iterator[Loop]:

@@ -32,7 +32,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.walk import Site, loads, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Site, lets_in, loads, statements, stmt_exprs, subexprs, written_arrays
 
 Names = frozenset[str]
 
@@ -130,10 +130,6 @@ def names_in(body: tuple[Stmt, ...], arrays: Names) -> Names:
     exprs = [x for s in statements(body) if not is_update(s.stmt, arrays) for x in stmt_exprs(s.stmt)]
     read = {e.access.array for x in exprs for e in loads(x)}
     return frozenset(read | {e.name for x in exprs for e in subexprs(x) if isinstance(e, Var)})
-
-
-def lets_in(body: tuple[Stmt, ...]) -> Names:
-    return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, Let))
 
 
 def is_update(stmt: Stmt, arrays: Names) -> bool:

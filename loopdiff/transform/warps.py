@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import build_model, trip_count
-from loopdiff.ir.build import add, all_of, compare, integer, mul, natural, sub
+from loopdiff.ir.build import add, all_of, at_least_one, compare, integer, mul, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Apply,
@@ -52,8 +52,8 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.transform.grid import Axis, Grid, GridMapper, is_short
-from loopdiff.transform.host_values import is_on_host, names_inside
-from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, lets_of, map_launches
+from loopdiff.transform.host_values import is_on_host, names_made
+from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, map_launches
 from loopdiff.transform.normalize import cell_types
 
 Names = frozenset[str]
@@ -74,8 +74,11 @@ def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
     grid = launch.grid
     if grid is None or grid.arrays or grid.copies or grid.lists or not can_wait(launch.body):
         return launch
+    if not any(isinstance(s, Loop) and not is_short(s) for s in (site.stmt for site in statements(launch.body))):
+        return launch
     found = Spreader.of(plan.ls, launch, grid, may_reassociate).loops()
-    unknown = plan.on_device.union(launch.cells, names_inside(launch.body, grid))
+    axes = (a.loop.index for a in grid.axes)
+    unknown = plan.on_device.union(launch.cells, names_made(launch.body), axes)
     lengths = [length_of(w.loop, grid.axes, unknown) for w in found]
     conditions = [compare(Op.GE, n, integer(LONG)) for n in dict.fromkeys(lengths) if n is not None]
     if not found or None in lengths:
@@ -91,10 +94,9 @@ def alone(ls: LoopSet, launch: Launch, grid: Grid) -> LoopSet:
     not its own its results."""
     nest = launch.body
     for axis in reversed(grid.axes):
-        nest = (replace(axis.loop, lower=axis.lower, upper=axis.upper, body=nest),)
+        nest = (replace(axis.span, body=nest),)
     exprs = (e for s in statements(nest) for x in stmt_exprs(s.stmt) for e in subexprs(x))
-    own = lets_of(nest) | {s.stmt.index for s in statements(nest) if isinstance(s.stmt, Loop)}
-    given = sorted({e.name for e in exprs if isinstance(e, Var | Index)} - own)
+    given = sorted({e.name for e in exprs if isinstance(e, Var | Index)} - names_made(nest))
     lets = type_env(ls).lets
 
     def argument(expr: Expr) -> Expr:
@@ -208,7 +210,7 @@ def mean_length(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:
     used = {e.name for s in first.subscripts for e in subexprs(s) if isinstance(e, Index)}
     for axis in axes:
         if axis.loop.index in used:
-            rows = mul(rows, natural(trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))))
+            rows = mul(rows, natural(trip_count(axis.span)))
     visited = (a.array for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts == (Index(loop.index),))
     array = next(visited, None)
-    return None if array is None else Apply(Op.FLOORDIV, (Dim(array, 0), Apply(Op.MAX, (integer(1), rows))))
+    return None if array is None else Apply(Op.FLOORDIV, (Dim(array, 0), at_least_one(rows)))

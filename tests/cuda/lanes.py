@@ -21,8 +21,8 @@ from loopdiff.backends.cuda.device import Device, kernel_name, kernel_text
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.cuda.kernels import Kernel
 from loopdiff.transform.launch_plan import LaunchPlan
-from tests.cuda.plain import COMBINE, NAMES, WARP, Poisoned, finished, over_block
-from tests.cuda.stub import neutral_of
+from tests.cuda.plain import COMBINE, NAMES, WARP, Poisoned, over_block
+from tests.cuda.stub import finishing
 
 Meeting = tuple[str, int, Any]  # the function called, the line, and what it is given
 Thread = Generator[Meeting, Any, None]
@@ -65,18 +65,14 @@ def run_plan(plan: LaunchPlan, args: tuple[Any, ...], seed: int) -> Any:
         "__builtins__": builtins, **NAMES, "device_empty": Poisoned.empty, "release": lambda array: None,
         "clear": lambda array: array.fill(0), "peek": lambda array, *place: array[place],
     }  # fmt: skip
-    for op, combine in COMBINE.items():
-        for dtype in (np.float64, np.float32, np.int64):
-            names[f"finish_{op}_{np.dtype(dtype).name}"] = finishing(op, combine, np.dtype(dtype))
+    for op in COMBINE:
+        finish = finishing(op)
+        for dtype in ("float64", "float32", "int64"):
+            names[f"finish_{op}_{dtype}"] = lambda x, y, z, *given, finish=finish: finish(*given)
     names |= {kernel_name(k): launcher(k, host, random) for k in host.kernels}
     exec(compile(ast.parse(host.text), "<host>", "exec"), names)
     with np.errstate(all="ignore"):
         return names[plan.ls.name](*args)
-
-
-def finishing(op: str, combine: Callable[[Any, Any], Any], dtype: np.dtype[Any]) -> Callable[..., None]:
-    finish = finished(combine)
-    return lambda x, y, z, parts, target: finish(parts, np.empty(256, dtype), neutral_of(op, dtype), target)
 
 
 def launcher(kernel: Kernel, host: HostEmitter[Device], random: Random) -> Callable[..., None]:

@@ -217,6 +217,12 @@ def neutral_of(op: str, dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if op == "max" else np.iinfo(dtype).max
 
 
+def finishing(op: str) -> Callable[[np.ndarray, np.ndarray], None]:
+    """What combines the sums of blocks with a scalar."""
+    finish = plain.finished(plain.COMBINE[op])
+    return lambda parts, target: finish(parts, np.empty(256, parts.dtype), neutral_of(op, parts.dtype), target)
+
+
 TILE, DIGITS, RUN = 2048, 256, 32
 
 
@@ -286,13 +292,8 @@ SORTING: dict[str, Callable[..., None]] = {
 def plain_kernel(kernel: KernelText, text: str) -> Callable[..., Any]:
     """A kernel as a function of how many blocks there are, and what it is given."""
     if kernel.name.startswith("finish_"):
-        op = kernel.name.split("_")[1]
-        finish = plain.finished(plain.COMBINE[op])
-
-        def run(blocks: Any, parts: np.ndarray, target: np.ndarray) -> None:
-            finish(parts, np.empty(256, parts.dtype), neutral_of(op, parts.dtype), target)
-
-        return run
+        run = finishing(kernel.name.split("_")[1])
+        return lambda blocks, parts, target: run(parts, target)
     for name, function in SORTING.items():
         if kernel.name.startswith(name):
             return lambda blocks, *given: function(blocks[0], *given)

@@ -6,7 +6,7 @@ The text is the same for the GPU and for its emulation but for a few lines, whic
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import Generic, Protocol, TypeVar
 
@@ -201,7 +201,7 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
         self.look_first(e for a in launch.grid.axes for e in (a.lower, a.upper))
         for axis, text in zip(launch.grid.axes, kernel.axes, strict=True):
             self.writer.line(f"{text.lower} = {self.expr(axis.lower)}")
-            self.writer.line(f"{text.count} = {self.expr(trips_of(axis))}")
+            self.writer.line(f"{text.count} = {self.expr(trip_count(axis.span))}")
         counts = [a.count for a in kernel.axes]
         with self.writer.block(f"if {' and '.join(f'{c} > 0' for c in counts)}:"):
             self.refuse_large(kernel)
@@ -457,8 +457,3 @@ class HostEmitter(ScalarEmitter, Generic[AnyTarget]):
 
 def counted(index: str, count: Expr, body: tuple[Stmt, ...]) -> Loop:
     return Loop(index, integer(0), count, integer(1), body)
-
-
-def trips_of(axis: Axis) -> Expr:
-    """How many iterations an axis has, or less than one."""
-    return trip_count(replace(axis.loop, lower=axis.lower, upper=axis.upper))

@@ -18,9 +18,9 @@ from loopdiff.backends.cuda.threads import ListText, Place, ThreadEmitter
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.nodes import Access, AccumulateOp, Allocate, Dim, Expr, Index, Stmt
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
-from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs
+from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.transform.grid import LEAST_COPIES, Grid, step_of
-from loopdiff.transform.launch_plan import Launch, lets_of
+from loopdiff.transform.launch_plan import Launch
 from loopdiff.transform.thread_tiles import Tile, jam, untiled
 from loopdiff.transform.update_lists import counting_body, most_updates
 
@@ -98,7 +98,7 @@ class KernelEmitter(ThreadEmitter):
         body = counting_body(launch.body, names, frozenset(launch.cells))
         assert body is not None
         grid = Grid(launch.grid.axes, lists=tuple(sorted(names)))
-        counting = Launch(body, launch.cells, grid, lets=lets_of(body) - self.on_device | launch.lets)
+        counting = Launch(body, launch.cells, grid, lets=lets_in(body) - self.on_device | launch.lets)
         self.is_counting = True
         found = self.written(counting, number, kernel.axes, lists, is_guarded=is_guarded)
         self.is_counting = False
@@ -138,7 +138,7 @@ class KernelEmitter(ThreadEmitter):
         written = {n for n, _ in sums}
         given = free_names("\n".join(self.writer.lines)) & self.names.taken
         place = Place(self.all_places.here[: len(axes)], self.all_places.counts[: len(axes)])
-        only_inside = lets_of(launch.body) - (self.on_device - self.lets)
+        only_inside = lets_in(launch.body) - (self.on_device - self.lets)
         assert not given & only_inside, given & only_inside
         params = tuple(sorted(given - {*place.params, name, self.ls.name, *written}))
         self.writer.lines[0] = f"def {name}({', '.join((*place.params, *params))}):"
