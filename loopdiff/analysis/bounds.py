@@ -2,13 +2,14 @@
 
 For an affine access the condition is exact: it fails if and only if some executed instance leaves the array.
 Accesses whose execution or address depends on data are checked element by element, unless a sufficient
-condition holds.
+condition holds; so are those of arrays that are laid out by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
 from loopdiff.analysis.polyhedra_events import EVERYWHERE, Event, extend
@@ -21,13 +22,14 @@ from loopdiff.analysis.polyhedra_exprs import (
 )
 from loopdiff.analysis.polyhedra_sets import (
     Model,
+    digits_in,
     domain,
     largest,
     pieces,
     translation,
 )
 from loopdiff.errors import Span
-from loopdiff.ir.build import all_of, any_of
+from loopdiff.ir.build import all_of, any_of, at_least_one, compare, floordiv
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Require, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element, print_expr
@@ -153,11 +155,19 @@ def unassuming(model: Model, event: Event) -> Any:
     return model.cached(key, lambda: extend(model.terms, base, (), dims))
 
 
+def first_digit(model: Model, event: Event, axis: int) -> tuple[Expr, tuple[Expr, ...]] | None:
+    """The first digit, translated, and the radixes of a subscript that is a number of several: if that is not negative,
+    neither is the number."""
+    found = digits_in(model, event, unassuming(model, event))
+    return next(((term, d.radixes) for d, term in found.items() if d.is_first and d.axis == axis), None)
+
+
 def low_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
     frame = unassuming(model, event)
     is_exact = not event.opaques
     runs = domain(model, frame)
-    below = Apply(Op.LT, (term, Const(0, INT)))
+    number = first_digit(model, event, axis)
+    below = Apply(Op.LT, (term if number is None else number[0], Const(0, INT)))
 
     def compute() -> Limit:
         where = runs.intersect(translation(model, frame).truth(below)).params()
@@ -172,13 +182,18 @@ def high_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
     is_exact = not event.opaques
     unknown = Limit(event, axis, "high", NEVER, False, None, None)
     extent, function = extent_of(model, event.access.array, axis)
+    number = first_digit(model, event, axis)
 
     def compute() -> Limit:
         if domain(model, frame).is_empty():
             return Limit(event, axis, "high", ALWAYS, is_exact, None, None)
-        extreme = largest(model, frame, term)
+        extreme = largest(model, frame, term if number is None else number[0])
         if extreme is None:
             return unknown
+        if number is not None:
+            # Products of extents could be too large for integers.
+            rows = reduce(lambda count, radix: floordiv(count, at_least_one(radix)), reversed(number[1]), extent)
+            return Limit(event, axis, "high", compare(Op.GT, rows, function_expr(model, extreme)), False, None, None)
         if function is not None:
             where = extreme.ge_set(function).params().gist(known_parameters(model))
             return Limit(event, axis, "high", fails(model, where), is_exact, where, extreme)

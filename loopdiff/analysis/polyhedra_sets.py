@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 
 import islpy as isl
 
+from loopdiff.analysis.polyhedra_digits import Digit, digits
 from loopdiff.analysis.polyhedra_events import Event, Frame, element_event, find_events
 from loopdiff.analysis.polyhedra_terms import Terms, constant
 from loopdiff.errors import InternalError
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
+from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, Site, statements
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
@@ -258,10 +260,38 @@ def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
 
 def same_element(model: Model, first: Event, second: Event) -> Any:
     """Pairs of instances that touch the same element."""
-    return model.cached(
-        ("same", first, second),
-        lambda: element_map(model, first).apply_range(element_map(model, second).reverse()),
-    )
+    return model.cached(("same", first, second), lambda: compute_same(model, first, second))
+
+
+def compute_same(model: Model, first: Event, second: Event) -> Any:
+    pairs = element_map(model, first).apply_range(element_map(model, second).reverse())
+    one, other = digit_maps(model, first), digit_maps(model, second)
+    for key in one:
+        if key in other:
+            pairs = pairs.intersect(one[key].apply_range(other[key].reverse()))
+    return pairs
+
+
+def digit_maps(model: Model, event: Event) -> dict[Digit, Any]:
+    """From instances of `event` to digits of its subscripts: see `polyhedra_digits`."""
+    into = translation(model, event.frame)
+
+    def compute() -> dict[Digit, Any]:
+        found = digits_in(model, event, event.frame)
+        return {key: isl.Map.from_pw_aff(into.function(term)) for key, term in found.items()}
+
+    return model.cached(("digit maps", event), compute)
+
+
+def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, Expr]:
+    """Digits of the subscripts of `event`, translated, if its instances are those of `frame`."""
+    into = translation(model, frame)
+
+    def is_digit(term: Expr, radix: Expr) -> bool:
+        outside = Apply(Op.OR, (Apply(Op.LT, (term, Const(0, INT))), Apply(Op.GE, (term, radix))))
+        return model.bounded(lambda: domain(model, frame).intersect(into.truth(outside)).is_empty(), False)
+
+    return model.cached(("digits", event, frame), lambda: digits(model.terms, event, is_digit))
 
 
 def ordered(model: Model, first: Event, second: Event, order: Order) -> Any:

@@ -140,6 +140,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(n):\n    y[(5 * i + 1) % n] += x[i // 2] + x[i ^ 1] + x[int(abs(s))]",
         "0.1",
     ),
+    Construct(
+        "arrays laid out by hand",
+        "m = 2\nfor i in range(n):\n    for j in range(m):\n        y[i * m + j] += 0.5 * x[i * m + j]",
+        "0.1",
+        "`x[i * m + j]` is row `i`, column `j`, where `0 <= j < m`: known to be apart, and checked once per call.",
+    ),
     Construct("shape, ndim, size, len", "M, N = A.shape\nx[0] = M + N + A.ndim + A.size + len(x)", "0.1"),
     Construct(
         "np.empty, zeros, ones, full",

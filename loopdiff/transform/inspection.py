@@ -37,6 +37,7 @@ from loopdiff.ir.typing import is_repeatable, type_env
 from loopdiff.ir.walk import read_arrays, seen_params, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.eliminate import Names, eliminate_dead, names_in
+from loopdiff.transform.hoist import is_total
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import rename_everywhere, renamed_block
 
@@ -189,8 +190,9 @@ def is_fixed(expr: Expr) -> bool:
         match node:
             case Load() | Var() | Index():
                 return False
-            case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)) if not isinstance(divisor, Const):
-                return False
+            case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
+                if not isinstance(divisor, Const) and not is_total(node):
+                    return False
             case Apply(op=Op.POW | Op.SHL | Op.SHR):
                 return False
             case _:

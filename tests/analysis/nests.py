@@ -340,6 +340,26 @@ class Writer:
         return total(*parts) if parts else real(2)
 
 
+@dataclass
+class FlatWriter(Writer):
+    """Nests over arrays that are laid out by hand: subscripts of x are numbers of two or three digits, or nearly."""
+
+    def access(self, scope: tuple[str, ...]) -> Access:
+        rng = self.rng
+        if not scope or rng.random() < 0.2:
+            return Writer.access(self, scope)
+        i, j, k = (self.digit(scope) for _ in range(3))
+        n, m = rng.choice((("N", "M"), ("M", "N"), ("M", "M")))
+        two = add(mul(i, m), j)
+        choices = [two, two, two, add(mul(m, i), j), sub(mul(add(i, 1), m), j), add(mul(two, n), k),
+                   add(add(mul(mul(i, n), m), mul(j, m)), k), add(j, mul(i, sub(m, 1)))]  # fmt: skip
+        return at("x", rng.choice(choices))
+
+    def digit(self, scope: tuple[str, ...]) -> Expr:
+        i = self.rng.choice(scope)
+        return e(self.rng.choice((i, i, i, i, add(i, 1), sub(i, 1), sub(sub("M", 1), i))))
+
+
 SMALL = tuple((n, m) for n in range(6) for m in (0, 1, 3))
 LARGE = (*((n, m) for n in range(10) for m in (0, 2, 4, 5, 6, 8)), (10, 4), (11, 11))
 

@@ -17,6 +17,7 @@ from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs
 from tests.analysis.nests import (
     LARGE,
     SMALL,
+    FlatWriter,
     Machine,
     Touch,
     Writer,
@@ -145,6 +146,14 @@ def test_random_nests(seed: int) -> None:
     compare(ls, seed, refused_splits(model), real_orders, is_exact=is_affine)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_random_nests_over_arrays_laid_out_by_hand(seed: int) -> None:
+    ls = FlatWriter(random.Random(seed)).loopset()
+    model = build_model(ls)
+    compare(ls, seed, conflicts(model), real_conflicts, is_exact=False)
+    compare(ls, seed, refused_splits(model), real_orders, is_exact=False)
+
+
 # -- nests with a name ---------------------------------------------------------------------------------------
 def body(*stmts: Stmt, **known: Any) -> Model:
     arrays = {"x": 1, "y": 1, "a": 2, "idx": 1}
@@ -199,6 +208,34 @@ CARRIED: list[tuple[str, Stmt, set[str]]] = [
         "guarded read",
         loop("i", 0, "N", set_x("i", Select(op(Op.GT, "i", "N"), read("x", sub("i", 1)), real(1)))),
         set(),
+    ),
+]
+
+
+def flat(left: Expr, right: Expr | None = None, columns: Expr | int | str = "M", first: int = 0) -> Stmt:
+    """A nest over rows `i` and columns `j` that sets an element of x, from another one."""
+    inner = set_x(left, real(1) if right is None else read("x", right))
+    return loop("i", 1, "N", loop("j", first, columns, inner))
+
+
+HERE = add(mul("i", "M"), "j")
+CARRIED += [
+    ("rows by hand", flat(HERE), set()),
+    ("rows by hand, the radix first", flat(add("j", mul("M", "i"))), set()),
+    ("rows by hand that are one too long", flat(HERE, columns=add("M", 1)), {"i"}),
+    ("rows by hand that begin too early", flat(HERE, first=-1), {"i"}),
+    ("columns by hand", flat(add(mul("j", "N"), "i")), set()),
+    ("neighbours in rows by hand", flat(HERE, sub(HERE, 1), first=1), {"j"}),
+    ("neighbours in rows by hand, from the end", flat(sub(sub(mul(add("i", 1), "M"), 1), "j"), None), set()),
+    ("rows above by hand", flat(HERE, add(mul(sub("i", 1), "M"), "j")), {"i"}),
+    ("rows above by hand, from the last element", flat(HERE, sub(HERE, "M")), {"i"}),
+    ("rows of another length", flat(HERE, add(mul("i", "N"), "j")), {"i", "j"}),
+    ("three digits", loop("k", 0, 9, flat(add(mul(add(mul("k", "N"), "i"), "M"), "j"))), set()),
+    ("three digits spelled out", loop("k", 0, 9, flat(add(add(mul(mul("k", "M"), "N"), mul("i", "M")), "j"))), set()),
+    (
+        "three digits, one of them too large, so that nothing is known of the first two",
+        loop("k", 0, 9, flat(add(mul(add(mul("k", "M"), "i"), "M"), "j"))),
+        {"i", "k"},
     ),
 ]
 
