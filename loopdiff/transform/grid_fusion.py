@@ -6,7 +6,8 @@
 
 Two nests over the same range become one if its iterations are independent still, and no axis of a grid is lost: then no
 iteration of the second nest needs anything of the first one but from the same iteration. What stands between them moves
-ahead where it has nothing to do with the first.
+ahead where it has nothing to do with the first. Nests that check something stay apart from those after them, which
+begin when all threads have found it true.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import build_model
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Index, Let, Loop, LoopSet, Stmt, Var
+from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Index, Let, Loop, LoopSet, Require, Stmt, Var
 from loopdiff.ir.walk import Path, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.grid import Grid, GridMapper, Mapped
 from loopdiff.transform.normalize import cell_types
@@ -74,6 +75,8 @@ class Fuser:
         if not touched((first,)) & touched((second,)) - frozenset(cell_types(self.ls)):
             return False
         if not has_same_range(first, second) or not self.may_lead(between, first):
+            return False
+        if any(isinstance(s.stmt, Require) for s in statements(first.body)):
             return False
         one, two = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
         if one is None or two is None or one.copies or two.copies or len(one.axes) != len(two.axes):

@@ -155,3 +155,19 @@ def test_any_shape(shape: tuple[int, int]) -> None:
     x = np.random.default_rng(1).standard_normal(shape)
     args: dict[str, Any] = {"x": x, "y": np.zeros_like(x), "z": np.zeros_like(x)}
     check(chain, args)
+
+
+def checked_first(index, x, y):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if x[i, j] > 0.0:
+                h = index[i, j] // 2
+            else:
+                h = index[i, j] % 3
+            y[i, j] += x[h, 0]
+
+
+def test_what_is_checked_is_checked_by_all_threads_before_any_relies_on_it(x: np.ndarray) -> None:
+    args = {"index": np.random.default_rng(1).integers(0, 7, x.shape), "x": x, "y": np.zeros_like(x)}
+    plan = check(checked_first, args)
+    assert [g for g in grids(plan) if g] == [["i_1", "j_1"], ["i", "j"]]
