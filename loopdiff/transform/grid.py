@@ -42,10 +42,11 @@ from loopdiff.transform.privates import find_privates
 from loopdiff.transform.schedule import describe
 from loopdiff.transform.shared_sums import Sums, lost_values, shared_sums
 from loopdiff.transform.strides import coefficient
-from loopdiff.transform.update_lists import is_listed
+from loopdiff.transform.update_lists import is_listed, leading_axis
 
 AXES = 3  # that a grid of CUDA has
 FEW = 8  # iterations that are not worth a launch
+BUSY = 1 << 14  # threads that a GPU needs at least to be busy
 # Threads at most that sum into copies: so many that a GPU is busy; and elements that all copies have together, unless
 # those of 32 threads have more.
 MOST_COPIES, COPIED, LEAST_COPIES = 4096, 1 << 24, 32
@@ -154,17 +155,20 @@ class GridMapper:
             body = (replace(loop, body=body),)
         if conditions:
             body = (If(all_of(conditions), body, loc=stmt.loc),)
-        return joined(self.coalesced(axes, body), body, found)
+        lists = frozenset[str]().union(*(f.lists for f in found))
+        return joined(self.coalesced(axes, body, lists), body, found)
 
-    def coalesced(self, axes: list[Axis], body: tuple[Stmt, ...]) -> list[Axis]:
+    def coalesced(self, axes: list[Axis], body: tuple[Stmt, ...], lists: Names) -> list[Axis]:
         """`axes` with the one last along which most accesses are neighbours in memory: threads side by side take what
-        comes from there in one go."""
+        comes from there in one go. It is none that is cut into pieces for the sake of `lists`, if there is another."""
         used = [a for s in statements(body) for a in accesses(s.stmt) if a.subscripts]
+        indices = [a.loop.index for a in axes]
+        leading = {k for n in lists if (k := leading_axis(body, n, indices)) is not None}
 
         def score(axis: Axis) -> int:
             return sum(self.steps(access, axis.loop.index) for access in used)
 
-        best = max(reversed(axes), key=score)
+        best = max(reversed([a for k, a in enumerate(axes) if k not in leading] or axes), key=score)
         return [*(a for a in axes if a is not best), best]
 
     def steps(self, access: Access, index: str) -> int:

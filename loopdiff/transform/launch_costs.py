@@ -29,17 +29,28 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.extents import Counter, Extents, Range, lets_of
-from loopdiff.transform.grid import COPIED, LEAST_COPIES, MOST_COPIES, Grid
+from loopdiff.transform.grid import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.transform.machine import Machine
 from loopdiff.transform.residency import Resident
 from loopdiff.transform.schedule import Schedule
 from loopdiff.transform.traffic import Touch, Traffic, touches
-from loopdiff.transform.update_lists import DIGIT, RUN, most_updates, updates
+from loopdiff.transform.update_lists import (
+    CACHED,
+    DIGIT,
+    LISTED,
+    PLACE,
+    REST,
+    RUN,
+    TILE,
+    leading_axis,
+    most_updates,
+    updates,
+)
 
 SECTOR = 32.0  # bytes that come from memory together
-# Of lists: bytes of a place, of the counts of digits for each update, and of offsets for each iteration.
-PLACE, COUNTS, OFFSETS = 4.0, 0.5, 8.0
+OFFSETS = 8.0  # bytes for each iteration whose updates are counted
+COUNT = 4.0  # bytes that say how often a digit is in a tile
 FUNCTION, QUOTIENT = 20.0, 8.0  # operations that an elementary function, and a division, are worth
 Ranges = Mapping[str, Range]
 
@@ -79,6 +90,31 @@ class ListCost:
 
     bytes: float
     launches: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """How a list is sorted and added up: in so many rounds, with bytes for the `counts` of digits for each update."""
+
+    rounds: float
+    counts: float
+    launches: float
+
+    @classmethod
+    def of(cls, updates: float, elements: float) -> Sort:
+        bits = int(log2(max(1.0, elements))) + 1
+        rounds = ceil(bits / DIGIT)
+        folds = 1
+        while updates > REST:
+            updates, folds = 2.0 * ceil(updates / RUN), folds + 1
+        return cls(rounds, COUNT * 2.0 ** ceil(bits / rounds) / TILE, 4.0 * rounds + folds)
+
+
+def pieces_of_list(updates: float, entry: float, threads: float) -> float:
+    """How many lists are made, one after the other, of so many updates of `entry` bytes that `threads` make."""
+    each = updates / max(1.0, threads)
+    together = min(max(CACHED / (each * entry), BUSY), LISTED / each) if each else threads
+    return max(1.0, ceil(threads / max(1.0, together)))
 
 
 def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
@@ -185,7 +221,7 @@ class Coster:
         if launch.grid is None:
             return []
         threads, outer = self.threads(launch.grid, ranges)
-        return [self.list_cost(launch.body, name, threads, outer) for name in launch.grid.lists]
+        return [self.list_cost(launch.grid, launch.body, name, threads, outer) for name in launch.grid.lists]
 
     def threads(self, grid: Grid, ranges: Ranges) -> tuple[float, Ranges]:
         """How many threads a grid has, and where the indices of its axes are."""
@@ -195,22 +231,27 @@ class Coster:
             number *= trips
         return number, inside
 
-    def list_cost(self, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
-        traffic = self.traffic
+    def list_cost(self, grid: Grid, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
+        traffic, key = self.traffic, self.key(array, ())
         is_counted, item = most_updates(body, array) is None, traffic.item_size(array)
         number = 0.0
         for site in updates(body, array):
             trips = self.counter.nest_trips(site.loops, ranges)
             number += min(threads * prod(trips.values()), self.most_visited(site.loops, threads))
-        elements = traffic.whole(array) / item
-        passes = ceil(log2(elements + 2) / DIGIT)
-        entry, levels = PLACE + item, max(1.0, ceil(log2(max(2.0, number)) / log2(RUN / 2)))
-        once = number * (2.0 * entry + COUNTS) + is_counted * threads * OFFSETS
-        again = number * (PLACE + passes * (PLACE + 2.0 * entry + 4.0 * COUNTS)) + is_counted * threads * 4.0 * OFFSETS
-        moved = self.cache.write(("list", array), once) + (again if once > self.gpu.cache else 0.0)
-        added = min(number * SECTOR, elements * item)
-        moved += self.cache.read(self.key(array, ()), added) + self.cache.write(self.key(array, ()), added)
-        return ListCost(moved, 1.0 + passes * 4.0 + levels + is_counted * 3.0)
+        elements, entry = traffic.whole(array) / item, PLACE + item
+        pieces = 1.0 if is_counted else pieces_of_list(number, entry, threads)
+        leading = leading_axis(body, array, [a.loop.index for a in grid.axes])
+        parts = 1.0 if leading is None else min(pieces, self.counter.trips(grid.axes[leading].loop, ranges)[0])
+        sort = Sort.of(number / pieces, elements / max(1.0, parts))
+        once = number / pieces * (2.0 * entry + sort.counts) + is_counted * threads * OFFSETS
+        again = number / pieces * (PLACE + sort.rounds * (PLACE + 2.0 * entry + 4.0 * sort.counts))
+        again += is_counted * threads * 4.0 * OFFSETS
+        fits, added = once <= self.gpu.cache, min(number * SECTOR, elements * item)
+        moved = self.cache.write(("list", array), once) if fits else pieces * (once + again)
+        moved += self.cache.read(key, added) + self.cache.write(key, added)
+        if parts < pieces:
+            moved += (pieces - parts) / parts * (self.cache.read(key, added) + self.cache.write(key, added))
+        return ListCost(moved, pieces * (1.0 + sort.launches) + pieces - 1.0 + is_counted * 3.0)
 
     def most_visited(self, loops: tuple[Loop, ...], threads: float) -> float:
         """How often all threads together run the body of loops at most, if those whose bounds are data go through an

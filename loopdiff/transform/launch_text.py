@@ -10,6 +10,7 @@ from loopdiff.names import in_units
 from loopdiff.transform.grid import MOST_COPIES, Grid
 from loopdiff.transform.launch_costs import Cost
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
+from loopdiff.transform.update_lists import most_updates
 
 
 def explain_launches(plan: LaunchPlan, costs: Sequence[Cost] = ()) -> str:
@@ -85,7 +86,11 @@ def grid_words(grid: Grid, launch: Launch) -> str:
     if grid.copies:
         parts.append(f"{', '.join(f'`{n}`' for n in grid.copies)} summed in copies for up to {MOST_COPIES} threads")
     if grid.lists:
-        parts.append(f"what goes to {', '.join(f'`{n}`' for n in grid.lists)} listed, sorted by element and added up")
+        is_cut = any(most_updates(launch.body, n) is not None for n in grid.lists)
+        parts.append(
+            f"what goes to {', '.join(f'`{n}`' for n in grid.lists)} listed, sorted by element and added up"
+            + (", as much at a time as the cache holds" if is_cut else "")
+        )
     if grid.arrays:
         parts.append(f"{', '.join(f'`{n}`' for n in grid.arrays)} apart for each thread")
     return "; ".join(parts)

@@ -6,12 +6,13 @@
 
 What is added to an element is added in one order, whatever thread does it, and no array is copied. That pays where an
 iteration updates few elements of many; where its loops sweep over all of them, threads sum into copies. A list has room
-for the most updates that there can be where that is known beforehand, or else they are counted first.
+for the most updates that there can be where that is known beforehand, and then so many iterations are listed at a time
+that the list stays in the cache while it is sorted; or else they are counted first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loopdiff.analysis.polyhedra import trip_count
@@ -37,8 +38,14 @@ from loopdiff.ir.walk import Site, lets_in, loads, statements, stmt_exprs, subex
 Names = frozenset[str]
 
 MOST_AXES = 4  # of an array that lists are made for
-DIGIT = 8  # bits that lists are sorted by at a time
+TILE = 2048  # updates that a block sorts
+DIGIT = 11  # bits that it sorts by at a time, at most
 RUN = 32  # updates that a thread adds up, to two at most that others go on with
+REST = 1 << 14  # updates that one block adds up
+# Bytes of a list that stays in the cache beside another of its length; and updates in one list, if that is too few for
+# a GPU to be busy.
+CACHED, LISTED = 1 << 24, 1 << 24
+PLACE = 4  # bytes
 
 
 def is_listed(body: tuple[Stmt, ...], array: str, rank: int, own: Names, *, is_last_resort: bool = False) -> bool:
@@ -62,6 +69,13 @@ def is_chosen_by_data(site: Site) -> bool:
     """Whether data say to which elements an update goes, or to how many."""
     bounds = [e for p in site.loops for b in (p.lower, p.upper) for e in subexprs(b)]
     return any(isinstance(e, Load | Var) for e in (*parts_of(site), *bounds))
+
+
+def leading_axis(body: tuple[Stmt, ...], array: str, axes: Sequence[str]) -> int | None:
+    """Which of the `axes` of a grid says where along the first axis of `array` all updates go: those of iterations that
+    follow each other along it go to elements that do, too."""
+    firsts = {s.stmt.target.subscripts[0] for s in updates(body, array) if isinstance(s.stmt, Accumulate)}
+    return next((k for k, index in enumerate(axes) if firsts == {Index(index)}), None)
 
 
 def is_sparse(site: Site) -> bool:

@@ -77,9 +77,9 @@ def scan(offsets: np.ndarray) -> None:
     offsets[:] = np.concatenate(([0], np.cumsum(offsets)[:-1]))
 
 
-def add_listed(places: np.ndarray, values: np.ndarray, target: np.ndarray) -> None:
+def add_listed(places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int) -> None:
     for place in np.unique(places[places > 0]):
-        target.flat[place - 1] += values[places == place].sum()
+        target.flat[before_first + place - 1] += values[places == place].sum()
 
 
 def special(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -223,15 +223,16 @@ def finishing(op: str) -> Callable[[np.ndarray, np.ndarray], None]:
     return lambda parts, target: finish(parts, np.empty(256, parts.dtype), neutral_of(op, parts.dtype), target)
 
 
-TILE, DIGITS, RUN = 2048, 256, 32
+TILE, RUN = 2048, 32
 
 
 def tiles_of(array: np.ndarray) -> list[np.ndarray]:
     return [array[k : k + TILE] for k in range(0, array.size, TILE)]
 
 
-def count_digits(blocks: int, places: np.ndarray, counts: np.ndarray, shift: int) -> None:
-    found = [np.bincount((tile >> shift) & (DIGITS - 1), minlength=DIGITS) for tile in tiles_of(places)]
+def count_digits(blocks: int, places: np.ndarray, counts: np.ndarray, shift: int, bits: int) -> None:
+    digits = 1 << bits
+    found = [np.bincount((tile >> shift) & (digits - 1), minlength=digits) for tile in tiles_of(places)]
     assert blocks == len(found)
     counts[:] = np.array(found).T.ravel()
 
@@ -248,25 +249,27 @@ def scan_tiles(blocks: int, numbers: np.ndarray, sums: np.ndarray) -> None:
 
 def move_updates(
     blocks: int, places: np.ndarray, values: np.ndarray, starts: np.ndarray, new_places: np.ndarray,
-    new_values: np.ndarray, shift: int,
+    new_values: np.ndarray, shift: int, bits: int,
 ) -> None:  # fmt: skip
-    nexts = starts.reshape(DIGITS, blocks).copy()
+    nexts = starts.reshape(1 << bits, blocks).copy()
     for k, (place, value) in enumerate(zip(places, values, strict=True)):
-        digit = (place >> shift) & (DIGITS - 1)
+        digit = (place >> shift) & ((1 << bits) - 1)
         new = nexts[digit, k // TILE]
         nexts[digit, k // TILE] += 1
         new_places[new], new_values[new] = place, value
 
 
 def fold_updates(
-    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, left_places: np.ndarray,
+    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int, left_places: np.ndarray,
     left_values: np.ndarray,
 ) -> None:  # fmt: skip
+    assert blocks == -(-places.size // (RUN * 256))
+    assert left_places.size == left_values.size == 2 * -(-places.size // RUN)
     left_places[:], left_values[:] = 0, 0
     ends = [*np.flatnonzero(np.diff(places)), places.size - 1]
     for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
         if begin // RUN == end // RUN and places[begin]:
-            target.flat[places[begin] - 1] += values[begin : end + 1].sum()
+            target.flat[before_first + places[begin] - 1] += values[begin : end + 1].sum()
         elif places[begin]:
             for part in range(begin // RUN, end // RUN + 1):
                 inside = slice(max(begin, part * RUN), min(end + 1, (part + 1) * RUN))
@@ -274,6 +277,16 @@ def fold_updates(
                 left_values[2 * part + (begin // RUN == part)] = values[inside].sum()
                 if begin // RUN < part < end // RUN:
                     left_places[2 * part + 1] = places[begin]
+
+
+def fold_rest(
+    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int, left_places: np.ndarray,
+    left_values: np.ndarray,
+) -> None:  # fmt: skip
+    assert blocks == 1
+    assert left_places.size == left_values.size == 2 * -(-places.size // RUN)
+    plain.add_listed(places, values, target, before_first)
+    places[:], left_places[:] = -1, -1  # both are used again on the way
 
 
 def mix_words(blocks: int, words: np.ndarray, parts: np.ndarray) -> None:
@@ -285,7 +298,7 @@ def mix_words(blocks: int, words: np.ndarray, parts: np.ndarray) -> None:
 SORTING: dict[str, Callable[..., None]] = {
     "mix_": mix_words,
     "count_digits": count_digits, "sum_tiles": sum_tiles, "scan_tiles": scan_tiles, "move_": move_updates,
-    "fold_": fold_updates,
+    "fold_rest_": fold_rest, "fold_": fold_updates,
 }  # fmt: skip
 
 

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.backends.cuda import host
+from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda import grids as grid_text
+from loopdiff.backends.cuda.compile import plan_of
 from loopdiff.errors import ArgumentError
-from loopdiff.transform.launch_plan import Launch
+from loopdiff.transform.launch_plan import Launch, all_steps
+from tests.cuda import plain
 from tests.cuda.plain import emulating
 from tests.gradients.interpreted import normal_form
 
@@ -41,8 +44,6 @@ def chosen(index, v, y):
 
 
 def on_the_device(function: Any, args: dict[str, Any]) -> None:
-    from loopdiff.backends.cpu.compile import Style
-    from loopdiff.backends.cuda.compile import plan_of
     from tests.cuda.stub import on_stub, stub_driver
 
     plan = plan_of(normal_form(function, args), Style())
@@ -132,13 +133,20 @@ def test_an_index_out_of_bounds_is_found_before_anything_is_added() -> None:
 
 
 def test_an_array_with_too_many_elements_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "PLACES", 3)
+    monkeypatch.setattr(grid_text, "PLACES", 3)
     with emulating(is_backwards=False), pytest.raises(ArgumentError, match="LD607: `y` has too many elements"):
         vectorize_grad(scattered)(np.array([0, 1]), np.ones(2), np.zeros(4))
 
 
-def test_long_lists_are_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "LISTED", 7)
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of so few updates that there are several."""
+    monkeypatch.setattr(grid_text, "CACHED", 7 * 12)
+    monkeypatch.setattr(grid_text, "BUSY", 1)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_long_lists_are_made_in_pieces() -> None:
     rng = np.random.default_rng(11)
     index, v, y = rng.integers(0, 9, 100), numbers(rng, 100), np.zeros(9)
     expected = y.copy()
@@ -146,3 +154,166 @@ def test_long_lists_are_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     with emulating(is_backwards=False):
         vectorize_grad(scattered)(index, v, y)
     np.testing.assert_array_equal(y, expected)
+
+
+def test_pieces_are_of_so_many_threads_that_a_gpu_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid_text, "CACHED", 1)
+    monkeypatch.setattr(grid_text, "BUSY", 30)
+    lengths = pieces_of(monkeypatch, scattered, {"index": np.zeros(100, int), "v": np.ones(100), "y": np.zeros(9)})
+    assert lengths == [30, 30, 30, 10]
+
+
+def test_lists_have_a_greatest_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid_text, "LISTED", 40)
+    lengths = pieces_of(monkeypatch, scattered, {"index": np.zeros(100, int), "v": np.ones(100), "y": np.zeros(9)})
+    assert lengths == [40, 40, 20]
+
+
+def pieces_of(monkeypatch: pytest.MonkeyPatch, function: Any, args: dict[str, Any]) -> list[int]:
+    """How long the lists are that a function adds up, one after the other."""
+    lengths: list[int] = []
+    add = plain.add_listed
+
+    def noted(places: np.ndarray, *rest: Any) -> None:
+        lengths.append(places.size)
+        add(places, *rest)
+
+    monkeypatch.setitem(plain.NAMES, "add_listed", noted)
+    expected = {n: a.copy() for n, a in args.items()}
+    function(**expected)
+    with emulating(is_backwards=False):
+        vectorize_grad(function)(*args.values())
+    for name, array in args.items():
+        np.testing.assert_array_equal(array, expected[name])
+    return lengths
+
+
+def by_levels(index, v, y):
+    for p in range(v.shape[0]):
+        for l in range(v.shape[1]):
+            y[l, index[p, l], 1] += v[p, l]
+
+
+def by_levels_downwards(index, v, y):
+    for p in range(v.shape[0]):
+        for l in range(v.shape[1] - 1, 0, -3):
+            y[l, index[p, l], 1] += v[p, l]
+
+
+def levels(rng: np.random.Generator) -> dict[str, Any]:
+    return {"index": rng.integers(0, 6, (10, 8)), "v": numbers(rng, 80).reshape(10, 8), "y": np.zeros((8, 6, 2))}
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("function", [by_levels, by_levels_downwards])
+def test_pieces_that_go_to_elements_apart(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of one level each, and these of seven updates at most."""
+    args = levels(np.random.default_rng(13))
+    lengths = pieces_of(monkeypatch, function, args)
+    assert lengths == [7, 3] * (8 if function is by_levels else 3)
+
+
+@pytest.mark.parametrize("function", [by_levels, by_levels_downwards])
+def test_places_behind_the_first_elements_on_the_device(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sorted are places among the elements of some levels."""
+    monkeypatch.setattr(grid_text, "CACHED", 2 * 10 * 12)
+    monkeypatch.setattr(grid_text, "BUSY", 1)
+    args = levels(np.random.default_rng(14))
+    expected = {n: a.copy() for n, a in args.items()}
+    function(**expected)
+    on_the_device(function, args)
+    np.testing.assert_array_equal(args["y"], expected["y"])
+
+
+def test_lists_of_more_than_one_block_adds_up() -> None:
+    rng = np.random.default_rng(15)
+    size = (1 << 14) + 70
+    index, v, y = rng.integers(0, 3000, size), numbers(rng, size), np.zeros(3000)
+    index[5000:9000] = 17
+    expected = y.copy()
+    np.add.at(expected, index, v)
+    on_the_device(scattered, {"index": index, "v": v, "y": y})
+    np.testing.assert_array_equal(y, expected)
+
+
+# -- updates in nests of their own ---------------------------------------------------------------------------
+def summed_beside(index, v, w, y, x):
+    for p in range(v.shape[0]):
+        s = 0.0
+        for l in range(v.shape[1]):
+            g = v[p, l] * 2.0
+            s += g * w[l, index[p, l]]
+            y[l, index[p, l]] += g * w[l, 0]
+        x[p] += s
+
+
+def overwritten_after(index, v, w, y, x):
+    for p in range(v.shape[0]):
+        s = 0.0
+        for l in range(v.shape[1]):
+            y[l, index[p, l]] += v[p, l] * w[l, 0]
+            s += v[p, l]
+            v[p, l] = 0.0
+        x[p] += s
+
+
+def overwritten_before(index, v, w, y, x):
+    for p in range(v.shape[0]):
+        s = 0.0
+        for l in range(1, v.shape[1]):
+            y[l, index[p, l]] += v[p, l - 1] * w[l, 0]
+            s += v[p, l]
+            v[p, l] = 0.0
+        x[p] += s
+
+
+def summed_up_to_there(index, v, w, y, x):
+    for p in range(v.shape[0]):
+        s = 0.0
+        for l in range(v.shape[1]):
+            s += v[p, l]
+            y[l, index[p, l]] += s
+        x[p] += s
+
+
+def costly(index, v, w, y, x):
+    for p in range(v.shape[0]):
+        s = 0.0
+        for l in range(v.shape[1]):
+            g = np.floor(np.sqrt(abs(v[p, l])))
+            s += g
+            y[l, index[p, l]] += g
+        x[p] += s
+
+
+@pytest.mark.parametrize(
+    ("function", "axes"),
+    [
+        (summed_beside, ["l", "p"]),
+        (overwritten_after, ["l", "p"]),
+        (overwritten_before, ["p"]),
+        (summed_up_to_there, ["p"]),
+        (costly, ["p"]),
+    ],
+)
+def test_updates_have_a_nest_of_their_own_where_that_makes_more_threads(function: Any, axes: list[str]) -> None:
+    rng = np.random.default_rng(16)
+    args = {
+        "index": rng.integers(0, 6, (10, 4)), "v": numbers(rng, 40).reshape(10, 4),
+        "w": numbers(rng, 24).reshape(4, 6), "y": np.zeros((4, 6)), "x": np.zeros(10),
+    }  # fmt: skip
+    plan = plan_of(normal_form(function, args), Style())
+    found = [[a.loop.index.split("_")[0] for a in s.grid.axes] for s in grids(plan) if s.grid and s.grid.lists]
+    assert found == [axes]
+    expected = {n: a.copy() for n, a in args.items()}
+    function(**expected)
+    for is_backwards in (False, True):
+        given = {n: a.copy() for n, a in args.items()}
+        with emulating(is_backwards=is_backwards):
+            vectorize_grad(function)(*given.values())
+        for name, array in given.items():
+            np.testing.assert_array_equal(array, expected[name])
+
+
+def grids(plan: Any) -> list[Launch]:
+    return [s for s in all_steps(plan.steps) if isinstance(s, Launch)]

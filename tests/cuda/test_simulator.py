@@ -125,20 +125,21 @@ def sorting(function: str, given: dict[str, Any], tmp_path: Path, blocks: int) -
     return run(module.text, "kernel", given, tmp_path, (blocks,), (256, 1, 1))
 
 
-def test_a_pass_of_the_sort(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shift", "bits"), [(8, 8), (0, 11), (6, 10), (13, 5), (17, 1)])
+def test_a_pass_of_the_sort(shift: int, bits: int, tmp_path: Path) -> None:
     """One pass is a stable sort by its digit, with counts and their sums on the way."""
     places, values = updates("many")
-    shift = np.int64(8)
-    counts, sums = np.zeros(256 * BLOCKS, np.int32), np.zeros(1, np.int64)
-    counts = sorting("count_digits", {"places": places, "counts": counts, "shift": shift}, tmp_path, BLOCKS)["counts"]
-    digits = (places >> shift) & 255
-    np.testing.assert_array_equal(counts.reshape(256, BLOCKS).sum(1), np.bincount(digits, minlength=256))
-    sums = sorting("sum_tiles", {"numbers": counts, "sums": sums}, tmp_path, 1)["sums"]
-    assert sums.tolist() == [SIZE]
-    starts = sorting("scan_tiles", {"numbers": counts, "sums": sums}, tmp_path, 1)["numbers"]
+    digit = {"shift": np.int64(shift), "bits": np.int64(bits)}
+    counts, sums = np.full(BLOCKS << bits, -1, np.int32), np.zeros(-(-(BLOCKS << bits) // 2048), np.int64)
+    counts = sorting("count_digits", {"places": places, "counts": counts, **digit}, tmp_path, BLOCKS)["counts"]
+    digits = (places >> shift) & ((1 << bits) - 1)
+    np.testing.assert_array_equal(counts.reshape(-1, BLOCKS).sum(1), np.bincount(digits, minlength=1 << bits))
+    sums = sorting("sum_tiles", {"numbers": counts, "sums": sums}, tmp_path, sums.size)["sums"]
+    assert sums.sum() == SIZE
+    starts = sorting("scan_tiles", {"numbers": counts, "sums": sums}, tmp_path, sums.size)["numbers"]
     np.testing.assert_array_equal(starts, np.cumsum(counts) - counts)
     given = {"places": places, "values": values, "starts": starts, "new_places": np.zeros_like(places)}
-    found = sorting("move_updates", {**given, "new_values": np.zeros(SIZE), "shift": shift}, tmp_path, BLOCKS)
+    found = sorting("move_updates", {**given, "new_values": np.zeros(SIZE), **digit}, tmp_path, BLOCKS)
     order = np.argsort(digits, kind="stable")
     np.testing.assert_array_equal(found["new_places"], places[order])
     np.testing.assert_array_equal(found["new_values"], values[order])
@@ -152,28 +153,43 @@ def test_sums_of_numbers_in_several_tiles(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, np.cumsum(numbers) - numbers)
 
 
-@pytest.mark.parametrize(
-    ("kind", "shape"),
-    [
-        ("few", (1 << 17,)),
-        ("many", (1 << 17,)),
-        ("few", (400, 400)),
-        ("many", (60, 50, 50)),
-        ("many", (20, 20, 20, 20)),
-    ],
-)
-def test_runs_are_added_up_or_left(kind: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+SHAPES: list[tuple[str, tuple[int, ...]]] = [
+    ("few", (1 << 17,)),
+    ("many", (1 << 17,)),
+    ("few", (400, 400)),
+    ("many", (60, 50, 50)),
+    ("many", (20, 20, 20, 20)),
+]
+
+
+def folded(
+    function: str, kind: str, shape: tuple[int, ...], tmp_path: Path
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:  # fmt: skip
+    """What should be in an array, and what is there after a list was added to it, behind a first few elements."""
     places, values = updates(kind)
     places.sort()
-    threads = -(-SIZE // 32)
-    target, left = np.zeros(shape), (np.zeros(2 * threads, np.int32), np.zeros(2 * threads))
-    given = {"places": places, "values": values, "target": target, "left_places": left[0], "left_values": left[1]}
-    found = sorting("fold_updates", given, tmp_path, 1)
-    whole = found["target"].ravel()
-    np.add.at(whole, found["left_places"][found["left_places"] > 0] - 1, found["left_values"][found["left_places"] > 0])
-    expected = np.zeros(whole.size)
-    np.add.at(expected, places[places > 0] - 1, values[places > 0])
+    target, parts, before_first = np.zeros(shape), -(-SIZE // 32), 11
+    places[places > target.size - before_first] = 0
+    given = {"places": places, "values": values, "target": target, "before_first": np.int64(before_first)}
+    left = {"left_places": np.full(2 * parts, -1, np.int32), "left_values": np.zeros(2 * parts)}
+    found = sorting(function, {**given, **left}, tmp_path, 1)
+    expected = np.zeros(target.size)
+    np.add.at(expected, before_first + places[places > 0] - 1, values[places > 0])
+    return expected, found["target"].ravel(), found
+
+
+@pytest.mark.parametrize(("kind", "shape"), SHAPES)
+def test_runs_are_added_up_or_left(kind: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    expected, whole, found = folded("fold_updates", kind, shape, tmp_path)
+    is_left = found["left_places"] > 0
+    np.add.at(whole, 11 + found["left_places"][is_left] - 1, found["left_values"][is_left])
     np.testing.assert_array_equal(whole, expected)
-    kept = found["left_places"][found["left_places"] > 0]
+    kept = found["left_places"][is_left]
     assert (np.diff(kept) >= 0).all(), "equal places stay side by side"
-    assert kind == "few" or kept.size < threads
+    assert kind == "few" or kept.size < -(-SIZE // 32)
+
+
+@pytest.mark.parametrize(("kind", "shape"), SHAPES[:3])
+def test_one_block_leaves_nothing(kind: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    expected, whole, _ = folded("fold_rest", kind, shape, tmp_path)
+    np.testing.assert_array_equal(whole, expected)

@@ -10,7 +10,7 @@ import pytest
 
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda import compile as compile_module
-from loopdiff.backends.cuda import host, kernels
+from loopdiff.backends.cuda import grids, kernels
 from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.transform import split_sums, warps
 from loopdiff.transform.launch_plan import HostIf, HostLoop, all_steps
@@ -76,7 +76,7 @@ def test_tiles_of_threads_and_warps(
 ) -> None:  # fmt: skip
     """In blocks of two by two threads, or of two warps, so that threads have several iterations, not always whole
     tiles."""
-    monkeypatch.setattr(host, "BUSY", 0)
+    monkeypatch.setattr(grids, "BUSY", 0)
     monkeypatch.setattr(warps, "LONG", 0 if are_long else 1 << 60)
     monkeypatch.setattr(kernels, "BLOCKS", {**kernels.BLOCKS, 2: (2, 2, 1), 3: (2, 2, 1)})
     monkeypatch.setattr(kernels, "WARPS", 2)
@@ -140,7 +140,7 @@ def batches(A, B, C):
 
 @pytest.fixture
 def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "BUSY", 0)
+    monkeypatch.setattr(grids, "BUSY", 0)
     monkeypatch.setattr(kernels, "BLOCKS", {**kernels.BLOCKS, 2: (2, 2, 1), 3: (2, 2, 1)})
 
 

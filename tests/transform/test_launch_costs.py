@@ -140,6 +140,20 @@ def test_lists_that_fit_into_the_cache_move_once() -> None:
     small, large = (
         max(c.bytes for c in costs_of(plan, extents, Gpu("any", 1.0, 2.0, 4.0, cache, 100.0))) for cache in (1e3, 1e6)
     )
-    values, entries, counts, added = 1000 * 8, 2 * 1000 * (4 + 8), 1000 // 2, 1000 * 32
+    # Places of 13 bits are sorted by 7 at a time: 128 counts of four bytes for each tile.
+    values, entries, counts, added = 1000 * 8, 2 * 1000 * (4 + 8), 1000 * 128 * 4 / 2048, 1000 * 32
     assert large == values + entries + counts + 2 * added
     assert small > large + entries
+
+
+def test_long_lists_are_sorted_in_the_cache_in_pieces() -> None:
+    """Memory sees the values that are listed, and the array; the launches are those of all pieces."""
+    size, elements = 1 << 22, 1 << 12
+    args = {"index": np.zeros(size, np.int64), "v": np.zeros(size), "y": np.zeros(elements)}
+    plan = plan_of(normal_form(scattered, args), Style())
+    found = costs_of(plan, Extents.of(list(args), list(args.values())))
+    total = max(found, key=lambda c: c.bytes)
+    listed = size / 3 * (2 * (4 + 8) + 4 * 128 / 2048)  # two lists of a third, and counts of their digits
+    assert total.bytes == pytest.approx(size * (8 + 8) + listed + 2 * elements * 8, rel=1e-3)
+    # Made and cleared, two rounds of sorting, and added up in three.
+    assert total.nanoseconds == pytest.approx(total.bytes / 4300.0 + 3 * (1 + 1 + 2 * 4 + 3) * 2500.0)

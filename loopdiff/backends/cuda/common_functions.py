@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from loopdiff.backends.cuda.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
-from loopdiff.transform.update_lists import DIGIT
+from loopdiff.transform.update_lists import DIGIT, TILE
 
 WARP = 32  # threads that exchange values without memory
-# Lists of updates: threads of a block, updates that each sorts and those of all; bits of half of a digit, and how many
-# values a digit and half of one have.
-THREADS, EACH = 256, 8
-TILE = THREADS * EACH
-HALF = DIGIT // 2
-DIGITS, HALVES = 1 << DIGIT, 1 << HALF
+# Lists of updates: threads of a block, and updates that each sorts; bits of a split, and how many values these and a
+# digit have.
+THREADS = 256
+EACH = TILE // THREADS
+SPLIT = 4
+SPLITS, DIGITS = 1 << SPLIT, 1 << DIGIT
 # Checksums: those of `guards.mixed`.
 HALF_WORD = np.uint64(0xFFFFFFFF)
 BITS, FOLD = np.uint64(32), np.uint64(29)

@@ -24,6 +24,7 @@ from loopdiff.transform.copies import without_copies
 from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.grid_fusion import fuse_grids
 from loopdiff.transform.held_sums import hold_sums
+from loopdiff.transform.isolate_updates import isolate_updates
 from loopdiff.transform.launch_plan import LaunchPlan, plan_launches
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.restructure import ascend, restructure
@@ -46,9 +47,21 @@ PRELUDE = (
     "from loopdiff.errors import ArgumentError",
 )
 # Names of what generated modules call, besides those of the CPU's.
-RESERVED = frozenset(
-    ("cuda", "FUNCTIONS", "device_empty", "release", "clear", "peek", "launcher_of", "adding", "scanning", *FUNCTIONS)
-) | {f"{stem}_{op}_{kind}" for stem in ("block", "warp", "finish") for op in COMBINE for kind in NUMBERS}
+CALLED = (
+    "cuda",
+    "FUNCTIONS",
+    "device_empty",
+    "release",
+    "clear",
+    "peek",
+    "launcher_of",
+    "adding",
+    "scanning",
+    "sorting",
+)
+RESERVED = frozenset((*CALLED, *FUNCTIONS)) | {
+    f"{stem}_{op}_{kind}" for stem in ("block", "warp", "finish") for op in COMBINE for kind in NUMBERS
+}
 DECORATOR = "@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
 
 
@@ -59,7 +72,9 @@ def plan_of(ls: LoopSet, style: Style) -> LaunchPlan:
     dead |= {a.name for a in blocked.arrays} - {a.name for a in ls.arrays}
     arranged = arrange_for_grid(blocked, may_reassociate=may_reassociate)
     fused = fuse_grids(arranged, dead, may_reassociate=may_reassociate)
-    plan = plan_launches(build_model(fused), dead, may_reassociate=may_reassociate)
+    model = build_model(fused)
+    apart = isolate_updates(model, dead) if may_reassociate else model
+    plan = plan_launches(apart, dead, may_reassociate=may_reassociate)
     split = split_sums(plan) if may_reassociate else plan
     spread = spread_over_warps(hold_sums(split), may_reassociate=may_reassociate)
     return replace(spread, steps=tile_threads(spread.steps))

@@ -61,9 +61,10 @@ class Device:
         self.finished.add((op, kind))
         return [f"{finish_name(op, kind)}(1, 1, 1, {parts}, {target})"]
 
-    def add_listed(self, update: ListText, kind: ArrayType) -> list[str]:
+    def add_listed(self, update: ListText, kind: ArrayType, elements: str) -> list[str]:
         self.lists.targets.add(kind)
-        return [f"{self.lists.add_name(kind)}({update.places}, {update.values}, {update.array})"]
+        given = f"{update.places}, {update.values}, {update.array}, {update.before_first or '0'}, {elements}"
+        return [f"{self.lists.add_name(kind)}({given})"]
 
     def scan(self, offsets: str) -> list[str]:
         self.lists.has_offsets = True

@@ -54,9 +54,9 @@ class Emulated:
         lanes = f"np.empty(256, np.{kind.value})"
         return [f"finish_{op}({parts}, {lanes}, {neutral}, {target})"]
 
-    def add_listed(self, update: ListText, kind: ArrayType) -> list[str]:
+    def add_listed(self, update: ListText, kind: ArrayType, elements: str) -> list[str]:
         self.imports.add("add_listed")
-        return [f"add_listed({update.places}, {update.values}, {update.array})"]
+        return [f"add_listed({update.places}, {update.values}, {update.array}, {update.before_first or '0'})"]
 
     def scan(self, offsets: str) -> list[str]:
         self.imports.add("scan")

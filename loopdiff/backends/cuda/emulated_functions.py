@@ -67,11 +67,12 @@ def scan(offsets: Any) -> None:
 
 
 @jit
-def add_listed(places: Any, values: Any, target: Any) -> None:
-    """Add each value to the element of `target` whose number, from one, is its place; none to that of number zero."""
+def add_listed(places: Any, values: Any, target: Any, before_first: Any) -> None:
+    """Add each value to the element of `target` whose number, from one and from after the first ones, is its place;
+    none to that of number zero."""
     for k in range(places.size):
         if places[k] > 0:
-            target.flat[places[k] - 1] += values[k]
+            target.flat[before_first + places[k] - 1] += values[k]
 
 
 @jit

@@ -22,7 +22,7 @@ from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt
 from loopdiff.transform.grid import LEAST_COPIES, Grid, step_of
 from loopdiff.transform.launch_plan import Launch
 from loopdiff.transform.thread_tiles import Tile, jam, untiled
-from loopdiff.transform.update_lists import counting_body, most_updates
+from loopdiff.transform.update_lists import counting_body, leading_axis, most_updates
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
@@ -69,6 +69,8 @@ class Kernel:
         grid = self.launch.grid
         if self.is_warped:
             return WARPS, 1, 1
+        if any(u.leading not in (None, len(self.axes) - 1) for u in self.lists):
+            return BLOCKS[1]
         return COPYING if grid is not None and grid.copies else BLOCKS[len(self.axes)]
 
     @property
@@ -86,7 +88,7 @@ class KernelEmitter(ThreadEmitter):
         already."""
         grid = launch.grid
         axes = () if grid is None else self.axis_texts(grid)
-        lists = () if grid is None else tuple(self.list_text(n, launch.body) for n in grid.lists)
+        lists = () if grid is None else tuple(self.list_text(n, launch.body, axes) for n in grid.lists)
         return self.written(launch, number, axes, lists, is_guarded=is_guarded)
 
     def counting_kernel(self, kernel: Kernel, number: int, *, is_guarded: bool) -> Kernel:
@@ -154,7 +156,7 @@ class KernelEmitter(ThreadEmitter):
         self.imports.add("of_first_lane")
         return f"of_first_lane({status}) == 0"
 
-    def list_text(self, array: str, body: tuple[Stmt, ...]) -> ListText:
+    def list_text(self, array: str, body: tuple[Stmt, ...], axes: tuple[AxisText, ...]) -> ListText:
         """Names for the list of what `body` adds to an array."""
         kind = self.types.arrays[array]
         places, values, slot = (self.names.fresh(n) for n in (f"{array}_places", f"{array}_values", "slot"))
@@ -164,7 +166,9 @@ class KernelEmitter(ThreadEmitter):
         if most is None:
             offsets = self.names.fresh(f"{array}_offsets")
             self.declare(array, offsets, ArrayType("int64", 1))
-        return ListText(array, places, values, slot, most, offsets)
+        leading = leading_axis(body, array, [a.index for a in axes])
+        before_first = "" if leading is None else self.names.fresh("before_first")
+        return ListText(array, places, values, slot, most, offsets, leading, before_first)
 
     def declare(self, array: str, new: str, kind: ArrayType) -> None:
         """Make the array `new` known, which has something to do with `array`."""

@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 
 from loopdiff.backends.cuda import launching
-from loopdiff.backends.cuda.common_functions import DIGITS, THREADS, TILE
-from loopdiff.transform.update_lists import DIGIT, RUN
+from loopdiff.backends.cuda.common_functions import THREADS
+from loopdiff.transform.update_lists import DIGIT, REST, RUN, TILE
 
 Launch = Callable[..., Any]
 device_empty: Any = launching.device_empty
@@ -31,56 +31,71 @@ def scanning(sum_tiles: Launch, scan_tiles: Launch) -> Callable[..., Any]:
     return scan
 
 
-def adding(count_digits: Launch, scan: Launch, move: Launch, fold: Launch, dtype: Any) -> Callable[..., Any]:
-    """The function that adds each value of a list to the element of an array whose number, from one, is its place, and
-    none to that of number zero. The list is not the same afterwards."""
+def sorting(count_digits: Launch, scan: Launch, move: Launch) -> Launch:
+    """The function that sorts a list by place, with room for another one; whether it is where it was afterwards."""
 
     @njit
     def sort(places: Any, values: Any, more_places: Any, more_values: Any, most: int) -> bool:
-        count = places.shape[0]
+        count, bits = places.shape[0], 0
+        while most >> bits > 0:
+            bits += 1
+        rounds = (bits + DIGIT - 1) // DIGIT
+        digit = (bits + rounds - 1) // max(1, rounds)
         tiles = (count + TILE - 1) // TILE
-        counts = device_empty((DIGITS * tiles,), np.int32)
-        shift, is_there = 0, True
-        while most >> shift > 0:
+        counts = device_empty(((1 << digit) * tiles,), np.int32)
+        is_there = True
+        for shift in range(0, bits, max(1, digit)):
             if is_there:
-                count_digits(tiles, 1, 1, places, counts, shift)
+                count_digits(tiles, 1, 1, places, counts, shift, digit)
                 scan(counts)
-                move(tiles, 1, 1, places, values, counts, more_places, more_values, shift)
+                move(tiles, 1, 1, places, values, counts, more_places, more_values, shift, digit)
             else:
-                count_digits(tiles, 1, 1, more_places, counts, shift)
+                count_digits(tiles, 1, 1, more_places, counts, shift, digit)
                 scan(counts)
-                move(tiles, 1, 1, more_places, more_values, counts, places, values, shift)
+                move(tiles, 1, 1, more_places, more_values, counts, places, values, shift, digit)
             is_there = not is_there
-            shift += DIGIT
         release(counts)
         return is_there
 
+    return sort
+
+
+def adding(sort: Launch, fold: Launch, fold_rest: Launch, dtype: Any) -> Launch:
+    """The function that adds each value of a list to the element of an array whose number is its place and that of the
+    element before the first of `elements`, and none to place zero. The list is not the same afterwards.
+
+    `fold` and `fold_rest` add up what is sorted, by many blocks and by one.
+    """
+
     @njit
-    def add_runs(places: Any, values: Any, target: Any) -> None:
-        count, is_first = places.shape[0], True
-        while True:
-            threads = (count + RUN - 1) // RUN
-            left_places, left_values = device_empty((2 * threads,), np.int32), device_empty((2 * threads,), dtype)
-            fold((threads + THREADS - 1) // THREADS, 1, 1, places, values, target, left_places, left_values)
+    def add_runs(places: Any, values: Any, target: Any, before_first: int) -> None:
+        count, is_first, is_last = places.shape[0], True, False
+        while not is_last:
+            is_last = count <= REST
+            parts = (count + RUN - 1) // RUN
+            left_places, left_values = device_empty((2 * parts,), np.int32), device_empty((2 * parts,), dtype)
+            if is_last:
+                fold_rest(1, 1, 1, places, values, target, before_first, left_places, left_values)
+            else:
+                blocks = (parts + THREADS - 1) // THREADS
+                fold(blocks, 1, 1, places, values, target, before_first, left_places, left_values)
             if not is_first:
                 release(places)
                 release(values)
-            places, values, count, is_first = left_places, left_values, 2 * threads, False
-            if threads == 1:
-                break
+            places, values, count, is_first = left_places, left_values, 2 * parts, False
         release(places)
         release(values)
 
     @njit
-    def add_listed(places: Any, values: Any, target: Any) -> None:
+    def add_listed(places: Any, values: Any, target: Any, before_first: int, elements: int) -> None:
         count = places.shape[0]
         if count == 0:
             return
         more_places, more_values = device_empty((count,), np.int32), device_empty((count,), dtype)
-        if sort(places, values, more_places, more_values, target.size):
-            add_runs(places, values, target)
+        if sort(places, values, more_places, more_values, elements):
+            add_runs(places, values, target, before_first)
         else:
-            add_runs(more_places, more_values, target)
+            add_runs(more_places, more_values, target, before_first)
         release(more_places)
         release(more_values)
 

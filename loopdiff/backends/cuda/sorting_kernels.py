@@ -1,10 +1,10 @@
 """What kernels do that sort lists of updates and add them up, each called by all threads of one-dimensional blocks.
 
 A stable radix sort from the least digit on (Satish, Harris and Garland, "Designing efficient sorting algorithms for
-manycore GPUs", IPDPS 2009): each block sorts a tile by one digit of eight bits, in shared memory and as two splits by
-four bits, so that equal digits leave for the same place in the order in which they came. Then runs of equal places are
-added up, each thread those of a part; a run that goes beyond it is left for the next round. No order depends on which
-thread is first. Written with barriers only, so that Numba's simulator can run it.
+manycore GPUs", IPDPS 2009): each block sorts a tile by one digit, of as many bits as the host says, in shared memory
+and as splits by four bits, so that equal digits leave for the same place in the order in which they came. Then runs of
+equal places are added up, each thread those of a part; a run that goes beyond it is left for the next round. No order
+depends on which thread is first. Written with barriers only, so that Numba's simulator can run it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from numba.core import types
 
-from loopdiff.backends.cuda.common_functions import DIGITS, EACH, HALF, HALVES, THREADS, TILE
+from loopdiff.backends.cuda.common_functions import DIGITS, EACH, SPLIT, SPLITS, THREADS
 from loopdiff.backends.cuda.toolchain import cuda
-from loopdiff.transform.update_lists import RUN
+from loopdiff.transform.update_lists import RUN, TILE
 
 jit = cuda.jit(device=True)
-BOTH, COUNTERS = 2 * TILE, HALVES * THREADS
+BOTH, COUNTERS = 2 * TILE, SPLITS * THREADS
 
 
 @jit
@@ -76,89 +76,96 @@ def scan_tiles(numbers: Any, sums: Any) -> None:
 
 
 @jit
-def sort_tile(places: Any, shift: Any, held: Any, origins: Any, counters: Any, lanes: Any) -> None:
-    """Sort the tile of this block by the digit at bit `shift`: into the first half of `held`, with where each was in
-    the tile in `origins`. What lies beyond the end of the list comes last."""
+def sort_tile(places: Any, shift: Any, bits: Any, held: Any, origins: Any, counters: Any, lanes: Any) -> Any:
+    """Sort the tile of this block by the `bits` from bit `shift` on: into the part of `held` that begins at what is
+    returned, with where each was in the tile in `origins`. What lies beyond the end of the list comes last."""
     thread, first = cuda.threadIdx.x, cuda.blockIdx.x * TILE
     for k in range(thread, TILE, THREADS):
         held[k] = places[first + k] if first + k < places.shape[0] else -1
         origins[k] = k
-    for half in range(2):
-        source, target = half * TILE, TILE - half * TILE
-        at = shift + HALF * half
-        for part in range(HALVES):
+    source, at, end = 0, shift, shift + bits
+    while at < end:
+        mask = (1 << min(SPLIT, end - at)) - 1
+        target = TILE - source
+        for part in range(SPLITS):
             counters[part * THREADS + thread] = 0
         cuda.syncthreads()
         for k in range(source + thread * EACH, source + (thread + 1) * EACH):
-            counters[((held[k] >> at) & (HALVES - 1)) * THREADS + thread] += 1
+            counters[((held[k] >> at) & mask) * THREADS + thread] += 1
         cuda.syncthreads()
         own = 0
-        for k in range(thread * HALVES, (thread + 1) * HALVES):
+        for k in range(thread * SPLITS, (thread + 1) * SPLITS):
             own += counters[k]
         start, _ = before(own, lanes)
-        for k in range(thread * HALVES, (thread + 1) * HALVES):
+        for k in range(thread * SPLITS, (thread + 1) * SPLITS):
             number = counters[k]
             counters[k] = start
             start += number
         cuda.syncthreads()
         for k in range(source + thread * EACH, source + (thread + 1) * EACH):
-            counter = ((held[k] >> at) & (HALVES - 1)) * THREADS + thread
+            counter = ((held[k] >> at) & mask) * THREADS + thread
             place = target + counters[counter]
             counters[counter] += 1
             held[place] = held[k]
             origins[place] = origins[k]
         cuda.syncthreads()
+        source = target
+        at += SPLIT
+    return source
 
 
 @jit
-def find_digits(places: Any, shift: Any, held: Any, begins: Any, ends: Any) -> None:
-    """Where in a sorted tile each digit begins and ends; nowhere, if it does not occur."""
-    thread = cuda.threadIdx.x
+def find_digits(places: Any, shift: Any, bits: Any, held: Any, source: Any, begins: Any, ends: Any) -> None:
+    """Where in a sorted tile, which begins at `source`, each digit begins and ends; nowhere, if it does not occur."""
+    thread, mask = cuda.threadIdx.x, (1 << bits) - 1
     count = min(TILE, places.shape[0] - cuda.blockIdx.x * TILE)
-    begins[thread] = 0
-    ends[thread] = 0
+    for digit in range(thread, 1 << bits, THREADS):
+        begins[digit] = 0
+        ends[digit] = 0
     cuda.syncthreads()
     for k in range(thread, count, THREADS):
-        digit = (held[k] >> shift) & (DIGITS - 1)
-        if k == 0 or ((held[k - 1] >> shift) & (DIGITS - 1)) != digit:
+        digit = (held[source + k] >> shift) & mask
+        if k == 0 or ((held[source + k - 1] >> shift) & mask) != digit:
             begins[digit] = k
-        if k == count - 1 or ((held[k + 1] >> shift) & (DIGITS - 1)) != digit:
+        if k == count - 1 or ((held[source + k + 1] >> shift) & mask) != digit:
             ends[digit] = k + 1
     cuda.syncthreads()
 
 
 @jit
-def sorted_tile(places: Any, shift: Any) -> Any:
+def sorted_tile(places: Any, shift: Any, bits: Any) -> Any:
     """The tile of this block, sorted by a digit: see `sort_tile` and `find_digits`."""
     held = cuda.shared.array(BOTH, types.int32)
     origins = cuda.shared.array(BOTH, types.int16)
     counters = cuda.shared.array(COUNTERS, types.int16)
     lanes = cuda.shared.array(THREADS, types.int64)
-    begins = cuda.shared.array(DIGITS, types.int32)
-    ends = cuda.shared.array(DIGITS, types.int32)
-    sort_tile(places, shift, held, origins, counters, lanes)
-    find_digits(places, shift, held, begins, ends)
-    return held, origins, begins, ends
+    begins = cuda.shared.array(DIGITS, types.int16)
+    ends = cuda.shared.array(DIGITS, types.int16)
+    source = sort_tile(places, shift, bits, held, origins, counters, lanes)
+    find_digits(places, shift, bits, held, source, begins, ends)
+    return held, origins, source, begins, ends
 
 
 @jit
-def count_digits(places: Any, counts: Any, shift: Any) -> None:
+def count_digits(places: Any, counts: Any, shift: Any, bits: Any) -> None:
     """How often each digit occurs in the tile of this block: all tiles of one digit side by side."""
-    _, _, begins, ends = sorted_tile(places, shift)
-    thread = cuda.threadIdx.x
-    counts[thread * cuda.gridDim.x + cuda.blockIdx.x] = ends[thread] - begins[thread]
+    _, _, _, begins, ends = sorted_tile(places, shift, bits)
+    for digit in range(cuda.threadIdx.x, 1 << bits, THREADS):
+        counts[digit * cuda.gridDim.x + cuda.blockIdx.x] = ends[digit] - begins[digit]
 
 
 @jit
-def move_updates(places: Any, values: Any, starts: Any, new_places: Any, new_values: Any, shift: Any) -> None:
+def move_updates(
+    places: Any, values: Any, starts: Any, new_places: Any, new_values: Any, shift: Any, bits: Any
+) -> None:  # fmt: skip
     """Move the updates of a tile to where those with their digit start."""
-    held, origins, begins, _ = sorted_tile(places, shift)
+    held, origins, source, begins, _ = sorted_tile(places, shift, bits)
     first = cuda.blockIdx.x * TILE
     for k in range(cuda.threadIdx.x, min(TILE, places.shape[0] - first), THREADS):
-        digit = (held[k] >> shift) & (DIGITS - 1)
+        digit = (held[source + k] >> shift) & ((1 << bits) - 1)
         place = starts[digit * cuda.gridDim.x + cuda.blockIdx.x] + k - begins[digit]
-        new_places[place] = held[k]
-        new_values[place] = values[first + origins[k]]
+        new_places[place] = held[source + k]
+        new_values[place] = values[first + origins[source + k]]
 
 
 @jit
@@ -182,43 +189,70 @@ def add_at(target: Any, place: Any, value: Any) -> None:
 
 
 @jit
-def fold_updates(places: Any, values: Any, target: Any, left_places: Any, left_values: Any) -> None:
-    """Add up runs of equal places, each thread those of `RUN` updates: runs that are whole to the `target`, the others
-    to what is left, two for each thread."""
-    thread = cuda.blockIdx.x * THREADS + cuda.threadIdx.x
-    first, count = thread * RUN, places.shape[0]
-    if first >= count:
-        return
+def fold_part(
+    part: Any, count: Any, places: Any, values: Any, target: Any, before_first: Any, left_places: Any, left_values: Any
+) -> None:  # fmt: skip
+    """Add up runs of equal places among the `RUN` updates of a part of `count`: runs that are whole to the `target`,
+    whose element of the number `before_first` comes before place one, the others to what is left, two for each part."""
+    first = part * RUN
     end = min(first + RUN, count)
     nothing = values.dtype.type(0)
-    left_places[2 * thread] = 0
-    left_places[2 * thread + 1] = 0
-    left_values[2 * thread] = nothing
-    left_values[2 * thread + 1] = nothing
+    left_places[2 * part] = 0
+    left_places[2 * part + 1] = 0
+    left_values[2 * part] = nothing
+    left_values[2 * part + 1] = nothing
     place, total = places[first], nothing
     is_part = first > 0 and places[first - 1] == place
     for k in range(first, end):
         if places[k] != place:
             if is_part:
-                left_places[2 * thread] = place
-                left_values[2 * thread] = total
+                left_places[2 * part] = place
+                left_values[2 * part] = total
             elif place > 0:
-                add_at(target, place, total)
+                add_at(target, place + before_first, total)
             place, total, is_part = places[k], nothing, False
         total += values[k]
     goes_on = end < count and places[end] == place
     if is_part:
-        left_places[2 * thread] = place
-        left_values[2 * thread] = total
+        left_places[2 * part] = place
+        left_values[2 * part] = total
     if goes_on:
-        left_places[2 * thread + 1] = place
+        left_places[2 * part + 1] = place
         if not is_part:
-            left_values[2 * thread + 1] = total
+            left_values[2 * part + 1] = total
     elif not is_part and place > 0:
-        add_at(target, place, total)
+        add_at(target, place + before_first, total)
+
+
+@jit
+def fold_updates(
+    places: Any, values: Any, target: Any, before_first: Any, left_places: Any, left_values: Any
+) -> None:  # fmt: skip
+    """Add up runs of equal places, each thread those of a part: see `fold_part`."""
+    part, count = cuda.blockIdx.x * THREADS + cuda.threadIdx.x, places.shape[0]
+    if part * RUN < count:
+        fold_part(part, count, places, values, target, before_first, left_places, left_values)
+
+
+@jit
+def fold_rest(
+    places: Any, values: Any, target: Any, before_first: Any, left_places: Any, left_values: Any
+) -> None:  # fmt: skip
+    """Add up runs of equal places until nothing is left, by one block: what is left goes back and forth."""
+    count = places.shape[0]
+    while True:
+        parts = (count + RUN - 1) // RUN
+        for part in range(cuda.threadIdx.x, parts, THREADS):
+            fold_part(part, count, places, values, target, before_first, left_places, left_values)
+        cuda.syncthreads()
+        if parts == 1:
+            return
+        places, left_places = left_places, places
+        values, left_values = left_values, values
+        count = 2 * parts
 
 
 SORTING_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "count_digits": count_digits, "sum_tiles": sum_tiles, "scan_tiles": scan_tiles, "move_updates": move_updates,
-    "fold_updates": fold_updates,
+    "fold_updates": fold_updates, "fold_rest": fold_rest,
 }  # fmt: skip

@@ -13,11 +13,12 @@ from loopdiff.ir.types import ArrayType
 
 I32, I64 = (types.Array(kind, 1, "C") for kind in (types.int32, types.int64))
 PARAMETERS = {
-    "count_digits": ("places", "counts", "shift"),
+    "count_digits": ("places", "counts", "shift", "bits"),
     "sum_tiles": ("numbers", "sums"),
     "scan_tiles": ("numbers", "sums"),
-    "move_updates": ("places", "values", "starts", "new_places", "new_values", "shift"),
-    "fold_updates": ("places", "values", "target", "left_places", "left_values"),
+    "move_updates": ("places", "values", "starts", "new_places", "new_values", "shift", "bits"),
+    "fold_updates": ("places", "values", "target", "before_first", "left_places", "left_values"),
+    "fold_rest": ("places", "values", "target", "before_first", "left_places", "left_values"),
 }
 
 
@@ -35,29 +36,33 @@ class Lists:
     def kernels(self) -> Iterator[tuple[str, str, tuple[types.Type, ...]]]:
         """For each kernel its name, the function that all its threads call, and its signature."""
         if self.targets:
-            yield "count_digits", "count_digits", (I32, I32, types.int64)
+            yield "count_digits", "count_digits", (I32, I32, types.int64, types.int64)
         scanned = [*([I32] if self.targets else []), *([I64] if self.has_offsets else [])]
         for numbers in scanned:
             for function in ("sum_tiles", "scan_tiles"):
                 yield f"{function}_{numbers.dtype}", function, (numbers, I64)
         for dtype in sorted({t.dtype for t in self.targets}):
             values = array_type(ArrayType(dtype, 1))
-            yield f"move_{dtype}", "move_updates", (I32, values, I32, I32, values, types.int64)
+            yield f"move_{dtype}", "move_updates", (I32, values, I32, I32, values, types.int64, types.int64)
         for kind in self.sorted_targets():
             values = array_type(ArrayType(kind.dtype, 1))
-            yield f"fold_{suffix(kind)}", "fold_updates", (I32, values, array_type(kind), I32, values)
+            given = (I32, values, array_type(kind), types.int64, I32, values)
+            yield f"fold_{suffix(kind)}", "fold_updates", given
+            yield f"fold_rest_{suffix(kind)}", "fold_rest", given
 
     def host_lines(self) -> Iterator[str]:
         """Lines of the host's module, where kernels are known by their names."""
         if self.targets or self.has_offsets:
-            yield "from loopdiff.backends.cuda.sorting import adding, scanning"
+            yield "from loopdiff.backends.cuda.sorting import adding, scanning, sorting"
         if self.has_offsets:
             yield "scan_int64 = scanning(sum_tiles_int64_kernel, scan_tiles_int64_kernel)"
         if self.targets:
             yield "scan_int32 = scanning(sum_tiles_int32_kernel, scan_tiles_int32_kernel)"
+        for dtype in sorted({t.dtype for t in self.targets}):
+            yield f"sort_{dtype} = sorting(count_digits_kernel, scan_int32, move_{dtype}_kernel)"
         for kind in self.sorted_targets():
-            launches = f"count_digits_kernel, scan_int32, move_{kind.dtype}_kernel, fold_{suffix(kind)}_kernel"
-            yield f"{self.add_name(kind)} = adding({launches}, np.{kind.dtype})"
+            folds = f"fold_{suffix(kind)}_kernel, fold_rest_{suffix(kind)}_kernel"
+            yield f"{self.add_name(kind)} = adding(sort_{kind.dtype}, {folds}, np.{kind.dtype})"
 
     def sorted_targets(self) -> list[ArrayType]:
         return sorted(self.targets, key=suffix)

@@ -51,7 +51,11 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class ListText:
     """The list of updates of `array`: names of the arrays of `places`, counted from one, and of `values`, and of where
-    the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`."""
+    the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`.
+
+    `leading`: the axis of the grid that says where along the first axis of the array they go; places are counted from
+    after `before_first` elements then.
+    """
 
     array: str
     places: str
@@ -59,6 +63,8 @@ class ListText:
     slot: str
     most: Expr | None
     offsets: str
+    leading: int | None
+    before_first: str
 
 
 @dataclass(slots=True)
@@ -165,7 +171,8 @@ class ThreadEmitter(ScalarEmitter):
             place, *rest = (f"({self.expr(s)})" for s in target.subscripts)
             for axis, subscript in enumerate(rest, 1):
                 place = f"({place} * {target.array}.shape[{axis}] + {subscript})"
-            self.writer.line(f"{update.places}[np.uint64({slot})] = {place} + 1")
+            first = f" - {update.before_first}" if update.before_first else ""
+            self.writer.line(f"{update.places}[np.uint64({slot})] = {place}{first} + 1")
             self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
         self.writer.line(f"{slot} += {'1' if update.offsets else self.stride}")
 
