@@ -385,7 +385,8 @@ def vectorize_grad(
             compares reverse with forward mode.
         schedule: What loops of the sweeps `primal`, `forward`, `reverse` and `tangent` are to become:
             `{"reverse": {"i": "scalar", "j@12": "vector"}}`, `j@12` being the loop over `j` at line 12. One of
-            `vector`, `scalar`, `tile`, `rows=64` and `no rows`. Whatever is not asked for is chosen.
+            `vector`, `scalar`, `tile`, `rows=64` and `no rows`, or for the GPU `threads`, `sequential`, `warp`, `plain`
+            and rows. Whatever is not asked for is chosen.
         autotune: Whether the first gradient for arguments of a new type or size measures a few schedules on copies of
             them. Which was fastest is remembered on disk.
         target: `cuda` runs loops as kernels on the GPU, `cuda-emulated` runs the same kernels on the CPU, thread after

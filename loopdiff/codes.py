@@ -414,10 +414,10 @@ CODES: dict[str, Code] = {
     ),
     # -- LD5xx: requested schedules ------------------------------------------------------------------------
     "LD501": Code(
-        "vector that a dependence forbids",
-        "`schedule` asks for iterations side by side, and one of them reads or overwrites what another one leaves. The "
-        "report shows both places. Sums are no such dependence, unless `fastmath=False` keeps their order.",
-        "ask for another loop; `explain` without `schedule` says which ones can be vectors",
+        "iterations side by side that a dependence forbids",
+        "`schedule` asks for lanes of vectors, or for threads, and one of them reads or overwrites what another one "
+        "leaves. The report shows both places. Sums are no such dependence, unless `fastmath=False` keeps their order.",
+        "ask for another loop; `explain` without `schedule` says which ones can be vectors, or threads",
     ),
     "LD502": Code(
         "requested loop that is not there",
@@ -427,8 +427,8 @@ CODES: dict[str, Code] = {
     "LD503": Code(
         "loop that cannot be mapped as requested",
         "`schedule` asks for a vector of what has no vector form, for a register tile of what is no sum of "
-        "products, or for blocks of rows that nothing would be gained by.",
-        "leave the loop to the cost model",
+        "products, for blocks of rows that nothing would be gained by, or for threads inside of others.",
+        "leave the loop to the compiler",
     ),
     **MACHINE_CODES,
 }

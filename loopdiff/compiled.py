@@ -16,9 +16,10 @@ from loopdiff.errors import ArgumentError
 from loopdiff.explain import Sweep, explain
 from loopdiff.ir.printer import print_loopset
 from loopdiff.pipeline import arrange, bind_types, explain_loops
+from loopdiff.requests import NOTHING
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization
-from loopdiff.units import NOTHING, Temporary, Unit
+from loopdiff.units import Temporary, Unit
 
 QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
-from loopdiff.requests import Request
+from loopdiff.requests import ON_CPU, ON_GPU, Request
 
 TapePolicy = Literal["auto", "store", "recompute"]
 Accuracy = Literal["default", "high"]
@@ -67,12 +67,18 @@ class Options:
         if limit is not None and (not isinstance(limit, int) or limit < 0):
             wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes", NOWHERE))
         if self.target != "cpu":
-            asked = {"parallel": self.parallel, "schedule": self.schedule, "autotune": self.autotune}
+            asked = {"parallel": self.parallel, "autotune": self.autotune}
             wrong += [
                 reject("LD309", f"`{name}` is for the CPU, and `target` is {self.target!r}", NOWHERE)
                 for name, given in asked.items()
                 if given
             ]
+        others = ON_GPU if self.is_for_cpu else ON_CPU
+        wrong += [
+            reject("LD309", f"`schedule` wishes {r.wish!r} for `{r.loop}`, and `target` is {self.target!r}", NOWHERE)
+            for r in self.schedule
+            if r.wish in others
+        ]
         if wrong:
             raise ArgumentError(*wrong)
 

@@ -290,7 +290,7 @@ def compile_function(
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
     if not options.is_for_cpu:
-        return compile_for_cuda(ls, options, stages, reader)
+        return compile_for_cuda(ls, options, requests, stages, reader)
     from loopdiff.backends.cpu.compile import write_function
 
     write = partial(write_function, style=style_of(ls, options, reader), cache=options.cache)
@@ -300,25 +300,27 @@ def compile_function(
 
 
 def compile_for_cuda(
-    ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None
+    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function that launches the kernels of a normal LoopSet, or runs them on the CPU."""
     from loopdiff.backends.cuda.compile import write_device, write_emulated
 
-    plan, style = plan_for_cuda(ls, options, stages, reader), style_of(ls, options, reader)
+    plan, style = plan_for_cuda(ls, options, requests, stages, reader), style_of(ls, options, reader)
     write = partial(write_device, plan) if options.target == "cuda" else partial(write_emulated, plan, style)
     generated = stages.run(f"emit {ls.name}", partial(write, cache=options.cache))
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
 
 
-def plan_for_cuda(ls: LoopSet, options: Options, stages: Stages, reader: LoopSet | None = None) -> LaunchPlan:
-    """What the host does and which kernels it launches."""
+def plan_for_cuda(
+    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
+) -> LaunchPlan:  # fmt: skip
+    """What the host does and which kernels it launches. Raises ScheduleError for `requests` that cannot be granted."""
     from loopdiff.backends.cuda.compile import plan_of
     from loopdiff.transform.blocked import own_arrays
 
     style = replace(style_of(ls, options, reader), dead=own_arrays(ls, reader))
-    return stages.run(f"launches {ls.name}", partial(plan_of, style=style), ls)
+    return stages.run(f"launches {ls.name}", partial(plan_of, style=style, requests=requests), ls)
 
 
 def other_schedules(
@@ -338,6 +340,7 @@ def other_schedules(
 def explain_for_cuda(
     ls: LoopSet,
     options: Options,
+    requests: Requests,
     stages: Stages,
     reader: LoopSet | None,
     shapes: Mapping[str, tuple[int, ...]] | None,
@@ -349,7 +352,7 @@ def explain_for_cuda(
     from loopdiff.transform.launch_costs import costs_of
     from loopdiff.transform.launch_text import explain_launches
 
-    plan = plan_for_cuda(ls, options, stages, reader)
+    plan = plan_for_cuda(ls, options, requests, stages, reader)
     if shapes is None:
         return explain_launches(plan), None
     costs = costs_of(plan, Extents(shapes, values))

@@ -1,4 +1,5 @@
-"""What an expert asks of the schedule: `schedule={"reverse": {"m": "scalar", "n@12": "vector", "r": "rows=32"}}`.
+"""What an expert asks of the schedule: `schedule={"reverse": {"m": "scalar", "n@12": "vector", "r": "rows=32"}}`, or of
+kernels for GPUs: `schedule={"reverse": {"t": "sequential", "n@12": "threads", "k": "warp"}}`.
 
 A loop goes by the name of its index in the program, which stands for all the loops that the compiler made of it, and
 where that is not enough by its line as well. Whether a wish can be granted is for the planner to say.
@@ -9,16 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.names import in_user_words
 
-Wish = Literal["vector", "scalar", "tile", "rows"]
+Wish = Literal["vector", "scalar", "tile", "rows", "threads", "sequential", "warp", "plain"]
+Size = TypeVar("Size")
+ON_CPU: tuple[Wish, ...] = ("vector", "scalar", "tile")
+ON_GPU: tuple[Wish, ...] = ("threads", "sequential", "warp", "plain")
 SWEEPS = ("primal", "forward", "reverse", "tangent")
 LOOP = re.compile(r"([A-Za-z_]\w*)(?:@(\d+))?")
-WISH = re.compile(r"(vector|scalar|tile)|rows=(\d+)|(no rows)")
+WISH = re.compile(rf"({'|'.join((*ON_CPU, *ON_GPU))})|rows=(\d+)|(no rows)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,12 @@ class Requests:
         """What the loop is to become."""
         return next((r.wish for r in self.matching(index, line) if r.wish != "rows"), None)
 
-    def rows(self, index: str, line: int, default: int) -> int:
+    def rows(self, index: str, line: int, default: Size) -> int | Size:
         """The size of blocks of rows; 0 for none."""
         return next((r.size for r in self.matching(index, line) if r.wish == "rows"), default)
+
+
+NOTHING = Requests()
 
 
 def requests_of(schedule: Mapping[str, Mapping[str, str]] | None) -> tuple[Request, ...]:
@@ -90,7 +97,8 @@ def request_of(sweep: str, loop: Any, wish: Any) -> Request:
     if place is None:
         message = f"`schedule` names the loop {loop!r}, not an index such as 'i', or 'i@12' for the one at line 12"
     elif wanted is None:
-        message = f"`schedule` wishes {wish!r} for `{loop}`, not 'vector', 'scalar', 'tile', 'rows=64' or 'no rows'"
+        known = ", ".join(map(repr, (*ON_CPU, *ON_GPU)))
+        message = f"`schedule` wishes {wish!r} for `{loop}`, not {known}, 'rows=64' or 'no rows'"
     else:
         kind, size, _ = wanted.groups()
         form: Wish = "rows" if kind is None else cast(Wish, kind)

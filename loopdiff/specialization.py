@@ -44,11 +44,11 @@ from loopdiff.pipeline import (
     reload_function,
     runs_on_threads,
 )
-from loopdiff.requests import Request, Requests
+from loopdiff.requests import NOTHING, Request, Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
 from loopdiff.store import Store, digest_of
-from loopdiff.units import NOTHING, Plan, SweepName, SweepUnits, Unit, plan_of
+from loopdiff.units import Plan, SweepName, SweepUnits, Unit, plan_of
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Form
@@ -446,7 +446,7 @@ class Specialization:
         self, unit: Unit, shapes: Mapping[str, tuple[int, ...]] | None, values: Mapping[str, Any]
     ) -> tuple[str, float | None]:  # fmt: skip
         """The launch plan of `unit` in words, and the nanoseconds that it takes at least, where `shapes` are known."""
-        return explain_for_cuda(unit.ls, self.options, self.stages, unit.reader, shapes, values)
+        return explain_for_cuda(unit.ls, self.options, unit.requests, self.stages, unit.reader, shapes, values)
 
 
 def pullback_of(inner: Specialization) -> Specialization:

@@ -10,13 +10,12 @@ from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.launch import refusal
 from loopdiff.pipeline import plain_buffers
-from loopdiff.requests import Requests
+from loopdiff.requests import NOTHING, Requests
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Sweeps
     from loopdiff.backends.load import CompiledFunction
 
-NOTHING = Requests()
 SweepName = Literal["forward", "reverse", "counts"]
 
 

@@ -67,7 +67,7 @@ def sweeps(at: Problem, f: Any, driver: Driver) -> tuple[Callable[[], object], C
     shapes, values = shapes_of(k.run, args), dict(at.args)
     least = 0.0
     for unit in (forward, reverse):
-        plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, k.spec.stages, unit.reader)
+        plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, unit.requests, k.spec.stages, unit.reader)
         least += sum(c.nanoseconds for c in costs_of(plan, Extents(shapes, values)))
 
     def one() -> object:

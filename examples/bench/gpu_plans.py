@@ -59,7 +59,7 @@ def section(name: str) -> tuple[str, str]:
     table.append("| --- | --- | --- | --- | --- | --- |")
     for sweep in ("forward", "reverse"):
         unit = k.unit(sweep)
-        plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, k.spec.stages, unit.reader)
+        plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, unit.requests, k.spec.stages, unit.reader)
         costs = costs_of(plan, Extents(shapes, values))
         moved.append(sum(c.bytes for c in costs))
         least.append(sum(c.nanoseconds for c in costs))

@@ -9,10 +9,10 @@ from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import ArrayDecl, Index, Load, LoopSet, Var
 from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs, written_arrays
 from loopdiff.names import NameSupply
-from loopdiff.requests import Requests
+from loopdiff.requests import NOTHING, Requests
 from loopdiff.transform.lanes import widen_lanes
 from loopdiff.transform.normalize import supply
-from loopdiff.transform.rows import NOTHING, ROWS, block_rows
+from loopdiff.transform.rows import ROWS, block_rows
 
 
 def block_sweeps(

@@ -37,7 +37,9 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, accesses, statements, subexprs, written_arrays
+from loopdiff.requests import Requests, Wish
 from loopdiff.transform.hoist import PLAIN
+from loopdiff.transform.lane_blocks import is_block_loop
 from loopdiff.transform.privates import find_privates
 from loopdiff.transform.schedule import describe
 from loopdiff.transform.shared_sums import Sums, lost_values, shared_sums
@@ -52,6 +54,7 @@ BUSY = 1 << 14  # threads that a GPU needs at least to be busy
 MOST_COPIES, COPIED, LEAST_COPIES = 4096, 1 << 24, 32
 
 Names = frozenset[str]
+INSIDE: tuple[Wish, ...] = ("sequential", "warp")  # wishes for loops that are no axes of a grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +115,30 @@ class GridMapper:
     model: Model
     dead: Names
     may_reassociate: bool
+    requests: Requests
+
+    def wish(self, loop: Loop) -> Wish | None:
+        """What was asked of a loop."""
+        return self.requests.wish(loop.index, loop.loc.line)
+
+    def is_too_short(self, loop: Loop) -> bool:
+        """Whether a loop is not worth a launch, unless that was asked for."""
+        return is_short(loop) and self.wish(loop) != "threads"
 
     def mapped(self, stmt: Loop, path: Path, apart: Names = frozenset()) -> Mapped | str:
         """The nest at `path` as threads, or why its outermost loop is none of them, if its iterations touch the arrays
         `apart` in different places."""
         return self.model.cached(
-            ("mapped", self.dead, self.may_reassociate, path, apart), lambda: self.compute_mapped(stmt, path, apart)
+            ("mapped", self.dead, self.may_reassociate, self.requests, path, apart),
+            lambda: self.compute_mapped(stmt, path, apart),
         )
 
     def compute_mapped(self, stmt: Loop, path: Path, apart: Names) -> Mapped | str:
         first = self.independence(stmt, path, apart)
         if isinstance(first, str):
             return first
+        if self.wish(stmt) in INSIDE:
+            return "that was requested"
         axes: list[Axis] = []
         inside: list[Loop] = []
         found: list[Independence] = []
@@ -134,7 +149,7 @@ class GridMapper:
             own = self.independence(loop, place) if loop is not stmt else first
             around = {x.loop.index for x in axes}, {x.index for x in inside}
             axis = None if isinstance(own, str) else self.axis(loop, place, *around)
-            if isinstance(own, str) or axis is None or len(axes) == AXES:
+            if isinstance(own, str) or axis is None or len(axes) == AXES or self.wish(loop) in INSIDE:
                 break
             if not own.copies and not all(is_apart(nest, n, loop) for f in found for n in f.copies):
                 break
@@ -216,7 +231,7 @@ class GridMapper:
     def independence(self, loop: Loop, path: Path, apart: Names = frozenset()) -> Independence | str:
         """What the iterations of the loop at `path` have for themselves, or why they are not independent."""
         if not isinstance(loop.step, Const):
-            return "its step is not known"
+            return "it goes by blocks of rows" if is_block_loop(loop) else "its step is not known"
         if any(isinstance(s, Exit) for s in loop.body):
             return "it may end early"
         private = find_privates(self.model, self.dead, loop, path, apart)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Index, Let, Loop, LoopSet, Require, Stmt, Var
 from loopdiff.ir.walk import Path, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.requests import Requests
 from loopdiff.transform.grid import Grid, GridMapper, Mapped
 from loopdiff.transform.normalize import cell_types
 from loopdiff.transform.rename import Renaming, renamed
@@ -25,9 +26,9 @@ Names = frozenset[str]
 FARTHEST = 4  # statements between nests that are put together
 
 
-def fuse_grids(ls: LoopSet, dead: Names, *, may_reassociate: bool) -> LoopSet:
+def fuse_grids(ls: LoopSet, dead: Names, requests: Requests, *, may_reassociate: bool) -> LoopSet:
     """`ls` with neighbouring nests as one, where that makes one kernel of two which touch the same arrays."""
-    fuser = Fuser(ls, dead, may_reassociate)
+    fuser = Fuser(ls, dead, requests, may_reassociate)
     fuser.block(())
     return fuser.ls
 
@@ -36,12 +37,13 @@ def fuse_grids(ls: LoopSet, dead: Names, *, may_reassociate: bool) -> LoopSet:
 class Fuser:
     ls: LoopSet
     dead: Names
+    requests: Requests
     may_reassociate: bool
     mapper: GridMapper | None = None
 
     def grid(self, stmt: Loop, path: Path) -> Grid | None:
         if self.mapper is None:
-            self.mapper = GridMapper(build_model(self.ls), self.dead, self.may_reassociate)
+            self.mapper = GridMapper(build_model(self.ls), self.dead, self.may_reassociate, self.requests)
         found = self.mapper.mapped(stmt, path)
         return found.grid if isinstance(found, Mapped) else None
 

@@ -22,6 +22,7 @@ from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.nodes import Accumulate, Apply, Assign, If, Let, Loop, Stmt
 from loopdiff.ir.ops import INFO, ROUNDINGS
 from loopdiff.ir.walk import Path, children, map_body, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.requests import Requests
 from loopdiff.transform.eliminate import keep_live, live_names
 from loopdiff.transform.grid import AXES, GridMapper, Mapped
 from loopdiff.transform.grid_fusion import with_block
@@ -33,13 +34,13 @@ Names = frozenset[str]
 Numbered = list[tuple[int, Stmt]]
 
 
-def isolate_updates(model: Model, dead: Names) -> Model:
+def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
     """The model of a LoopSet in which listed updates have nests of their own where their grid has more axes then.
 
     Nobody looks at the `dead` arrays before or after; sums may be added up in another order.
     """
     tried: set[tuple[int, str]] = set()
-    while (found := next(candidates(model, dead, tried), None)) is not None:
+    while (found := next(candidates(GridMapper(model, dead, True, requests), tried), None)) is not None:
         nest, path, array, axes = found
         tried.add((id(nest), array))
         parts = Parts.of(nest, array)
@@ -52,18 +53,15 @@ def isolate_updates(model: Model, dead: Names) -> Model:
         block = children(model.sites[tuple(prefix)].stmt) if prefix else model.ls.body
         new = (*block[:number], first, *rest, *block[number + 1 :])
         changed = build_model(replace(model.ls, body=with_block(model.ls.body, tuple(prefix), new)))
-        mapped = GridMapper(changed, dead, True).mapped(first, path)
+        mapped = GridMapper(changed, dead, True, requests).mapped(first, path)
         if isinstance(mapped, Mapped) and len(mapped.grid.axes) > axes:
             model = changed
     return model
 
 
-def candidates(
-    model: Model, dead: Names, tried: set[tuple[int, str]]
-) -> Iterator[tuple[Loop, Path, str, int]]:  # fmt: skip
+def candidates(mapper: GridMapper, tried: set[tuple[int, str]]) -> Iterator[tuple[Loop, Path, str, int]]:
     """Nests that become kernels of few axes, with their paths, an array that they list updates of, and the number of
     axes."""
-    mapper = GridMapper(model, dead, True)
 
     def inside(body: tuple[Stmt, ...], prefix: Path) -> Iterator[tuple[Loop, Path, str, int]]:
         for number, stmt in enumerate(body):
@@ -78,7 +76,7 @@ def candidates(
                     (stmt, path, n, len(found.grid.axes)) for n in found.grid.lists if (id(stmt), n) not in tried
                 )
 
-    return inside(model.ls.body, ())
+    return inside(mapper.model.ls.body, ())
 
 
 @dataclass(frozen=True, slots=True)

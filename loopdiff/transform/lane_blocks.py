@@ -46,11 +46,18 @@ def block_loop(index: str, start: str, size: Expr, upper: Expr, body: tuple[Stmt
 
 def lane_block(loop: Loop) -> LaneBlock | None:
     """The block that `loop` runs over, if it is such a loop."""
+    match block_of(loop):
+        case start, Const(value=size):
+            return LaneBlock(loop.index, start, int(size))
+        case _:
+            return None
+
+
+def block_of(loop: Loop) -> tuple[str, Expr] | None:
+    """The index of the loop over blocks that `loop` runs over one of, if it does, and how large they are."""
     match loop.lower, loop.upper:
-        case Index(name=start), Apply(
-            op=Op.MIN, args=(Apply(op=Op.ADD, args=(Index(name=first), Const(value=size))), _)
-        ):
-            return LaneBlock(loop.index, start, int(size)) if first == start else None
+        case Index(name=start), Apply(op=Op.MIN, args=(Apply(op=Op.ADD, args=(Index(name=first), size)), _)):
+            return (start, size) if first == start else None
         case _:
             return None
 
@@ -58,4 +65,4 @@ def lane_block(loop: Loop) -> LaneBlock | None:
 def is_block_loop(loop: Loop) -> bool:
     """Whether `loop` goes over blocks of rows or lanes."""
     inside = (s.stmt for s in statements(loop.body))
-    return any(isinstance(s, Loop) and (b := lane_block(s)) is not None and b.start == loop.index for s in inside)
+    return any(isinstance(s, Loop) and (b := block_of(s)) is not None and b[0] == loop.index for s in inside)

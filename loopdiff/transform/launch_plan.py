@@ -49,7 +49,8 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
-from loopdiff.transform.grid import Axis, Grid, GridMapper, Mapped, is_short
+from loopdiff.requests import Requests, Wish
+from loopdiff.transform.grid import Axis, Grid, GridMapper, Mapped
 from loopdiff.transform.normalize import cell_types, supply
 from loopdiff.transform.ragged import Rows, rows_of
 
@@ -117,12 +118,12 @@ class LaunchPlan:
     on_device: Names
 
 
-def plan_launches(model: Model, dead: Names, *, may_reassociate: bool) -> LaunchPlan:
+def plan_launches(model: Model, dead: Names, requests: Requests, *, may_reassociate: bool) -> LaunchPlan:
     """The launch plan of the LoopSet of `model`. Nobody looks at the `dead` arrays before or after the function.
 
     `may_reassociate`: whether sums may be added up in another order.
     """
-    planner = Planner(model, GridMapper(model, dead, may_reassociate), supply(model.ls), [])
+    planner = Planner(model, GridMapper(model, dead, may_reassociate, requests), supply(model.ls), [])
     steps = planner.steps(model.ls.body, ())
     ls = replace(model.ls, arrays=(*model.ls.arrays, *planner.cells)) if planner.cells else model.ls
     on_device = scalars_on_device(ls, steps)
@@ -177,7 +178,7 @@ class Planner:
         match stmt:
             case Loop():
                 found = self.mapper.mapped(stmt, path)
-                if isinstance(found, Mapped) and not is_short(stmt):
+                if isinstance(found, Mapped) and self.is_kernel(stmt, path):
                     return Launch(found.body, found.cells, found.grid)
                 reason = found if isinstance(found, str) else "it has few iterations"
                 if self.holds_kernels(stmt, path):
@@ -190,11 +191,15 @@ class Planner:
             case _:
                 return OnHost(stmt)
 
+    def is_kernel(self, loop: Loop, path: Path) -> bool:
+        """Whether a loop is worth a launch, and its iterations are threads."""
+        return not self.mapper.is_too_short(loop) and isinstance(self.mapper.mapped(loop, path), Mapped)
+
     def holds_kernels(self, stmt: Stmt, path: Path) -> bool:
         """Whether a loop inside is worth a kernel."""
         for number, child in enumerate(children(stmt)):
             place = (*path, number)
-            if isinstance(child, Loop) and not is_short(child) and isinstance(self.mapper.mapped(child, place), Mapped):
+            if isinstance(child, Loop) and self.is_kernel(child, place):
                 return True
             if self.by_rows(child, place) is not None or self.holds_kernels(child, place):
                 return True
@@ -276,6 +281,13 @@ def map_launches(change: Callable[[Launch], tuple[Step, ...]], steps: tuple[Step
                 return (step,)
 
     return tuple(new for step in steps for new in changed(step))
+
+
+def wishes_for(launch: Launch, requests: Requests) -> frozenset[Wish | None]:
+    """What was asked of the loops that are a kernel, and of those inside of it."""
+    axes = () if launch.grid is None else tuple(a.loop for a in launch.grid.axes)
+    inside = (s.stmt for s in statements(launch.body) if isinstance(s.stmt, Loop))
+    return frozenset(requests.wish(p.index, p.loc.line) for p in (*axes, *inside))
 
 
 def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:

@@ -58,7 +58,7 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
-from loopdiff.requests import Requests
+from loopdiff.requests import NOTHING, Requests
 from loopdiff.transform.contractions import factors, terms
 from loopdiff.transform.lane_blocks import block_loop
 from loopdiff.transform.privates import Privates, find_privates, mentioned, moved, span
@@ -86,7 +86,6 @@ class Fitting:
         return Apply(Op.MAX, (integer(self.least), Apply(Op.MIN, (integer(self.most), fitting))))
 
 
-NOTHING = Requests()
 CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 CHEAP_NODES = (Const, Index, Param, Dim, Var, Load)
 MOST_REPEATED = 2
@@ -210,9 +209,9 @@ class Blocker:
 
     def in_blocks(self, loop: Loop, path: Path) -> Stmt:
         """`loop` in blocks of rows, distributed, if it may be and something is gained."""
-        size = self.rows
-        if isinstance(size, int):
-            size = self.requests.rows(loop.index, loop.loc.line, size)
+        size = self.requests.rows(loop.index, loop.loc.line, self.rows)
+        if isinstance(self.rows, Fitting) and isinstance(size, int) and size:
+            size = Fitting(size, size, size)
         if not size or not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
             return loop
         own = find_privates(self.model, self.dead, loop, path)

@@ -37,7 +37,7 @@ from loopdiff.ir.printer import print_access
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, Site, children, statements, stmt_exprs, subexprs
-from loopdiff.requests import Requests, Wish
+from loopdiff.requests import NOTHING, Requests, Wish
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.cost import OFTEN, CostModel
 from loopdiff.transform.extents import Counter, Extents, Ranges, is_row_of_elements
@@ -49,7 +49,6 @@ from loopdiff.transform.tiles import choose_tile
 from loopdiff.transform.wishes import refuse_dependence, refuse_form, refuse_unblocked, refuse_unknown
 
 DEFAULT = Machine()
-NOTHING = Requests()
 REQUESTED = "as requested"
 INNER_IS_REQUESTED = "what is inside it was requested"
 INNER_IS_BETTER = "its inner loop makes the better vectors"
@@ -145,7 +144,9 @@ class Planner:
         below = self.below(stmt.body, path, {**ranges, stmt.index: span}, inner)
         apart, together = self.costs.scalar(stmt, below, None, ranges), self.costs.vector(stmt, ranges)
         if wish == "tile":
-            raise refuse_form(stmt, "register tile", "it does not begin a sum of products that has one", self.requests)
+            raise refuse_form(
+                stmt, "a register tile", "it does not begin a sum of products that has one", self.requests
+            )
         mapping = self.scalar_only(stmt, path)
         if mapping is None and wish is None and together > apart:
             mapping = ScalarLoop(INNER_IS_BETTER if inner else SCALAR_IS_BETTER)
@@ -171,7 +172,7 @@ class Planner:
         private = owned_cells(self.model.ls, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is None:
-            return refuse_form(stmt, "vector", mapping.reason, self.requests)
+            return refuse_form(stmt, "a vector", mapping.reason, self.requests)
         return refuse_dependence(self.model, stmt, conflict, self.requests)
 
     # -- vector loops ----------------------------------------------------------------------------------------

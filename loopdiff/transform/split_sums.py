@@ -41,10 +41,11 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ArrayType
 from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
+from loopdiff.requests import Requests
 from loopdiff.transform.grid import AXES, Axis, Grid
 from loopdiff.transform.hoist import is_total
 from loopdiff.transform.host_values import is_on_host, names_made, names_used
-from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
+from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches, wishes_for
 from loopdiff.transform.normalize import supply
 
 Names = frozenset[str]
@@ -54,9 +55,9 @@ TERMS = 64  # that a part has at least
 SPREAD = 1 << 16  # threads that are enough
 
 
-def split_sums(plan: LaunchPlan) -> LaunchPlan:
+def split_sums(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
     """`plan` with kernels that sum in parts beside those that do not. Sums may be added up in another order."""
-    splitter = Splitter(plan.ls, plan.on_device, supply(plan.ls), [])
+    splitter = Splitter(plan.ls, plan.on_device, supply(plan.ls), requests, [])
     steps = map_launches(splitter.split, plan.steps)
     return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *splitter.arrays)), steps=steps)
 
@@ -68,6 +69,7 @@ class Splitter:
     ls: LoopSet
     on_device: Names
     names: NameSupply
+    requests: Requests
     arrays: list[ArrayDecl]
 
     def split(self, launch: Launch) -> tuple[Step, ...]:
@@ -77,6 +79,9 @@ class Splitter:
             return (launch,)
         *lets, loop = launch.body
         if not isinstance(loop, Loop) or not all(isinstance(s, Let) for s in lets):
+            return (launch,)
+        is_refused = self.requests.wish(loop.index, loop.loc.line) == "sequential"
+        if is_refused or "plain" in wishes_for(launch, self.requests):
             return (launch,)
         counts = [trip_count(a.span) for a in grid.axes]
         axes = (a.loop.index for a in grid.axes)

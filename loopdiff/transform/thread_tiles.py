@@ -60,10 +60,11 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
+from loopdiff.requests import Requests
 from loopdiff.transform.grid import Grid
 from loopdiff.transform.hoist import is_total
 from loopdiff.transform.host_values import names_used
-from loopdiff.transform.launch_plan import HostIf, Launch, Step, WarpLoop, all_steps, map_launches
+from loopdiff.transform.launch_plan import HostIf, Launch, Step, WarpLoop, all_steps, map_launches, wishes_for
 
 # Iterations along each of two axes, fewer along that of neighbours: elements that these read differ.
 SHAPES = ((4, 2), (2, 2))
@@ -77,10 +78,15 @@ Names = frozenset[str]
 
 
 # -- which kernels -------------------------------------------------------------------------------------------
-def tile_threads(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def tile_threads(steps: tuple[Step, ...], requests: Requests) -> tuple[Step, ...]:
     """`steps` with tiles for the threads of contractions; those that are for short rows have none."""
     short = {id(step.orelse[0]) for step in all_steps(steps) if isinstance(step, HostIf) and is_for_warps(step)}
-    return map_launches(lambda k: (k if id(k) in short else replace(k, tile=tile_of(k)),), steps)
+
+    def tiled(launch: Launch) -> tuple[Step, ...]:
+        is_single = id(launch) in short or "plain" in wishes_for(launch, requests)
+        return (launch if is_single else replace(launch, tile=tile_of(launch)),)
+
+    return map_launches(tiled, steps)
 
 
 def is_for_warps(step: HostIf) -> bool:

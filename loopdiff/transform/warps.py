@@ -14,7 +14,7 @@ them writes. See Bell and Garland, "Implementing sparse matrix-vector multiplica
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedra import build_model, trip_count
@@ -51,9 +51,10 @@ from loopdiff.ir.walk import (
     subexprs,
     written_arrays,
 )
+from loopdiff.requests import NOTHING, Requests
 from loopdiff.transform.grid import Axis, Grid, GridMapper, is_short
 from loopdiff.transform.host_values import is_on_host, names_made
-from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, map_launches
+from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, Step, WarpLoop, map_launches, wishes_for
 from loopdiff.transform.normalize import cell_types
 
 Names = frozenset[str]
@@ -61,18 +62,39 @@ Names = frozenset[str]
 LONG = 16  # iterations that a loop has at least that is worth the lanes of a warp
 
 
-def spread_over_warps(plan: LaunchPlan, *, may_reassociate: bool) -> LaunchPlan:
+def spread_over_warps(plan: LaunchPlan, requests: Requests, *, may_reassociate: bool) -> LaunchPlan:
     """`plan` with kernels of warps beside those of threads, where loops inside read what lies side by side.
 
     `may_reassociate`: whether sums may be added up in another order.
     """
-    return replace(plan, steps=map_launches(lambda launch: (warped(plan, launch, may_reassociate),), plan.steps))
+
+    def changed(launch: Launch) -> tuple[Step, ...]:
+        asked = wishes_for(launch, requests)
+        if "warp" in asked:
+            return (with_requested_warps(plan, launch, requests, may_reassociate),)
+        return (launch if "plain" in asked else warped(plan, launch, requests, may_reassociate),)
+
+    return replace(plan, steps=map_launches(changed, plan.steps))
 
 
-def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
+def with_requested_warps(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate: bool) -> Launch:
+    """A launch whose lanes share the loops of which that was asked, as far as they can."""
+    grid = launch.grid
+    if grid is None or not may_spread(launch, grid):
+        return launch
+    spreader = Spreader.of(plan.ls, launch, grid, may_reassociate)
+    return replace(launch, warp_loops=tuple(spreader.requested(launch.body, (0,) * len(grid.axes), requests)))
+
+
+def may_spread(launch: Launch, grid: Grid) -> bool:
+    """Whether the lanes of a warp can do together what a thread does."""
+    return not grid.arrays and not grid.copies and not grid.lists and can_wait(launch.body)
+
+
+def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate: bool) -> Step:
     """A launch, or what is launched instead where rows are long."""
     grid = launch.grid
-    if grid is None or grid.arrays or grid.copies or grid.lists or not can_wait(launch.body):
+    if grid is None or not may_spread(launch, grid):
         return launch
     if not any(isinstance(s, Loop) and not is_short(s) for s in (site.stmt for site in statements(launch.body))):
         return launch
@@ -81,7 +103,8 @@ def warped(plan: LaunchPlan, launch: Launch, may_reassociate: bool) -> Step:
     unknown = plan.on_device.union(launch.cells, names_made(launch.body), axes)
     lengths = [length_of(w.loop, grid.axes, unknown) for w in found]
     conditions = [compare(Op.GE, n, integer(LONG)) for n in dict.fromkeys(lengths) if n is not None]
-    if not found or None in lengths:
+    is_refused = any(requests.wish(w.loop.index, w.loop.loc.line) == "sequential" for w in found)
+    if not found or None in lengths or is_refused:
         return launch
     stmt = If(all_of(conditions), launch.body, launch.body, loc=launch.body[0].loc)
     named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
@@ -124,7 +147,8 @@ class Spreader:
 
     @staticmethod
     def of(ls: LoopSet, launch: Launch, grid: Grid, may_reassociate: bool) -> Spreader:
-        return Spreader(GridMapper(build_model(alone(ls, launch, grid)), frozenset(), may_reassociate), launch, grid)
+        mapper = GridMapper(build_model(alone(ls, launch, grid)), frozenset(), may_reassociate, NOTHING)
+        return Spreader(mapper, launch, grid)
 
     def loops(self) -> tuple[WarpLoop, ...]:
         """The loops that lanes share; none if others take long, too."""
@@ -135,13 +159,25 @@ class Spreader:
         is_all = all(is_short(p) or any(id(s.stmt) in shared for s in statements((p,))) for p in around)
         return found if is_all else ()
 
+    def requested(self, body: tuple[Stmt, ...], path: Path, requests: Requests) -> Iterator[WarpLoop]:
+        """The outermost loops in `body` of which that is asked, if their iterations are independent."""
+        for number, stmt in enumerate(body):
+            place = (*path, number)
+            is_asked = isinstance(stmt, Loop) and requests.wish(stmt.index, stmt.loc.line) == "warp"
+            own = self.spread(stmt, place) if isinstance(stmt, Loop) and is_asked else None
+            if own is not None:
+                yield own
+            else:
+                yield from self.requested(children(stmt), place, requests)
+
     def best(self, body: tuple[Stmt, ...], path: Path) -> tuple[WarpLoop, ...]:
         """Of each nest in `body` the loops along which more lies side by side than along threads: the outermost."""
         found: list[WarpLoop] = []
         for number, stmt in enumerate(body):
             place = (*path, number)
             below = self.best(children(stmt), place)
-            own = self.spread(stmt, place) if isinstance(stmt, Loop) and self.is_better(stmt, below) else None
+            is_better = isinstance(stmt, Loop) and not is_short(stmt) and self.is_better(stmt, below)
+            own = self.spread(stmt, place) if isinstance(stmt, Loop) and is_better else None
             found += below if own is None else (own,)
         return tuple(found)
 
@@ -155,8 +191,8 @@ class Spreader:
         return sum(self.mapper.steps(a, loop.index) - self.mapper.steps(a, across) for a in used)
 
     def spread(self, loop: Loop, path: Path) -> WarpLoop | None:
-        """The loop with what its iterations sum, if they are many, and independent beside that."""
-        own = None if is_short(loop) else self.mapper.independence(loop, path)
+        """The loop with what its iterations sum, if they are independent beside that."""
+        own = self.mapper.independence(loop, path)
         if own is None or isinstance(own, str) or own.arrays or own.copies or own.lists:
             return None
         cells = {*self.launch.cells, *(n for n, _ in self.grid.sums)}

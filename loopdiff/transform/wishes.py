@@ -15,7 +15,9 @@ from loopdiff.requests import Requests
 from loopdiff.transform.lane_blocks import is_block_loop
 
 
-def refuse_dependence(model: Model, loop: Loop, conflict: Conflict, requests: Requests) -> ScheduleError:
+def refuse_dependence(
+    model: Model, loop: Loop, conflict: Conflict, requests: Requests, form: str = "a vector"
+) -> ScheduleError:  # fmt: skip
     """LD501: iterations of `loop` are wanted side by side, and depend on each other."""
 
     def place(event: Event, where: str) -> tuple[str, Span]:
@@ -24,7 +26,7 @@ def refuse_dependence(model: Model, loop: Loop, conflict: Conflict, requests: Re
         return in_user_words(text, requests.words), stmt.loc
 
     name, array = (in_user_words(n, requests.words) for n in (loop.index, conflict.array))
-    message = f"`{name}` cannot be a vector: its iterations depend on each other through `{array}`"
+    message = f"`{name}` cannot be {form}: its iterations depend on each other through `{array}`"
     related = (place(conflict.first, ""), place(conflict.second, " in another iteration"))
     shown = tuple((text, loc) for text, loc in related if loc.line)
     return ScheduleError(reject("LD501", message, loop.loc, related=shown))
@@ -33,7 +35,7 @@ def refuse_dependence(model: Model, loop: Loop, conflict: Conflict, requests: Re
 def refuse_form(loop: Loop, wish: str, reason: str, requests: Requests) -> ScheduleError:
     """LD503: `loop` cannot become what is wished, for `reason`."""
     name, why = (in_user_words(text, requests.words) for text in (loop.index, reason))
-    message = f"`{name}` cannot be a {wish}: {why}"
+    message = f"`{name}` cannot be {wish}: {why}"
     return ScheduleError(reject("LD503", message, loop.loc))
 
 

@@ -147,9 +147,9 @@ def in_plain_python(text: str, name: str) -> Callable[..., Any]:
 
 
 @lru_cache(8)
-def plan(ls: LoopSet, style: Style) -> LaunchPlan:
+def plan(ls: LoopSet, style: Style, requests: Requests) -> LaunchPlan:
     """The plan of a sweep, once for both orders of threads."""
-    return plan_of(ls, style)
+    return plan_of(ls, style, requests)
 
 
 def emulating(*, is_backwards: bool) -> AbstractContextManager[None]:
@@ -171,7 +171,7 @@ def running(made: Callable[[LaunchPlan, Style], Callable[..., Any]]) -> Iterator
         reader: LoopSet | None = None,
     ) -> Unit:  # fmt: skip
         style = Style(spec.options.fastmath, spec.options.accuracy, own_arrays(ls, reader))
-        return Unit(ls, CompiledFunction(ls.name, made(plan(ls, style), style), "", Path()))
+        return Unit(ls, CompiledFunction(ls.name, made(plan(ls, style, requests), style), "", Path()))
 
     def in_rows(spec: Specialization, plan: Plan, asked: object) -> Plan:
         return plan

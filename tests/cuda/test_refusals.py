@@ -36,7 +36,7 @@ def test_functions_with_rules(name: str) -> None:
     assert "hint: write the body of the function in place of the call, or keep `target='cpu'`" in str(caught.value)
 
 
-@pytest.mark.parametrize("setting", [{"parallel": True}, {"autotune": True}, {"schedule": {"primal": {"i": "scalar"}}}])
+@pytest.mark.parametrize("setting", [{"parallel": True}, {"autotune": True}])
 def test_settings_for_the_cpu(setting: dict[str, Any]) -> None:
     (name,) = setting
     with pytest.raises(ArgumentError) as caught:

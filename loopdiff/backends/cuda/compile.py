@@ -19,10 +19,12 @@ from loopdiff.codes import reject
 from loopdiff.errors import BackendError
 from loopdiff.ir.nodes import Call, LoopSet
 from loopdiff.ir.walk import statements
+from loopdiff.requests import NOTHING, Requests
 from loopdiff.transform.choices import merge_choices
 from loopdiff.transform.copies import without_copies
 from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.grid_fusion import fuse_grids
+from loopdiff.transform.grid_wishes import refuse_ungranted
 from loopdiff.transform.held_sums import hold_sums
 from loopdiff.transform.isolate_updates import isolate_updates
 from loopdiff.transform.launch_plan import LaunchPlan, plan_launches
@@ -65,19 +67,21 @@ RESERVED = frozenset((*CALLED, *FUNCTIONS)) | {
 DECORATOR = "@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
 
 
-def plan_of(ls: LoopSet, style: Style) -> LaunchPlan:
-    """The launch plan of a normal LoopSet."""
+def plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> LaunchPlan:
+    """The launch plan of a normal LoopSet. Raises ScheduleError for `requests` that cannot be granted (LD5xx)."""
     dead, may_reassociate = style.dead or frozenset(), style.fastmath
-    blocked = block_rows(ls, dead, supply(ls), ROWS) if may_reassociate else ls
+    blocked = block_rows(ls, dead, supply(ls), ROWS, requests) if may_reassociate else ls
     dead |= {a.name for a in blocked.arrays} - {a.name for a in ls.arrays}
     arranged = arrange_for_grid(blocked, may_reassociate=may_reassociate)
-    fused = fuse_grids(arranged, dead, may_reassociate=may_reassociate)
+    fused = fuse_grids(arranged, dead, requests, may_reassociate=may_reassociate)
     model = build_model(fused)
-    apart = isolate_updates(model, dead) if may_reassociate else model
-    plan = plan_launches(apart, dead, may_reassociate=may_reassociate)
-    split = split_sums(plan) if may_reassociate else plan
-    spread = spread_over_warps(hold_sums(split), may_reassociate=may_reassociate)
-    return replace(spread, steps=tile_threads(spread.steps))
+    apart = isolate_updates(model, dead, requests) if may_reassociate else model
+    plan = plan_launches(apart, dead, requests, may_reassociate=may_reassociate)
+    split = split_sums(plan, requests) if may_reassociate else plan
+    spread = spread_over_warps(hold_sums(split), requests, may_reassociate=may_reassociate)
+    found = replace(spread, steps=tile_threads(spread.steps, requests))
+    refuse_ungranted(apart, found, dead, requests)
+    return found
 
 
 def arrange_for_grid(ls: LoopSet, *, may_reassociate: bool) -> LoopSet:
