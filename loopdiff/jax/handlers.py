@@ -90,9 +90,10 @@ def register(handler: Handler, target: str, platform: str) -> None:
         **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
     }  # fmt: skip
     if handler.is_on_device:
-        from loopdiff.backends.cuda.launching import clear, lock, peek, set_stream, unlock
+        from loopdiff.backends.cuda.launching import clear, lock, peek, release_held, set_stream, unlock
 
         names |= {"clear": clear, "lock": lock, "peek": peek, "set_stream": set_stream, "unlock": unlock}
+        names["release_held"] = release_held
         names["stream_of"] = abi.stream_of
     exec(compile(text, filename, "exec"), names)
     for name in ("complain", *(["launch"] if handler.is_on_device else [])):
@@ -159,6 +160,8 @@ def device_call(handler: Handler) -> list[str]:
         "        launch(frame)",
         "    except Exception:",
         "        failed = 1",
+        "    if failed != 0:",
+        "        release_held()",
         "    set_stream(before)",
         "    unlock()",
         "    if failed != 0:",

@@ -241,8 +241,9 @@ class Coster:
         elements, entry = traffic.whole(array) / item, PLACE + item
         pieces = 1.0 if is_counted else pieces_of_list(number, entry, threads)
         leading = leading_axis(body, array, [a.loop.index for a in grid.axes])
-        parts = 1.0 if leading is None else min(pieces, self.counter.trips(grid.axes[leading].loop, ranges)[0])
-        sort = Sort.of(number / pieces, elements / max(1.0, parts))
+        trips = 1.0 if leading is None else self.counter.trips(grid.axes[leading].loop, ranges)[0]
+        parts = max(1.0, min(pieces, trips))
+        sort = Sort.of(number / pieces, elements / parts)
         once = number / pieces * (2.0 * entry + sort.counts) + is_counted * threads * OFFSETS
         again = number / pieces * (PLACE + sort.rounds * (PLACE + 2.0 * entry + 4.0 * sort.counts))
         again += is_counted * threads * 4.0 * OFFSETS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import importlib.util
@@ -17,7 +18,7 @@ import pytest
 
 import loopdiff.cuda
 from loopdiff import vectorize_grad
-from loopdiff.backends.cuda.launching import SLOTS
+from loopdiff.backends.cuda.launching import HELD, SLOTS
 from loopdiff.errors import ArgumentError, BackendError, LoopdiffWarning
 from tests.corpus import BY_NAME
 from tests.gradients import harness
@@ -204,6 +205,59 @@ def test_no_memory_left_says_what_took_it(x: np.ndarray, stub: Any, monkeypatch:
     message = "LD606: the device has no memory left for `scaled`; bytes of its arrays: `y` 280, `x` 280"
     with pytest.raises(BackendError, match=message):
         f(*there, 3.0)
+
+
+def with_much_between(x, index, y, n):
+    t = np.zeros(x.shape[0] + 1)
+    for k in range(3):
+        for i in range(x.shape[0]):
+            t[index[i]] += x[i] * k
+        for i in range(x.shape[0]):
+            y[i] += t[i] * x[i] / (k + 1)
+    m = y[0]
+    for i in range(x.shape[0]):
+        m = max(m, y[i])
+    return m + 7 // n
+
+
+def test_what_a_function_asked_for_is_given_back_where_it_raises(stub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that runs out at the first allocation of compiled code, at the second, and so on."""
+    args = sent(np.arange(1.0, 7.0)), sent(np.array([0, 2, 1, 1, 0, 5])), sent(np.zeros(6))
+    f = vectorize_grad(wrt=("x",), target="cuda", cache=False)(with_much_between)
+    f.value_and_grad(*args, 1)
+    gc.collect()
+    before, left = len(stub.memory), 0
+
+    def allocate(place: Any, size: int, stream: Any) -> int:
+        nonlocal left
+        left -= 1
+        return 2 if left < 0 else stub.allocate(place, size, stream)
+
+    failing = type(stub.cuMemAllocAsync)(allocate)
+    monkeypatch.setattr(SLOTS["cuMemAllocAsync"], "value", ctypes.cast(failing, ctypes.c_void_p).value)
+    for number in range(100):
+        left = number
+        with contextlib.suppress(BackendError):
+            f.value_and_grad(*args, 1)
+        gc.collect()
+        assert HELD[0] == 0
+        assert len(stub.memory) <= before, number
+        if left >= 0:
+            break
+    assert number > 10
+
+
+def test_a_division_by_zero_of_the_host_leaves_no_memory_behind(stub: Any) -> None:
+    args = sent(np.arange(1.0, 7.0)), sent(np.array([0, 2, 1, 1, 0, 5])), sent(np.zeros(6))
+    f = vectorize_grad(wrt=("x",), target="cuda", cache=False)(with_much_between)
+    f(*args, 1)
+    gc.collect()
+    before = len(stub.memory)
+    with pytest.raises(ZeroDivisionError):
+        f(*args, 0)
+    gc.collect()
+    assert HELD[0] == 0
+    assert len(stub.memory) == before
 
 
 def test_the_pool_can_be_looked_at(stub: Any) -> None:

@@ -71,6 +71,16 @@ def test_any_number_of_updates_and_elements(size: int, room: int) -> None:
     np.testing.assert_array_equal(y, expected)
 
 
+def some(index, v, y):
+    for p in range(v.shape[0]):
+        if index[p] > 0:
+            y[index[p]] += v[p]
+
+
+def test_an_array_without_elements() -> None:
+    on_the_device(some, {"index": np.zeros(3, int), "v": np.ones(3), "y": np.zeros(0)})
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int32"])
 def test_elements_of_other_types(dtype: str) -> None:
     rng = np.random.default_rng(7)
@@ -234,6 +244,22 @@ def test_lists_of_more_than_one_block_adds_up() -> None:
     np.add.at(expected, index, v)
     on_the_device(scattered, {"index": index, "v": v, "y": y})
     np.testing.assert_array_equal(y, expected)
+
+
+def around_the_array(index, v, y, n):
+    for p in range(v.shape[0]):
+        for l in range(-n, n):
+            if l >= 0:
+                y[l, index[p]] += v[p]
+
+
+def test_an_axis_that_goes_beyond_the_array() -> None:
+    rng = np.random.default_rng(17)
+    args = {"index": rng.integers(0, 6, 10), "v": numbers(rng, 10), "y": np.zeros((4, 6)), "n": 4}
+    expected = args["y"].copy()
+    around_the_array(args["index"], args["v"], expected, 4)
+    on_the_device(around_the_array, args)
+    np.testing.assert_array_equal(args["y"], expected)
 
 
 # -- updates in nests of their own ---------------------------------------------------------------------------

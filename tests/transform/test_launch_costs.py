@@ -146,6 +146,18 @@ def test_lists_that_fit_into_the_cache_move_once() -> None:
     assert small > large + entries
 
 
+def by_levels(index, v, y):
+    for p in range(v.shape[0]):
+        for l in range(v.shape[1]):
+            y[l, index[p, l]] += v[p, l]
+
+
+def test_lists_of_nothing() -> None:
+    args = {"index": np.zeros((9, 0), np.int64), "v": np.zeros((9, 0)), "y": np.zeros((0, 5))}
+    plan = plan_of(normal_form(by_levels, args), Style())
+    assert all(c.bytes == 0.0 for c in costs_of(plan, Extents.of(list(args), list(args.values()))))
+
+
 def test_long_lists_are_sorted_in_the_cache_in_pieces() -> None:
     """Memory sees the values that are listed, and the array; the launches are those of all pieces."""
     size, elements = 1 << 22, 1 << 12

@@ -50,17 +50,9 @@ PRELUDE = (
 )
 # Names of what generated modules call, besides those of the CPU's.
 CALLED = (
-    "cuda",
-    "FUNCTIONS",
-    "device_empty",
-    "release",
-    "clear",
-    "peek",
-    "launcher_of",
-    "adding",
-    "scanning",
-    "sorting",
-)
+    "cuda", "FUNCTIONS", "device_empty", "release", "borrow", "keep", "clear", "peek", "launcher_of", "adding",
+    "scanning", "sorting",
+)  # fmt: skip
 RESERVED = frozenset((*CALLED, *FUNCTIONS)) | {
     f"{stem}_{op}_{kind}" for stem in ("block", "warp", "finish") for op in COMBINE for kind in NUMBERS
 }

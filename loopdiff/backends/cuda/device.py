@@ -42,6 +42,9 @@ class Device:
         self.imports.add(name)
         return name
 
+    def borrow(self, name: str) -> list[str]:
+        return [f"{name} = {self.use('borrow')}({name})"]
+
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]:
         return [f"{name} = {self.use('device_empty')}({shape}, np.{'bool_' if dtype == 'bool' else dtype})"]
 
@@ -50,6 +53,9 @@ class Device:
 
     def release(self, name: str) -> list[str]:
         return [f"{self.use('release')}({name})"]
+
+    def keep(self, name: str) -> list[str]:
+        return [f"{self.use('keep')}({name})"]
 
     def peek(self, place: str, array: str, subscripts: list[str]) -> str:
         return f"{self.use('peek')}({', '.join((array, *subscripts))})"

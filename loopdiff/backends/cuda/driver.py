@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loopdiff.backends.cuda.launching import FUNCTIONS, MUTEX, SLOTS, THREADS, kernel_slot
+from loopdiff.backends.cuda.launching import FUNCTIONS, HELD, MUTEX, SLOTS, THREADS, kernel_slot
 from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError
@@ -224,6 +224,12 @@ class Driver:
     @property
     def stream(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(self.stream_number)
+
+    def free_held(self) -> None:
+        """Give back what compiled code has asked for, and left where it raised."""
+        for place in HELD[1 : 1 + HELD[0]]:
+            self.call("cuMemFreeAsync", ctypes.c_uint64(place), self.stream)
+        HELD[0] = 0
 
     def copied_in(self, array: np.ndarray) -> np.ndarray:
         """A copy of an array of the host in the device's memory, C- or F-ordered as it is itself."""

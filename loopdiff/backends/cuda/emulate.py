@@ -33,6 +33,9 @@ class Emulated:
     def warps(self) -> WarpText:
         return EmulatedWarps(self.is_backwards)
 
+    def borrow(self, name: str) -> list[str]:
+        return []
+
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]:
         return [f"{name} = np.empty({shape}, np.{'bool_' if dtype == 'bool' else dtype})"]
 
@@ -40,6 +43,9 @@ class Emulated:
         return [f"{name}[...] = {value}"] if value in ZEROS else None
 
     def release(self, name: str) -> list[str]:
+        return []
+
+    def keep(self, name: str) -> list[str]:
         return []
 
     def peek(self, place: str, array: str, subscripts: list[str]) -> str:

@@ -55,15 +55,18 @@ class Cut(NamedTuple):
 
 
 class Target(Protocol):
-    """What differs between the GPU and its emulation in the host's text: lines that allocate an array, fill it (None
-    where that takes a kernel), give it back, launch a kernel, bring together what its blocks summed, add up a list of
-    updates, and turn numbers of updates into where those of each iteration begin."""
+    """What differs between the GPU and its emulation in the host's text: lines that take an argument, make an array,
+    fill it (None where that takes a kernel), give it back, leave it to the caller, launch a kernel, bring together what
+    its blocks summed, add up a list of updates, and turn numbers of updates into where those of each iteration begin.
+    """
 
     @property
     def warps(self) -> WarpText: ...
+    def borrow(self, name: str) -> list[str]: ...
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]: ...
     def fill(self, name: str, value: str) -> list[str] | None: ...
     def release(self, name: str) -> list[str]: ...
+    def keep(self, name: str) -> list[str]: ...
     def peek(self, place: str, array: str, subscripts: list[str]) -> str: ...
     def launch(self, kernel: Kernel, blocks: list[str], params: Iterable[str], parts: list[str]) -> list[str]: ...
     def finish(self, op: AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]: ...
@@ -241,7 +244,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             if update.leading is not None:
                 axis = kernel.axes[update.leading]
                 last = f" + ({axis.count} - 1) * ({axis.step})" if axis.step < 0 else ""
-                first = " * ".join([f"({axis.lower}{last})", *self.inner_extents(update)])
+                first = " * ".join([f"max(0, {axis.lower}{last})", *self.inner_extents(update)])
                 self.writer.line(f"{update.before_first} = {first}")
 
     def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
@@ -275,8 +278,9 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         if update.leading is None:
             return f"{update.array}.size"
         axis = kernel.axes[update.leading]
-        steps = f"({axis.count} - 1) * {abs(axis.step)} + 1" if abs(axis.step) > 1 else axis.count
-        return f"({' * '.join([f'({steps})', *self.inner_extents(update)])})"
+        last = axis.lower if axis.step < 0 else f"{axis.lower} + ({axis.count} - 1) * {axis.step}"
+        end = " * ".join([f"min({last} + 1, {update.array}.shape[0])", *self.inner_extents(update)])
+        return f"max(0, {end} - {update.before_first})"
 
     def inner_extents(self, update: ListText) -> list[str]:
         return [f"{update.array}.shape[{k}]" for k in range(1, self.types.arrays[update.array].rank)]

@@ -113,6 +113,8 @@ class HostEmitter(GridEmitter[AnyTarget]):
     def function(self) -> str:
         """The whole function."""
         with self.writer.block(f"def {self.ls.name}({', '.join(self.ls.params)}):"):
+            for array in (n for n in self.ls.params if self.ls.has_array(n)):
+                self.lines(self.target.borrow(array))
             self.own_arrays()
             place = len(self.writer.lines)
             self.steps(self.plan.steps)
@@ -125,6 +127,8 @@ class HostEmitter(GridEmitter[AnyTarget]):
                 else:
                     results.append(result.array)
             self.lines(self.released(returned_arrays(self.ls)))
+            for array in (n for n in self.owned if n in returned_arrays(self.ls)):
+                self.lines(self.target.keep(array))
             if results:
                 joined = ", ".join(results) + ("," if self.ls.returns_tuple and len(results) == 1 else "")
                 self.writer.line(f"return {joined}")

@@ -28,6 +28,8 @@ from loopdiff.transform.update_lists import counting_body, leading_axis, most_up
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
 # ... and of kernels whose threads sum into copies of arrays, of which there are few.
 COPYING = (LEAST_COPIES, 1, 1)
+# ... and where another axis than the fastest is cut into pieces, which may have one iteration along it.
+ALONG_ONE = BLOCKS[1]
 WARPS = 8  # of a block, where an iteration is that of a warp
 
 
@@ -70,7 +72,7 @@ class Kernel:
         if self.is_warped:
             return WARPS, 1, 1
         if any(u.leading not in (None, len(self.axes) - 1) for u in self.lists):
-            return BLOCKS[1]
+            return ALONG_ONE
         return COPYING if grid is not None and grid.copies else BLOCKS[len(self.axes)]
 
     @property

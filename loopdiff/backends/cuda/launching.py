@@ -119,6 +119,84 @@ def set_stream(typingctx: Any, stream: Any) -> Any:
     return types.intp(types.intp), lower
 
 
+# -- what functions have asked for ---------------------------------------------------------------------------
+MOST_HELD = 4096
+# How many arrays functions have made that are neither given back nor kept, and where they begin: none after a function
+# is done, and what has to be given back where one raises.
+HELD = (ctypes.c_int64 * (1 + MOST_HELD))()
+llvm.add_symbol(PREFIX + "held", ctypes.addressof(HELD))
+
+
+def held_places(builder: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The word with the number of arrays that functions hold, and the words with their places, by number."""
+    kind = ir.ArrayType(INT64, 1 + MOST_HELD)
+    found = builder.module.globals.get(PREFIX + "held")
+    if found is None:
+        found = ir.GlobalVariable(builder.module, kind, PREFIX + "held")
+    return builder.gep(found, [INT32(0), INT32(0)]), lambda k: builder.gep(found, [INT32(0), builder.add(k, INT64(1))])
+
+
+def hold(builder: Any, place: Any) -> None:
+    """Note that a function has an array there."""
+    number, word_of = held_places(builder)
+    count = builder.load(number)
+    with builder.if_then(builder.icmp_signed("<", count, INT64(MOST_HELD))):
+        builder.store(place, word_of(count))
+        builder.store(builder.add(count, INT64(1)), number)
+
+
+def let_go(builder: Any, place: Any) -> None:
+    """Forget that a function has an array there."""
+    number, word_of = held_places(builder)
+    count = builder.load(number)
+    last = builder.sub(count, INT64(1))
+    with cgutils.for_range(builder, count) as loop:
+        is_here = builder.icmp_signed("==", builder.load(word_of(loop.index)), place)
+        with builder.if_then(is_here, likely=False):
+            builder.store(builder.load(word_of(last)), word_of(loop.index))
+            builder.store(last, number)
+
+
+@intrinsic
+def borrow(typingctx: Any, array: Any) -> Any:
+    """The array, whose references nobody counts any more: Numba would not give them up where something here raises."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        found = make_array(array)(context, builder, values[0])
+        found.meminfo = ir.Constant(found.meminfo.type, None)
+        return found._getvalue()
+
+    return (signature(array, array), lower) if isinstance(array, types.Array) else None
+
+
+@intrinsic
+def keep(typingctx: Any, array: Any) -> Any:
+    """Forget that the function has an array, which is now somebody else's."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        data = make_array(array)(context, builder, values[0]).data
+        let_go(builder, builder.ptrtoint(data, INT64))
+        return context.get_dummy_value()
+
+    return (signature(types.void, array), lower) if isinstance(array, types.Array) else None
+
+
+@intrinsic
+def release_held(typingctx: Any) -> Any:
+    """Give back all that functions hold: for what is left by one that raises."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        number, word_of = held_places(builder)
+        with cgutils.for_range(builder, builder.load(number)) as loop:
+            kind = ir.FunctionType(INT32, [INT64, POINTER]).as_pointer()
+            free = builder.inttoptr(word(builder, "cuMemFreeAsync"), kind)
+            builder.call(free, [builder.load(word_of(loop.index)), handle(builder, "stream")])
+        builder.store(INT64(0), number)
+        return context.get_dummy_value()
+
+    return types.void(), lower
+
+
 # -- calls of the driver -------------------------------------------------------------------------------------
 def word(builder: Any, name: str) -> Any:
     """What is in the slot of that name."""
@@ -216,6 +294,7 @@ def device_empty(typingctx: Any, shape: Any, dtype: Any) -> Any:
             context, builder, "cuMemAllocAsync", [place, some, handle(builder, "stream")],
             "LD606: the device has no memory left",
         )  # fmt: skip
+        hold(builder, builder.load(place))
         array = make_array(ty)(context, builder)
         data = builder.inttoptr(builder.load(place), context.get_data_type(ty.dtype).as_pointer())
         populate_array(array, data, extents, strides, item, None)
@@ -231,6 +310,7 @@ def release(typingctx: Any, array: Any) -> Any:
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         data = make_array(array)(context, builder, values[0]).data
         place = builder.ptrtoint(data, INT64)
+        let_go(builder, place)
         call_driver(
             context, builder, "cuMemFreeAsync", [place, handle(builder, "stream")],
             "LD605: memory could not be given back",

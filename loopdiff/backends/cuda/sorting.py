@@ -32,19 +32,20 @@ def scanning(sum_tiles: Launch, scan_tiles: Launch) -> Callable[..., Any]:
 
 
 def sorting(count_digits: Launch, scan: Launch, move: Launch) -> Launch:
-    """The function that sorts a list by place, with room for another one; whether it is where it was afterwards."""
+    """The function that sorts a list by places up to `most`, of which there are some, with room for another one;
+    whether it is where it was afterwards."""
 
     @njit
     def sort(places: Any, values: Any, more_places: Any, more_values: Any, most: int) -> bool:
-        count, bits = places.shape[0], 0
+        count, bits = places.shape[0], 1
         while most >> bits > 0:
             bits += 1
         rounds = (bits + DIGIT - 1) // DIGIT
-        digit = (bits + rounds - 1) // max(1, rounds)
+        digit = (bits + rounds - 1) // rounds
         tiles = (count + TILE - 1) // TILE
         counts = device_empty(((1 << digit) * tiles,), np.int32)
         is_there = True
-        for shift in range(0, bits, max(1, digit)):
+        for shift in range(0, bits, digit):
             if is_there:
                 count_digits(tiles, 1, 1, places, counts, shift, digit)
                 scan(counts)
@@ -89,7 +90,7 @@ def adding(sort: Launch, fold: Launch, fold_rest: Launch, dtype: Any) -> Launch:
     @njit
     def add_listed(places: Any, values: Any, target: Any, before_first: int, elements: int) -> None:
         count = places.shape[0]
-        if count == 0:
+        if count == 0 or elements == 0:
             return
         more_places, more_values = device_empty((count,), np.int32), device_empty((count,), dtype)
         if sort(places, values, more_places, more_values, elements):

@@ -35,7 +35,8 @@ def with_transfers(ls: LoopSet, entry: Callable[..., Any], *, is_on_host: bool =
                     if not is_on_device(args[k]):
                         sent[k] = driver.copied_in(args[k])
                 found = entry(*sent)
-            except BackendError as error:
+            except Exception as error:
+                driver.free_held()
                 raise with_sizes(error, ls, args) from None
             for k in written:
                 if sent[k] is not args[k]:
@@ -46,9 +47,9 @@ def with_transfers(ls: LoopSet, entry: Callable[..., Any], *, is_on_host: bool =
     return call
 
 
-def with_sizes(error: BackendError, ls: LoopSet, args: tuple[Any, ...]) -> BackendError:
+def with_sizes(error: Exception, ls: LoopSet, args: tuple[Any, ...]) -> Exception:
     """The error, with the bytes of each array if there is no memory left."""
-    if "LD606" not in str(error):
+    if not isinstance(error, BackendError) or "LD606" not in str(error):
         return error
     given = zip(ls.params, args, strict=True)
     sizes = sorted(((v.nbytes, n) for n, v in given if isinstance(v, np.ndarray)), reverse=True)
