@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
 
+from loopdiff.analysis.overflow import without_overflow
 from loopdiff.analysis.polyhedra_events import EVERYWHERE, Event, extend
 from loopdiff.analysis.polyhedra_exprs import (
     affine_expr,
@@ -28,6 +29,7 @@ from loopdiff.analysis.polyhedra_sets import (
     pieces,
     translation,
 )
+from loopdiff.analysis.polyhedra_terms import has_opaque
 from loopdiff.errors import Span
 from loopdiff.ir.build import all_of, any_of, at_least_one, compare, floordiv
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Require, Select, Var
@@ -66,8 +68,8 @@ class NegativeSubscript:
 class Limit:
     """One side of one axis of one access: `cond` holds exactly where no instance of `event` is beyond it.
 
-    `is_exact` is False where instances are over-approximated. `where` is the set of parameters for which it
-    fails if the extent is a function of them, else None; `extreme` the farthest subscript.
+    `is_exact` is False where instances are over-approximated, and `cond` is sufficient only. `where` is the set of
+    parameters for which it fails if the extent is a function of them, else None; `extreme` the farthest subscript.
     """
 
     event: Event
@@ -105,8 +107,14 @@ def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
         conds = [limit.cond for limit in group]
         if any(c != ALWAYS for c in conds):
             is_write = any(limit.event.is_write for limit in group)
-            out.append(Unchecked(path, access, axis, is_write, None if NEVER in conds else all_of(conds)))
+            out.append(Unchecked(path, access, axis, is_write, None if NEVER in conds else safely(all_of(conds))))
     return tuple(out)
+
+
+def safely(cond: Expr) -> Expr | None:
+    """`cond`, for numbers so small that nothing in it overflows; None if there is no saying."""
+    small = without_overflow(cond)
+    return None if small is None else all_of((small, cond))
 
 
 def negative_subscripts(model: Model) -> tuple[NegativeSubscript, ...]:
@@ -155,19 +163,19 @@ def unassuming(model: Model, event: Event) -> Any:
     return model.cached(key, lambda: extend(model.terms, base, (), dims))
 
 
-def first_digit(model: Model, event: Event, axis: int) -> tuple[Expr, tuple[Expr, ...]] | None:
-    """The first digit, translated, and the radixes of a subscript that is a number of several: if that is not negative,
-    neither is the number."""
-    found = digits_in(model, event, unassuming(model, event))
-    return next(((term, d.radixes) for d, term in found.items() if d.is_first and d.axis == axis), None)
+def in_digits(model: Model, event: Event, axis: int, term: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+    """The first digit, translated, and the radixes of a subscript that is not affine and a number of several digits: if
+    that one is not negative, neither is the number. The subscript `term` of others, and no radixes."""
+    found = digits_in(model, event, unassuming(model, event)) if has_opaque(term) else {}
+    return next(((first, d.radixes) for d, first in found.items() if d.is_first and d.axis == axis), (term, ()))
 
 
 def low_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
     frame = unassuming(model, event)
     is_exact = not event.opaques
     runs = domain(model, frame)
-    number = first_digit(model, event, axis)
-    below = Apply(Op.LT, (term if number is None else number[0], Const(0, INT)))
+    first, _ = in_digits(model, event, axis, term)
+    below = Apply(Op.LT, (first, Const(0, INT)))
 
     def compute() -> Limit:
         where = runs.intersect(translation(model, frame).truth(below)).params()
@@ -182,17 +190,16 @@ def high_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
     is_exact = not event.opaques
     unknown = Limit(event, axis, "high", NEVER, False, None, None)
     extent, function = extent_of(model, event.access.array, axis)
-    number = first_digit(model, event, axis)
+    first, radixes = in_digits(model, event, axis, term)
 
     def compute() -> Limit:
         if domain(model, frame).is_empty():
             return Limit(event, axis, "high", ALWAYS, is_exact, None, None)
-        extreme = largest(model, frame, term if number is None else number[0])
+        extreme = largest(model, frame, first)
         if extreme is None:
             return unknown
-        if number is not None:
-            # Products of extents could be too large for integers.
-            rows = reduce(lambda count, radix: floordiv(count, at_least_one(radix)), reversed(number[1]), extent)
+        if radixes:
+            rows = reduce(lambda count, radix: floordiv(count, at_least_one(radix)), radixes, extent)
             return Limit(event, axis, "high", compare(Op.GT, rows, function_expr(model, extreme)), False, None, None)
         if function is not None:
             where = extreme.ge_set(function).params().gist(known_parameters(model))

@@ -18,6 +18,7 @@ from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Param
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
+from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import map_expr, subexprs
 
 MOST = 16  # products of a subscript that is looked at
@@ -62,9 +63,10 @@ def digits(terms: Terms, event: Event, is_digit: Callable[[Expr, Expr], bool]) -
     radix, for all instances."""
     found: dict[Digit, Expr] = {}
     for axis, subscript in enumerate(event.access.subscripts):
-        if not any(isinstance(e, Apply) and e.op == Op.MUL for e in subexprs(map_expr(terms.resolve, subscript))):
+        expr = map_expr(terms.resolve, subscript)
+        if not any(isinstance(e, Apply) and e.op == Op.MUL for e in subexprs(expr)):
             continue
-        rest = products(map_expr(terms.resolve, subscript))
+        rest = products(expr, terms)
         radixes: tuple[Expr, ...] = ()
         while (split := last_digit(terms, event, rest, is_digit)) is not None:
             radix, digit, rest = split
@@ -80,7 +82,7 @@ def last_digit(
     terms: Terms, event: Event, number: Products, is_digit: Callable[[Expr, Expr], bool]
 ) -> tuple[Expr, Expr, Products] | None:  # fmt: skip
     """A radix, the last digit of a number by it, translated, and the number without that."""
-    for radix in dict.fromkeys(r for p in number if len(p.atoms) > 1 for r in p.radixes):
+    for radix in dict.fromkeys(r for p in number if len(p.atoms) > 1 for r in p.radixes if r in terms.parameters):
         low = tuple(p for p in number if radix not in p.atoms)
         high = tuple(p.over(radix) for p in number if radix in p.atoms)
         for carry in (0, 1, -1):
@@ -95,21 +97,21 @@ def total(terms: Terms, event: Event, number: Products) -> Expr:
     return terms.integer(expr, event.path, depth(event.frame))
 
 
-def products(expr: Expr) -> Products:
+def products(expr: Expr, terms: Terms) -> Products:
     """An integer expression as a sum of products."""
     match expr:
         case Const(value=value, dtype=dtype) if dtype == INT:
             return (Product(int(value), ()),)
-        case Cast(value=value, dtype=dtype) if dtype == INT:
-            return products(value)
+        case Cast(value=value, dtype=dtype) if dtype == INT and type_of(value, terms.types) == INT:
+            return products(value, terms)
         case Apply(op=Op.ADD, args=(a, b)):
-            return products(a) + products(b)
+            return products(a, terms) + products(b, terms)
         case Apply(op=Op.SUB, args=(a, b)):
-            return products(a) + negative(products(b))
+            return products(a, terms) + negative(products(b, terms))
         case Apply(op=Op.NEG, args=(a,)):
-            return negative(products(a))
+            return negative(products(a, terms))
         case Apply(op=Op.MUL, args=(a, b)):
-            ones, others = products(a), products(b)
+            ones, others = products(a, terms), products(b, terms)
             if len(ones) * len(others) <= MOST:
                 return tuple(Product(p.factor * q.factor, p.atoms + q.atoms) for p in ones for q in others)
         case _:

@@ -39,10 +39,10 @@ def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
 
     Nobody looks at the `dead` arrays before or after; sums may be added up in another order.
     """
-    tried: set[tuple[int, str]] = set()
+    tried: list[tuple[Loop, str]] = []
     while (found := next(candidates(GridMapper(model, dead, True, requests), tried), None)) is not None:
         nest, path, array, axes = found
-        tried.add((id(nest), array))
+        tried.append((nest, array))
         parts = Parts.of(nest, array)
         if parts is None or not parts.may_be_apart(model, path):
             continue
@@ -59,7 +59,7 @@ def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
     return model
 
 
-def candidates(mapper: GridMapper, tried: set[tuple[int, str]]) -> Iterator[tuple[Loop, Path, str, int]]:
+def candidates(mapper: GridMapper, tried: list[tuple[Loop, str]]) -> Iterator[tuple[Loop, Path, str, int]]:
     """Nests that become kernels of few axes, with their paths, an array that they list updates of, and the number of
     axes."""
 
@@ -72,9 +72,7 @@ def candidates(mapper: GridMapper, tried: set[tuple[int, str]]) -> Iterator[tupl
             if isinstance(found, str):
                 yield from inside(stmt.body, path)
             elif len(found.grid.axes) < AXES:
-                yield from (
-                    (stmt, path, n, len(found.grid.axes)) for n in found.grid.lists if (id(stmt), n) not in tried
-                )
+                yield from ((stmt, path, n, len(found.grid.axes)) for n in found.grid.lists if (stmt, n) not in tried)
 
     return inside(mapper.model.ls.body, ())
 

@@ -7,7 +7,7 @@ isolates a contraction: a perfect nest around one `+=` whose target does not dep
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
 from loopdiff.analysis.legality import carried, may_split, within
@@ -182,15 +182,25 @@ def can_follow(
 
 
 def events_of(model: Model, path: Path, parts: list[tuple[int, Stmt]]) -> list[Event]:
-    """The model's accesses of statements equal to those in `parts`, which may be pieces of original loops."""
+    """The model's accesses of statements in `parts`, which may be pieces of original loops and branches."""
     sites = [(n, s.stmt) for n, p in parts for s in statements((p,))]
-    wanted = {(n, s.index if isinstance(s, Loop) else id(s)) for n, s in sites}
+    wanted = {(n, head_of(s)) for n, s in sites}
 
     def is_wanted(event: Event) -> bool:
-        stmt = model.sites[event.path].stmt
-        return (event.path[len(path)], stmt.index if isinstance(stmt, Loop) else id(stmt)) in wanted
+        return (event.path[len(path)], head_of(model.sites[event.path].stmt)) in wanted
 
     return [e for e in within(model, path) if is_wanted(e)]
+
+
+def head_of(stmt: Stmt) -> Hashable:
+    """What a statement and its pieces have in common."""
+    match stmt:
+        case Loop(index=index):
+            return index
+        case If(cond=cond):
+            return cond
+        case _:
+            return id(stmt)
 
 
 def with_lets(group: list[tuple[int, Stmt]], lets: list[tuple[int, Stmt]]) -> tuple[Stmt, ...]:

@@ -7,11 +7,12 @@ import random
 import pytest
 
 from loopdiff.analysis.bounds import bounds_conditions, negative_subscripts, unchecked_accesses
+from loopdiff.analysis.overflow import without_overflow
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.nodes import Accumulate, Apply, Assign, Dim, Expr, If, LoopSet, Select
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
-from tests.analysis.nests import Machine, Writer, add, at, e, loop, mul, op, program, read, real, sub, total
+from tests.analysis.nests import FlatWriter, Machine, Writer, add, at, e, loop, mul, op, program, read, real, sub, total
 
 
 def holds(cond: Expr, machine: Machine) -> bool:
@@ -74,6 +75,55 @@ def test_every_stray_access_is_found_or_left_to_element_checks(seed: int) -> Non
                 assert sufficient is None or not holds(sufficient, machine), stray
             else:
                 assert not all(holds(r.cond, machine) for r in requires), stray
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_arrays_laid_out_by_hand(seed: int) -> None:
+    ls = FlatWriter(random.Random(seed)).loopset()
+    model = build_model(ls)
+    requires = bounds_conditions(model)
+    unchecked = {(u.path, u.access, u.axis): u.sufficient for u in unchecked_accesses(model)}
+    for machine in machines(ls, seed, 40):
+        for stray in strays(machine):
+            if stray in unchecked:
+                sufficient = unchecked[stray]  # type: ignore[index]
+                assert sufficient is None or not holds(sufficient, machine), stray
+            else:
+                assert not all(holds(r.cond, machine) for r in requires), stray
+
+
+def test_rows_by_hand_are_checked_once() -> None:
+    """Scalars may not be so large that integers overflow; what is affine in products keeps its exact condition."""
+    ls = program(
+        loop("i", 0, "N", loop("j", 0, "M", Assign(at("x", add(mul("i", "M"), "j")), real(1)))),
+        loop("i", 0, "N", Assign(at("y", sub(sub(mul("N", "M"), 1), "i")), real(1))),
+        arrays={"x": 1, "y": 1},
+    )
+    (found,) = unchecked_accesses(build_model(ls))
+    assert found.sufficient is not None
+    assert (
+        print_expr(found.sufficient) == "N <= 1099511627776 and N >= -1099511627776 and x.shape[0] // max(1, M) > N - 1"
+    )
+    assert conditions(ls) == ["N * M >= N or N <= 0", "y.shape[0] >= N * M or N <= 0"]
+
+
+@pytest.mark.parametrize(
+    ("cond", "expected"),
+    [
+        (op(Op.GE, Dim("x", 0), "N"), "True"),
+        (op(Op.GE, Dim("x", 0), sub(Dim("x", 0), 1)), "True"),
+        (op(Op.GE, Dim("x", 0), add("N", 1)), "N <= 1099511627776 and N >= -1099511627776"),
+        (
+            op(Op.GE, Dim("x", 0), mul("N", Dim("x", 1))),
+            "N <= 1073741824 and N >= -1073741824 and x.shape[1] <= 1073741824",
+        ),
+        (op(Op.GE, Dim("x", 0), mul(mul("N", "N"), "N")), "N <= 1048576 and N >= -1048576"),
+        (op(Op.GE, Dim("x", 0), mul(1 << 61, "N")), "None"),
+    ],
+)  # fmt: skip
+def test_conditions_that_do_not_overflow(cond: Expr, expected: str) -> None:
+    found = without_overflow(cond)
+    assert (str(found) if found is None else print_expr(found)) == expected
 
 
 def conditions(ls: LoopSet) -> list[str]:

@@ -122,6 +122,26 @@ def result(x, idx, y):
     return x[idx[0]] * x[1]
 
 
+def rows_by_hand(x, n, m, y):
+    for i in range(n):
+        y[i] = 1.0
+    for i in range(n):
+        for j in range(m):
+            y[i] += x[i * m + j] ** 2
+
+
+def rows_by_hand_from(x, n, m, c, y):
+    for i in range(n):
+        for j in range(m):
+            y[j] += x[(i + c) * m + j] ** 2
+
+
+def far_rows_by_hand(x, n, m, y):
+    for i in range(n):
+        for j in range(m):
+            y[4 * i * m + j] = x[j]
+
+
 @dataclass(frozen=True)
 class Case:
     """Arguments that fit, others that do not, with the code and the access that the report names."""
@@ -157,6 +177,13 @@ CASES = (
     Case(ragged, (X, indices(0, 1, 1, 3), Y), (X, indices(0, 1, 1, 4), Y), "x[p]"),
     Case(local_array, (X, indices(0, 1, 1), Y), (X, indices(0, 1, 3), Y), "t[idx[i]]"),
     Case(local_array_by_its_extent, (X, 3, Y), (X, 2, Y), "t[i]"),
+    Case(rows_by_hand, (np.ones(6), 2, 3, Y), (np.ones(5), 2, 3, Y), "x[i * m + j]"),
+    Case(rows_by_hand, (np.ones(6), 3, 2, Y), (np.ones(6), 3, 3, Y), "x[i * m + j]"),
+    Case(rows_by_hand_from, (X, 2, 1, 1, Y), (X, 2, 1, 2, Y), "x[(i + c) * m + j]"),
+    Case(rows_by_hand_from, (X, 2, 1, 1, Y), (X, 2, 1, -1, Y), "x[(i + c) * m + j]"),
+    Case(rows_by_hand_from, (X, 2, 1, 1, Y), (X, 2, 1, 2**63 - 1, Y), "x[(i + c) * m + j]"),
+    Case(far_rows_by_hand, (X, 1, 3, Y), (X, 2**62, 1, Y), "y[4 * i * m + j]"),
+    Case(far_rows_by_hand, (X, 1, 3, Y), (X, 2**32, 2**32, Y), "x[j]"),
     Case(result, (X, indices(2), Y), (X, indices(3), Y), "x[idx[0]]"),
 )
 MODES: dict[str, Callable[..., Any]] = {

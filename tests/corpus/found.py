@@ -124,6 +124,28 @@ def inverted_masks(A, x):
     return x[m].sum() + np.sum(x[~m] ** 2)
 
 
+def listed_if_not_yet_overwritten(idx, v, w, y, x):
+    t = np.zeros((v.shape[0], v.shape[1]))
+    for p in range(v.shape[0]):
+        for l in range(v.shape[1]):
+            t[p, l] = v[p, l] * v[p, l]
+    for p in range(v.shape[0]):
+        s = 0.0
+        for l in range(1, v.shape[1]):
+            if t[p, l - 1] > 0.0:
+                y[l, idx[p, l]] += w[l, 0] * v[p, l]
+            s += t[p, l]
+            t[p, l] = -1.0
+        x[p] += s
+
+
+def rows_of_a_converted_length(x, n, s, flag):
+    for i in range(n):
+        for j in range(2):
+            x[i * int(s) + j] *= 1.5
+        x[i * int(flag)] *= x[int(i * s)]
+
+
 def largest_of_gathered(x, idx):
     x -= np.maximum(np.tanh(x[idx]), 0.53)
 
@@ -240,5 +262,24 @@ ENTRIES = (
         oracle=lambda xp, x, w: {"result": xp.max(xp.sum(xp.exp(xp.sin(xp.outer(x, w)) + xp.outer(x, w)) ** 2, 1) + x)},
         is_twin=True,
         notes="the reverse sweep compared rows that it had computed again with the largest that was found before",
+    ),
+    Entry(
+        name="listed_if_not_yet_overwritten",
+        function=listed_if_not_yet_overwritten,
+        make=lambda r: dict(
+            idx=r.integers(0, 6, (10, 4)), v=r.random((10, 4)), w=r.random((4, 6)), y=np.zeros((4, 6)), x=np.zeros(10)
+        ),
+        wrt=("v", "w"),
+        outputs=("y", "x"),
+        notes="listed updates moved ahead of what overwrites the elements that their condition reads",
+    ),
+    Entry(
+        name="rows_of_a_converted_length",
+        function=rows_of_a_converted_length,
+        make=lambda r: dict(x=r.random(12), n=4, s=2.5, flag=True),
+        wrt=("x",),
+        outputs=("x",),
+        is_analytic=True,
+        notes="numbers that are no integers were taken for the lengths of rows",
     ),
 )

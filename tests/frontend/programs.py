@@ -545,6 +545,17 @@ def computed(x, y):
         y[int(x[i] * 3.0) % 16] *= 0.5
 
 
+@shows("arrays laid out by hand", vector(12), np.zeros(12), 3, 4)
+def rows_by_hand(x, y, n, m):
+    for i in range(n):
+        for j in range(m):
+            y[i * m + j] += x[m * i + j]
+        for j in range(1, m):
+            y[i * m + j] += 0.5 * y[i * m + j - 1]
+    for i in range(n - 1, -1, -1):
+        y[(i + 1) * m - 1] *= x[i * m]
+
+
 @shows("shape, ndim, size, len", matrix())
 def shapes(a):
     M, N = a.shape
