@@ -4,6 +4,8 @@
 #
 #   examples/bench/first_gpu_run.sh            installs into .venv
 #   PYTHON=python3 examples/bench/first_gpu_run.sh   uses what is there
+#
+# JAX, PyTorch, Warp and CuPy take part in the table where they are installed for the GPU.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ -z "${PYTHON:-}" ]; then

@@ -1,22 +1,29 @@
-"""Kernels of the suite on a GPU: checked against the CPU, then timed beside JAX and what the hardware could do.
+"""Kernels of the suite on a GPU: checked against the CPU, then timed beside others and what the hardware could do.
 
     python gpu.py [--size M] [--page FILE] [KERNEL ...]
 
 Both sweeps run on arrays that stay on the device, so that kernels and launches are measured and nothing else; the time
-is that of many runs in a row between two moments when the device is idle, the median of several such times. JAX takes
-part where it has the GPU. *Least* is the roofline of `loopdiff.transform.launch_costs`.
+is that of many runs in a row between two moments when the device is idle, the median of several such times. *Least* is
+the roofline of `loopdiff.transform.launch_costs` with the bandwidth of copies that is measured first. JAX, PyTorch,
+Warp and CuPy take part where they are installed and have a form of the kernel; in brackets, how many times longer they
+take.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+os.environ.setdefault("LOOPDIFF_BENCH_DEVICE", "cuda")
+
 import numpy as np
+import peers
 from kernels import KERNELS, Problem, problem
 from peers import loops
 from suite import TOLERANCE, difference
@@ -25,9 +32,10 @@ from loopdiff import pipeline
 from loopdiff.backends.cuda.driver import Driver, the_driver
 from loopdiff.stopwatch import shapes_of
 from loopdiff.transform.extents import Extents
-from loopdiff.transform.launch_costs import costs_of
+from loopdiff.transform.launch_costs import H200, Gpu, costs_of
 
 ROUNDS, AT_LEAST = 7, 0.05
+COPIED = 1 << 29  # bytes
 
 
 def seconds(call: Callable[[], object], wait: Callable[[], object]) -> float:
@@ -48,7 +56,14 @@ def seconds(call: Callable[[], object], wait: Callable[[], object]) -> float:
     return statistics.median(found)
 
 
-def sweeps(at: Problem, f: Any, driver: Driver) -> tuple[Callable[[], object], Callable[[], object], float]:
+def measured(driver: Driver) -> Gpu:
+    """The GPU, with the bandwidth of copies in its memory."""
+    source, target = (driver.empty((COPIED // 8,), np.float64) for _ in range(2))
+    time_of_copy = seconds(lambda: driver.copy_within(source, target), driver.synchronize)
+    return replace(H200, name="this GPU", bandwidth=2e-9 * COPIED / time_of_copy)
+
+
+def sweeps(at: Problem, f: Any, driver: Driver, gpu: Gpu) -> tuple[Callable[[], object], Callable[[], object], float]:
     """The forward sweep, and both, on arrays of the device; and the least nanoseconds of both."""
     args = tuple(at.args.values())
     k = f.compiled(args, "pullback")
@@ -68,7 +83,7 @@ def sweeps(at: Problem, f: Any, driver: Driver) -> tuple[Callable[[], object], C
     least = 0.0
     for unit in (forward, reverse):
         plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, unit.requests, k.spec.stages, unit.reader)
-        least += sum(c.nanoseconds for c in costs_of(plan, Extents(shapes, values)))
+        least += sum(c.nanoseconds for c in costs_of(plan, Extents(shapes, values), gpu))
 
     def one() -> object:
         return forward.call(*given, *space)
@@ -80,37 +95,61 @@ def sweeps(at: Problem, f: Any, driver: Driver) -> tuple[Callable[[], object], C
     return one, both, least
 
 
-def jax_time(at: Problem) -> float | None:
-    """Seconds of JAX's value and gradient on the GPU; None where it has none, or no form of the kernel."""
+def peer_cell(
+    name: str, at: Problem, expected: Mapping[str, np.ndarray], own: float, wait: Callable[[], object]
+) -> str:
+    """The time of a peer's value and gradient, and how many times that of ours it is, or why there is none."""
+    if peers.missing(name):
+        return "not installed"
     try:
-        import jax
-        from peers import jax_arrays
-    except ImportError:
-        return None
-    if jax.default_backend() != "gpu":
-        return None
-    call = jax_arrays.gradient(at)
-    return None if call is None else seconds(call, lambda: None)
+        call = peers.load(name).gradient(at)
+        if call is None:
+            return ""
+        _, found = call()
+        error = difference({n: on_host(v) for n, v in found.items()}, expected)
+        if not error <= TOLERANCE[at.dtype]:
+            return f"wrong by {error:.1e}"
+        taken = seconds(call, wait)
+    except Exception as failure:
+        return type(failure).__name__
+    return f"{1e6 * taken:.1f} µs ({taken / own:.2f})"
+
+
+def on_host(value: Any) -> np.ndarray:
+    """An array of any library as one of NumPy."""
+    for name in ("detach", "cpu", "get", "numpy"):
+        value = getattr(value, name)() if hasattr(value, name) else value
+    return np.asarray(value)
 
 
 def rows(names: list[str], size: str) -> Iterator[str]:
     driver = the_driver()
-    yield "| kernel | forward | both sweeps | least | of the roofline | JAX | JAX / loopdiff |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    gpu = measured(driver)
+    others = list(peers.ON_GPU)
+    yield f"Copies: {gpu.bandwidth / 1e3:.2f} TB/s."
+    yield ""
+    yield f"| kernel | forward | both sweeps | least | of the roofline | {' | '.join(others)} |"
+    yield "|" + " --- |" * (5 + len(others))
+
+    def wait() -> None:
+        driver.call("cuCtxSynchronize")
+
     for name in names:
         at = problem(name, size, None)
         f = loops.decorated(at, target="cuda")
-        _, expected = loops.gradient(at, loops.decorated(at))()
+        _, known = loops.gradient(at, loops.decorated(at))()
+        expected = {n: np.asarray(v) for n, v in known.items()}
         _, found = loops.gradient(at, f)()
-        error = difference(found, {n: np.asarray(v) for n, v in expected.items()})
+        error = difference(found, expected)
         if error > TOLERANCE[at.dtype]:
-            yield f"| {name} | wrong by {error:.1e} | | | | | |"
+            yield f"| {name} | wrong by {error:.1e} |" + " |" * (3 + len(others))
             continue
-        one, both, least = sweeps(at, f, driver)
-        forward, total, other = seconds(one, driver.synchronize), seconds(both, driver.synchronize), jax_time(at)
-        beside = "| |" if other is None else f"{1e6 * other:.1f} µs | {other / total:.2f} |"
+        one, both, least = sweeps(at, f, driver, gpu)
+        forward, total = seconds(one, wait), seconds(both, wait)
+        cells = [peer_cell(other, at, expected, total, wait) for other in others]
         share = f"{100e-9 * least / total:.0f} %"
-        yield f"| {name} | {1e6 * forward:.1f} µs | {1e6 * total:.1f} µs | {least / 1e3:.1f} µs | {share} | {beside}"
+        times = f"{1e6 * forward:.1f} µs | {1e6 * total:.1f} µs | {least / 1e3:.1f} µs | {share}"
+        yield f"| {name} | {times} | {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ class Stub:
         return 0
 
     cuInit = cuDeviceGet = cuDevicePrimaryCtxRetain = cuCtxSetCurrent = nothing
-    cuDeviceGetDefaultMemPool = cuMemPoolSetAttribute = nothing
+    cuDeviceGetDefaultMemPool = cuMemPoolSetAttribute = cuCtxSynchronize = nothing
 
     def cuMemPoolGetAttribute(self, pool: Any, attribute: int, place: Any) -> int:
         held = sum(ctypes.sizeof(block) for block in self.memory.values())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from kernels import Problem
 
-from peers import Gradient
+from peers import Gradient, device
 
 TITLE = "PyTorch"
 NEEDS = ("torch",)
@@ -19,6 +19,11 @@ torch: Any = importlib.import_module("torch")
 F: Any = importlib.import_module("torch.nn.functional")
 
 Outputs = Mapping[str, Any]
+
+
+def known(array: np.ndarray) -> Any:
+    """An array that nobody differentiates by, where the others are."""
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device())
 
 
 def rde_matmul_log1p(A, B, C) -> Outputs:
@@ -57,7 +62,7 @@ def gmm(alpha, mu, q, l, x, gamma, m) -> Outputs:
     rows = np.concatenate([np.arange(b + 1, d) for b in range(d)]).astype(int)
     cols = np.concatenate([np.full(d - b - 1, b) for b in range(d)]).astype(int)
     Q = torch.diag_embed(torch.exp(q))
-    Q = Q.index_put((slice_of(len(alpha))[:, None], torch.from_numpy(rows)[None], torch.from_numpy(cols)[None]), l)
+    Q = Q.index_put((slice_of(len(alpha))[:, None], known(rows)[None], known(cols)[None]), l)
     z = torch.einsum("kab,nkb->nka", Q, x[:, None, :] - mu[None])
     t = alpha + q.sum(1) - 0.5 * (z * z).sum(2)
     prior = 0.5 * gamma * gamma * ((torch.exp(q) ** 2).sum() + (l * l).sum()) - m * q.sum()
@@ -90,15 +95,15 @@ def seidel_2d(T, A) -> Outputs:
     """Row by row; along a row the recurrence is a product with a triangular matrix of powers of 1/9."""
     n = A.shape[0] - 2
     power = np.arange(n)[:, None] - np.arange(n)[None, :]
-    solve = torch.from_numpy(np.where(power >= 0, 9.0 ** -(np.maximum(power, 0) + 1.0), 0.0)).to(A.dtype)
+    solve = known(np.where(power >= 0, 9.0 ** -(np.maximum(power, 0) + 1.0), 0.0)).to(A.dtype)
     rows = list(A)
     for _ in range(T - 1):
         for i in range(1, n + 1):
             around = rows[i - 1] + rows[i + 1]
             here = rows[i]
-            known = around[:-2] + around[1:-1] + around[2:] + here[1:-1] + here[2:]
-            known = known + F.pad(here[:1], (0, n - 1))
-            rows[i] = torch.cat([here[:1], solve @ known, here[-1:]])
+            given = around[:-2] + around[1:-1] + around[2:] + here[1:-1] + here[2:]
+            given = given + F.pad(here[:1], (0, n - 1))
+            rows[i] = torch.cat([here[:1], solve @ given, here[-1:]])
     return {"A": torch.stack(rows)}
 
 
@@ -178,8 +183,8 @@ def nussinov_real(w, table) -> Outputs:
 
 
 def spmv_csr(indptr, indices, vals, x, y) -> Outputs:
-    rows = torch.from_numpy(np.repeat(np.arange(y.shape[0]), np.diff(indptr)))
-    return {"y": torch.zeros_like(y).index_add(0, rows, vals * x[torch.from_numpy(indices)])}
+    rows = known(np.repeat(np.arange(y.shape[0]), np.diff(indptr)))
+    return {"y": torch.zeros_like(y).index_add(0, rows, vals * x[known(indices)])}
 
 
 def weighted_histogram(radius, data, res) -> Outputs:
@@ -213,8 +218,8 @@ def hash_grid(x, table, res, out) -> Outputs:
 
 
 def bundle_adjustment(cams, X, w, obs, feats, reproj, werr) -> Outputs:
-    C = cams[torch.from_numpy(obs[:, 0])]
-    a = X[torch.from_numpy(obs[:, 1])] - C[:, 3:6]
+    C = cams[known(obs[:, 0])]
+    a = X[known(obs[:, 1])] - C[:, 3:6]
     r = C[:, :3]
     th = torch.sqrt((r * r).sum(1, keepdim=True))
     n = r / th
@@ -246,7 +251,7 @@ def lstm_diag(main, extra, state, seq) -> Outputs:
 
 
 def nbody(mass, pos, vel, dt, G, soft, KE, PE) -> Outputs:
-    iu, ju = (torch.from_numpy(i) for i in np.triu_indices(len(mass), 1))
+    iu, ju = (known(i) for i in np.triu_indices(len(mass), 1))
 
     def accel(p):
         d = p[None, :, :] - p[:, None, :]
@@ -306,6 +311,7 @@ def prepared(problem: Problem, compile_loss: bool) -> Gradient | None:
     if form is None:
         return None
     torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))
+    torch.set_default_device(device())
     args: dict[str, Any] = {
         k: torch.tensor(v) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v
         for k, v in problem.initial.items()

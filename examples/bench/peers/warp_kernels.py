@@ -1,4 +1,4 @@
-"""Warp on the CPU: one kernel launch per nest, a tape of launches, every array written once.
+"""Warp: one kernel launch per nest, a tape of launches, every array written once.
 
 Warp differentiates loops inside a kernel only where their bodies do not read what an earlier iteration wrote, so the
 kernels here are those whose nests it can launch over a grid: time steps get arrays of their own.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from kernels import Problem
 
-from peers import Gradient
+from peers import Gradient, device
 
 TITLE = "Warp"
 NEEDS = ("warp",)
@@ -97,9 +97,13 @@ def spmv_csr(a: dict[str, Any], T: int) -> dict[str, Any]:
 
 def launched(kernel: Any, shape: tuple[int, ...], *inputs: Any) -> Any:
     """The output of `kernel` over a grid of this shape."""
-    out = wp.empty(shape, dtype=f64, device="cpu", requires_grad=True)
-    wp.launch(kernel, dim=shape, inputs=list(inputs), outputs=[out], device="cpu")
+    out = wp.empty(shape, dtype=f64, device=device(), requires_grad=True)
+    wp.launch(kernel, dim=shape, inputs=list(inputs), outputs=[out], device=device())
     return out
+
+
+def on_device(array: np.ndarray, dtype: Any) -> Any:
+    return wp.array(array, dtype=dtype, device=device(), requires_grad=dtype is f64)
 
 
 FORMS: dict[str, Callable[[dict[str, Any], int], dict[str, Any]]] = {
@@ -111,12 +115,9 @@ def gradient(problem: Problem) -> Gradient | None:
     form = FORMS.get(problem.name)
     if form is None or problem.dtype != "float64":
         return None
-    args = {
-        k: wp.array(v, dtype=f64 if v.dtype.kind == "f" else wp.int64, device="cpu", requires_grad=v.dtype.kind == "f")
-        for k, v in problem.initial.items()
-        if isinstance(v, np.ndarray)
-    }
-    weight = {k: wp.array(w, dtype=f64, device="cpu") for k, w in problem.weight.items()}
+    given = {k: v for k, v in problem.initial.items() if isinstance(v, np.ndarray)}
+    args = {k: on_device(v, f64 if v.dtype.kind == "f" else wp.int64) for k, v in given.items()}
+    weight = {k: wp.array(w, dtype=f64, device=device()) for k, w in problem.weight.items()}
     steps = int(problem.initial.get("T", 0))
 
     def call() -> tuple[Any, dict[str, Any]]:
@@ -125,6 +126,7 @@ def gradient(problem: Problem) -> Gradient | None:
         with wp.Tape() as tape:
             found = form(args, steps)
         tape.backward(grads={found[name]: wp.clone(w) for name, w in weight.items()})
-        return found, {name: args[name].grad.numpy() for name in problem.wrt}
+        gradients = {name: args[name].grad for name in problem.wrt}
+        return found, gradients if device() == "cuda" else {name: g.numpy() for name, g in gradients.items()}
 
     return call

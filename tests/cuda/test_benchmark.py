@@ -1,0 +1,57 @@
+"""The benchmark for GPUs on the stand-in for the driver: it runs, checks, and writes a row for each kernel."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+BENCH = Path(__file__).parents[2] / "examples" / "bench"
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BENCH))
+    monkeypatch.setenv("LOOPDIFF_BENCH_DEVICE", "cpu")
+    module = importlib.import_module("gpu")
+    for name, value in {"COPIED": 1 << 12, "ROUNDS": 1, "AT_LEAST": 1e-9}.items():
+        monkeypatch.setattr(module, name, value)
+    yield module
+    for name in [n for n in sys.modules if n in ("gpu", "kernels", "suite") or n.partition(".")[0] == "peers"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_rows_of_the_table(gpu: Any) -> None:
+    from tests.cuda.stub import gpu_machine
+
+    with gpu_machine():
+        copies, _, head, line, *rows = gpu.rows(["softmax", "spmv_csr"], "tiny")
+    assert re.fullmatch(r"Copies: [\d.]+ TB/s\.", copies)
+    columns = head.count("|")
+    assert columns == line.count("|") == 6 + len(gpu.peers.ON_GPU)
+    for row, name in zip(rows, ("softmax", "spmv_csr"), strict=True):
+        assert row.startswith(f"| {name} | ")
+        assert row.count("|") == columns
+        assert row.count(" µs") >= 3
+        assert "wrong" not in row
+
+
+def test_gradients_of_cupy_by_hand(gpu: Any) -> None:
+    """On the CPU they are NumPy's."""
+    from kernels import problem  # pyright: ignore[reportMissingImports]
+    from peers import loops  # pyright: ignore[reportMissingImports]
+
+    cupy = gpu.peers.load("cupy")
+    for name in cupy.FORMS:
+        at = problem(name, "tiny", None)
+        _, known = loops.gradient(at, loops.decorated(at))()
+        _, found = cupy.gradient(at)()
+        expected = {n: np.asarray(v) for n, v in known.items()}
+        assert gpu.difference(found, expected) <= gpu.TOLERANCE[at.dtype]
