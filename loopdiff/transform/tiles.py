@@ -185,7 +185,8 @@ def column_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> Tile
 
 
 def dot_products(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
-    target, kept, sums = found.update.target, found.kept, found.sums
+    target, sums = found.update.target, found.sums
+    kept = [k for k in found.kept if all(coefficient(s, k) is not None for s in target.subscripts)]
     if len(sums) != 1 or not kept:
         return None
     strides = [stride_of(a, sums[0], NONE, ls) for a in reads]

@@ -139,6 +139,15 @@ def listed_if_not_yet_overwritten(idx, v, w, y, x):
         x[p] += s
 
 
+def sums_at_places_of_rows(A, x, idx, y, n):
+    for i in range(n):
+        for j in range(x.shape[0]):
+            y[i * 3 + idx[i]] += A[i, j] * x[j]
+    for i in range(n):
+        for j in range(x.shape[0]):
+            y[idx[i]] += x[j] * y[i]
+
+
 def rows_of_a_converted_length(x, n, s, flag):
     for i in range(n):
         for j in range(2):
@@ -281,5 +290,14 @@ ENTRIES = (
         outputs=("x",),
         is_analytic=True,
         notes="numbers that are no integers were taken for the lengths of rows",
+    ),
+    Entry(
+        name="sums_at_places_of_rows",
+        function=sums_at_places_of_rows,
+        make=lambda r: dict(A=r.random((9, 5)), x=r.random(5), idx=r.integers(0, 3, 9), y=r.random(30), n=9),
+        wrt=("A", "x", "y"),
+        outputs=("y",),
+        is_analytic=True,
+        notes="dot products side by side, whose places were looked up as if there were one",
     ),
 )
