@@ -63,6 +63,7 @@ def run_plan(plan: LaunchPlan, args: tuple[Any, ...], seed: int) -> Any:
     assert not host.target.lists.targets
     names = {
         "__builtins__": builtins, **NAMES, "device_empty": Poisoned.empty, "release": lambda array: None,
+        "keep": lambda array: None, "borrow": lambda array: array,
         "clear": lambda array: array.fill(0), "peek": lambda array, *place: array[place],
     }  # fmt: skip
     for op in COMBINE:
