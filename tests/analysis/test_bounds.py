@@ -62,9 +62,7 @@ def test_affine_conditions_are_exact(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(100, 130))
-def test_every_stray_access_is_found_or_left_to_element_checks(seed: int) -> None:
-    ls = Writer(random.Random(seed), is_affine=False).loopset()
+def assert_strays_are_found(ls: LoopSet, seed: int) -> None:
     model = build_model(ls)
     requires = bounds_conditions(model)
     unchecked = {(u.path, u.access, u.axis): u.sufficient for u in unchecked_accesses(model)}
@@ -75,21 +73,18 @@ def test_every_stray_access_is_found_or_left_to_element_checks(seed: int) -> Non
                 assert sufficient is None or not holds(sufficient, machine), stray
             else:
                 assert not all(holds(r.cond, machine) for r in requires), stray
+
+
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_every_stray_access_is_found_or_left_to_element_checks(seed: int) -> None:
+    ls = Writer(random.Random(seed), is_affine=False).loopset()
+    assert_strays_are_found(ls, seed)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_arrays_laid_out_by_hand(seed: int) -> None:
     ls = FlatWriter(random.Random(seed)).loopset()
-    model = build_model(ls)
-    requires = bounds_conditions(model)
-    unchecked = {(u.path, u.access, u.axis): u.sufficient for u in unchecked_accesses(model)}
-    for machine in machines(ls, seed, 40):
-        for stray in strays(machine):
-            if stray in unchecked:
-                sufficient = unchecked[stray]  # type: ignore[index]
-                assert sufficient is None or not holds(sufficient, machine), stray
-            else:
-                assert not all(holds(r.cond, machine) for r in requires), stray
+    assert_strays_are_found(ls, seed)
 
 
 def test_rows_by_hand_are_checked_once() -> None:

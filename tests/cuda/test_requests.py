@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from loopdiff import ArgumentError, ScheduleError, vectorize_grad
+from tests.api.test_requests import layers
 from tests.cuda.plain import emulating
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
@@ -47,20 +48,6 @@ def few(x):
     for t in range(50):  # noqa: B007 - the test names it
         for i in range(4):
             x[i] *= 1.01
-
-
-def layers(W, x):
-    h = np.empty(W.shape[0])
-    t = 0.0
-    for r in range(x.shape[0]):
-        for a in range(W.shape[0]):
-            s = 0.0
-            for i in range(W.shape[1]):
-                s += W[a, i] * x[r, i]
-            h[a] = np.tanh(s)
-        for a in range(W.shape[0]):
-            t += h[a] * h[a]
-    return t
 
 
 def chosen(index, v, y):
