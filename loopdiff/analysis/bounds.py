@@ -7,7 +7,7 @@ condition holds; so are those of arrays that are laid out by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
@@ -91,6 +91,19 @@ def bounds_conditions(model: Model) -> tuple[Require, ...]:
     out: dict[Expr, Require] = {}
     for limit in strongest:
         out.setdefault(limit.cond, requirement(model, limit))
+    return tuple(out.values())
+
+
+def overflow_conditions(requires: Iterable[Require]) -> tuple[Require, ...]:
+    """One Require (LD310) for each condition that means what it says only for numbers that are not too large."""
+    out: dict[Expr, Require] = {}
+    for require in requires:
+        small = without_overflow(require.cond)
+        cond = NEVER if small is None else small
+        needed = "none can" if small is None else f"it needs {print_expr(small)}"
+        message = f"numbers are too large for subscripts at {require.loc.in_words} to be checked: {needed}"
+        if cond != ALWAYS:
+            out.setdefault(cond, Require(cond, "LD310", message, loc=require.loc))
     return tuple(out.values())
 
 

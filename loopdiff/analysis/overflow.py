@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from loopdiff.ir.build import all_of, compare, integer
 from loopdiff.ir.nodes import Apply, Const, Dim, Expr, Param
@@ -10,9 +11,9 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import operands, subexprs
 
-WIDTH = 62  # bits that values may have
-ALLOWED = (40, 30, 20)  # ... and numbers that are given, as many as the condition has room for
-EXTENT = 48  # ... and extents of arrays that have elements
+TOO_LARGE = 1 << 63
+ALLOWED = (1 << 40, 1 << 31, 1 << 30, 1 << 20)  # numbers that are given, as large as the condition has room for
+EXTENT = 1 << 48  # of arrays that have elements
 SUMS = (Op.ADD, Op.SUB, Op.NEG, Op.MUL)
 
 
@@ -25,9 +26,9 @@ def without_overflow(cond: Expr) -> Expr | None:
     names = tuple(dict.fromkeys(n for e in sums for n in subexprs(e) if isinstance(n, given)))
     if not names:
         return Const(True, BOOL)
-    for bits in ALLOWED:
-        if all(width(e, bits, bits if has_products else EXTENT) <= WIDTH for e in sums):
-            return all_of(limit for name in names for limit in limits(name, 1 << bits))
+    for most in ALLOWED:
+        if all(magnitude(e, most, most if has_products else EXTENT) < TOO_LARGE for e in sums):
+            return all_of(limit for name in names for limit in limits(name, most))
     return None
 
 
@@ -37,19 +38,19 @@ def limits(name: Expr, most: int) -> Iterator[Expr]:
         yield compare(Op.GE, name, integer(-most))
 
 
-def width(expr: Expr, param: int, extent: int) -> int:
-    """How many bits a value has at most, if scalars and extents have so many."""
-    inner = [width(e, param, extent) for e in operands(expr)]
+def magnitude(expr: Expr, param: int, extent: int) -> int:
+    """How far from zero a value is at most, if scalars and extents are no farther than these."""
+    inner = [magnitude(e, param, extent) for e in operands(expr)]
     match expr:
         case Const(value=value):
-            return int(value).bit_length()
+            return abs(int(value))
         case Param():
             return param
         case Dim():
             return extent
         case Apply(op=Op.ADD | Op.SUB):
-            return max(inner) + 1
-        case Apply(op=Op.MUL):
             return sum(inner)
+        case Apply(op=Op.MUL):
+            return prod(inner)
         case _:
-            return max(inner, default=WIDTH + 1)
+            return max(inner, default=TOO_LARGE)

@@ -11,7 +11,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from loopdiff.analysis.bounds import Unchecked, bounds_conditions, negative_subscripts, unchecked_accesses
+from loopdiff.analysis.bounds import (
+    Unchecked,
+    bounds_conditions,
+    negative_subscripts,
+    overflow_conditions,
+    unchecked_accesses,
+)
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.build import add, compare, integer
 from loopdiff.ir.nodes import (
@@ -71,6 +77,7 @@ def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
         unchecked = list(unchecked_accesses(model))
     ls = model.ls
     conditions = bounds_conditions(model)
+    conditions += overflow_conditions(conditions)
     table: dict[tuple[Path, Access], tuple[Unchecked, ...]] = {}
     for found in unchecked:
         key = (found.path, found.access)

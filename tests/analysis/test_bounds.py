@@ -110,7 +110,7 @@ def test_rows_by_hand_are_checked_once() -> None:
         (op(Op.GE, Dim("x", 0), add("N", 1)), "N <= 1099511627776 and N >= -1099511627776"),
         (
             op(Op.GE, Dim("x", 0), mul("N", Dim("x", 1))),
-            "N <= 1073741824 and N >= -1073741824 and x.shape[1] <= 1073741824",
+            "N <= 2147483648 and N >= -2147483648 and x.shape[1] <= 2147483648",
         ),
         (op(Op.GE, Dim("x", 0), mul(mul("N", "N"), "N")), "N <= 1048576 and N >= -1048576"),
         (op(Op.GE, Dim("x", 0), mul(1 << 61, "N")), "None"),

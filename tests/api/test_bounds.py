@@ -244,3 +244,28 @@ def test_elements_that_the_nest_itself_writes_are_checked_in_place() -> None:
         wandering(indices(0, 1, 2), X.copy(), y)
     assert guarded[[0, 4]].tolist() == [7.0, 7.0]
     assert y.tolist() == [7.0 + v * v for v in X]
+
+
+def up_to_a_product(x, n, m):
+    for i in range(n * m):
+        x[i] = 1.0
+
+
+def from_an_offset(x, n, c):
+    for i in range(n):
+        x[i + c] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers"),
+    [
+        (up_to_a_product, (2**32, 2**32)),
+        (from_an_offset, (2, 2**63 - 1)),
+        (from_an_offset, (2**62, -(2**62))),
+    ],
+)
+def test_numbers_that_would_overflow_in_checks(function: Callable[..., Any], numbers: tuple[int, ...]) -> None:
+    x = np.zeros(8)
+    with pytest.raises(ArgumentError, match="LD310"):
+        vectorize_grad(function)(x, *numbers)
+    np.testing.assert_array_equal(x, 0.0)
