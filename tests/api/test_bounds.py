@@ -261,7 +261,7 @@ def from_an_offset(x, n, c):
     [
         (up_to_a_product, (2**32, 2**32)),
         (from_an_offset, (2, 2**63 - 1)),
-        (from_an_offset, (2**62, -(2**62))),
+        (from_an_offset, (2**63 - 1, 2)),
     ],
 )
 def test_numbers_that_would_overflow_in_checks(function: Callable[..., Any], numbers: tuple[int, ...]) -> None:
