@@ -269,3 +269,19 @@ def test_numbers_that_would_overflow_in_checks(function: Callable[..., Any], num
     with pytest.raises(ArgumentError, match="LD310"):
         vectorize_grad(function)(x, *numbers)
     np.testing.assert_array_equal(x, 0.0)
+
+
+def rows_of_a_converted_length(x, n, s, flag):
+    for i in range(n):
+        for j in range(2):
+            x[i * int(s) + j] *= 1.5
+        x[i * int(flag)] *= x[int(i * s)]
+
+
+def test_lengths_of_rows_that_are_no_integers() -> None:
+    """Numbers that are converted to integers, and truth values, are no radixes."""
+    x = np.linspace(1.0, 2.0, 12)
+    expected = x.copy()
+    rows_of_a_converted_length(expected, 4, 2.5, True)
+    vectorize_grad(rows_of_a_converted_length)(x, 4, 2.5, True)
+    np.testing.assert_allclose(x, expected, rtol=1e-14)

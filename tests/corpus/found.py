@@ -148,13 +148,6 @@ def sums_at_places_of_rows(A, x, idx, y, n):
             y[idx[i]] += x[j] * y[i]
 
 
-def rows_of_a_converted_length(x, n, s, flag):
-    for i in range(n):
-        for j in range(2):
-            x[i * int(s) + j] *= 1.5
-        x[i * int(flag)] *= x[int(i * s)]
-
-
 def largest_of_gathered(x, idx):
     x -= np.maximum(np.tanh(x[idx]), 0.53)
 
@@ -281,15 +274,6 @@ ENTRIES = (
         wrt=("v", "w"),
         outputs=("y", "x"),
         notes="listed updates moved ahead of what overwrites the elements that their condition reads",
-    ),
-    Entry(
-        name="rows_of_a_converted_length",
-        function=rows_of_a_converted_length,
-        make=lambda r: dict(x=r.random(12), n=4, s=2.5, flag=True),
-        wrt=("x",),
-        outputs=("x",),
-        is_analytic=True,
-        notes="numbers that are no integers were taken for the lengths of rows",
     ),
     Entry(
         name="sums_at_places_of_rows",

@@ -41,29 +41,6 @@ def rows_by_hand_oracle(xp, A, B, C, n, m, k):
     return {"C": (t * C.reshape(n, m)).reshape(-1), "result": (t * t).sum()}
 
 
-def planes_by_hand(u, v, T, n, m, k):
-    for t in range(T):
-        for i in range(1, n - 1):
-            for j in range(m):
-                for l in range(1, k - 1):
-                    v[(i * m + j) * k + l] = 0.3 * u[i * m * k + j * k + l] * u[((i - 1) * m + j) * k + l + 1]
-        for i in range(1, n - 1):
-            for j in range(m):
-                for l in range(1, k - 1):
-                    c = (i * m + j) * k + l
-                    u[c] = v[c] + 0.1 * u[c]
-
-
-def planes_by_hand_oracle(xp, u, v, T, n, m, k):
-    u, v = u.reshape(n, m, k), v.reshape(n, m, k)
-    ends = lambda a, inner: xp.concatenate([a[:, :, :1], inner, a[:, :, -1:]], axis=2)
-    for _ in range(T):
-        inner = 0.3 * u[1:-1, :, 1:-1] * u[:-2, :, 2:]
-        v = xp.concatenate([v[:1], ends(v[1:-1], inner), v[-1:]])
-        u = xp.concatenate([u[:1], ends(u[1:-1], inner + 0.1 * u[1:-1, :, 1:-1]), u[-1:]])
-    return {"u": u.reshape(-1), "v": v.reshape(-1)}
-
-
 def gather(tab, idx, x):
     s = 0.0
     for i in range(x.shape[0]):
@@ -279,18 +256,6 @@ ENTRIES = (
         is_twin=True,
         is_analytic=True,
         constructs=("arrays laid out by hand",),
-    ),
-    Entry(
-        name="planes_by_hand",
-        function=planes_by_hand,
-        make=lambda r, T=2, n=4, m=3, k=5: dict(u=r.random(n * m * k), v=r.random(n * m * k), T=T, n=n, m=m, k=k),
-        wrt=("u", "v"),
-        outputs=("u", "v"),
-        oracle=planes_by_hand_oracle,
-        is_twin=True,
-        is_analytic=True,
-        constructs=("arrays laid out by hand",),
-        notes="numbers of three digits, in two ways",
     ),
     Entry(
         name="integer_arithmetic",

@@ -162,14 +162,14 @@ def test_programs_cover_the_language() -> None:
         assert any(spelling in text for text in texts), spelling
 
 
-@pytest.mark.parametrize("first", range(0, 30, 10))
+@pytest.mark.parametrize("first", range(0, 20, 10))
 def test_fixed_programs_pass_in_the_interpreter(first: int) -> None:
     outcomes = [check(generate(seed)) for seed in range(first, first + 10)]
     assert [o for o in outcomes if o.verdict == "failed"] == []
     assert sum(o.verdict == "passed" for o in outcomes) >= 7
 
 
-@pytest.mark.parametrize("first", range(100, 130, 10))
+@pytest.mark.parametrize("first", range(100, 120, 10))
 def test_every_level_of_the_ir_means_what_python_means(first: int) -> None:
     for program in map(generate, range(first, first + 10)):
         sizes = program.sizes[0]
@@ -188,9 +188,8 @@ def test_every_level_of_the_ir_means_what_python_means(first: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 5])
-def test_fixed_programs_pass_compiled(seed: int) -> None:
-    outcome = check(generate(seed), compiled=True)
+def test_a_fixed_program_passes_compiled() -> None:
+    outcome = check(generate(3), compiled=True)
     assert outcome.verdict == "passed", outcome
 
 

@@ -146,7 +146,19 @@ def hold(builder: Any, place: Any) -> None:
 
 
 def let_go(builder: Any, place: Any) -> None:
-    """Forget that a function has an array there."""
+    """Forget that a function has an array there: in a function of its own, as there are many such places."""
+    function = builder.module.globals.get(PREFIX + "let_go")
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), [INT64]), PREFIX + "let_go")
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        inner = ir.IRBuilder(function.append_basic_block())
+        forget(inner, function.args[0])
+        inner.ret_void()
+    builder.call(function, [place])
+
+
+def forget(builder: Any, place: Any) -> None:
     number, word_of = held_places(builder)
     count = builder.load(number)
     last = builder.sub(count, INT64(1))
