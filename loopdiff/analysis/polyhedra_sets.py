@@ -274,9 +274,9 @@ def compute_same(model: Model, first: Event, second: Event) -> Any:
 
 def digit_maps(model: Model, event: Event) -> dict[Digit, Any]:
     """From instances of `event` to digits of its subscripts: see `polyhedra_digits`."""
-    into = translation(model, event.frame)
 
     def compute() -> dict[Digit, Any]:
+        into = translation(model, event.frame)
         found = digits_in(model, event, event.frame)
         return {key: isl.Map.from_pw_aff(into.function(term)) for key, term in found.items()}
 
@@ -285,10 +285,10 @@ def digit_maps(model: Model, event: Event) -> dict[Digit, Any]:
 
 def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, Expr]:
     """Digits of the subscripts of `event`, translated, if its instances are those of `frame`."""
-    into = translation(model, frame)
 
     def is_digit(term: Expr, radix: Expr) -> bool:
         outside = Apply(Op.OR, (Apply(Op.LT, (term, Const(0, INT))), Apply(Op.GE, (term, radix))))
+        into = translation(model, frame)
         return model.bounded(lambda: domain(model, frame).intersect(into.truth(outside)).is_empty(), False)
 
     return model.cached(("digits", event, frame), lambda: digits(model.terms, event, is_digit))

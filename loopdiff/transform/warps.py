@@ -163,8 +163,9 @@ class Spreader:
         """The outermost loops in `body` of which that is asked, if their iterations are independent."""
         for number, stmt in enumerate(body):
             place = (*path, number)
-            is_asked = isinstance(stmt, Loop) and requests.wish(stmt.index, stmt.loc.line) == "warp"
-            own = self.spread(stmt, place) if isinstance(stmt, Loop) and is_asked else None
+            own = None
+            if isinstance(stmt, Loop) and requests.wish(stmt.index, stmt.loc.line) == "warp":
+                own = self.spread(stmt, place)
             if own is not None:
                 yield own
             else:
@@ -176,8 +177,9 @@ class Spreader:
         for number, stmt in enumerate(body):
             place = (*path, number)
             below = self.best(children(stmt), place)
-            is_better = isinstance(stmt, Loop) and not is_short(stmt) and self.is_better(stmt, below)
-            own = self.spread(stmt, place) if isinstance(stmt, Loop) and is_better else None
+            own = None
+            if isinstance(stmt, Loop) and not is_short(stmt) and self.is_better(stmt, below):
+                own = self.spread(stmt, place)
             found += below if own is None else (own,)
         return tuple(found)
 

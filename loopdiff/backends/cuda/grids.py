@@ -242,9 +242,8 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         """Say which elements of arrays come before all those that lists go to."""
         for update in kernel.lists:
             if update.leading is not None:
-                axis = kernel.axes[update.leading]
-                last = f" + ({axis.count} - 1) * ({axis.step})" if axis.step < 0 else ""
-                first = " * ".join([f"max(0, {axis.lower}{last})", *self.inner_extents(update)])
+                lowest, _ = ends_of(kernel.axes[update.leading])
+                first = " * ".join([f"max(0, {lowest})", *self.inner_extents(update)])
                 self.writer.line(f"{update.before_first} = {first}")
 
     def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
@@ -277,9 +276,8 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         """How many elements of an array updates can go to, from the first one on that the kernel knows."""
         if update.leading is None:
             return f"{update.array}.size"
-        axis = kernel.axes[update.leading]
-        last = axis.lower if axis.step < 0 else f"{axis.lower} + ({axis.count} - 1) * {axis.step}"
-        end = " * ".join([f"min({last} + 1, {update.array}.shape[0])", *self.inner_extents(update)])
+        _, highest = ends_of(kernel.axes[update.leading])
+        end = " * ".join([f"min({highest} + 1, {update.array}.shape[0])", *self.inner_extents(update)])
         return f"max(0, {end} - {update.before_first})"
 
     def inner_extents(self, update: ListText) -> list[str]:
@@ -333,6 +331,12 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
     def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.writer.line(line)
+
+
+def ends_of(axis: AxisText) -> tuple[str, str]:
+    """The lowest and the highest index of an axis."""
+    last = f"{axis.lower} + ({axis.count} - 1) * ({axis.step})"
+    return (last, axis.lower) if axis.step < 0 else (axis.lower, last)
 
 
 def counted(index: str, count: Expr, body: tuple[Stmt, ...]) -> Loop:

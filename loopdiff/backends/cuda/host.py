@@ -126,8 +126,9 @@ class HostEmitter(GridEmitter[AnyTarget]):
                     self.writer.line(f"{results[-1]} = {self.expr(result.value)}")
                 else:
                     results.append(result.array)
-            self.lines(self.released(returned_arrays(self.ls)))
-            for array in (n for n in self.owned if n in returned_arrays(self.ls)):
+            returned = returned_arrays(self.ls)
+            self.lines(self.released(returned))
+            for array in (n for n in self.owned if n in returned):
                 self.lines(self.target.keep(array))
             if results:
                 joined = ", ".join(results) + ("," if self.ls.returns_tuple and len(results) == 1 else "")
