@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.record import trips_made
 from loopdiff.ad.tape import Counter
+from loopdiff.analysis.repeatable import repeatable
 from loopdiff.ir.build import integer
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
     ArrayDecl,
     Assign,
-    Call,
     If,
     Load,
     Loop,
@@ -23,8 +23,7 @@ from loopdiff.ir.nodes import (
     Stmt,
 )
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.typing import is_repeatable, type_env
-from loopdiff.ir.walk import Path, map_body, read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Path, map_body, read_arrays, written_arrays
 from loopdiff.transform.eliminate import eliminate_dead
 
 ZERO = integer(0)
@@ -68,18 +67,7 @@ def counts_exactly(counts: LoopSet) -> bool:
     """Whether the run must find the number of trips that the forward sweep makes: arithmetic on floating numbers may
     be rounded differently in another program.
     """
-    types = type_env(counts)
-    for site in statements(counts.body):
-        if any(not is_repeatable(e, types) for x in stmt_exprs(site.stmt) for e in subexprs(x)):
-            return False
-        match site.stmt:
-            case Call():
-                return False
-            case Accumulate(op="add", target=target) if types.arrays[target.array].element.is_float:
-                return False
-            case _:
-                pass
-    return True
+    return repeatable(counts).is_block(counts.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after,
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.ownership import owned_arrays
 from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
+from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir.nodes import Access, Expr, Let, Loop, LoopSet, Stmt
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Path, Site, exits, statements
@@ -33,6 +34,7 @@ class Facts:
     passes: Mapping[str, Passes]
     activity: Activity
     types: TypeEnv
+    repeatable: Repeatable
     sites: dict[Path, Site]
     lets: dict[str, Site]
     is_overwritten: Callable[[Path, Access, Path | None], bool]
@@ -69,6 +71,7 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         passes=passes,
         activity=analyse_activity(marked, wrt),
         types=type_env(marked),
+        repeatable=repeatable(marked),
         sites=sites,
         lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),

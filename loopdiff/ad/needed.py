@@ -41,7 +41,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.typing import is_repeatable, type_of
+from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, substitute, written_arrays
 from loopdiff.names import NameSupply
 
@@ -262,7 +262,7 @@ class Needed:
                     self.exact(orelse, at.under(cond, False), closed),
                 )
             case _:
-                if not is_repeatable(expr, self.facts.types) or not self.is_cheaply_exact(expr, at):
+                if not self.facts.repeatable.is_operation(expr) or not self.is_cheaply_exact(expr, at):
                     return self.record(expr, at)
                 return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
 
@@ -300,7 +300,7 @@ class Needed:
                 is_there = not isinstance(self.provider(access, at), AtUse)
                 return is_there and all(self.is_exact(e, at) for e in access.subscripts)
             case _:
-                return is_repeatable(expr, self.facts.types) and all(self.is_exact(e, at) for e in operands(expr))
+                return self.facts.repeatable.is_operation(expr) and all(self.is_exact(e, at) for e in operands(expr))
 
     # -- loops -----------------------------------------------------------------------------------------------
     def range_made(self, loop: Loop, path: Path, closed: bool = False) -> tuple[Expr, Expr, Expr, Expr]:

@@ -29,7 +29,6 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.typing import is_repeatable
 from loopdiff.ir.walk import Path, loads, operands, read_arrays, rebuild, statements, stmt_exprs, subexprs
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
 
@@ -144,7 +143,7 @@ def is_inexact(expr: Expr, inexact: Names, facts: Facts) -> bool:
     """Whether evaluating `expr` again may give another value: float arithmetic, sums, or names that hold such."""
     for node in subexprs(expr):
         match node:
-            case Apply() if not is_repeatable(node, facts.types):
+            case Apply() if not facts.repeatable.is_operation(node):
                 return True
             case Load(access=Access(array=name)) | Var(name=name) if name in inexact:
                 return True

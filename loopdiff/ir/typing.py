@@ -26,16 +26,12 @@ from loopdiff.ir.nodes import (
     SizeOf,
     Var,
 )
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
+from loopdiff.ir.ops import INFO
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import statements
 
 ORDER = (BOOL, INT, F32, F64, C64, C128)
 COMPLEX = {F32: C64, F64: C128}
-
-EXACT_ON_FLOATS = frozenset(
-    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +107,3 @@ def part_of(arg: Expr, types: TypeEnv) -> Access | None:
     if not isinstance(arg, Load) or arg.access.array not in types.arrays:
         return None
     return arg.access if len(arg.access.subscripts) < types.arrays[arg.access.array].rank else None
-
-
-def is_repeatable(expr: Expr, types: TypeEnv) -> bool:
-    """Whether evaluating this one operation again on the same operands must give the same bits."""
-    match expr:
-        case Apply(op=op, args=args):
-            return op in EXACT_ON_FLOATS or not any(type_of(a, types).is_float for a in args)
-        case _:
-            return True

@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from loopdiff.analysis.repeatable import repeatable
 from loopdiff.ir.build import all_of
 from loopdiff.ir.nodes import (
     Access,
     Apply,
     ArrayDecl,
     Assign,
-    Call,
     Const,
     Exit,
-    Expr,
     If,
     Index,
     Let,
@@ -30,14 +29,12 @@ from loopdiff.ir.nodes import (
     LoopSet,
     Require,
     Stmt,
-    Var,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.typing import is_repeatable, type_env
 from loopdiff.ir.walk import read_arrays, seen_params, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.eliminate import Names, eliminate_dead, names_in
-from loopdiff.transform.hoist import is_total
+from loopdiff.transform.fixed_checks import certain_if, fixed_checks
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import rename_everywhere, renamed_block
 
@@ -91,38 +88,30 @@ def place_checks(ls: LoopSet, groups: Sequence[Group]) -> LoopSet:
 
 
 def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply) -> Inspector | None:
-    """The checks of the last of `groups`, without what they do not need. None if that writes an argument, or might
-    leave a loop in another iteration.
+    """The checks of the last of `groups`, without what they do not need; where these might come out differently from
+    what the program does, checks that hold whatever it does. None if the program has to check as it goes.
     """
     *before, last = groups
     own = needed_by_checks(ls, last.checked)
-    if not repeats_exits(ls, own) or has_call(own):
-        return None
+    if not repeats(ls, own):
+        limits = fixed_checks(own, repeatable(ls))
+        return None if limits is None else Inspector(0, limits)
     position = earliest(before, own)
     is_own_private = all(is_cell(ls.array(a)) for a in written_arrays(own))
     is_ahead_of_writes = not any(g.defines & seen_params(ls) for g in before[:position])
     if is_own_private and is_ahead_of_writes:
         return with_own_names(ls, own, position, before, names)
     whole = needed_by_checks(ls, tuple(s for g in groups for s in g.checked))
-    if not written_arrays(whole) & seen_params(ls) and repeats_exits(ls, whole) and not has_call(whole):
+    if not written_arrays(whole) & seen_params(ls) and repeats(ls, whole):
         return replace(with_own_names(ls, whole, 0, (), names), covers_all=True)
     return with_own_names(ls, own, position, before, names) if is_own_private else None
 
 
-def repeats_exits(ls: LoopSet, block: Block) -> bool:
-    """Whether `block` leaves its loops just when the program does: arithmetic on floating numbers may be rounded
-    differently in another place.
+def repeats(ls: LoopSet, block: Block) -> bool:
+    """Whether `block` checks what the program does, and calls nothing that nobody looks into: arithmetic on floating
+    numbers, which may be rounded differently in another place, decides nothing in it.
     """
-    sites = list(statements(block))
-    if not any(isinstance(s.stmt, Exit) for s in sites):
-        return True
-    types = type_env(ls)
-    return all(is_repeatable(e, types) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
-
-
-def has_call(block: Block) -> bool:
-    """Whether `block` calls what nobody looks into: it is called once."""
-    return any(isinstance(s.stmt, Call) for s in statements(block))
+    return repeatable(ls).is_block(block)
 
 
 def is_cell(decl: ArrayDecl) -> bool:
@@ -176,25 +165,3 @@ def unless_certain(block: Block) -> Block:
     if None in certain or not known or not any(isinstance(s, Loop) for s in stmts):
         return block
     return (If(Apply(Op.NOT, (all_of(known),)), block),)
-
-
-def certain_if(cond: Expr) -> Expr | None:
-    """An alternative of `cond` that is the same for the whole call and cannot fail; None if it has none."""
-    alternatives = cond.args if isinstance(cond, Apply) and cond.op is Op.OR else (cond,)
-    return next((a for a in alternatives if is_fixed(a)), None)
-
-
-def is_fixed(expr: Expr) -> bool:
-    """Whether `expr` follows from shapes and scalar arguments, without an operation that may raise."""
-    for node in subexprs(expr):
-        match node:
-            case Load() | Var() | Index():
-                return False
-            case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
-                if not isinstance(divisor, Const) and not is_total(node):
-                    return False
-            case Apply(op=Op.POW | Op.SHL | Op.SHR):
-                return False
-            case _:
-                pass
-    return True

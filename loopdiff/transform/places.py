@@ -1,4 +1,4 @@
-"""Places that arithmetic on floating numbers decides are worked out once, ahead of the loop that uses them.
+"""Places that arithmetic on floating numbers decides are worked out once, ahead of the loops that use them.
 
     for i in range(n):                          for i in range(n):
         b = int((r[i] - lo) / width)    becomes     places[i] = int((r[i] - lo) / width)
@@ -7,7 +7,7 @@
 
 Worked out again, as checks ahead of the loop would have to, they might come out differently: a compiler may round in
 another way in another place. The first loop has no scattered writes, and often makes vectors; its numbers are checked
-as those of any index array are.
+as those of any index array are. Nests of loops leave theirs in an array with an axis for each loop.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.bounds import Unchecked
+from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir.build import is_constant, natural, sub
 from loopdiff.ir.nodes import (
     Access,
@@ -35,12 +36,23 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import INT, ArrayType
-from loopdiff.ir.typing import TypeEnv, is_repeatable, type_env, type_of
-from loopdiff.ir.walk import map_stmt_exprs, read_arrays, statements, stmt_exprs, subexprs, substitute, written_arrays
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import Path, map_stmt_exprs, read_arrays, statements, subexprs, substitute, written_arrays
 from loopdiff.transform.eliminate import eliminate_dead
-from loopdiff.transform.inspection import Group, earliest, is_cell, is_fixed
+from loopdiff.transform.fixed_checks import is_fixed
+from loopdiff.transform.inspection import Block, Group, earliest, is_cell
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import rename_everywhere, renamed_block
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`value`, a Let or a cell, as the statement at `path` leaves it, the last in the innermost of the `loops` around
+    it that gives it a value."""
+
+    value: Var | Load
+    loops: tuple[Loop, ...]
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +69,31 @@ class Kept:
 
 
 def keep_place(ls: LoopSet, unchecked: Sequence[Unchecked]) -> Kept | None:
-    """One place of the `unchecked` accesses in the outermost loops of `ls` worked out ahead; None if there is none."""
-    types = type_env(ls)
+    """One place of the `unchecked` accesses worked out ahead of the loops around it; None if there is none."""
+    known = repeatable(ls)
     for found in unchecked:
-        loop = ls.body[found.path[0]] if found.path else None
-        if not isinstance(loop, Loop) or not is_suited(loop):
-            continue
-        for place in subexprs(found.access.subscripts[found.axis]):
-            if not isinstance(place, Var | Load):
-                continue
-            last = last_definition(loop, place, ls)
-            if last is None or found.path[1] <= last:
-                continue
-            ahead = worked_out(ls, loop, place, last, types)
-            if ahead is not None:
-                return with_place(ls, found.path[0], place, last, ahead)
+        for part in subexprs(found.access.subscripts[found.axis]):
+            place = place_of(ls, part, found.path) if isinstance(part, Var | Load) else None
+            ahead = None if place is None else worked_out(ls, place, known)
+            if place is not None and ahead is not None:
+                return with_place(ls, place, ahead)
     return None
+
+
+def place_of(ls: LoopSet, value: Var | Load, path: Path) -> Place | None:
+    """Where `value`, read at `path`, was made, if only loops are around that, which run as often as shapes and integer
+    arguments say; None elsewhere."""
+    body, loops, found = ls.body, (), None
+    for depth, number in enumerate(path[:-1]):
+        loop = body[number]
+        if not isinstance(loop, Loop) or not is_suited(loop):
+            break
+        body, loops = loop.body, (*loops, loop)
+        last = last_definition(body, value, ls)
+        if last is not None:
+            is_before = last < path[depth + 1]
+            found = Place(value, loops, (*path[: depth + 1], last)) if is_before else None
+    return found
 
 
 def is_suited(loop: Loop) -> bool:
@@ -81,41 +102,55 @@ def is_suited(loop: Loop) -> bool:
     return is_plain and is_constant(loop.step, 1) and is_fixed(loop.lower) and is_fixed(loop.upper)
 
 
-def last_definition(loop: Loop, place: Var | Load, ls: LoopSet) -> int | None:
-    """The number of the last statement in the body of `loop` that gives the integer `place`, a Let or cell, a value."""
-    match place:
+def last_definition(body: Block, value: Var | Load, ls: LoopSet) -> int | None:
+    """The number of the last statement in `body` that gives the integer `value`, a Let or cell, a value."""
+    match value:
         case Var(name=name):
-            numbers = [k for k, s in enumerate(loop.body) if isinstance(s, Let) and s.name == name]
+            numbers = [k for k, s in enumerate(body) if isinstance(s, Let) and s.name == name]
         case Load(access=Access(array=array, subscripts=())) if is_cell(ls.array(array)):
-            numbers = [k for k, s in enumerate(loop.body) if array in written_arrays((s,))]
+            numbers = [k for k, s in enumerate(body) if array in written_arrays((s,))]
         case _:
             return None
     return numbers[-1] if numbers else None
 
 
-def worked_out(ls: LoopSet, loop: Loop, place: Expr, last: int, types: TypeEnv) -> LoopSet | None:
-    """The part of `loop` that works out `place`, as a program that leaves it in an array of rank 1; None if nothing is
-    gained by that, or the rest of `loop` has to run along with it.
+def worked_out(ls: LoopSet, place: Place, known: Repeatable) -> LoopSet | None:
+    """The part of the loops that works out `place`, as a program that leaves it in an array with an axis for each loop;
+    None if nothing is gained by that, or the rest of them has to run along with it.
     """
-    extent = natural(sub(loop.upper, loop.lower))
-    array = ArrayDecl(supply(ls).fresh("places"), ArrayType("int64", 1), extents=(extent,), loc=loop.loc)
-    target = Access(array.name, (sub(Index(loop.index), loop.lower),))
-    body = (*loop.body[: last + 1], Assign(target, place, loc=loop.loc))
-    alone = replace(ls, body=(replace(loop, body=body),), arrays=(*ls.arrays, array), results=())
+    if type_of(place.value, known.types) is not INT:
+        return None
+    extents = tuple(natural(sub(p.upper, p.lower)) for p in place.loops)
+    kind, outer = ArrayType("int64", len(extents)), place.loops[0]
+    array = ArrayDecl(supply(ls).fresh("places"), kind, extents=extents, loc=outer.loc)
+    target = Access(array.name, numbers_of(place.loops))
+    first, rest = split(place.loops, place.path[1:], Assign(target, place.value, loc=place.loops[-1].loc))
+    alone = replace(ls, body=(first,), arrays=(*ls.arrays, array), results=())
     alone = eliminate_dead(alone, frozenset((array.name,)))
     own = written_arrays(alone.body)
-    exprs = [e for s in statements(alone.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
     is_own = all(a == array.name or is_cell(ls.array(a)) for a in own)
-    is_apart = not (read_arrays(alone.body) - own) & written_arrays(loop.body)
-    if type_of(place, types) is not INT or not is_own or not is_apart or all(is_repeatable(e, types) for e in exprs):
-        return None
-    return alone
+    is_carried = bool(own & written_arrays(rest) or (read_arrays(alone.body) - own) & written_arrays(outer.body))
+    return alone if is_own and not is_carried and not known.is_block(alone.body) else None
 
 
-def with_place(ls: LoopSet, number: int, place: Var | Load, last: int, ahead: LoopSet) -> Kept:
-    """`ls` with the loop of `ahead` as early as it may run, and its statement `number` reading what that leaves."""
-    loop, before = ls.body[number], ls.body[:number]
-    assert isinstance(loop, Loop)
+def split(loops: Sequence[Loop], path: Path, end: Stmt) -> tuple[Loop, Block]:
+    """The nest up to the statement at `path`, with `end` behind that, and all that comes later in each of its loops."""
+    loop, number = loops[0], path[0]
+    before, rest = loop.body[:number], loop.body[number + 1 :]
+    if len(loops) == 1:
+        return replace(loop, body=(*before, loop.body[number], end)), rest
+    inner, later = split(loops[1:], path[1:], end)
+    return replace(loop, body=(*before, inner)), (*later, *rest)
+
+
+def numbers_of(loops: Sequence[Loop]) -> tuple[Expr, ...]:
+    return tuple(sub(Index(p.index), p.lower) for p in loops)
+
+
+def with_place(ls: LoopSet, place: Place, ahead: LoopSet) -> Kept:
+    """`ls` with the loops of `ahead` as early as they may run, and what comes after `place` reading what they leave."""
+    number = place.path[0]
+    before = ls.body[:number]
     position = earliest([Group((s,), (s,)) for s in before], ahead.body)
     names, own = supply(ls, ahead), written_arrays(ahead.body)
     (array,) = (a for a in own if not is_cell(ahead.array(a)))
@@ -124,12 +159,18 @@ def with_place(ls: LoopSet, number: int, place: Var | Load, last: int, ahead: Lo
     starts = tuple(Assign(Access(n), Load(Access(old))) for old, n in new.items() if old in written_arrays(before))
     first = (*starts, *renamed_block(renamed.body, names))
     arrays = tuple(a for a in renamed.arrays if a.name in (array, *new.values()))
-    kept = Load(Access(array, (sub(Index(loop.index), loop.lower),)))
-
-    def reading(stmt: Stmt) -> Stmt:
-        return map_stmt_exprs(lambda e: substitute(e, {place: kept}), stmt)
-
-    rest = replace(loop, body=(*loop.body[: last + 1], *map(reading, loop.body[last + 1 :])))
+    kept = Load(Access(array, numbers_of(place.loops)))
+    rest = reading(ls.body[number], place, kept, place.path[1:])
     body = (*before[:position], *first, *before[position:], rest, *ls.body[number + 1 :])
-    name = place.name if isinstance(place, Var) else place.access.array
+    name = place.value.name if isinstance(place.value, Var) else place.value.access.array
     return Kept(replace(ls, body=body, arrays=(*ls.arrays, *arrays)), name, kept)
+
+
+def reading(stmt: Stmt, place: Place, kept: Load, path: Path) -> Stmt:
+    """The nest `stmt`, reading `kept` wherever what follows the statement at `path` in its block reads the place."""
+    assert isinstance(stmt, Loop)
+    number, after = path[0], stmt.body[path[0] + 1 :]
+    if len(path) > 1:
+        return replace(stmt, body=(*stmt.body[:number], reading(stmt.body[number], place, kept, path[1:]), *after))
+    rest = (map_stmt_exprs(lambda e: substitute(e, {place.value: kept}), s) for s in after)
+    return replace(stmt, body=(*stmt.body[: number + 1], *rest))

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir.build import all_of, compare, integer, is_constant, natural, sub
 from loopdiff.ir.nodes import (
     Access,
@@ -43,11 +44,10 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.typing import TypeEnv, is_repeatable, type_env
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, written_access
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import inlined
-from loopdiff.transform.inspection import certain_if
+from loopdiff.transform.fixed_checks import certain_if
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import renamed, renamed_block
 from loopdiff.transform.strides import coefficient
@@ -60,7 +60,7 @@ def screen(ls: LoopSet) -> LoopSet:
     """`ls` with its loops of checks screened."""
     if not any(isinstance(s.stmt, Require) and s.loops for s in statements(ls.body)):
         return ls
-    screener = Screener(supply(ls), type_env(ls))
+    screener = Screener(supply(ls), repeatable(ls))
     body = screener.block(ls.body)
     return replace(ls, body=body, arrays=(*ls.arrays, *screener.cells))
 
@@ -70,7 +70,7 @@ class Screener:
     """Puts screens ahead of loops of checks; `cells` collects the cells that they need."""
 
     names: NameSupply
-    types: TypeEnv
+    repeatable: Repeatable
     cells: list[ArrayDecl] = field(default_factory=list)
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -95,8 +95,7 @@ class Screener:
         sites = list(statements((loop,)))
         if not all(isinstance(s.stmt, Loop | Let | If | Require) for s in sites):
             return False
-        exprs = [e for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-        return has_checks((loop,)) and all(is_repeatable(e, self.types) for e in exprs)
+        return has_checks((loop,)) and self.repeatable.is_block((loop,))
 
     def cell(self, stem: str) -> Access:
         name = self.names.fresh(stem)

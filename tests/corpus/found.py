@@ -148,6 +148,20 @@ def sums_at_places_of_rows(A, x, idx, y, n):
             y[idx[i]] += x[j] * y[i]
 
 
+def places_of_what_fades(x, w, y):
+    s = 0.0
+    for i in range(x.shape[0]):
+        for j in range(w.shape[0]):
+            s = s + x[i] * w[j]
+            k = int(s * 1.7)
+            y[k] += x[i] * s
+        s = s * 0.5
+    for i in range(x.shape[0]):
+        for j in range(w.shape[0]):
+            k = int(2.0 * x[i] * w[j] + w[j])
+            y[k] *= x[i]
+
+
 def largest_of_gathered(x, idx):
     x -= np.maximum(np.tanh(x[idx]), 0.53)
 
@@ -283,5 +297,13 @@ ENTRIES = (
         outputs=("y",),
         is_analytic=True,
         notes="dot products side by side, whose places were looked up as if there were one",
+    ),
+    Entry(
+        name="places_of_what_fades",
+        function=places_of_what_fades,
+        make=lambda r: dict(x=r.random(4), w=r.random(3), y=r.random(9)),
+        wrt=("x", "y"),
+        outputs=("y",),
+        notes="places were worked out ahead without what the rest of the loop makes of a cell that they are made from",
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -126,6 +128,31 @@ def convolved(x, w, pad, stride, y):
         y[i] = s
 
 
+def chosen_by_arithmetic(x, w, b, is_on):
+    s = 0.0
+    if is_on > 0:
+        for i in range(x.shape[0]):
+            if x[i] * x[i] + b > 0.0:
+                s += w[i]
+    return s
+
+
+def first_chosen(x, w, b):
+    for i in range(x.shape[0]):
+        if x[i] * x[i] + b > 0.0:
+            return w[i]
+    return b
+
+
+def compacted(x, w, b):
+    count = 0
+    for i in range(x.shape[0]):
+        if x[i] * x[i] + b > 0.0:
+            w[count] = x[i]
+            count += 1
+    return count
+
+
 def powers_of_all(x, n):
     table = np.zeros(x.shape[0] // n)
     for i in range(x.shape[0] // n):
@@ -149,6 +176,32 @@ def test_an_inspector_runs_only_where_shapes_do_not_decide():
     assert run(ls, args) == (3.0,)
     assert run(ls, {**args, "w": np.array([3.0])}) == (3.0,)
     refused(ls, {"x": np.ones(2), "w": np.ones(1)}, "LD310")
+
+
+def test_where_arithmetic_decides_shapes_are_asked_for_as_much_as_it_may_use():
+    args = {"x": np.array([2.0, 0.1]), "w": np.array([3.0, 4.0]), "b": -1.0, "is_on": 1}
+    ls = checked(chosen_by_arithmetic, args)
+    assert len(requires(ls)) == 1
+    assert run(ls, args) == (3.0,)
+    refused(ls, {**args, "w": np.array([3.0])}, "LD310")
+    (check,) = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require))
+    assert "needs w.shape[0] >= x.shape[0] or is_on <= 0, or a condition of its own" in check.message
+    assert run(ls, {**args, "w": np.array([]), "is_on": 0}) == (0.0,)
+
+
+def chosen_place(x, w, b):
+    s = x[0] * x[1] + b
+    if s < 0.0:
+        s += w[min(int(s + x[0] * x[0]), w.shape[0] - 1)]
+    return s
+
+
+@pytest.mark.parametrize(("function", "result"), [(first_chosen, 3.0), (compacted, 1.0), (chosen_place, 2.2)])
+def test_where_arithmetic_decides_how_far_the_check_is_in_place(function: Callable[..., float], result: float):
+    args = {"x": np.array([2.0, 0.1]), "w": np.array([3.0]), "b": -1.0}
+    ls = checked(function, args)
+    assert run(ls, args) == (result,)
+    refused(ls, {**args, "w": np.array([])}, "LD310")
 
 
 def test_the_index_of_a_loop_over_an_extent_is_inside_whatever_the_extent_is():

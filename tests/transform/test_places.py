@@ -35,15 +35,58 @@ def histogram(r, x, out):
 
 def interpolated(r, x, out):
     for i in range(1, r.shape[0]):
-        k = int(4.0 * r[i])
+        k = int(4.0 * r[i] + 0.1)
         w = 4.0 * r[i] - k
         out[i] += (1.0 - w) * x[k] + w * x[k + 1]
+
+
+def rounded_once(r, x, out):
+    for i in range(1, r.shape[0]):
+        k = int(4.0 * r[i])
+        out[k] += x[i]
+
+
+def of_pairs(r, x, out):
+    for i in range(1, r.shape[0]):
+        scale = 2.0 * r[i] + 1.0
+        for j in range(2, x.shape[0]):
+            k = int(scale * r[i - 1] + 0.1 * j)
+            for m in range(2):
+                if k > m:
+                    out[k - m] += x[j]
+        out[0] += scale
+
+
+def of_triangles(r, x, out):
+    for i in range(r.shape[0]):
+        for j in range(i):
+            k = int(r[i] * r[j] + r[i])
+            out[k] += x[j]
+
+
+def fading(r, x, out):
+    s = 0.0
+    for i in range(r.shape[0]):
+        s = s + r[i]
+        k = int(s * 0.7)
+        out[k] += x[i]
+        s = s * 0.5
+
+
+def fading_in_rows(r, x, out):
+    s = 0.0
+    for i in range(r.shape[0]):
+        for j in range(3):
+            s = s + 0.5 * r[i]
+            k = int(s * 0.7)
+            out[k] += x[j]
+        s = s * 0.5
 
 
 def carried(r, x, out):
     k = 0
     for i in range(r.shape[0]):
-        k = k + int(2.0 * r[i])
+        k = k + int(2.0 * r[i] + 0.2)
         out[k] += x[i]
 
 
@@ -68,7 +111,8 @@ def exact(r, x, out):
 
 
 CASES: list[tuple[Callable[..., Any], bool]] = [
-    (histogram, True), (interpolated, True), (carried, True),
+    (histogram, True), (interpolated, True), (carried, True), (of_pairs, True),
+    (rounded_once, False), (of_triangles, False), (fading, False), (fading_in_rows, False),
     (by_what_it_writes, False), (early, False), (exact, False),
 ]  # fmt: skip
 

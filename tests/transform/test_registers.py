@@ -120,9 +120,7 @@ def left_early(n, x, y):
 
 def perhaps_refused(n, x, y):
     for i in range(1, n):
-        x[i] = x[i - 1] + y[i]
-        if x[i] > 1.0:
-            x[i] = 0.0
+        x[i] = x[i - 1] + y[min(int(x[i - 1] * x[i - 1]), n - 1)]
 
 
 HELD = (forwards, backwards, spread, spread_downwards, in_rows, sometimes, scanned)

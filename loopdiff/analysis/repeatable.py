@@ -1,0 +1,92 @@
+"""Operations that give the same bits whenever they are evaluated again on the same operands.
+
+What decides control flow or an address may be worked out twice only if it comes out the same. Arithmetic on floating
+numbers may not: a compiler is free to contract `a * b + c`, and to reassociate sums and products, in one place and not
+in another. One multiplication, addition or subtraction leaves it no such choice where no operand is arithmetic itself:
+a number of the caller, an element that nothing writes, or an integer converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Apply,
+    Call,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    Index,
+    Let,
+    Load,
+    LoopSet,
+    Param,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
+
+EXACT_ON_FLOATS = frozenset(
+    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
+)
+ROUNDED_ONCE = frozenset((Op.ADD, Op.SUB, Op.MUL))
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatable:
+    """Tells which operations of a program are repeatable; `lets` are the values of its Lets by name, `written` the
+    arrays that it writes."""
+
+    types: TypeEnv
+    lets: Mapping[str, Expr]
+    written: frozenset[str]
+
+    def is_operation(self, expr: Expr) -> bool:
+        """Whether evaluating this one operation again on the same operands must give the same bits."""
+        if not isinstance(expr, Apply) or expr.op in EXACT_ON_FLOATS:
+            return True
+        if not any(type_of(a, self.types).is_float for a in expr.args):
+            return True
+        return expr.op in ROUNDED_ONCE and all(map(self.is_no_arithmetic, expr.args))
+
+    def is_block(self, body: Iterable[Stmt]) -> bool:
+        """Whether the statements do the same when they are run again: sums of floating numbers may not, and what a rule
+        is for is called once."""
+        sites = list(statements(tuple(body)))
+        return all(map(self.is_statement, (s.stmt for s in sites))) and all(
+            self.is_operation(e) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x)
+        )
+
+    def is_statement(self, stmt: Stmt) -> bool:
+        match stmt:
+            case Call():
+                return False
+            case Accumulate(op="add", target=target):
+                return not self.types.arrays[target.array].element.is_float
+            case _:
+                return True
+
+    def is_no_arithmetic(self, expr: Expr) -> bool:
+        """Whether no arithmetic on floating numbers made the operand, which a compiler could merge with its use."""
+        match expr:
+            case Const() | Param() | Dim() | Index():
+                return True
+            case Load(access=access):
+                return access.array not in self.written
+            case Var(name=name):
+                return not type_of(expr, self.types).is_float or self.is_no_arithmetic(self.lets[name])
+            case Cast(value=value):
+                return not type_of(value, self.types).is_float or self.is_no_arithmetic(value)
+            case _:
+                return not type_of(expr, self.types).is_float
+
+
+def repeatable(ls: LoopSet) -> Repeatable:
+    """What is repeatable in the bound or normal `ls`."""
+    lets = {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, Let)}
+    return Repeatable(type_env(ls), lets, written_arrays(ls.body))
