@@ -1,8 +1,8 @@
 """Scalars into single assignment: bound or derived LoopSets become normal ones.
 
 A cell (a rank-0 local array) whose value is known where it is read becomes a `Let` or is replaced by the constant,
-index, parameter, dimension or affine integer expression it holds. Cells that remain are loop-carried, merged by an
-`If`, or accumulated in a loop.
+index, parameter, dimension or affine integer expression it holds. Cells that remain are loop-carried, floating numbers
+merged by an `If`, or accumulated in a loop.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
+from loopdiff.transform.if_conversion import choices
 
 Known = Mapping[str, Expr]
 AFFINE_OPS = (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.FLOORDIV, Op.MOD)
@@ -188,11 +189,16 @@ class Forwarding:
         return (Let(name, value, loc=stmt.loc), stored), {**known, cell: held}
 
     def branch(self, stmt: If, known: Known) -> tuple[tuple[Stmt, ...], Known]:
-        then, _ = self.block(stmt.then, known)
-        orelse, _ = self.block(stmt.orelse, known)
-        written = written_arrays(stmt.then + stmt.orelse)
-        cond = replace_known(stmt.cond, known)
-        return (replace(stmt, cond=cond, then=then, orelse=orelse),), forget(known, written)
+        then, after_then = self.block(stmt.then, known)
+        orelse, after_else = self.block(stmt.orelse, known)
+        plain = replace(stmt, cond=replace_known(stmt.cond, known), then=then, orelse=orelse)
+        chosen = choices(plain, after_then, after_else, self.cells)
+        if not chosen:
+            return (plain,), forget(known, written_arrays(then + orelse))
+        held = {cell: Var(self.names.fresh(cell), loc=stmt.loc) for cell in chosen}
+        self.cell_of.update((var.name, cell) for cell, var in held.items())
+        lets = tuple(Let(held[cell].name, value, loc=stmt.loc) for cell, value in chosen.items())
+        return (*lets, *(Assign(Access(c), var, loc=stmt.loc) for c, var in held.items())), {**known, **held}
 
 
 def forget(known: Known, cells: set[str] | frozenset[str]) -> Known:
