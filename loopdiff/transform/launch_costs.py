@@ -189,6 +189,8 @@ class Coster:
         return (array, *sorted((i, turn) for i, turn in self.turns.items() if i in used))
 
     def cost(self, launch: Launch, runs: float, ranges: Ranges) -> Cost:
+        if launch.grid is not None and self.threads(launch.grid, ranges)[0] == 0.0:
+            return Cost(launch, 0.0, 0.0, 0.0, 0.0)
         nest, listed = tuple(self.taken(launch.body)), self.listed(launch, ranges)
         if launch.grid is not None:
             for axis in reversed(launch.grid.axes):

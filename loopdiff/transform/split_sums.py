@@ -47,6 +47,7 @@ from loopdiff.transform.hoist import is_total
 from loopdiff.transform.host_values import is_on_host, names_made, names_used
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches, wishes_for
 from loopdiff.transform.normalize import supply
+from loopdiff.transform.privates import is_zero
 
 Names = frozenset[str]
 
@@ -77,8 +78,9 @@ class Splitter:
         grid = launch.grid
         if grid is None or len(grid.axes) == AXES or grid != Grid(grid.axes):
             return (launch,)
-        *lets, loop = launch.body
-        if not isinstance(loop, Loop) or not all(isinstance(s, Let) for s in lets):
+        *head, loop = launch.body
+        starts = frozenset(s.target for s in head if isinstance(s, Assign) and is_zero(s.value))
+        if not isinstance(loop, Loop) or len(starts) != sum(not isinstance(s, Let) for s in head):
             return (launch,)
         is_refused = self.requests.wish(loop.index, loop.loc.line) == "sequential"
         if is_refused or "plain" in wishes_for(launch, self.requests):
@@ -89,12 +91,14 @@ class Splitter:
         is_known = all(map(is_extent, counts)) and all(is_on_host(e, inside) for e in (loop.lower, loop.upper))
         is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
         targets = self.targets(launch, loop) if is_known and is_dense else ()
-        return self.in_parts(launch, grid, loop, targets, [natural(n) for n in counts]) if targets else (launch,)
+        if not targets or starts - set(targets):
+            return (launch,)
+        return self.in_parts(launch, grid, loop, {t: t in starts for t in targets}, [natural(n) for n in counts])
 
     def in_parts(
-        self, launch: Launch, grid: Grid, loop: Loop, targets: tuple[Access, ...], counts: list[Expr]
+        self, launch: Launch, grid: Grid, loop: Loop, targets: dict[Access, bool], counts: list[Expr]
     ) -> tuple[Step, ...]:  # fmt: skip
-        """The sum over `loop` into `targets`, for so many iterations along each axis."""
+        """The sum over `loop` into `targets`, for so many iterations along each axis; true: it starts there at zero."""
         most = most_parts(counts)
         wanted = Apply(Op.MIN, (most, parts_by_terms(loop)))
         number, length = self.cell("parts", "int64"), self.cell("part_length", "int64")
@@ -109,12 +113,16 @@ class Splitter:
         inner = map_accesses(lambda a: totals.get(a, a), replace(loop, lower=first, upper=last))
         clears = tuple(Assign(t, Const(0.0, F64), loc=loop.loc) for t in totals.values())
         kept = tuple(Assign(parts[t], Load(total), loc=loop.loc) for t, total in totals.items())
-        added = tuple(Accumulate("add", t, Load(total), loc=loop.loc) for t, total in totals.items())
+        added = tuple(
+            Assign(t, Load(total), loc=loop.loc) if targets[t] else Accumulate("add", t, Load(total), loc=loop.loc)
+            for t, total in totals.items()
+        )
         together = tuple(Accumulate("add", t, Load(p), loc=loop.loc) for t, p in parts.items())
-        lets, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
+        head, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
+        lets = tuple(s for s in head if isinstance(s, Let))
         ends = If(several, kept, added, loc=loop.loc)
         partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
-        finish = Launch((*lets, replace(part, body=together)), (), grid, lets=launch.lets)
+        finish = Launch((*head, replace(part, body=together)), (), grid, lets=launch.lets)
         longest = floordiv(add(natural(trip_count(loop)), sub(Load(number), integer(1))), Load(number))
         return (
             OnHost(Assign(number, at_least_one(wanted), loc=loop.loc)),

@@ -33,9 +33,11 @@ MOST_OPEN = 2  # Axes that the loops may leave a part of: each needs a loop nest
 ONE = integer(1)
 
 
-def start_sums(ls: LoopSet) -> LoopSet:
-    """`ls`, whose loops are arranged, with zeros for contractions left to these where they are in register tiles."""
-    starter = Starter(ls, type_env(ls), supply(ls))
+def start_sums(ls: LoopSet, *, in_tiles_only: bool = True) -> LoopSet:
+    """`ls`, whose loops are arranged, with zeros for contractions left to these where they are in register tiles, or
+    everywhere, as threads of a GPU hold each sum in a register.
+    """
+    starter = Starter(ls, type_env(ls), supply(ls), in_tiles_only)
     body = ls.body
     for stmt in ls.body:
         if isinstance(stmt, Allocate) and is_zero(stmt.fill):
@@ -51,6 +53,7 @@ class Starter:
     ls: LoopSet
     types: TypeEnv
     names: NameSupply
+    in_tiles_only: bool
 
     def without_zeros(self, body: tuple[Stmt, ...], fill: Allocate) -> tuple[Stmt, ...]:
         """`body` with the zeros of `fill` left to the next statement that has to do with its array, if it can."""
@@ -114,7 +117,7 @@ class Starter:
 
     def is_tile(self, found: Contraction) -> bool:
         is_plain = is_rectangular(found.loops) and is_uniform(found, self.types)
-        return is_plain and choose_tile(self.ls, found) is not None
+        return is_plain and (not self.in_tiles_only or choose_tile(self.ls, found) is not None)
 
     def zero_in(self, target: Access) -> Stmt:
         return Assign(target, zero(self.types.arrays[target.array].element), loc=target.loc)

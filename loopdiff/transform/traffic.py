@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Load, Loop, Stmt, Var
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Load, Loop, Stmt, Var
 from loopdiff.ir.walk import Path, children, stmt_exprs, subexprs
 from loopdiff.transform.contractions import contraction, indices_in
 from loopdiff.transform.extents import Counter, Ranges
@@ -157,18 +157,14 @@ class Traffic:
         return apart * max(self.line, counts[dense] * each)
 
     def places(self, subscript: Expr, trips: dict[str, float]) -> float:
-        """How many places a subscript takes in loops that run `trips` times; a computed one another each time."""
+        """How many places a subscript takes in loops that run `trips` times; a computed one another each time, and so
+        does one whose steps are not known, as those of `l * n + j` along `l`.
+        """
         if is_computed(subscript):
             return max(1.0, math.prod(trips.values()))
-        found = 1.0
-        for index, count in trips.items():
-            step = coefficient(subscript, index)
-            moves = any(isinstance(e, Index) and e.name == index for e in subexprs(subscript))
-            if step is None and moves:
-                found *= max(1.0, count)
-            elif step:
-                found += abs(step) * max(0.0, count - 1.0)
-        return found
+        steps = {index: coefficient(subscript, index) for index in trips}
+        near = 1.0 + sum(abs(step) * max(0.0, trips[index] - 1.0) for index, step in steps.items() if step)
+        return near * math.prod(max(1.0, trips[index]) for index, step in steps.items() if step is None)
 
     def whole(self, array: str) -> float:
         """Bytes of an array."""

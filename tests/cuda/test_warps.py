@@ -120,11 +120,10 @@ def read_in_one_case(A, B, v, C):
 def overwritten_divisor(A, B, q, C):
     for m in range(C.shape[0]):
         for n in range(C.shape[1]):
-            p = 100 // q[m, n]
             s = 0.0
             for k in range(B.shape[0]):
-                s += A[m, k] * B[k, n]
-            C[m, n] = s * p
+                s += A[m, k] * B[k, n] * (100 // q[m, n])
+            C[m, n] = s
             q[m, n] = 0
 
 

@@ -80,9 +80,10 @@ def rows_and_elements(x, y, s):
 
 
 def test_no_axis_is_lost(x: np.ndarray) -> None:
-    """Together the nests would have one axis, where the first alone has two. The second is for warps or for threads."""
+    """Together the nests would have one axis, where the first alone has two. The second, which may sum in parts that
+    are added up then, is for warps or for threads."""
     plan = check(rows_and_elements, {"x": x, "y": np.zeros_like(x), "s": np.zeros(7)})
-    assert sorted(map(len, grids(plan))) == [1, 1, 2]
+    assert sorted(map(len, grids(plan))) == [1, 2, 2, 2]
 
 
 def in_time(x, y, steps):
@@ -170,4 +171,7 @@ def checked_first(index, x, y):
 def test_what_is_checked_is_checked_by_all_threads_before_any_relies_on_it(x: np.ndarray) -> None:
     args = {"index": np.random.default_rng(1).integers(0, 7, x.shape), "x": x, "y": np.zeros_like(x)}
     plan = check(checked_first, args)
-    assert [g for g in grids(plan) if g] == [["i_1", "j_1"], ["i", "j"]]
+    *checks, last = [g for g in grids(plan) if g]
+    assert last == ["i", "j"]
+    assert checks
+    assert not any({"i", "j"} & {*g} for g in checks)

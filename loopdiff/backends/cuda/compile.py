@@ -33,6 +33,7 @@ from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.rows import Fitting, block_rows
 from loopdiff.transform.screening import screen
 from loopdiff.transform.split_sums import split_sums
+from loopdiff.transform.starts import start_sums
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.thread_tiles import tile_threads
@@ -88,7 +89,7 @@ def arrange_for_grid(ls: LoopSet, *, may_reassociate: bool) -> LoopSet:
     ls = avoid_reserved_names(screen(merge_choices(choose_strong_products(without_copies(ls)))), RESERVED)
     if not may_reassociate:
         return ascend(ls, is_strict=True)
-    return restructure(gather_sums(tidy_sums(ls), None))
+    return start_sums(restructure(gather_sums(tidy_sums(ls), None)), in_tiles_only=False)
 
 
 def write_emulated(plan: LaunchPlan, style: Style, *, cache: bool, is_backwards: bool = False) -> CompiledFunction:
