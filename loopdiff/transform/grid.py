@@ -76,7 +76,8 @@ class Grid:
     """Threads: `axes` from the outside in.
 
     `arrays` are each thread's own, those of `zero` all zero at first. `sums`: cells over which all threads sum;
-    `copies`: arrays into which each sums in a copy of its own; `lists`: arrays for which they list what is added.
+    `copies`: arrays into which each sums in a copy of its own; `lists`: arrays for which they list what is added, those
+    of `starts` to zero.
     """
 
     axes: tuple[Axis, ...]
@@ -85,6 +86,7 @@ class Grid:
     sums: tuple[tuple[str, AccumulateOp], ...] = ()
     copies: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

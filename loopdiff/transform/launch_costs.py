@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2, prod
 
+from loopdiff.ir.build import extents_of
 from loopdiff.ir.nodes import (
     Accumulate,
     Allocate,
@@ -43,6 +44,8 @@ from loopdiff.transform.update_lists import (
     REST,
     RUN,
     TILE,
+    is_filled,
+    is_in_rows,
     leading_axis,
     most_updates,
     updates,
@@ -110,11 +113,13 @@ class Sort:
         return cls(rounds, COUNT * 2.0 ** ceil(bits / rounds) / TILE, 4.0 * rounds + folds)
 
 
-def pieces_of_list(updates: float, entry: float, threads: float) -> float:
-    """How many lists are made, one after the other, of so many updates of `entry` bytes that `threads` make."""
-    each = updates / max(1.0, threads)
+def pieces_of_list(updates: float, entry: float, threads: float, leading: float) -> tuple[float, float]:
+    """In how many pieces threads make so many updates of `entry` bytes along an axis of `leading` iterations, and in
+    how many lists, one after the other, for all of them."""
+    each, others = updates / max(1.0, threads), threads / max(1.0, leading)
     together = min(max(CACHED / (each * entry), BUSY), LISTED / each) if each else threads
-    return max(1.0, ceil(threads / max(1.0, together)))
+    parts = max(1.0, ceil(leading / max(1.0, together // max(1.0, others))))
+    return parts, parts * max(1.0, ceil(min(threads, others * ceil(leading / parts)) / max(1.0, together)))
 
 
 def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
@@ -234,27 +239,31 @@ class Coster:
         return number, inside
 
     def list_cost(self, grid: Grid, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
-        traffic, key = self.traffic, self.key(array, ())
-        is_counted, item = most_updates(body, array) is None, traffic.item_size(array)
+        traffic, key, extents = self.traffic, self.key(array, ()), extents_of(self.ls.array(array))
+        in_rows = is_in_rows(body, array, extents[-1])
+        is_counted = most_updates(body, array, in_rows=in_rows) is None
+        item = traffic.item_size(array) * (self.counter.extent(array, len(extents) - 1) if in_rows else 1.0)
         number = 0.0
         for site in updates(body, array):
-            trips = self.counter.nest_trips(site.loops, ranges)
-            number += min(threads * prod(trips.values()), self.most_visited(site.loops, threads))
-        elements, entry = traffic.whole(array) / item, PLACE + item
-        pieces = 1.0 if is_counted else pieces_of_list(number, entry, threads)
+            loops = site.loops[:-1] if in_rows else site.loops
+            trips = self.counter.nest_trips(loops, ranges)
+            number += min(threads * prod(trips.values()), self.most_visited(loops, threads))
+        elements, entry = traffic.whole(array) / max(1.0, item), PLACE + item
         leading = leading_axis(body, array, [a.loop.index for a in grid.axes])
-        trips = 1.0 if leading is None else self.counter.trips(grid.axes[leading].loop, ranges)[0]
-        parts = max(1.0, min(pieces, trips))
+        along = 1.0 if leading is None else self.counter.trips(grid.axes[leading].loop, ranges)[0]
+        parts, pieces = (1.0, 1.0) if is_counted else pieces_of_list(number, entry, threads, along)
         sort = Sort.of(number / pieces, elements / parts)
         once = number / pieces * (2.0 * entry + sort.counts) + is_counted * threads * OFFSETS
         again = number / pieces * (PLACE + sort.rounds * (PLACE + 2.0 * entry + 4.0 * sort.counts))
         again += is_counted * threads * 4.0 * OFFSETS
-        fits, added = once <= self.gpu.cache, min(number * SECTOR, elements * item)
+        fits, starts = once <= self.gpu.cache, array in grid.starts
+        added = elements * item if starts else min(number * max(SECTOR, item), elements * item)
         moved = self.cache.write(("list", array), once) if fits else pieces * (once + again)
-        moved += self.cache.read(key, added) + self.cache.write(key, added)
+        moved += (0.0 if starts else self.cache.read(key, added)) + self.cache.write(key, added)
         if parts < pieces:
             moved += (pieces - parts) / parts * (self.cache.read(key, added) + self.cache.write(key, added))
-        return ListCost(moved, pieces * (1.0 + sort.launches) + pieces - 1.0 + is_counted * 3.0)
+        cleared = pieces * (not is_filled(body, array)) + parts * starts
+        return ListCost(moved, cleared + pieces * sort.launches + pieces - 1.0 + is_counted * 3.0)
 
     def most_visited(self, loops: tuple[Loop, ...], threads: float) -> float:
         """How often all threads together run the body of loops at most, if those whose bounds are data go through an

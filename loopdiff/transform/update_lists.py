@@ -7,7 +7,8 @@
 What is added to an element is added in one order, whatever thread does it, and no array is copied. That pays where an
 iteration updates few elements of many; where its loops sweep over all of them, threads sum into copies. A list has room
 for the most updates that there can be where that is known beforehand, and then so many iterations are listed at a time
-that the list stays in the cache while it is sorted; or else they are counted first.
+that the list stays in the cache while it is sorted; or else they are counted first. Updates of whole rows are listed as
+one, with one place.
 """
 
 from __future__ import annotations
@@ -78,6 +79,30 @@ def leading_axis(body: tuple[Stmt, ...], array: str, axes: Sequence[str]) -> int
     return next((k for k, index in enumerate(axes) if firsts == {Index(index)}), None)
 
 
+def is_in_rows(body: tuple[Stmt, ...], array: str, width: Expr) -> bool:
+    """Whether all updates of `array`, whose last axis has `width` elements, go to whole rows along that, each in a loop
+    of its own."""
+    sites = list(updates(body, array))
+    loops = [s.loops[-1] for s in sites if s.loops]
+    return len(sites) == len({id(p) for p in loops}) and all(is_row(s, width) for s in sites)
+
+
+def is_row(site: Site, width: Expr) -> bool:
+    """Whether the loop around an update, which does nothing but work out what is added, goes along a row."""
+    if not site.loops or not isinstance(site.stmt, Accumulate) or len(site.stmt.target.subscripts) < 2:
+        return False
+    loop, (*row, last) = site.loops[-1], site.stmt.target.subscripts
+    is_whole = loop.lower == integer(0) and loop.upper == width and loop.step == integer(1)
+    is_plain = all(isinstance(s, Let | Accumulate) for s in loop.body)
+    made = {Index(loop.index), *(Var(n) for n in lets_in(loop.body))}
+    is_same = not any(e in made for s in row for e in subexprs(s)) and not reads_any(row, written_arrays(loop.body))
+    return is_whole and is_plain and is_same and last == Index(loop.index)
+
+
+def reads_any(exprs: Sequence[Expr], arrays: Names) -> bool:
+    return any(load.access.array in arrays for e in exprs for load in loads(e))
+
+
 def is_sparse(site: Site) -> bool:
     """Whether an update goes to another element in another thread, and to one in all loops inside of them."""
     used = {e.name for e in parts_of(site) if isinstance(e, Index)}
@@ -90,12 +115,21 @@ def parts_of(site: Site) -> list[Expr]:
     return [e for s in site.stmt.target.subscripts for e in subexprs(s)]
 
 
-def most_updates(body: tuple[Stmt, ...], array: str) -> Expr | None:
-    """How often `body` adds to `array` at most; None if that is only known when it runs."""
+def is_filled(body: tuple[Stmt, ...], array: str) -> bool:
+    """Whether a list of what `body` adds to `array` is full in the end: that of as many as there are at most may not
+    be, if data say whether one is made; others are as long as they have to be, but for threads that stop."""
+    if any(isinstance(s.stmt, Require) for s in statements(body)):
+        return False
+    is_known = most_updates(body, array) is not None
+    return not is_known or not any(s.is_conditional for s in updates(body, array))
+
+
+def most_updates(body: tuple[Stmt, ...], array: str, *, in_rows: bool = False) -> Expr | None:
+    """How often `body` adds to `array`, or to rows of it, at most; None if that is only known when it runs."""
     total: Expr = integer(0)
     for site in updates(body, array):
         times: Expr = integer(1)
-        for loop in site.loops:
+        for loop in site.loops[:-1] if in_rows else site.loops:
             trips = natural(trip_count(loop))
             is_known = not any(isinstance(e, Load | Var | Index) for e in subexprs(trips))
             may_end_early = any(isinstance(s, Exit) for s in loop.body)

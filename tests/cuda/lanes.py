@@ -21,7 +21,7 @@ from loopdiff.backends.cuda.device import Device, kernel_name, kernel_text
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.cuda.kernels import Kernel
 from loopdiff.transform.launch_plan import LaunchPlan
-from tests.cuda.plain import COMBINE, NAMES, WARP, Poisoned, over_block
+from tests.cuda.plain import COMBINE, NAMES, WARP, Poisoned, clear_rows, over_block
 from tests.cuda.stub import finishing
 
 Meeting = tuple[str, int, Any]  # the function called, the line, and what it is given
@@ -64,7 +64,7 @@ def run_plan(plan: LaunchPlan, args: tuple[Any, ...], seed: int) -> Any:
     names = {
         "__builtins__": builtins, **NAMES, "device_empty": Poisoned.empty, "release": lambda array: None,
         "keep": lambda array: None, "borrow": lambda array: array,
-        "clear": lambda array: array.fill(0), "peek": lambda array, *place: array[place],
+        "clear": lambda array: array.fill(0), "clear_rows": clear_rows, "peek": lambda array, *place: array[place],
     }  # fmt: skip
     for op in COMBINE:
         finish = finishing(op)

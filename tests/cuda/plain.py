@@ -77,9 +77,14 @@ def scan(offsets: np.ndarray) -> None:
     offsets[:] = np.concatenate(([0], np.cumsum(offsets)[:-1]))
 
 
-def add_listed(places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int) -> None:
+def add_listed(places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int, width: int) -> None:
     for place in np.unique(places[places > 0]):
-        target.flat[before_first + place - 1] += values[places == place].sum()
+        row = (before_first + place - 1) * width
+        target.flat[row : row + width] += values.reshape(places.size, width)[places == place].sum(0)
+
+
+def clear_rows(array: np.ndarray, first: int, end: int) -> None:
+    array[first:end] = 0
 
 
 def special(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -125,7 +130,7 @@ NAMES: dict[str, Any] = {
     },
     **{f"block_{op}": over_block(combine) for op, combine in COMBINE.items()},
     **{f"finish_{op}": finished(combine) for op, combine in COMBINE.items()},
-    "scan": scan, "add_listed": add_listed, "of_first_lane": lambda value: value,
+    "scan": scan, "add_listed": add_listed, "clear_rows": clear_rows, "of_first_lane": lambda value: value,
 }  # fmt: skip
 
 

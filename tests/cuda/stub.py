@@ -249,8 +249,9 @@ def scan_tiles(blocks: int, numbers: np.ndarray, sums: np.ndarray) -> None:
 
 def move_updates(
     blocks: int, places: np.ndarray, values: np.ndarray, starts: np.ndarray, new_places: np.ndarray,
-    new_values: np.ndarray, shift: int, bits: int,
+    new_values: np.ndarray, shift: int, bits: int, width: int,
 ) -> None:  # fmt: skip
+    values, new_values = values.reshape(-1, width), new_values.reshape(-1, width)
     nexts = starts.reshape(1 << bits, blocks).copy()
     for k, (place, value) in enumerate(zip(places, values, strict=True)):
         digit = (place >> shift) & ((1 << bits) - 1)
@@ -260,32 +261,35 @@ def move_updates(
 
 
 def fold_updates(
-    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int, left_places: np.ndarray,
-    left_values: np.ndarray,
+    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int, width: int,
+    left_places: np.ndarray, left_values: np.ndarray,
 ) -> None:  # fmt: skip
-    assert blocks == -(-places.size // (RUN * 256))
-    assert left_places.size == left_values.size == 2 * -(-places.size // RUN)
+    parts = -(-places.size // RUN)
+    assert blocks == -(-parts * width // 256)
+    values, left_values = values.reshape(-1, width), left_values.reshape(-1, width)
+    assert left_places.size == len(left_values) == 2 * parts
     left_places[:], left_values[:] = 0, 0
     ends = [*np.flatnonzero(np.diff(places)), places.size - 1]
     for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
         if begin // RUN == end // RUN and places[begin]:
-            target.flat[before_first + places[begin] - 1] += values[begin : end + 1].sum()
+            row = (before_first + places[begin] - 1) * width
+            target.flat[row : row + width] += values[begin : end + 1].sum(0)
         elif places[begin]:
             for part in range(begin // RUN, end // RUN + 1):
                 inside = slice(max(begin, part * RUN), min(end + 1, (part + 1) * RUN))
                 left_places[2 * part + (begin // RUN == part)] = places[begin]
-                left_values[2 * part + (begin // RUN == part)] = values[inside].sum()
+                left_values[2 * part + (begin // RUN == part)] = values[inside].sum(0)
                 if begin // RUN < part < end // RUN:
                     left_places[2 * part + 1] = places[begin]
 
 
 def fold_rest(
-    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int, left_places: np.ndarray,
-    left_values: np.ndarray,
+    blocks: int, places: np.ndarray, values: np.ndarray, target: np.ndarray, before_first: int, width: int,
+    left_places: np.ndarray, left_values: np.ndarray,
 ) -> None:  # fmt: skip
     assert blocks == 1
-    assert left_places.size == left_values.size == 2 * -(-places.size // RUN)
-    plain.add_listed(places, values, target, before_first)
+    assert left_places.size == left_values.size // width == 2 * -(-places.size // RUN)
+    plain.add_listed(places, values, target, before_first, width)
     places[:], left_places[:] = -1, -1  # both are used again on the way
 
 

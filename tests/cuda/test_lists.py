@@ -245,6 +245,123 @@ def test_lists_of_more_than_one_block_adds_up() -> None:
     np.testing.assert_array_equal(y, expected)
 
 
+def corners(index, v, y):
+    for p in range(v.shape[0]):
+        for l in range(y.shape[0]):
+            w = 1.0
+            for c in range(4):
+                k = (index[p, l] + 3 * c) % y.shape[1]
+                for f in range(y.shape[2]):
+                    y[l, k, f] += w * v[p, f]
+                w *= 2.0
+
+
+def some_rows(index, v, y):
+    for p in range(v.shape[0]):
+        if index[p, 0] > 2:
+            s = 1.0
+            for f in range(y.shape[2]):
+                t = s * v[p, f]
+                y[0, index[p, 1], f] += t
+            for c in range(index[p, 2]):
+                for f in range(y.shape[2]):
+                    y[c % y.shape[0], index[p, 0], f] += v[p, f]
+
+
+def parts_of_rows(index, v, y):
+    for p in range(v.shape[0]):
+        w = 1.0
+        for c in range(2):
+            for f in range(1, y.shape[2]):
+                y[0, index[p, c], f] += w * v[p, f]
+            w *= 2.0
+
+
+def turned_rows(index, v, y):
+    for p in range(v.shape[0]):
+        w = 1.0
+        for c in range(2):
+            for f in range(y.shape[2]):
+                y[0, (index[p, c] + f) % y.shape[1], f] += w * v[p, f]
+            w *= 2.0
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 5])
+@pytest.mark.parametrize("function", [corners, some_rows, parts_of_rows, turned_rows])
+def test_rows_of_updates(function: Any, width: int) -> None:
+    """Whole rows are listed as one, others element by element."""
+    rng = np.random.default_rng(width)
+    args = {"index": rng.integers(0, 6, (70, 3)), "v": numbers(rng, 70 * width).reshape(70, width)}
+    args["y"] = np.ones((3, 6, width))
+    expected = {n: a.copy() for n, a in args.items()}
+    function(**expected)
+    on_the_device(function, args)
+    np.testing.assert_array_equal(args["y"], expected["y"])
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_pieces_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(21)
+    args = {"index": rng.integers(0, 6, (10, 3)), "v": numbers(rng, 20).reshape(10, 2), "y": np.ones((3, 6, 2))}
+    assert pieces_of(monkeypatch, corners, args) == [4] * 30
+
+
+def from_zero(index, v, levels, elements):
+    y = np.zeros((levels, elements, 2))
+    for p in range(v.shape[0]):
+        for l in range(levels):
+            w = 1.0
+            for c in range(2):
+                for f in range(2):
+                    y[l, (index[p, l] + c) % elements, f] += w * v[p, f]
+                w *= 2.0
+    return y
+
+
+def from_zero_downwards(index, v, levels, elements):
+    y = np.zeros((levels, elements))
+    for p in range(v.shape[0]):
+        for l in range(levels - 1, -1, -1):
+            y[l, index[p, l]] += v[p, 0]
+    return y
+
+
+def from_the_second(index, v, levels, elements):
+    y = np.zeros((levels, elements))
+    for p in range(v.shape[0]):
+        for l in range(1, levels):
+            y[l, index[p, l]] += v[p, 0]
+    return y
+
+
+def touched_before(index, v, levels, elements):
+    y = np.zeros((levels, elements))
+    for l in range(levels):
+        y[l, 0] = 5.0
+    for p in range(v.shape[0]):
+        for l in range(levels):
+            y[l, index[p, l]] += v[p, 0]
+    return y
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("size", [0, 1, 40])
+@pytest.mark.parametrize("function", [from_zero, from_zero_downwards, from_the_second, touched_before])
+def test_zeros_of_pieces(function: Any, size: int) -> None:
+    """What lists are added to starts at zero piece by piece, if they go through all of it and nothing was there."""
+    from tests.cuda.stub import on_stub, stub_driver
+
+    rng = np.random.default_rng(size)
+    args = {"index": rng.integers(0, 6, (size, 4)), "v": numbers(rng, 2 * size).reshape(size, 2)}
+    args |= {"levels": 4, "elements": 6}
+    plan = plan_of(normal_form(function, args), Style())
+    found = {s.grid.starts for s in all_steps(plan.steps) if isinstance(s, Launch) and s.grid and s.grid.lists}
+    assert found == {("y",) if function in (from_zero, from_zero_downwards) else ()}
+    with stub_driver():
+        y = on_stub(plan).dispatcher(*args.values())
+    np.testing.assert_array_equal(np.asarray(y.copy_to_host() if hasattr(y, "copy_to_host") else y), function(**args))
+
+
 def around_the_array(index, v, y, n):
     for p in range(v.shape[0]):
         for l in range(-n, n):

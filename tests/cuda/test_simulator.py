@@ -106,7 +106,7 @@ def test_a_stencil_on_more_threads_than_elements(x: np.ndarray, tmp_path: Path) 
     np.testing.assert_allclose(found["y"], y, rtol=1e-15)
 
 
-SIZE, BLOCKS = 2048 + 700, 2  # updates, in so many tiles
+SIZE, BLOCKS, WIDTH = 2048 + 700, 2, 2  # updates, in so many tiles, each of so many values
 
 
 def updates(kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -114,6 +114,11 @@ def updates(kind: str) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     places = {"few": rng.integers(0, 3, SIZE), "many": rng.integers(0, 1 << 17, SIZE)}[kind]
     return places.astype(np.int32), rng.integers(-50, 50, SIZE).astype(np.float64)
+
+
+def in_rows(values: np.ndarray) -> np.ndarray:
+    """Rows of so many values each."""
+    return np.stack([values, values - 7.0], axis=1).ravel()
 
 
 def sorting(function: str, given: dict[str, Any], tmp_path: Path, blocks: int) -> dict[str, Any]:
@@ -138,11 +143,12 @@ def test_a_pass_of_the_sort(shift: int, bits: int, tmp_path: Path) -> None:
     assert sums.sum() == SIZE
     starts = sorting("scan_tiles", {"numbers": counts, "sums": sums}, tmp_path, sums.size)["numbers"]
     np.testing.assert_array_equal(starts, np.cumsum(counts) - counts)
-    given = {"places": places, "values": values, "starts": starts, "new_places": np.zeros_like(places)}
-    found = sorting("move_updates", {**given, "new_values": np.zeros(SIZE), **digit}, tmp_path, BLOCKS)
+    given = {"places": places, "values": in_rows(values), "starts": starts, "new_places": np.zeros_like(places)}
+    new = {"new_values": np.zeros(WIDTH * SIZE), **digit, "width": np.int64(WIDTH)}
+    found = sorting("move_updates", {**given, **new}, tmp_path, BLOCKS)
     order = np.argsort(digits, kind="stable")
     np.testing.assert_array_equal(found["new_places"], places[order])
-    np.testing.assert_array_equal(found["new_values"], values[order])
+    np.testing.assert_array_equal(found["new_values"], in_rows(values[order]))
 
 
 def test_sums_of_numbers_in_several_tiles(tmp_path: Path) -> None:
@@ -157,7 +163,7 @@ SHAPES: list[tuple[str, tuple[int, ...]]] = [
     ("few", (1 << 17,)),
     ("many", (400, 400)),
     ("many", (60, 50, 50)),
-    ("many", (20, 20, 20, 20)),
+    ("many", (20, 20, 20, 2)),
 ]
 
 
@@ -168,20 +174,22 @@ def folded(
     places, values = updates(kind)
     places.sort()
     target, parts, before_first = np.zeros(shape), -(-SIZE // 32), 11
-    places[places > target.size - before_first] = 0
+    width = WIDTH if shape[-1] == WIDTH else 1
+    values = in_rows(values) if width > 1 else values
+    places[places > target.size // width - before_first] = 0
     given = {"places": places, "values": values, "target": target, "before_first": np.int64(before_first)}
-    left = {"left_places": np.full(2 * parts, -1, np.int32), "left_values": np.zeros(2 * parts)}
-    found = sorting(function, {**given, **left}, tmp_path, 1)
-    expected = np.zeros(target.size)
-    np.add.at(expected, before_first + places[places > 0] - 1, values[places > 0])
-    return expected, found["target"].ravel(), found
+    left = {"left_places": np.full(2 * parts, -1, np.int32), "left_values": np.zeros(2 * parts * width)}
+    found = sorting(function, {**given, "width": np.int64(width), **left}, tmp_path, 1)
+    expected = np.zeros((target.size // width, width))
+    np.add.at(expected, before_first + places[places > 0] - 1, values.reshape(-1, width)[places > 0])
+    return expected, found["target"].reshape(-1, width), found
 
 
 @pytest.mark.parametrize(("kind", "shape"), SHAPES)
 def test_runs_are_added_up_or_left(kind: str, shape: tuple[int, ...], tmp_path: Path) -> None:
     expected, whole, found = folded("fold_updates", kind, shape, tmp_path)
-    is_left = found["left_places"] > 0
-    np.add.at(whole, 11 + found["left_places"][is_left] - 1, found["left_values"][is_left])
+    is_left, left = found["left_places"] > 0, found["left_values"].reshape(-1, whole.shape[1])
+    np.add.at(whole, 11 + found["left_places"][is_left] - 1, left[is_left])
     np.testing.assert_array_equal(whole, expected)
     kept = found["left_places"][is_left]
     assert (np.diff(kept) >= 0).all(), "equal places stay side by side"
@@ -189,5 +197,5 @@ def test_runs_are_added_up_or_left(kind: str, shape: tuple[int, ...], tmp_path: 
 
 
 def test_one_block_leaves_nothing(tmp_path: Path) -> None:
-    expected, whole, _ = folded("fold_rest", "few", (1 << 17,), tmp_path)
+    expected, whole, _ = folded("fold_rest", "few", (1 << 16, WIDTH), tmp_path)
     np.testing.assert_array_equal(whole, expected)

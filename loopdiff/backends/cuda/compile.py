@@ -33,6 +33,7 @@ from loopdiff.transform.restructure import ascend, restructure
 from loopdiff.transform.rows import Fitting, block_rows
 from loopdiff.transform.screening import screen
 from loopdiff.transform.split_sums import split_sums
+from loopdiff.transform.started_lists import start_lists
 from loopdiff.transform.starts import start_sums
 from loopdiff.transform.strong import choose_strong_products
 from loopdiff.transform.sums import tidy_sums
@@ -51,8 +52,8 @@ PRELUDE = (
 )
 # Names of what generated modules call, besides those of the CPU's.
 CALLED = (
-    "cuda", "FUNCTIONS", "device_empty", "release", "borrow", "keep", "clear", "peek", "launcher_of", "adding",
-    "scanning", "sorting",
+    "cuda", "FUNCTIONS", "device_empty", "release", "borrow", "keep", "clear", "clear_rows", "peek", "launcher_of",
+    "adding", "scanning", "sorting",
 )  # fmt: skip
 RESERVED = frozenset((*CALLED, *FUNCTIONS)) | {
     f"{stem}_{op}_{kind}" for stem in ("block", "warp", "finish") for op in COMBINE for kind in NUMBERS
@@ -72,7 +73,7 @@ def plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> LaunchPl
     plan = plan_launches(apart, dead, requests, may_reassociate=may_reassociate)
     split = split_sums(plan, requests) if may_reassociate else plan
     spread = spread_over_warps(hold_sums(split), requests, may_reassociate=may_reassociate)
-    found = replace(spread, steps=tile_threads(spread.steps, requests))
+    found = start_lists(replace(spread, steps=tile_threads(spread.steps, requests)))
     refuse_ungranted(apart, found, dead, requests)
     return found
 

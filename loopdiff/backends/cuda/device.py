@@ -51,6 +51,9 @@ class Device:
     def fill(self, name: str, value: str) -> list[str] | None:
         return [f"{self.use('clear')}({name})"] if value in ZEROS else None
 
+    def clear_rows(self, name: str, first: str, end: str) -> list[str]:
+        return [f"{self.use('clear_rows')}({name}, {first}, {end})"]
+
     def release(self, name: str) -> list[str]:
         return [f"{self.use('release')}({name})"]
 
@@ -67,9 +70,9 @@ class Device:
         self.finished.add((op, kind))
         return [f"{finish_name(op, kind)}(1, 1, 1, {parts}, {target})"]
 
-    def add_listed(self, update: ListText, kind: ArrayType, elements: str) -> list[str]:
+    def add_listed(self, update: ListText, kind: ArrayType, elements: str, width: str) -> list[str]:
         self.lists.targets.add(kind)
-        given = f"{update.places}, {update.values}, {update.array}, {update.before_first or '0'}, {elements}"
+        given = f"{update.places}, {update.values}, {update.array}, {update.before_first or '0'}, {elements}, {width}"
         return [f"{self.lists.add_name(kind)}({given})"]
 
     def scan(self, offsets: str) -> list[str]:

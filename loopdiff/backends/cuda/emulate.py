@@ -42,6 +42,10 @@ class Emulated:
     def fill(self, name: str, value: str) -> list[str] | None:
         return [f"{name}[...] = {value}"] if value in ZEROS else None
 
+    def clear_rows(self, name: str, first: str, end: str) -> list[str]:
+        self.imports.add("clear_rows")
+        return [f"clear_rows({name}, {first}, {end})"]
+
     def release(self, name: str) -> list[str]:
         return []
 
@@ -60,9 +64,9 @@ class Emulated:
         lanes = f"np.empty(256, np.{kind.value})"
         return [f"finish_{op}({parts}, {lanes}, {neutral}, {target})"]
 
-    def add_listed(self, update: ListText, kind: ArrayType, elements: str) -> list[str]:
+    def add_listed(self, update: ListText, kind: ArrayType, elements: str, width: str) -> list[str]:
         self.imports.add("add_listed")
-        return [f"add_listed({update.places}, {update.values}, {update.array}, {update.before_first or '0'})"]
+        return [f"add_listed({update.places}, {update.values}, {update.array}, {update.before_first or '0'}, {width})"]
 
     def scan(self, offsets: str) -> list[str]:
         self.imports.add("scan")

@@ -67,12 +67,19 @@ def scan(offsets: Any) -> None:
 
 
 @jit
-def add_listed(places: Any, values: Any, target: Any, before_first: Any) -> None:
-    """Add each value to the element of `target` whose number, from one and from after the first ones, is its place;
-    none to that of number zero."""
+def add_listed(places: Any, values: Any, target: Any, before_first: Any, width: Any) -> None:
+    """Add values to the row of `width` elements of `target` whose number, from one and from after the first ones, is
+    their place; none to that of number zero."""
     for k in range(places.size):
         if places[k] > 0:
-            target.flat[before_first + places[k] - 1] += values[k]
+            for n in range(width):
+                target.flat[(before_first + places[k] - 1) * width + n] += values[k * width + n]
+
+
+@jit
+def clear_rows(array: Any, first: Any, end: Any) -> None:
+    """Set the elements from place `first` to before `end` along the first axis to zero."""
+    array[first:end] = 0
 
 
 @jit
@@ -92,6 +99,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         for suffix in ("f64", "f32", "i64")
     },
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
-    "scan": scan, "add_listed": add_listed, "of_first_lane": of_first_lane,
+    "scan": scan, "add_listed": add_listed, "clear_rows": clear_rows, "of_first_lane": of_first_lane,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
 }  # fmt: skip

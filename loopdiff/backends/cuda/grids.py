@@ -65,12 +65,13 @@ class Target(Protocol):
     def borrow(self, name: str) -> list[str]: ...
     def allocate(self, name: str, shape: str, dtype: str) -> list[str]: ...
     def fill(self, name: str, value: str) -> list[str] | None: ...
+    def clear_rows(self, name: str, first: str, end: str) -> list[str]: ...
     def release(self, name: str) -> list[str]: ...
     def keep(self, name: str) -> list[str]: ...
     def peek(self, place: str, array: str, subscripts: list[str]) -> str: ...
     def launch(self, kernel: Kernel, blocks: list[str], params: Iterable[str], parts: list[str]) -> list[str]: ...
     def finish(self, op: AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]: ...
-    def add_listed(self, update: ListText, kind: ArrayType, elements: str) -> list[str]: ...
+    def add_listed(self, update: ListText, kind: ArrayType, elements: str, width: str) -> list[str]: ...
     def scan(self, offsets: str) -> list[str]: ...
 
 
@@ -124,6 +125,10 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
                 self.launch_pieces(kernel, counts, known)
             else:
                 self.launch_grid(kernel, counts)
+        if launch.grid.starts:
+            with self.writer.block("else:"):
+                for array in launch.grid.starts:
+                    self.clear(array, self.types.arrays[array].element)
 
     def launch_grid(self, kernel: Kernel, counts: list[str]) -> None:
         grid = kernel.launch.grid
@@ -153,7 +158,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.add_copies(array, kernel.own[array])
         for update in kernel.lists:
             elements = self.elements(kernel, update)
-            self.lines(self.target.add_listed(update, self.types.arrays[update.array], elements))
+            self.lines(self.target.add_listed(update, self.types.arrays[update.array], elements, self.width(update)))
         lists = [n for u in kernel.lists for n in (u.places, u.values, u.offsets) if n]
         for name in (*parts, *kernel.own.values(), *lists):
             self.lines(self.target.release(name))
@@ -209,7 +214,8 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         updates, size = self.names.fresh("updates"), self.names.fresh("list_bytes")
         most = {u.array: f"({self.expr(u.most)})" for u in known if u.most is not None}
         self.writer.line(f"{updates} = {' + '.join(most.values())}")
-        self.writer.line(f"{size} = {' + '.join(f'{n} * ({array}.itemsize + {PLACE})' for array, n in most.items())}")
+        entries = (f"{most[u.array]} * ({self.width(u)} * {u.array}.itemsize + {PLACE})" for u in known)
+        self.writer.line(f"{size} = {' + '.join(entries)}")
         leading = list(dict.fromkeys(u.leading for u in known if u.leading is not None))
         others = (k for k in range(len(counts)) if k not in leading)
         cuts = [self.whole(kernel.axes[k]) for k in (*leading, *islice(others, 1))]
@@ -236,14 +242,23 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         with self.writer.block(f"for {first} in range(0, {number}, {piece}):"):
             self.writer.line(f"{axis.lower} = {lower} + {first}{'' if axis.step == 1 else f' * ({axis.step})'}")
             self.writer.line(f"{axis.count} = min({piece}, {number} - {first})")
+            self.start_lists(kernel, axis)
             self.cut(kernel, counts, each, rest)
+
+    def start_lists(self, kernel: Kernel, axis: AxisText) -> None:
+        """Set to zero what lists are added to along a piece of an axis, if they start with that."""
+        assert kernel.launch.grid is not None
+        for update in kernel.lists:
+            if update.array in kernel.launch.grid.starts and kernel.axes[update.leading or 0] == axis:
+                lowest, highest = ends_of(axis)
+                self.lines(self.target.clear_rows(update.array, lowest, f"{highest} + 1"))
 
     def place_lists(self, kernel: Kernel) -> None:
         """Say which elements of arrays come before all those that lists go to."""
         for update in kernel.lists:
             if update.leading is not None:
                 lowest, _ = ends_of(kernel.axes[update.leading])
-                first = " * ".join([f"max(0, {lowest})", *self.inner_extents(update)])
+                first = " * ".join([f"max(0, {lowest})", *update.inner_extents(self.rank(update.array))])
                 self.writer.line(f"{update.before_first} = {first}")
 
     def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
@@ -269,19 +284,26 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
                 f"{room} <= {PLACES}", f"LD607: `{update.array}` gets too many updates at places that the data choose"
             )
             self.lines(self.target.allocate(update.places, f"({room},)", "int32"))
-            self.clear(update.places, INT)
-            self.lines(self.target.allocate(update.values, f"({room},)", self.types.arrays[update.array].dtype))
+            if not update.is_filled or id(kernel.launch) in self.guarded:
+                self.clear(update.places, INT)
+            size, dtype = f"{room} * {self.width(update)}", self.types.arrays[update.array].dtype
+            self.lines(self.target.allocate(update.values, f"({size},)", dtype))
 
     def elements(self, kernel: Kernel, update: ListText) -> str:
-        """How many elements of an array updates can go to, from the first one on that the kernel knows."""
+        """How many elements, or rows, of an array updates can go to, from the first one on that the kernel knows."""
+        inner = update.inner_extents(self.rank(update.array))
         if update.leading is None:
-            return f"{update.array}.size"
+            return " * ".join([f"{update.array}.shape[0]", *inner])
         _, highest = ends_of(kernel.axes[update.leading])
-        end = " * ".join([f"min({highest} + 1, {update.array}.shape[0])", *self.inner_extents(update)])
+        end = " * ".join([f"min({highest} + 1, {update.array}.shape[0])", *inner])
         return f"max(0, {end} - {update.before_first})"
 
-    def inner_extents(self, update: ListText) -> list[str]:
-        return [f"{update.array}.shape[{k}]" for k in range(1, self.types.arrays[update.array].rank)]
+    def width(self, update: ListText) -> str:
+        """How many elements an update goes to."""
+        return update.width(self.rank(update.array))
+
+    def rank(self, array: str) -> int:
+        return self.types.arrays[array].rank
 
     # -- arrays ----------------------------------------------------------------------------------------------
     def own_parts(self, kernel: Kernel, threads: str) -> None:

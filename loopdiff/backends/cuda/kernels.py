@@ -16,13 +16,14 @@ from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.spelling import STATUS
 from loopdiff.backends.cuda.threads import ListText, Place, ThreadEmitter
 from loopdiff.backends.writer import Writer
+from loopdiff.ir.build import extents_of
 from loopdiff.ir.nodes import Access, AccumulateOp, Allocate, Dim, Expr, Index, Stmt
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.transform.grid import LEAST_COPIES, Grid, step_of
 from loopdiff.transform.launch_plan import Launch
 from loopdiff.transform.thread_tiles import Tile, jam, untiled
-from loopdiff.transform.update_lists import counting_body, leading_axis, most_updates
+from loopdiff.transform.update_lists import counting_body, is_filled, is_in_rows, leading_axis, most_updates
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
@@ -164,13 +165,15 @@ class KernelEmitter(ThreadEmitter):
         places, values, slot = (self.names.fresh(n) for n in (f"{array}_places", f"{array}_values", "slot"))
         self.declare(array, places, ArrayType("int32", 1))
         self.declare(array, values, ArrayType(kind.dtype, 1))
-        most, offsets = most_updates(body, array), ""
+        in_rows = is_in_rows(body, array, extents_of(self.decls[array])[-1])
+        most, offsets = most_updates(body, array, in_rows=in_rows), ""
         if most is None:
             offsets = self.names.fresh(f"{array}_offsets")
             self.declare(array, offsets, ArrayType("int64", 1))
         leading = leading_axis(body, array, [a.index for a in axes])
         before_first = "" if leading is None else self.names.fresh("before_first")
-        return ListText(array, places, values, slot, most, offsets, leading, before_first)
+        filled = is_filled(body, array)
+        return ListText(array, places, values, slot, most, offsets, leading, before_first, in_rows, filled)
 
     def declare(self, array: str, new: str, kind: ArrayType) -> None:
         """Make the array `new` known, which has something to do with `array`."""

@@ -338,16 +338,37 @@ def clear(typingctx: Any, array: Any) -> Any:
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         found = make_array(array)(context, builder, values[0])
-        size = builder.mul(found.nitems, found.itemsize)
-        with builder.if_then(builder.icmp_signed(">", size, INT64(0))):
-            call_driver(
-                context, builder, "cuMemsetD8Async",
-                [builder.ptrtoint(found.data, INT64), INT8(0), size, handle(builder, "stream")],
-                "LD605: memory could not be set",
-            )  # fmt: skip
+        set_to_zero(
+            context, builder, builder.ptrtoint(found.data, INT64), builder.mul(found.nitems, found.itemsize)
+        )  # fmt: skip
         return context.get_dummy_value()
 
     return (signature(types.void, array), lower) if isinstance(array, types.Array) else None
+
+
+@intrinsic
+def clear_rows(typingctx: Any, array: Any, first: Any, end: Any) -> Any:
+    """Set the bytes of an array without gaps from place `first` to before `end` along its first axis to zero."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        found = make_array(array)(context, builder, values[0])
+        given = zip(values[1:], sig.args[1:], strict=True)
+        begin, stop = (context.cast(builder, value, kind, types.int64) for value, kind in given)
+        stride = cgutils.unpack_tuple(builder, found.strides, array.ndim)[0]
+        start = builder.add(builder.ptrtoint(found.data, INT64), builder.mul(begin, stride))
+        set_to_zero(context, builder, start, builder.mul(builder.sub(stop, begin), stride))
+        return context.get_dummy_value()
+
+    return (signature(types.void, array, first, end), lower) if isinstance(array, types.Array) else None
+
+
+def set_to_zero(context: Any, builder: Any, start: Any, size: Any) -> None:
+    """Set so many bytes of the device from `start` on to zero, if there are any."""
+    with builder.if_then(builder.icmp_signed(">", size, INT64(0))):
+        call_driver(
+            context, builder, "cuMemsetD8Async", [start, INT8(0), size, handle(builder, "stream")],
+            "LD605: memory could not be set",
+        )  # fmt: skip
 
 
 @intrinsic

@@ -32,11 +32,11 @@ def scanning(sum_tiles: Launch, scan_tiles: Launch) -> Callable[..., Any]:
 
 
 def sorting(count_digits: Launch, scan: Launch, move: Launch) -> Launch:
-    """The function that sorts a list by places up to `most`, of which there are some, with room for another one;
-    whether it is where it was afterwards."""
+    """The function that sorts a list by places up to `most`, of which there are some, each with `width` values, with
+    room for another one; whether it is where it was afterwards."""
 
     @njit
-    def sort(places: Any, values: Any, more_places: Any, more_values: Any, most: int) -> bool:
+    def sort(places: Any, values: Any, more_places: Any, more_values: Any, most: int, width: int) -> bool:
         count, bits = places.shape[0], 1
         while most >> bits > 0:
             bits += 1
@@ -49,11 +49,11 @@ def sorting(count_digits: Launch, scan: Launch, move: Launch) -> Launch:
             if is_there:
                 count_digits(tiles, 1, 1, places, counts, shift, digit)
                 scan(counts)
-                move(tiles, 1, 1, places, values, counts, more_places, more_values, shift, digit)
+                move(tiles, 1, 1, places, values, counts, more_places, more_values, shift, digit, width)
             else:
                 count_digits(tiles, 1, 1, more_places, counts, shift, digit)
                 scan(counts)
-                move(tiles, 1, 1, more_places, more_values, counts, places, values, shift, digit)
+                move(tiles, 1, 1, more_places, more_values, counts, places, values, shift, digit, width)
             is_there = not is_there
         release(counts)
         return is_there
@@ -62,24 +62,24 @@ def sorting(count_digits: Launch, scan: Launch, move: Launch) -> Launch:
 
 
 def adding(sort: Launch, fold: Launch, fold_rest: Launch, dtype: Any) -> Launch:
-    """The function that adds each value of a list to the element of an array whose number is its place and that of the
-    element before the first of `elements`, and none to place zero. The list is not the same afterwards.
+    """The function that adds values of a list to the row of `width` elements of an array whose number is their place
+    and that of the one before the first of `rows`, and none to place zero. The list is not the same afterwards.
 
     `fold` and `fold_rest` add up what is sorted, by many blocks and by one.
     """
 
     @njit
-    def add_runs(places: Any, values: Any, target: Any, before_first: int) -> None:
+    def add_runs(places: Any, values: Any, target: Any, before_first: int, width: int) -> None:
         count, is_first, is_last = places.shape[0], True, False
         while not is_last:
             is_last = count <= REST
             parts = (count + RUN - 1) // RUN
-            left_places, left_values = device_empty((2 * parts,), np.int32), device_empty((2 * parts,), dtype)
+            left_places, left_values = device_empty((2 * parts,), np.int32), device_empty((2 * parts * width,), dtype)
             if is_last:
-                fold_rest(1, 1, 1, places, values, target, before_first, left_places, left_values)
+                fold_rest(1, 1, 1, places, values, target, before_first, width, left_places, left_values)
             else:
-                blocks = (parts + THREADS - 1) // THREADS
-                fold(blocks, 1, 1, places, values, target, before_first, left_places, left_values)
+                blocks = (parts * width + THREADS - 1) // THREADS
+                fold(blocks, 1, 1, places, values, target, before_first, width, left_places, left_values)
             if not is_first:
                 release(places)
                 release(values)
@@ -88,15 +88,15 @@ def adding(sort: Launch, fold: Launch, fold_rest: Launch, dtype: Any) -> Launch:
         release(values)
 
     @njit
-    def add_listed(places: Any, values: Any, target: Any, before_first: int, elements: int) -> None:
+    def add_listed(places: Any, values: Any, target: Any, before_first: int, rows: int, width: int) -> None:
         count = places.shape[0]
-        if count == 0 or elements == 0:
+        if count == 0 or rows == 0 or width == 0:
             return
-        more_places, more_values = device_empty((count,), np.int32), device_empty((count,), dtype)
-        if sort(places, values, more_places, more_values, elements):
-            add_runs(places, values, target, before_first)
+        more_places, more_values = device_empty((count,), np.int32), device_empty((count * width,), dtype)
+        if sort(places, values, more_places, more_values, rows, width):
+            add_runs(places, values, target, before_first, width)
         else:
-            add_runs(more_places, more_values, target, before_first)
+            add_runs(more_places, more_values, target, before_first, width)
         release(more_places)
         release(more_values)
 

@@ -156,16 +156,18 @@ def count_digits(places: Any, counts: Any, shift: Any, bits: Any) -> None:
 
 @jit
 def move_updates(
-    places: Any, values: Any, starts: Any, new_places: Any, new_values: Any, shift: Any, bits: Any
-) -> None:  # fmt: skip
-    """Move the updates of a tile to where those with their digit start."""
+    places: Any, values: Any, starts: Any, new_places: Any, new_values: Any, shift: Any, bits: Any, width: Any
+) -> None:
+    """Move the updates of a tile, of `width` values each, to where those with their digit start."""
     held, origins, source, begins, _ = sorted_tile(places, shift, bits)
     first = cuda.blockIdx.x * TILE
     for k in range(cuda.threadIdx.x, min(TILE, places.shape[0] - first), THREADS):
         digit = (held[source + k] >> shift) & ((1 << bits) - 1)
         place = starts[digit * cuda.gridDim.x + cuda.blockIdx.x] + k - begins[digit]
         new_places[place] = held[source + k]
-        new_values[place] = values[first + origins[source + k]]
+        old = first + origins[source + k]
+        for n in range(width):
+            new_values[place * width + n] = values[old * width + n]
 
 
 @jit
@@ -190,60 +192,63 @@ def add_at(target: Any, place: Any, value: Any) -> None:
 
 @jit
 def fold_part(
-    part: Any, count: Any, places: Any, values: Any, target: Any, before_first: Any, left_places: Any, left_values: Any
+    number: Any, count: Any, places: Any, values: Any, target: Any, before_first: Any, width: Any, left_places: Any,
+    left_values: Any,
 ) -> None:  # fmt: skip
-    """Add up runs of equal places among the `RUN` updates of a part of `count`: runs that are whole to the `target`,
-    whose element of the number `before_first` comes before place one, the others to what is left, two for each part."""
+    """Add up one of the `width` values of each update over runs of equal places among the `RUN` updates of a part of
+    `count`; `number` says which part and which value. Runs that are whole go to the `target`, whose row of the number
+    `before_first` comes before place one, the others to what is left, two for each part."""
+    part, n = number // width, number % width
     first = part * RUN
     end = min(first + RUN, count)
     nothing = values.dtype.type(0)
-    left_places[2 * part] = 0
-    left_places[2 * part + 1] = 0
-    left_values[2 * part] = nothing
-    left_values[2 * part + 1] = nothing
+    left_place, next_place, left, next_left = 0, 0, nothing, nothing
     place, total = places[first], nothing
     is_part = first > 0 and places[first - 1] == place
     for k in range(first, end):
         if places[k] != place:
             if is_part:
-                left_places[2 * part] = place
-                left_values[2 * part] = total
+                left_place, left = place, total
             elif place > 0:
-                add_at(target, place + before_first, total)
+                add_at(target, (place + before_first - 1) * width + n + 1, total)
             place, total, is_part = places[k], nothing, False
-        total += values[k]
+        total += values[k * width + n]
     goes_on = end < count and places[end] == place
     if is_part:
-        left_places[2 * part] = place
-        left_values[2 * part] = total
+        left_place, left = place, total
     if goes_on:
-        left_places[2 * part + 1] = place
+        next_place = place
         if not is_part:
-            left_values[2 * part + 1] = total
+            next_left = total
     elif not is_part and place > 0:
-        add_at(target, place + before_first, total)
+        add_at(target, (place + before_first - 1) * width + n + 1, total)
+    if n == 0:
+        left_places[2 * part] = left_place
+        left_places[2 * part + 1] = next_place
+    left_values[2 * part * width + n] = left
+    left_values[(2 * part + 1) * width + n] = next_left
 
 
 @jit
 def fold_updates(
-    places: Any, values: Any, target: Any, before_first: Any, left_places: Any, left_values: Any
+    places: Any, values: Any, target: Any, before_first: Any, width: Any, left_places: Any, left_values: Any
 ) -> None:  # fmt: skip
-    """Add up runs of equal places, each thread those of a part: see `fold_part`."""
-    part, count = cuda.blockIdx.x * THREADS + cuda.threadIdx.x, places.shape[0]
-    if part * RUN < count:
-        fold_part(part, count, places, values, target, before_first, left_places, left_values)
+    """Add up runs of equal places, each thread one value of those of a part: see `fold_part`."""
+    number, count = cuda.blockIdx.x * THREADS + cuda.threadIdx.x, places.shape[0]
+    if number < (count + RUN - 1) // RUN * width:
+        fold_part(number, count, places, values, target, before_first, width, left_places, left_values)
 
 
 @jit
 def fold_rest(
-    places: Any, values: Any, target: Any, before_first: Any, left_places: Any, left_values: Any
+    places: Any, values: Any, target: Any, before_first: Any, width: Any, left_places: Any, left_values: Any
 ) -> None:  # fmt: skip
     """Add up runs of equal places until nothing is left, by one block: what is left goes back and forth."""
     count = places.shape[0]
     while True:
         parts = (count + RUN - 1) // RUN
-        for part in range(cuda.threadIdx.x, parts, THREADS):
-            fold_part(part, count, places, values, target, before_first, left_places, left_values)
+        for number in range(cuda.threadIdx.x, parts * width, THREADS):
+            fold_part(number, count, places, values, target, before_first, width, left_places, left_values)
         cuda.syncthreads()
         if parts == 1:
             return

@@ -16,9 +16,9 @@ PARAMETERS = {
     "count_digits": ("places", "counts", "shift", "bits"),
     "sum_tiles": ("numbers", "sums"),
     "scan_tiles": ("numbers", "sums"),
-    "move_updates": ("places", "values", "starts", "new_places", "new_values", "shift", "bits"),
-    "fold_updates": ("places", "values", "target", "before_first", "left_places", "left_values"),
-    "fold_rest": ("places", "values", "target", "before_first", "left_places", "left_values"),
+    "move_updates": ("places", "values", "starts", "new_places", "new_values", "shift", "bits", "width"),
+    "fold_updates": ("places", "values", "target", "before_first", "width", "left_places", "left_values"),
+    "fold_rest": ("places", "values", "target", "before_first", "width", "left_places", "left_values"),
 }
 
 
@@ -43,10 +43,10 @@ class Lists:
                 yield f"{function}_{numbers.dtype}", function, (numbers, I64)
         for dtype in sorted({t.dtype for t in self.targets}):
             values = array_type(ArrayType(dtype, 1))
-            yield f"move_{dtype}", "move_updates", (I32, values, I32, I32, values, types.int64, types.int64)
+            yield f"move_{dtype}", "move_updates", (I32, values, I32, I32, values, *(types.int64,) * 3)
         for kind in self.sorted_targets():
             values = array_type(ArrayType(kind.dtype, 1))
-            given = (I32, values, array_type(kind), types.int64, I32, values)
+            given = (I32, values, array_type(kind), types.int64, types.int64, I32, values)
             yield f"fold_{suffix(kind)}", "fold_updates", given
             yield f"fold_rest_{suffix(kind)}", "fold_rest", given
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -54,7 +54,8 @@ class ListText:
     the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`.
 
     `leading`: the axis of the grid that says where along the first axis of the array they go; places are counted from
-    after `before_first` elements then.
+    after `before_first` elements then. `in_rows`: an update is that of a row, as are places and what comes before them.
+    `is_filled`: no part of the list is left as it was.
     """
 
     array: str
@@ -65,6 +66,16 @@ class ListText:
     offsets: str
     leading: int | None
     before_first: str
+    in_rows: bool
+    is_filled: bool
+
+    def inner_extents(self, rank: int) -> list[str]:
+        """Extents of the array, of `rank` axes, that the number of a place is made with, but of the first axis."""
+        return [f"{self.array}.shape[{k}]" for k in range(1, rank - self.in_rows)]
+
+    def width(self, rank: int) -> str:
+        """How many elements an update goes to."""
+        return f"{self.array}.shape[{rank - 1}]" if self.in_rows else "1"
 
 
 @dataclass(slots=True)
@@ -147,6 +158,8 @@ class ThreadEmitter(ScalarEmitter):
                     self.writer.line(f"{self.status}[{number}] = 1")
                     self.writer.line(f"{self.status}[{STATUS}] = 1")
                     self.writer.line(f"return {self.summed}".rstrip())
+            case Loop() if rows := self.rows_in(stmt):
+                self.listed_rows(stmt, rows)
             case Loop() if id(stmt) in self.spread:
                 self.writer.quote(stmt.loc)
                 self.warp_loop(self.spread[id(stmt)])
@@ -165,16 +178,40 @@ class ThreadEmitter(ScalarEmitter):
                 ScalarEmitter.store(self, stmt)
 
     def listed(self, update: ListText, target: Access, value: Expr) -> None:
-        """Add to a list that `value` goes to the element `target`."""
+        """Add to a list that `value` goes to the element `target`, or to that of the row whose turn it is."""
         slot = update.slot
+        if update.in_rows:
+            width, number = update.width(len(target.subscripts)), self.expr(target.subscripts[-1])
+            self.writer.line(f"{update.values}[np.uint64({slot} * {width} + {number})] = {self.expr(value)}")
+            return
         if not self.is_counting:
-            place, *rest = (f"({self.expr(s)})" for s in target.subscripts)
-            for axis, subscript in enumerate(rest, 1):
-                place = f"({place} * {target.array}.shape[{axis}] + {subscript})"
-            first = f" - {update.before_first}" if update.before_first else ""
-            self.writer.line(f"{update.places}[np.uint64({slot})] = {place}{first} + 1")
+            self.note_place(update, target.subscripts)
             self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
-        self.writer.line(f"{slot} += {'1' if update.offsets else self.stride}")
+        self.next_slot(update)
+
+    def rows_in(self, loop: Loop) -> list[tuple[ListText, Access]]:
+        """The lists to which a loop adds a row each, and where that is."""
+        sums = (s.target for s in loop.body if isinstance(s, Accumulate) and s.target.array in self.lists)
+        return [(self.lists[t.array], t) for t in sums if self.lists[t.array].in_rows]
+
+    def listed_rows(self, loop: Loop, rows: list[tuple[ListText, Access]]) -> None:
+        """The loop over elements of rows, each with one place."""
+        if not self.is_counting:
+            for update, target in rows:
+                self.note_place(update, target.subscripts[:-1])
+            ScalarEmitter.statement(self, loop)
+        for update, _ in rows:
+            self.next_slot(update)
+
+    def note_place(self, update: ListText, subscripts: Sequence[Expr]) -> None:
+        place, *rest = (f"({self.expr(s)})" for s in subscripts)
+        for axis, subscript in enumerate(rest, 1):
+            place = f"({place} * {update.array}.shape[{axis}] + {subscript})"
+        first = f" - {update.before_first}" if update.before_first else ""
+        self.writer.line(f"{update.places}[np.uint64({update.slot})] = {place}{first} + 1")
+
+    def next_slot(self, update: ListText) -> None:
+        self.writer.line(f"{update.slot} += {'1' if update.offsets else self.stride}")
 
     def fill(self, array: str, fill: Expr) -> None:
         """Every element of the array, or of the thread's own part of it."""
