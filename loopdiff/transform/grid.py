@@ -88,6 +88,11 @@ class Grid:
     lists: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
 
+    @property
+    def last(self) -> Loop | None:
+        """The loop of the last axis, if all of its iterations are threads."""
+        return self.axes[-1].loop if self.axes[-1].span == self.axes[-1].loop else None
+
 
 @dataclass(frozen=True, slots=True)
 class Mapped:

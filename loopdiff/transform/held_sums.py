@@ -6,13 +6,13 @@
                                                         total += A[m, k] * B[k, n]
                                                     C[m, n] = total
 
-The additions are the same, in the same order. A compiler does that itself where it can prove that no two arrays
-overlap, which for arguments of a kernel it cannot.
+What starts at zero right before the loop is not read. The additions are the same, in the same order. A compiler does
+that itself where it can prove that no two arrays overlap, which for arguments of a kernel it cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
@@ -41,6 +41,7 @@ from loopdiff.ir.walk import Site, accesses, map_accesses, statements, stmt_expr
 from loopdiff.names import NameSupply
 from loopdiff.transform.launch_plan import Launch, LaunchPlan, map_launches
 from loopdiff.transform.normalize import supply
+from loopdiff.transform.privates import is_zero
 
 
 def hold_sums(plan: LaunchPlan) -> LaunchPlan:
@@ -64,27 +65,53 @@ class Holder:
     def launch(self, launch: Launch) -> Launch:
         before = len(self.cells)
         lists = frozenset(launch.grid.lists) if launch.grid is not None else frozenset[str]()
-        new = tuple(map(replace(self, lists=lists).stmt, launch.body))
+        new = replace(self, lists=lists).block(launch.body)
         own = tuple(c.name for c in self.cells[before:])
         return replace(launch, body=new, cells=(*launch.cells, *own)) if own else launch
 
-    def stmt(self, stmt: Stmt) -> Stmt:
-        match stmt:
-            case Loop(body=body):
-                held = self.held(stmt)
-                return replace(stmt, body=tuple(map(self.stmt, body))) if held is None else held
-            case If(then=then, orelse=orelse):
-                return replace(stmt, then=tuple(map(self.stmt, then)), orelse=tuple(map(self.stmt, orelse)))
-            case _:
-                return stmt
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for stmt in body:
+            match stmt:
+                case Loop():
+                    found = dict(self.sums(stmt))
+                    started = self.started(stmt, found, out)
+                    if started is not None:
+                        out[len(out) - len(found) :] = started
+                    else:
+                        out.append(self.held(stmt, found) or replace(stmt, body=self.block(stmt.body)))
+                case If(then=then, orelse=orelse):
+                    out.append(replace(stmt, then=self.block(then), orelse=self.block(orelse)))
+                case _:
+                    out.append(stmt)
+        return tuple(out)
 
-    def held(self, loop: Loop) -> Stmt | None:
+    def started(
+        self, loop: Loop, found: Mapping[Access, tuple[Loop, ...]], before: Sequence[Stmt]
+    ) -> tuple[Stmt, ...] | None:  # fmt: skip
+        """The loop with all that it adds to in cells, if the statements right before it say where that starts."""
+        last = before[len(before) - len(found) :]
+        starts = {s.target: s.value for s in last if isinstance(s, Assign) and is_zero(s.value)}
+        if not found or starts.keys() != found.keys() or any(found.values()):
+            return None
+        kept, new = self.in_cells(loop, found)
+        begin = (Assign(kept[element], value, loc=loop.loc) for element, value in starts.items())
+        return (*begin, new, *(Assign(element, Load(cell), loc=loop.loc) for element, cell in kept.items()))
+
+    def held(self, loop: Loop, found: Mapping[Access, tuple[Loop, ...]]) -> Stmt | None:
         """The loop with the elements in cells that it only adds to; None if there are none."""
-        found = dict(self.sums(loop))
         around = [p for loops in found.values() for p in loops]
         runs = runs_all(loop, around) if found else None
         if runs is None:
             return None
+        kept, new = self.in_cells(loop, found)
+        before = [Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
+        after = [self.last(element, cell, loop.loc) for element, cell in kept.items()]
+        # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
+        return If(runs, (*before, new, *after), (loop,) if around else (), loc=loop.loc)
+
+    def in_cells(self, loop: Loop, found: Iterable[Access]) -> tuple[dict[Access, Access], Loop]:
+        """A cell for each element, and the loop with these."""
         kept: dict[Access, Access] = {}
         for target in found:
             kind = self.ls.array(target.array).type
@@ -94,11 +121,7 @@ class Holder:
             kept[target] = Access(cell.name)
         new = map_accesses(lambda a: kept.get(a, a), loop)
         assert isinstance(new, Loop)
-        new = replace(new, body=tuple(map(self.stmt, new.body)))
-        before = [Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
-        after = [self.last(element, cell, loop.loc) for element, cell in kept.items()]
-        # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
-        return If(runs, (*before, new, *after), (loop,) if around else (), loc=loop.loc)
+        return kept, replace(new, body=self.block(new.body))
 
     def first(self, element: Access) -> Expr:
         """What a cell begins with."""

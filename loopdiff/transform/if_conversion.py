@@ -6,52 +6,51 @@
         h = (x ^ y) % t
 
 Set in two places, `h` is memory that a reverse sweep has to record before it is set again. One value can be worked out
-once more, from integers that are still there.
+once more, from integers that are still there. What decides, and what several values are made from, is worked out as
+often as before: once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from loopdiff.ir.nodes import Access, Apply, Assign, Expr, If, Let, Select, Stmt, Var
+from loopdiff.ir.nodes import Apply, Assign, Expr, If, Let, Select, Stmt, Var
 from loopdiff.ir.types import BOOL, INT, ScalarType
-from loopdiff.ir.walk import subexprs, substitute, written_arrays
+from loopdiff.ir.walk import subexprs, written_arrays
+from loopdiff.transform.contractions import inlined
 
 MOST_OPERATIONS = 16  # in each of the two values
 Known = Mapping[str, Expr]
 
 
 def choices(stmt: If, after_then: Known, after_else: Known, cells: Mapping[str, ScalarType]) -> dict[str, Select]:
-    """What `stmt` leaves in each cell, if all that it does is to give integers values that are known after each of its
-    branches; else nothing.
+    """What `stmt` leaves in each cell, chosen by its condition, if all that it does is to give integers values that are
+    known after each of its branches; else nothing.
     """
-    branches = ((stmt.then, after_then), (stmt.orelse, after_else))
-    if not all(sets_integers(body, cells) for body, _ in branches):
+    written = sorted(written_arrays(stmt.then + stmt.orelse))
+    if not written or not all(sets_integers(body, cells) for body in (stmt.then, stmt.orelse)):
         return {}
-    found: dict[str, Select] = {}
-    for cell in sorted(written_arrays(stmt.then + stmt.orelse)):
-        then, orelse = (value_of(cell, body, known) for body, known in branches)
-        if then is None or orelse is None:
-            return {}
-        found[cell] = Select(stmt.cond, then, orelse, loc=stmt.loc)
-    return found
+    then, orelse = values_of(written, stmt.then, after_then), values_of(written, stmt.orelse, after_else)
+    if then is None or orelse is None:
+        return {}
+    return {cell: Select(stmt.cond, *both, loc=stmt.loc) for cell, *both in zip(written, then, orelse, strict=True)}
 
 
 def sets_integers(body: tuple[Stmt, ...], cells: Mapping[str, ScalarType]) -> bool:
-    return all(
-        isinstance(s, Let)
-        or (isinstance(s, Assign) and isinstance(s.target, Access) and cells.get(s.target.array) in (INT, BOOL))
-        for s in body
-    )
+    return all(isinstance(s, Let) or (isinstance(s, Assign) and cells.get(s.target.array) in (INT, BOOL)) for s in body)
 
 
-def value_of(cell: str, body: tuple[Stmt, ...], known: Known) -> Expr | None:
-    """What `cell` holds after `body`, without the names that only that knows; None if that is not known, or long."""
-    if cell not in known:
+def values_of(written: Sequence[str], body: tuple[Stmt, ...], known: Known) -> tuple[Expr, ...] | None:
+    """What the cells hold after `body`, without the names that only that knows; None if that is not known, or long, or
+    would work something out more than once."""
+    if not all(cell in known for cell in written):
         return None
-    inside: dict[Expr, Expr] = {}
-    for stmt in body:
-        if isinstance(stmt, Let):
-            inside[Var(stmt.name)] = substitute(stmt.value, inside)
-    value = substitute(known[cell], inside)
-    return value if sum(isinstance(e, Apply) for e in subexprs(value)) <= MOST_OPERATIONS else None
+    lets, values = tuple(s for s in body if isinstance(s, Let)), tuple(known[cell] for cell in written)
+    names, exprs = {s.name for s in lets}, (*values, *(s.value for s in lets))
+    uses = Counter(e.name for x in exprs for e in subexprs(x) if isinstance(e, Var) and e.name in names)
+    if any(number > 1 for number in uses.values()):
+        return None
+    found = inlined(lets, values)
+    sizes = (sum(isinstance(e, Apply | Select) for e in subexprs(x)) for x in found)
+    return found if all(size <= MOST_OPERATIONS for size in sizes) else None

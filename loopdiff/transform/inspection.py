@@ -3,8 +3,9 @@
 What a statement checks is repeated without the rest of it, an inspector. It goes to the earliest place where all
 it reads is there; if the function writes an argument before that place, the inspector repeats from the start of
 the function. Cells and local arrays that it writes are its own. Only where a subscript depends on elements
-of arguments that the function itself writes do the checks stay in place. Where shapes and integer arguments
-alone may say that every check of an inspector holds, they are asked first.
+of arguments that the function itself writes, or on arithmetic on floating numbers, do the checks stay in place; where
+that decides only whether an element is used, they ask for it in any case (`certain_checks`). Where shapes and integer
+arguments alone may say that every check of an inspector holds, they are asked first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.repeatable import repeatable
+from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir.build import all_of
 from loopdiff.ir.nodes import (
     Access,
@@ -33,8 +34,8 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import read_arrays, seen_params, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.names import NameSupply
+from loopdiff.transform.certain_checks import certain_if, settled
 from loopdiff.transform.eliminate import Names, eliminate_dead, names_in
-from loopdiff.transform.fixed_checks import certain_if, fixed_checks
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import rename_everywhere, renamed_block
 
@@ -69,13 +70,13 @@ class Inspector:
 
 def place_checks(ls: LoopSet, groups: Sequence[Group]) -> LoopSet:
     """`ls` with the checks of `groups` ahead of what they guard where possible, else in place."""
-    names = supply(ls)
+    names, known = supply(ls), repeatable(ls)
     inspectors: list[Inspector] = []
     blocks = [g.plain for g in groups]
     for number, group in enumerate(groups):
         if not group.has_checks:
             continue
-        found = inspector(ls, groups[: number + 1], names)
+        found = inspector(ls, groups[: number + 1], names, known)
         if found is None:
             blocks[number] = group.checked
         else:
@@ -87,39 +88,34 @@ def place_checks(ls: LoopSet, groups: Sequence[Group]) -> LoopSet:
     return replace(ls, body=tuple(body), arrays=(*ls.arrays, *(a for i in inspectors for a in i.arrays)))
 
 
-def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply) -> Inspector | None:
-    """The checks of the last of `groups`, without what they do not need; where these might come out differently from
-    what the program does, checks that hold whatever it does. None if the program has to check as it goes.
+def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply, known: Repeatable) -> Inspector | None:
+    """The checks of the last of `groups`, without what they do not need. None if that writes an argument, or might come
+    out differently from what the program does.
     """
     *before, last = groups
-    own = needed_by_checks(ls, last.checked)
-    if not repeats(ls, own):
-        limits = fixed_checks(own, repeatable(ls))
-        return None if limits is None else Inspector(0, limits)
+    own = needed_by_checks(ls, last.checked, known)
+    if own is None:
+        return None
     position = earliest(before, own)
     is_own_private = all(is_cell(ls.array(a)) for a in written_arrays(own))
     is_ahead_of_writes = not any(g.defines & seen_params(ls) for g in before[:position])
     if is_own_private and is_ahead_of_writes:
         return with_own_names(ls, own, position, before, names)
-    whole = needed_by_checks(ls, tuple(s for g in groups for s in g.checked))
-    if not written_arrays(whole) & seen_params(ls) and repeats(ls, whole):
+    whole = needed_by_checks(ls, tuple(s for g in groups for s in g.checked), known)
+    if whole is not None and not written_arrays(whole) & seen_params(ls):
         return replace(with_own_names(ls, whole, 0, (), names), covers_all=True)
     return with_own_names(ls, own, position, before, names) if is_own_private else None
-
-
-def repeats(ls: LoopSet, block: Block) -> bool:
-    """Whether `block` checks what the program does, and calls nothing that nobody looks into: arithmetic on floating
-    numbers, which may be rounded differently in another place, decides nothing in it.
-    """
-    return repeatable(ls).is_block(block)
 
 
 def is_cell(decl: ArrayDecl) -> bool:
     return decl.role == "local" and decl.type is not None and decl.type.rank == 0
 
 
-def needed_by_checks(ls: LoopSet, block: Block) -> Block:
-    return eliminate_dead(replace(ls, body=block, results=()), frozenset()).body
+def needed_by_checks(ls: LoopSet, block: Block, known: Repeatable) -> Block | None:
+    """The checks in `block` that can be asked ahead for certain, and what they need; None if others are left."""
+    own = eliminate_dead(replace(ls, body=block, results=()), frozenset()).body
+    certain = settled(own, known)
+    return None if certain is None else eliminate_dead(replace(ls, body=certain, results=()), frozenset()).body
 
 
 def earliest(before: Sequence[Group], block: Block) -> int:

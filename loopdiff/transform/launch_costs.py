@@ -45,9 +45,9 @@ from loopdiff.transform.update_lists import (
     RUN,
     TILE,
     is_filled,
-    is_in_rows,
     leading_axis,
     most_updates,
+    rows_listed,
     updates,
 )
 
@@ -239,13 +239,14 @@ class Coster:
         return number, inside
 
     def list_cost(self, grid: Grid, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
-        traffic, key, extents = self.traffic, self.key(array, ()), extents_of(self.ls.array(array))
-        in_rows = is_in_rows(body, array, extents[-1])
-        is_counted = most_updates(body, array, in_rows=in_rows) is None
-        item = traffic.item_size(array) * (self.counter.extent(array, len(extents) - 1) if in_rows else 1.0)
+        traffic, key, decl = self.traffic, self.key(array, ()), self.ls.array(array)
+        along, in_rows = rows_listed(decl, body, grid.last)
+        is_counted = most_updates(body, array, in_rows=in_rows and not along) is None
+        width = self.counter.extent(array, len(extents_of(decl)) - 1) if in_rows else 1.0
+        item, threads = traffic.item_size(array) * width, threads / (width if along else 1.0)
         number = 0.0
         for site in updates(body, array):
-            loops = site.loops[:-1] if in_rows else site.loops
+            loops = site.loops[:-1] if in_rows and not along else site.loops
             trips = self.counter.nest_trips(loops, ranges)
             number += min(threads * prod(trips.values()), self.most_visited(loops, threads))
         elements, entry = traffic.whole(array) / max(1.0, item), PLACE + item

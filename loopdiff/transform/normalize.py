@@ -72,7 +72,7 @@ def drop_unused(ls: LoopSet) -> LoopSet:
 
 
 def forward_cells(ls: LoopSet) -> LoopSet:
-    """`ls` with known cell values put in place of reads; nothing is removed."""
+    """`ls` with known cell values put in place of reads; branches that only set integers become values."""
     return Forwarding(cell_types(ls), supply(ls), keeps_lets=True).loopset(ls)
 
 
@@ -195,9 +195,14 @@ class Forwarding:
         chosen = choices(plain, after_then, after_else, self.cells)
         if not chosen:
             return (plain,), forget(known, written_arrays(then + orelse))
+        lets: list[Let] = []
+        cond = plain.cond
+        if len(chosen) > 1:
+            lets.append(Let(self.names.fresh("is_so"), cond, loc=stmt.loc))
+            cond = Var(lets[0].name, loc=stmt.loc)
         held = {cell: Var(self.names.fresh(cell), loc=stmt.loc) for cell in chosen}
         self.cell_of.update((var.name, cell) for cell, var in held.items())
-        lets = tuple(Let(held[cell].name, value, loc=stmt.loc) for cell, value in chosen.items())
+        lets += [Let(held[cell].name, replace(value, cond=cond), loc=stmt.loc) for cell, value in chosen.items()]
         return (*lets, *(Assign(Access(c), var, loc=stmt.loc) for c, var in held.items())), {**known, **held}
 
 

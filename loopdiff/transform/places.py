@@ -7,7 +7,8 @@
 
 Worked out again, as checks ahead of the loop would have to, they might come out differently: a compiler may round in
 another way in another place. The first loop has no scattered writes, and often makes vectors; its numbers are checked
-as those of any index array are. Nests of loops leave theirs in an array with an axis for each loop.
+as those of any index array are. Nests of loops leave theirs in an array with an axis for each loop, if an array that
+they are made from has as many elements. Nothing that is decided on the way is decided once more in the second loop.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir.build import is_constant, natural, sub
 from loopdiff.ir.nodes import (
     Access,
+    Apply,
     ArrayDecl,
     Assign,
     Call,
+    Cast,
     Exit,
     Expr,
     Index,
@@ -37,9 +40,20 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, map_stmt_exprs, read_arrays, statements, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import (
+    Path,
+    loads,
+    map_stmt_exprs,
+    operands,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+    substitute,
+    written_arrays,
+)
+from loopdiff.transform.certain_checks import is_fixed
 from loopdiff.transform.eliminate import eliminate_dead
-from loopdiff.transform.fixed_checks import is_fixed
 from loopdiff.transform.inspection import Block, Group, earliest, is_cell
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import rename_everywhere, renamed_block
@@ -57,9 +71,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`ls` with a place worked out ahead: what was called `name` is now read from `element`."""
+    """`ls` with a place worked out ahead of the rest, `main`: what was called `name` is now read from `element`."""
 
     ls: LoopSet
+    main: Block
     name: str
     element: Load
 
@@ -75,8 +90,11 @@ def keep_place(ls: LoopSet, unchecked: Sequence[Unchecked]) -> Kept | None:
         for part in subexprs(found.access.subscripts[found.axis]):
             place = place_of(ls, part, found.path) if isinstance(part, Var | Load) else None
             ahead = None if place is None else worked_out(ls, place, known)
-            if place is not None and ahead is not None:
-                return with_place(ls, place, ahead)
+            if place is None or ahead is None:
+                continue
+            kept = with_place(ls, place, ahead)
+            if not decides_again(kept, ahead, known):
+                return kept
     return None
 
 
@@ -130,7 +148,32 @@ def worked_out(ls: LoopSet, place: Place, known: Repeatable) -> LoopSet | None:
     own = written_arrays(alone.body)
     is_own = all(a == array.name or is_cell(ls.array(a)) for a in own)
     is_carried = bool(own & written_arrays(rest) or (read_arrays(alone.body) - own) & written_arrays(outer.body))
-    return alone if is_own and not is_carried and not known.is_block(alone.body) else None
+    is_small = len(place.loops) == 1 or has_element_for_each(alone.body, place.loops)
+    return alone if is_own and is_small and not is_carried and not known.is_block(alone.body) else None
+
+
+def has_element_for_each(body: Block, loops: Sequence[Loop]) -> bool:
+    """Whether the statements read an array along an axis for each of the loops."""
+    indices = {Index(p.index) for p in loops}
+    reads = (load.access.subscripts for s in statements(body) for x in stmt_exprs(s.stmt) for load in loads(x))
+    return any(indices <= set(subscripts) for subscripts in reads)
+
+
+def decides_again(kept: Kept, ahead: LoopSet, known: Repeatable) -> bool:
+    """Whether what `ahead` decides by arithmetic on floating numbers is decided in the rest of the program, too."""
+    rest = eliminate_dead(replace(kept.ls, body=kept.main), frozenset(kept.ls.params))
+    decided = {
+        e for s in statements(ahead.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if is_decision(e, known)
+    }
+    return any(e in decided for s in statements(rest.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+
+
+def is_decision(expr: Expr, known: Repeatable) -> bool:
+    """Whether an integer or a truth value is made from floating numbers that arithmetic has made."""
+    parts = operands(expr)
+    if not isinstance(expr, Apply | Cast) or type_of(expr, known.types).is_float:
+        return False
+    return any(type_of(e, known.types).is_float and not known.is_no_arithmetic(e) for e in parts)
 
 
 def split(loops: Sequence[Loop], path: Path, end: Stmt) -> tuple[Loop, Block]:
@@ -163,7 +206,8 @@ def with_place(ls: LoopSet, place: Place, ahead: LoopSet) -> Kept:
     rest = reading(ls.body[number], place, kept, place.path[1:])
     body = (*before[:position], *first, *before[position:], rest, *ls.body[number + 1 :])
     name = place.value.name if isinstance(place.value, Var) else place.value.access.array
-    return Kept(replace(ls, body=body, arrays=(*ls.arrays, *arrays)), name, kept)
+    main = (*before, rest, *ls.body[number + 1 :])
+    return Kept(replace(ls, body=body, arrays=(*ls.arrays, *arrays)), main, name, kept)
 
 
 def reading(stmt: Stmt, place: Place, kept: Load, path: Path) -> Stmt:

@@ -46,8 +46,8 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, written_access
 from loopdiff.names import NameSupply
+from loopdiff.transform.certain_checks import certain_if
 from loopdiff.transform.contractions import inlined
-from loopdiff.transform.fixed_checks import certain_if
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.rename import renamed, renamed_block
 from loopdiff.transform.strides import coefficient

@@ -82,6 +82,8 @@ class Splitter:
         starts = frozenset(s.target for s in head if isinstance(s, Assign) and is_zero(s.value))
         if not isinstance(loop, Loop) or len(starts) != sum(not isinstance(s, Let) for s in head):
             return (launch,)
+        if {t.array for t in starts} & {e.access.array for s in head for x in stmt_exprs(s) for e in loads(x)}:
+            return (launch,)
         is_refused = self.requests.wish(loop.index, loop.loc.line) == "sequential"
         if is_refused or "plain" in wishes_for(launch, self.requests):
             return (launch,)

@@ -27,7 +27,7 @@ from loopdiff.transform.copies import known_outside, same_elements
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.privates import is_zero
 from loopdiff.transform.schedule import is_rectangular, is_uniform
-from loopdiff.transform.tiles import choose_tile
+from loopdiff.transform.tiles import choose_tile, is_plain
 
 MOST_OPEN = 2  # Axes that the loops may leave a part of: each needs a loop nest of zeros.
 ONE = integer(1)
@@ -66,12 +66,13 @@ class Starter:
         return (*body[:place], replace(fill, fill=None), *body[place + 1 : user], *started, *body[user + 1 :])
 
     def started(self, stmt: Stmt, array: str) -> tuple[Stmt, ...] | None:
-        """`stmt`, if it is a register tile of `array`, with zeros at the start of its sums and in what is left over."""
+        """`stmt`, if it holds its sums in registers, with zeros at the start of those in `array`, and in what is left
+        over."""
         found = contraction(stmt)
         if found is None or found.start is not None or found.update.target.array != array:
             return None
         axes = own_axes(found)
-        if axes is None or not self.is_tile(found):
+        if axes is None or not self.can_start(found):
             return None
         extents = extents_of(self.ls.array(array))
         is_open = [loop.upper != extent for loop, extent in zip(axes, extents, strict=True)]
@@ -97,7 +98,7 @@ class Starter:
     def with_start(self, body: tuple[Stmt, ...], place: int) -> tuple[Stmt, ...]:
         """`body` with the zeros of the contraction at `place` in it, if those are what last became of its elements."""
         found = contraction(body[place])
-        if found is None or found.start is not None or not self.is_tile(found):
+        if found is None or found.start is not None or not self.can_start(found):
             return body
         array = found.update.target.array
         before = [k for k in range(place) if array in read_arrays((body[k],)) | written_arrays((body[k],))]
@@ -111,13 +112,17 @@ class Starter:
         started = nest_of(found, {}, self.zero_in(found.update.target))
         rest = without_statement(body[before[-1]], site.stmt)
         new = contraction(started)
-        if new is None or not self.is_tile(new):
+        if new is None or not self.can_start(new):
             return body
         return (*body[: before[-1]], rest, *body[before[-1] + 1 : place], started, *body[place + 1 :])
 
-    def is_tile(self, found: Contraction) -> bool:
-        is_plain = is_rectangular(found.loops) and is_uniform(found, self.types)
-        return is_plain and (not self.in_tiles_only or choose_tile(self.ls, found) is not None)
+    def can_start(self, found: Contraction) -> bool:
+        """Whether the contraction holds its sums in registers, without any of its work done again for each term."""
+        if not is_rectangular(found.loops) or not is_uniform(found, self.types):
+            return False
+        if self.in_tiles_only:
+            return choose_tile(self.ls, found) is not None
+        return is_plain(found.summand, frozenset(p.index for p in found.loops))
 
     def zero_in(self, target: Access) -> Stmt:
         return Assign(target, zero(self.types.arrays[target.array].element), loc=target.loc)

@@ -8,7 +8,7 @@ What is added to an element is added in one order, whatever thread does it, and 
 iteration updates few elements of many; where its loops sweep over all of them, threads sum into copies. A list has room
 for the most updates that there can be where that is known beforehand, and then so many iterations are listed at a time
 that the list stays in the cache while it is sorted; or else they are counted first. Updates of whole rows are listed as
-one, with one place.
+one, with one place, be that in a loop or by threads side by side.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loopdiff.analysis.polyhedra import trip_count
-from loopdiff.ir.build import add, integer, mul, natural
+from loopdiff.ir.build import add, extents_of, integer, mul, natural
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
+    ArrayDecl,
     Assign,
     Const,
     Exit,
@@ -35,6 +36,7 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.walk import Site, lets_in, loads, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.transform.strides import is_varying, varying_names
 
 Names = frozenset[str]
 
@@ -79,6 +81,16 @@ def leading_axis(body: tuple[Stmt, ...], array: str, axes: Sequence[str]) -> int
     return next((k for k, index in enumerate(axes) if firsts == {Index(index)}), None)
 
 
+def rows_listed(decl: ArrayDecl, body: tuple[Stmt, ...], axis: Loop | None) -> tuple[str, bool]:
+    """The index of `axis`, the last of a grid, if its threads list rows together; and whether rows are listed."""
+    width = extents_of(decl)[-1]
+    if is_in_rows(body, decl.name, width):
+        return "", True
+    if axis is None or not goes_along_rows(axis, body, decl.name, width):
+        return "", False
+    return axis.index, True
+
+
 def is_in_rows(body: tuple[Stmt, ...], array: str, width: Expr) -> bool:
     """Whether all updates of `array`, whose last axis has `width` elements, go to whole rows along that, each in a loop
     of its own."""
@@ -97,6 +109,26 @@ def is_row(site: Site, width: Expr) -> bool:
     made = {Index(loop.index), *(Var(n) for n in lets_in(loop.body))}
     is_same = not any(e in made for s in row for e in subexprs(s)) and not reads_any(row, written_arrays(loop.body))
     return is_whole and is_plain and is_same and last == Index(loop.index)
+
+
+def goes_along_rows(axis: Loop, body: tuple[Stmt, ...], array: str, width: Expr) -> bool:
+    """Whether iterations of `axis`, one for each element of a row, make the same updates of `array` for their own
+    elements: threads side by side list a row together. `axis` are all iterations, each of which runs `body`."""
+    if (axis.lower, axis.upper, axis.step) != (integer(0), width, integer(1)) or most_updates(body, array) is None:
+        return False
+    varying, written = varying_names(replace(axis, body=body)), written_arrays(body)
+    targets: list[Access] = []
+    for site in updates(body, array):
+        assert isinstance(site.stmt, Accumulate)
+        decided = [x for s in site.enclosing for x in stmt_exprs(s)]
+        *row, last = site.stmt.target.subscripts
+        exprs = (*decided, *row)
+        is_same = not any(is_varying(x, varying) for x in exprs) and not reads_any(exprs, written - varying)
+        if not row or last != Index(axis.index) or not is_same:
+            return False
+        targets.append(site.stmt.target)
+    loops = (s.stmt for s in statements(body) if isinstance(s.stmt, Loop))
+    return bool(targets) and not any(is_varying(x, varying) for p in loops for x in stmt_exprs(p))
 
 
 def reads_any(exprs: Sequence[Expr], arrays: Names) -> bool:

@@ -162,6 +162,29 @@ def places_of_what_fades(x, w, y):
             y[k] *= x[i]
 
 
+def conditions_on_bits(x, q, y):
+    for i in range(x.shape[0]):
+        k = q[i]
+        if x[i] > 0.5:
+            if k & 1:
+                k = k ^ (k >> 1)
+            if k & 2:
+                k = k ^ (k >> 2)
+            if k & 4:
+                k = k ^ (k >> 1)
+            if k & 8:
+                k = k ^ (k >> 2)
+            if k & 16:
+                k = k ^ (k >> 1)
+            if k & 32:
+                k = k ^ (k >> 2)
+            if k & 64:
+                k = k ^ (k >> 1)
+            if k & 128:
+                k = k ^ (k >> 2)
+        y[k % 5] += x[i] * x[i]
+
+
 def largest_of_gathered(x, idx):
     x -= np.maximum(np.tanh(x[idx]), 0.53)
 
@@ -297,6 +320,15 @@ ENTRIES = (
         outputs=("y",),
         is_analytic=True,
         notes="dot products side by side, whose places were looked up as if there were one",
+    ),
+    Entry(
+        name="conditions_on_bits",
+        function=conditions_on_bits,
+        make=lambda r: dict(x=r.random(12), q=r.integers(0, 256, 12), y=r.random(5)),
+        wrt=("x", "y"),
+        outputs=("y",),
+        is_analytic=False,
+        notes="values that conditions choose between were put into each other, twice as long for each condition",
     ),
     Entry(
         name="places_of_what_fades",

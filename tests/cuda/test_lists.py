@@ -286,8 +286,56 @@ def turned_rows(index, v, y):
             w *= 2.0
 
 
+def side_by_side(index, v, y):
+    for p in range(v.shape[0]):
+        if index[p, 1] > 1:
+            for f in range(y.shape[2]):
+                y[1, index[p, 0], f] += v[p, f]
+
+
+def twice_side_by_side(index, v, y):
+    for p in range(v.shape[0]):
+        for f in range(y.shape[2]):
+            k = index[p, 0]
+            y[k // 2, k, f] += v[p, f]
+            y[0, index[p, 2], f] += 2.0
+
+
+def some_side_by_side(index, v, y):
+    for p in range(v.shape[0]):
+        for f in range(y.shape[2]):
+            if v[p, f] > 0.0:
+                y[0, index[p, 0], f] += v[p, f]
+
+
+def apart_side_by_side(index, v, y):
+    for p in range(v.shape[0]):
+        for f in range(y.shape[2]):
+            for c in range(1 + (f > 1)):
+                y[c, index[p, f % 3], f] += v[p, f]
+
+
+@pytest.mark.parametrize(
+    ("function", "is_row"),
+    [(side_by_side, True), (twice_side_by_side, True), (some_side_by_side, False), (apart_side_by_side, False)],
+)
+def test_threads_side_by_side_list_a_row_if_they_do_the_same(
+    function: Any, is_row: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    rng = np.random.default_rng(22)
+    args = {"index": rng.integers(0, 6, (70, 3)), "v": numbers(rng, 350).reshape(70, 5), "y": np.ones((3, 6, 5))}
+    (length,) = pieces_of(monkeypatch, function, args)
+    assert (length < 350) == is_row
+
+
 @pytest.mark.parametrize("width", [0, 1, 2, 5])
-@pytest.mark.parametrize("function", [corners, some_rows, parts_of_rows, turned_rows])
+@pytest.mark.parametrize(
+    "function",
+    [
+        corners, some_rows, parts_of_rows, turned_rows,
+        side_by_side, twice_side_by_side, some_side_by_side, apart_side_by_side,
+    ],
+)  # fmt: skip
 def test_rows_of_updates(function: Any, width: int) -> None:
     """Whole rows are listed as one, others element by element."""
     rng = np.random.default_rng(width)

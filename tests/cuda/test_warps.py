@@ -127,6 +127,21 @@ def overwritten_divisor(A, B, q, C):
             q[m, n] = 0
 
 
+def made_from_what_starts(A, B, C):
+    for m in range(C.shape[0]):
+        for n in range(C.shape[1]):
+            C[m, n] = 0.0
+            p = C[m, n] + 1.5
+            for k in range(B.shape[0]):
+                C[m, n] += A[m, k] * p * B[k, n]
+
+
+def test_what_a_sum_is_made_from_after_it_starts(in_small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_sums, "TERMS", 2)
+    rng = np.random.default_rng(0)
+    check(made_from_what_starts, {"A": rng.random((9, 6)), "B": rng.random((6, 9)), "C": rng.random((9, 9))})
+
+
 def batches(A, B, C):
     for b in range(C.shape[0]):
         for m in range(C.shape[1]):

@@ -196,6 +196,35 @@ def chosen_place(x, w, b):
     return s
 
 
+def beside_arithmetic(x, mode, w, u, b):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if mode[i] > 0:
+            s += w[i]
+        if x[i] * x[i] + b > 0.0:
+            s += u[i]
+    return s
+
+
+def under_arithmetic(x, mode, w, u, b):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if mode[i] > 0:
+            r = x[i] * x[i] + b
+            if r > 0.0:
+                s += w[i] * u[i]
+    return s
+
+
+@pytest.mark.parametrize(("function", "result"), [(beside_arithmetic, 5.0), (under_arithmetic, 6.0)])
+def test_what_arithmetic_does_not_decide_is_asked_as_ever(function: Callable[..., float], result: float):
+    args = {"x": np.array([2.0, 3.0]), "mode": np.array([1, 0]), "w": np.array([3.0]), "u": np.array([2.0, 0.0])}
+    ls = checked(function, {**args, "b": -1.0})
+    assert run(ls, {**args, "b": -1.0}) == (result,)
+    refused(ls, {**args, "b": -1.0, "mode": np.array([1, 1])}, "LD310")
+    refused(ls, {**args, "b": -1.0, "u": np.array([])}, "LD310")
+
+
 @pytest.mark.parametrize(("function", "result"), [(first_chosen, 3.0), (compacted, 1.0), (chosen_place, 2.2)])
 def test_where_arithmetic_decides_how_far_the_check_is_in_place(function: Callable[..., float], result: float):
     args = {"x": np.array([2.0, 0.1]), "w": np.array([3.0]), "b": -1.0}

@@ -57,6 +57,29 @@ def of_pairs(r, x, out):
         out[0] += scale
 
 
+def of_rows(r, x, out):
+    for i in range(1, r.shape[0]):
+        scale = 2.0 * r[i, 0] + 1.0
+        for j in range(2, r.shape[1]):
+            k = int(scale * r[i, j] + 0.1 * j)
+            for m in range(2):
+                if k > m:
+                    out[k - m] += x[j]
+        out[0] += scale
+
+
+def decided_once(r, x, out):
+    for i in range(r.shape[0]):
+        if r[i] * r[i] + 0.25 * r[i] > 0.3:
+            k = 2 * i
+            is_large = True
+        else:
+            k = i
+            is_large = False
+        if is_large:
+            out[k] += x[i]
+
+
 def of_triangles(r, x, out):
     for i in range(r.shape[0]):
         for j in range(i):
@@ -111,7 +134,7 @@ def exact(r, x, out):
 
 
 CASES: list[tuple[Callable[..., Any], bool]] = [
-    (histogram, True), (interpolated, True), (carried, True), (of_pairs, True),
+    (histogram, True), (interpolated, True), (carried, True), (of_rows, True), (of_pairs, False), (decided_once, False),
     (rounded_once, False), (of_triangles, False), (fading, False), (fading_in_rows, False),
     (by_what_it_writes, False), (early, False), (exact, False),
 ]  # fmt: skip
@@ -127,6 +150,8 @@ def kept(ls: LoopSet) -> bool:
 def test_same_as_in_place(function: Callable[..., Any], is_kept: bool, worst: float):
     r = np.array([0.5, 0.1, 0.9, 0.3, 1.0, 0.7])
     r[4] = worst
+    if function is of_rows:
+        r = np.outer(r, np.linspace(0.5, 1.5, 9))
     args = {"r": r, "x": np.arange(1.0, 10.0), "out": np.ones(9)}
     ls = lower(function, args)
     assert kept(ls) == is_kept

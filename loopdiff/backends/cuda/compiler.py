@@ -15,6 +15,7 @@ from typing import Any
 from numba.core import types
 from numba.np.numpy_support import as_dtype
 
+from loopdiff.backends.cuda.direct import direct_compiler
 from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.backends.cuda.toolchain import cuda
 
@@ -56,9 +57,10 @@ class CompiledKernel:
 
 def compile_kernel(kernel: Callable[..., Any], signature: tuple[types.Type, ...]) -> CompiledKernel:
     """The Python function `kernel` for arguments of these types."""
-    found, _ = cuda.compile(
-        kernel, types.void(*signature), device=False, abi="numba", cc=CAPABILITY, output="ptx", fastmath=False
-    )
+    with direct_compiler():
+        found, _ = cuda.compile(
+            kernel, types.void(*signature), device=False, abi="numba", cc=CAPABILITY, output="ptx", fastmath=False
+        )
     ptx = found.decode() if isinstance(found, bytes) else found
     (entry,) = re.findall(r"\.entry (\w+)", ptx)
     code, report = linked(ptx.encode())

@@ -149,7 +149,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines(self.target.allocate(part, f"({number},)", kind.value))
         self.own_parts(kernel, f"{number} * {prod(kernel.block)}")
         self.place_lists(kernel)
-        self.make_lists(kernel, blocks, " * ".join(counts))
+        self.make_lists(kernel, blocks, counts)
         self.lines(self.target.launch(kernel, [*blocks, "1", "1"][:3], kernel.params, parts))
         for part, (name, op, kind) in zip(parts, kernel.sums, strict=True):
             neutral = spell_constant(neutral_value(op, kind), kind)
@@ -214,12 +214,18 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         updates, size = self.names.fresh("updates"), self.names.fresh("list_bytes")
         most = {u.array: f"({self.expr(u.most)})" for u in known if u.most is not None}
         self.writer.line(f"{updates} = {' + '.join(most.values())}")
-        entries = (f"{most[u.array]} * ({self.width(u)} * {u.array}.itemsize + {PLACE})" for u in known)
+        entries = (f"{most[u.array]} * {self.entry(u)}" for u in known)
         self.writer.line(f"{size} = {' + '.join(entries)}")
         leading = list(dict.fromkeys(u.leading for u in known if u.leading is not None))
-        others = (k for k in range(len(counts)) if k not in leading)
+        along = any(u.along for u in known)
+        others = (k for k in range(len(counts) - along) if k not in leading)
         cuts = [self.whole(kernel.axes[k]) for k in (*leading, *islice(others, 1))]
         self.cut(kernel, counts, (updates, size), cuts)
+
+    def entry(self, update: ListText) -> str:
+        """Bytes of a list for an update of an iteration, be that of an element, of a row, or of a part of one."""
+        size = f"({self.width(update)} * {update.array}.itemsize + {PLACE})"
+        return f"({size} // {self.width(update)} + 1)" if update.along else size
 
     def whole(self, axis: AxisText) -> Cut:
         """An axis that is going to be cut, with names for all of it."""
@@ -261,8 +267,9 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
                 first = " * ".join([f"max(0, {lowest})", *update.inner_extents(self.rank(update.array))])
                 self.writer.line(f"{update.before_first} = {first}")
 
-    def make_lists(self, kernel: Kernel, blocks: list[str], iterations: str) -> None:
+    def make_lists(self, kernel: Kernel, blocks: list[str], counts: list[str]) -> None:
         """Lists with room for all updates of a kernel, none of which is there yet."""
+        iterations = " * ".join(counts)
         counted = [u for u in kernel.lists if u.most is None]
         for update in counted:
             self.lines(self.target.allocate(update.offsets, f"({iterations} + 1,)", "int64"))
@@ -279,7 +286,8 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
                 total = self.target.peek(f"{update.offsets}[{iterations}]", update.offsets, [iterations])
                 self.writer.line(f"{room} = {total}")
             else:
-                self.writer.line(f"{room} = ({self.expr(update.most)}) * {iterations}")
+                number = " * ".join((counts[:-1] if update.along else counts) or ["1"])
+                self.writer.line(f"{room} = ({self.expr(update.most)}) * {number}")
             self.refuse_unless(
                 f"{room} <= {PLACES}", f"LD607: `{update.array}` gets too many updates at places that the data choose"
             )

@@ -16,14 +16,13 @@ from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.spelling import STATUS
 from loopdiff.backends.cuda.threads import ListText, Place, ThreadEmitter
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.build import extents_of
 from loopdiff.ir.nodes import Access, AccumulateOp, Allocate, Dim, Expr, Index, Stmt
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.transform.grid import LEAST_COPIES, Grid, step_of
 from loopdiff.transform.launch_plan import Launch
 from loopdiff.transform.thread_tiles import Tile, jam, untiled
-from loopdiff.transform.update_lists import counting_body, is_filled, is_in_rows, leading_axis, most_updates
+from loopdiff.transform.update_lists import counting_body, is_filled, leading_axis, most_updates, rows_listed
 
 # Threads of a block along each axis, the fastest first, by how many axes a grid has.
 BLOCKS = {0: (1, 1, 1), 1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
@@ -91,7 +90,7 @@ class KernelEmitter(ThreadEmitter):
         already."""
         grid = launch.grid
         axes = () if grid is None else self.axis_texts(grid)
-        lists = () if grid is None else tuple(self.list_text(n, launch.body, axes) for n in grid.lists)
+        lists = () if grid is None else tuple(self.list_text(n, launch.body, grid) for n in grid.lists)
         return self.written(launch, number, axes, lists, is_guarded=is_guarded)
 
     def counting_kernel(self, kernel: Kernel, number: int, *, is_guarded: bool) -> Kernel:
@@ -122,7 +121,8 @@ class KernelEmitter(ThreadEmitter):
         self.cells = self.all_cells - (self.on_device - private)
         self.summed = ", ".join(n for n, _ in sums)
         self.lists = {u.array: u for u in lists}
-        self.stride = " * ".join(a.count for a in axes)
+        counts = [a.count for a in axes]
+        self.strides, self.last = (" * ".join(counts), " * ".join(counts[:-1]) or "1"), "".join(counts[-1:])
         body, parts = self.with_parts(launch.body, own)
         self.spread = {id(w.loop): w for w in launch.warp_loops}
         self.is_together = bool(self.spread)
@@ -159,21 +159,21 @@ class KernelEmitter(ThreadEmitter):
         self.imports.add("of_first_lane")
         return f"of_first_lane({status}) == 0"
 
-    def list_text(self, array: str, body: tuple[Stmt, ...], axes: tuple[AxisText, ...]) -> ListText:
+    def list_text(self, array: str, body: tuple[Stmt, ...], grid: Grid) -> ListText:
         """Names for the list of what `body` adds to an array."""
         kind = self.types.arrays[array]
         places, values, slot = (self.names.fresh(n) for n in (f"{array}_places", f"{array}_values", "slot"))
         self.declare(array, places, ArrayType("int32", 1))
         self.declare(array, values, ArrayType(kind.dtype, 1))
-        in_rows = is_in_rows(body, array, extents_of(self.decls[array])[-1])
-        most, offsets = most_updates(body, array, in_rows=in_rows), ""
+        along, in_rows = rows_listed(self.decls[array], body, grid.last)
+        most, offsets = most_updates(body, array, in_rows=in_rows and not along), ""
         if most is None:
             offsets = self.names.fresh(f"{array}_offsets")
             self.declare(array, offsets, ArrayType("int64", 1))
-        leading = leading_axis(body, array, [a.index for a in axes])
+        leading = leading_axis(body, array, [a.loop.index for a in grid.axes])
         before_first = "" if leading is None else self.names.fresh("before_first")
         filled = is_filled(body, array)
-        return ListText(array, places, values, slot, most, offsets, leading, before_first, in_rows, filled)
+        return ListText(array, places, values, slot, most, offsets, leading, before_first, in_rows, along, filled)
 
     def declare(self, array: str, new: str, kind: ArrayType) -> None:
         """Make the array `new` known, which has something to do with `array`."""
@@ -246,6 +246,7 @@ class KernelEmitter(ThreadEmitter):
             self.writer.line(f"{cell} = {spell_constant(0, self.types.arrays[cell].element)}")
         for update in self.lists.values():
             known = f"{update.offsets}[np.uint64({number})]" if update.offsets else number
+            known = f"{number} // {self.last}" if update.along else known
             self.writer.line(f"{update.slot} = {'0' if self.is_counting else known}")
         self.block(body)
         if self.is_counting:

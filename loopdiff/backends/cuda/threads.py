@@ -54,7 +54,8 @@ class ListText:
     the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`.
 
     `leading`: the axis of the grid that says where along the first axis of the array they go; places are counted from
-    after `before_first` elements then. `in_rows`: an update is that of a row, as are places and what comes before them.
+    after `before_first` elements then. `in_rows`: an update is that of a row, as are places and what comes before them;
+    `along`: the last axis of the grid, if its threads list a row together.
     `is_filled`: no part of the list is left as it was.
     """
 
@@ -67,6 +68,7 @@ class ListText:
     leading: int | None
     before_first: str
     in_rows: bool
+    along: str
     is_filled: bool
 
     def inner_extents(self, rank: int) -> list[str]:
@@ -97,7 +99,8 @@ class ThreadEmitter(ScalarEmitter):
     parts: dict[str, str] = field(init=False, default_factory=dict)
     lists: dict[str, ListText] = field(init=False, default_factory=dict)
     lets: frozenset[str] = field(init=False, default=frozenset())
-    stride: str = field(init=False, default="")
+    strides: tuple[str, str] = field(init=False, default=("", ""))
+    last: str = field(init=False, default="")
     is_counting: bool = field(init=False, default=False)
     unsigned: dict[str, str] = field(init=False, default_factory=dict)
     spread: dict[int, WarpLoop] = field(init=False, default_factory=dict)
@@ -183,6 +186,10 @@ class ThreadEmitter(ScalarEmitter):
         if update.in_rows:
             width, number = update.width(len(target.subscripts)), self.expr(target.subscripts[-1])
             self.writer.line(f"{update.values}[np.uint64({slot} * {width} + {number})] = {self.expr(value)}")
+            if update.along:
+                with self.writer.block(f"if {number} == 0:"):
+                    self.note_place(update, target.subscripts[:-1])
+                self.next_slot(update)
             return
         if not self.is_counting:
             self.note_place(update, target.subscripts)
@@ -192,7 +199,7 @@ class ThreadEmitter(ScalarEmitter):
     def rows_in(self, loop: Loop) -> list[tuple[ListText, Access]]:
         """The lists to which a loop adds a row each, and where that is."""
         sums = (s.target for s in loop.body if isinstance(s, Accumulate) and s.target.array in self.lists)
-        return [(self.lists[t.array], t) for t in sums if self.lists[t.array].in_rows]
+        return [(u, t) for t in sums for u in [self.lists[t.array]] if u.in_rows and not u.along]
 
     def listed_rows(self, loop: Loop, rows: list[tuple[ListText, Access]]) -> None:
         """The loop over elements of rows, each with one place."""
@@ -211,7 +218,7 @@ class ThreadEmitter(ScalarEmitter):
         self.writer.line(f"{update.places}[np.uint64({update.slot})] = {place}{first} + 1")
 
     def next_slot(self, update: ListText) -> None:
-        self.writer.line(f"{update.slot} += {'1' if update.offsets else self.stride}")
+        self.writer.line(f"{update.slot} += {'1' if update.offsets else self.strides[bool(update.along)]}")
 
     def fill(self, array: str, fill: Expr) -> None:
         """Every element of the array, or of the thread's own part of it."""

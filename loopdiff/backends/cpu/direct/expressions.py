@@ -14,7 +14,6 @@ from typing import Any
 
 from llvmlite import ir as llvm
 from numba.core import cgutils, ir, types
-from numba.core.lowering import Lower
 from numba.core.typing.templates import fold_arguments
 from numba.np.arrayobj import load_item
 
@@ -39,12 +38,14 @@ class Program(ir.FunctionIR):
         self.tree, self.found, self.once = tree, found, once
 
 
-class Expressions(Lower):
-    """Lowers expressions of a Program."""
+class Expressions:
+    """Lowers expressions of a Program. What Numba calls `Lower`, for the CPU or a GPU, is what it is mixed with."""
 
     func_ir: Program
+    context: Any
     builder: Any
     function: Any
+    loc: Any
 
     def init(self) -> None:
         """Numba looks at its blocks here."""

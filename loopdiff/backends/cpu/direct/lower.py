@@ -21,6 +21,14 @@ from .typed import is_counted
 class Lowering(Expressions):
     """Lowers `tree` in place of Numba's blocks."""
 
+    blkmap: Any
+    firstblk: Any
+    fndesc: Any
+    fnargs: Any
+    pre_lower: Any
+    post_lower: Any
+    return_exception: Any
+
     def init(self) -> None:
         super().init()
         self.exits: list[Value] = []  # of the loops around

@@ -11,6 +11,7 @@ from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import CompilerPass, PassManager, register_pass
 from numba.core.errors import NumbaError
+from numba.core.lowering import Lower
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend
 
@@ -22,6 +23,10 @@ from .typed import Typing
 KEPT = ("func_ir", "typemap", "calltypes", "return_type", "library")
 
 
+class CpuLowering(Lowering, Lower):
+    """Numba's lowering, of a tree."""
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class DirectLowering(BaseNativeLowering):
     """Types and lowers a function from its syntax tree. Where it gives up, the state is as it was."""
@@ -30,7 +35,7 @@ class DirectLowering(BaseNativeLowering):
 
     @property
     def lowering_class(self) -> Any:
-        return Lowering
+        return CpuLowering
 
     def run_pass(self, state: Any) -> Any:
         kept = {name: state[name] for name in KEPT}

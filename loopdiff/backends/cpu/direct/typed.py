@@ -183,9 +183,9 @@ class Typing:
                 raise Unknown("a loop over something else than a range", stmt)
         if len(args) == 3 and type(constant_of(args[2])) is not int:
             raise Unknown("a range with a variable step", stmt)
-        for arg in args:
-            if types.unliteral(self.expr(arg)) != types.int64:
-                raise Unknown("a range of other integers", stmt)
+        kinds: list[Any] = [types.unliteral(self.expr(arg)) for arg in args]
+        if types.int64 not in kinds or not all(isinstance(ty, types.Integer) and ty.signed for ty in kinds):
+            raise Unknown("a range of other integers", stmt)
         before, changed = dict(self.env), self.changed.setdefault(id(stmt), set())
         while True:
             self.env = {name: ty for name, ty in before.items() if name not in changed}
@@ -298,12 +298,23 @@ class Typing:
     def attribute(self, node: ast.Attribute) -> types.Type:
         match node.value:
             case ast.Name(id=name) if name not in self.env and isinstance(self.value_of(name, node), ModuleType):
-                return self.outside(node, getattr(self.value_of(name, node), node.attr))
+                value = getattr(self.value_of(name, node), node.attr)
+                if self.is_typed(value):
+                    return self.outside(node, value)
         owner = self.expr(node.value)
-        if not isinstance(owner, types.Array) or node.attr not in ("shape", "T"):
+        if isinstance(owner, types.Array) and node.attr not in ("shape", "T"):
             raise Unknown(f"attribute {node.attr} of {owner}", node)
         found: Any = self.context.resolve_getattr(owner, node.attr)
+        if found is None or isinstance(found, types.BoundFunction):
+            raise Unknown(f"attribute {node.attr} of {owner}", node)
         return found
+
+    def is_typed(self, value: Any) -> bool:
+        """Whether a value has a type, rather than as part of a module: the place of a thread has none."""
+        try:
+            return self.context.resolve_value_type(value) is not None
+        except ValueError:
+            return False
 
     def choice(self, node: ast.IfExp) -> types.Type:
         self.truth(node.test)

@@ -1,0 +1,97 @@
+"""Kernels from their syntax trees: the walks of `backends.cpu.direct`, tried first in a pipeline of numba-cuda.
+
+Its own passes take time that grows with the square of a kernel's length, and most of what it takes to compile one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from loopdiff.backends.cpu.direct.lower import Lowering
+from loopdiff.backends.cpu.direct.passes import KEPT, typed_program
+from loopdiff.backends.cpu.direct.syntax import Unknown
+from loopdiff.backends.cuda.toolchain import cuda
+
+compiler: Any = importlib.import_module(f"{cuda.__name__}.compiler")
+errors: Any = importlib.import_module(f"{cuda.__name__}.core.errors")
+lock: Any = importlib.import_module(f"{cuda.__name__}.core.compiler_lock").global_compiler_lock
+lowering: Any = importlib.import_module(f"{cuda.__name__}.lowering")
+machinery: Any = importlib.import_module(f"{cuda.__name__}.core.compiler_machinery")
+passes: Any = importlib.import_module(f"{cuda.__name__}.core.typed_passes")
+
+
+class DeviceLowering(Lowering, lowering.CUDALower):
+    """numba-cuda's lowering, of a tree."""
+
+
+@machinery.register_pass(mutates_CFG=False, analysis_only=False)
+class DirectDeviceLowering(passes.BaseNativeLowering):
+    """Types and lowers a function from its syntax tree. Where it gives up, the state is as it was."""
+
+    _name = "direct_device_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return DeviceLowering
+
+    def run_pass(self, state: Any) -> Any:
+        kept = {name: state[name] for name in KEPT}
+        try:
+            program = typed_program(state)
+            state.func_ir = program
+            state.typemap = {f"arg.{a}": ty for a, ty in zip(program.arg_names, state.args, strict=True)}
+            state.calltypes = {}
+            state.return_type = program.found.result
+            return super().run_pass(state)
+        except Exception as error:
+            state.update(kept)
+            if os.environ.get("LOOPDIFF_STRICT") and not isinstance(error, Unknown):
+                raise
+            # numba-cuda goes on with its own passes after an error of its own only.
+            raise errors.UnsupportedError(f"{type(error).__name__}: {error}") from error
+
+
+@machinery.register_pass(mutates_CFG=False, analysis_only=True)
+class StartDeviceAgain(machinery.CompilerPass):
+    """Forgets why another pipeline gave up, which numba-cuda would report."""
+
+    _name = "start_device_again"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> Any:
+        state.status.fail_reason = None
+        return False
+
+
+class DirectCompiler(compiler.CUDACompiler):
+    """numba-cuda's compiler, whose own passes are asked only for what the walks do not know."""
+
+    def define_pipelines(self) -> list[Any]:
+        first, second = machinery.PassManager("direct"), machinery.PassManager("cuda")
+        first.add_pass(compiler.CreateLibrary, "create library")
+        first.add_pass(DirectDeviceLowering, "from the syntax tree")
+        first.add_pass(compiler.CUDABackend, "cuda backend")
+        second.add_pass(StartDeviceAgain, "after what only numba-cuda knows")
+        for usual in super().define_pipelines():
+            second.passes.extend(usual.passes)
+        first.finalize()
+        second.finalize()
+        return [first, second]
+
+
+@contextmanager
+def direct_compiler() -> Iterator[None]:
+    """Whatever numba-cuda compiles meanwhile, it does with `DirectCompiler`: nobody can hand it another one."""
+    with lock:
+        usual = compiler.CUDACompiler
+        compiler.CUDACompiler = DirectCompiler
+        try:
+            yield
+        finally:
+            compiler.CUDACompiler = usual
