@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
+from loopdiff.transform.launch_plan import LaunchPlan
 from tests.corpus import SUITE, Entry
 from tests.cuda.kernels import WITHOUT_RULES, Made, compiled_kernels, plans_of
 from tests.gradients.test_battery import each
@@ -32,6 +36,27 @@ def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
             assert not re.search(r"^\s*(@%p\d+ )?(atom|red)\.", compiled.ptx, re.M), made.name
             assert parameters_of(compiled.ptx) == tuple(p.size for p in compiled.layout), made.name
             assert sums_by_shuffles(made), made.name
+
+
+@pytest.mark.parametrize("name", ["hdiff", "roundings", "weighted_histogram"])
+def test_instructions_are_those_that_numbas_own_passes_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that moves and computes floating numbers; how elements are found is shorter."""
+    from loopdiff.backends.cuda import compiler
+
+    found = [made.compiled.ptx for plan in plans_of(name) for made in own_kernels(plan)]
+    monkeypatch.setattr(compiler, "direct_compiler", nullcontext)
+    usual = [made.compiled.ptx for plan in plans_of(name) for made in own_kernels(plan)]
+    assert found != usual
+    assert [instructions(ptx) for ptx in found] == [instructions(ptx) for ptx in usual]
+
+
+def own_kernels(plan: LaunchPlan) -> Iterator[Made]:
+    return (made for made in compiled_kernels(plan) if made.launch is not None)
+
+
+def instructions(ptx: str) -> Counter[str]:
+    found = re.findall(r"^\s*(?:@!?%p\d+ )?([a-z][\w.]*)\s", ptx, re.M)
+    return Counter(op for op in found if re.search(r"\.f(32|64)$|^(ld|st)\.global|^call|^bar|^shfl", op))
 
 
 def sums_by_shuffles(made: Made) -> bool:
