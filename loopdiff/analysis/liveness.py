@@ -34,7 +34,7 @@ def drop_dead_cell_stores(ls: LoopSet, cells: Names, reads: NameSupply | None = 
     results = cells_read((r.value for r in ls.results if isinstance(r, ScalarResult)), cells)
     while True:
         body, _ = sweep(ls.body, results, cells, reads=reads)
-        out = drop_dead_lets(replace(ls, body=body), reads is not None)
+        out = drop_dead_lets(replace(ls, body=body), reads)
         if out == ls:
             return out
         ls = out
@@ -71,12 +71,20 @@ def sweep(
                 if new:
                     live = around | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, body=new))
+                else:
+                    unused = read_for_nothing((stmt.lower, stmt.upper), stmt, reads)
+                    live |= cells_read((s.value for s in unused), cells)
+                    kept += unused
             case If(then=then, orelse=orelse):
                 new_then, live_then = sweep(then, live, cells, reads=reads)
                 new_else, live_else = sweep(orelse, live, cells, reads=reads)
                 if new_then or new_else:
                     live = live_then | live_else | cells_read(stmt_exprs(stmt), cells)
                     kept.append(replace(stmt, then=new_then, orelse=new_else))
+                else:
+                    unused = read_for_nothing((stmt.cond,), stmt, reads)
+                    live |= cells_read((s.value for s in unused), cells)
+                    kept += unused
             case Call(results=results):
                 live = (live - {r.array for r in results}) | cells_read(stmt_exprs(stmt), cells)
                 kept.append(stmt)
@@ -89,12 +97,19 @@ def sweep(
     return tuple(reversed(kept)), live
 
 
+def read_for_nothing(exprs: Iterable[Expr], stmt: Loop | If, reads: NameSupply | None) -> list[Let]:
+    """Lets of what a statement that does nothing asks for, if elements that may not be there are part of that."""
+    if reads is None:
+        return []
+    return [Let(reads.fresh("unused"), e, loc=stmt.loc) for e in exprs if reads_elements(e)]
+
+
 def reads_elements(expr: Expr) -> bool:
     return any(load.access.subscripts for load in loads(expr))
 
 
-def drop_dead_lets(ls: LoopSet, keeps_reads: bool) -> LoopSet:
-    """`ls` without Lets whose name no expression mentions, but perhaps those that read elements."""
+def drop_dead_lets(ls: LoopSet, reads: NameSupply | None) -> LoopSet:
+    """`ls` without Lets whose name no expression mentions, but, given `reads`, those that read elements."""
     used = {
         e.name
         for site in statements(ls.body)
@@ -103,26 +118,25 @@ def drop_dead_lets(ls: LoopSet, keeps_reads: bool) -> LoopSet:
         if isinstance(e, Var)
     }
     used |= {e.name for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value) if isinstance(e, Var)}
-    if keeps_reads:
+    if reads is not None:
         lets = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Let))
         used |= {s.name for s in lets if reads_elements(s.value)}
-    return replace(ls, body=without_lets(ls.body, frozenset(used)))
+    return replace(ls, body=without_lets(ls.body, frozenset(used), reads))
 
 
-def without_lets(body: tuple[Stmt, ...], used: Names) -> tuple[Stmt, ...]:
+def without_lets(body: tuple[Stmt, ...], used: Names, reads: NameSupply | None) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in body:
         match stmt:
             case Let(name=name) if name not in used:
                 continue
             case Loop(body=inner):
-                new = without_lets(inner, used)
-                if new:
-                    out.append(replace(stmt, body=new))
+                new = without_lets(inner, used, reads)
+                out += [replace(stmt, body=new)] if new else read_for_nothing((stmt.lower, stmt.upper), stmt, reads)
             case If(then=then, orelse=orelse):
-                new_then, new_else = without_lets(then, used), without_lets(orelse, used)
-                if new_then or new_else:
-                    out.append(replace(stmt, then=new_then, orelse=new_else))
+                new_then, new_else = without_lets(then, used, reads), without_lets(orelse, used, reads)
+                left = [replace(stmt, then=new_then, orelse=new_else)] if new_then or new_else else []
+                out += left or read_for_nothing((stmt.cond,), stmt, reads)
             case _:
                 out.append(stmt)
     return tuple(out)

@@ -123,7 +123,7 @@ def goes_along_rows(axis: Loop, body: tuple[Stmt, ...], array: str, width: Expr)
         decided = [x for s in site.enclosing for x in stmt_exprs(s)]
         *row, last = site.stmt.target.subscripts
         exprs = (*decided, *row)
-        is_same = not any(is_varying(x, varying) for x in exprs) and not reads_any(exprs, written - varying)
+        is_same = not any(is_varying(x, varying) for x in exprs) and not reads_any(exprs, written)
         if not row or last != Index(axis.index) or not is_same:
             return False
         targets.append(site.stmt.target)

@@ -172,16 +172,6 @@ def conditions_on_bits(x, q, y):
                 k = k ^ (k >> 2)
             if k & 4:
                 k = k ^ (k >> 1)
-            if k & 8:
-                k = k ^ (k >> 2)
-            if k & 16:
-                k = k ^ (k >> 1)
-            if k & 32:
-                k = k ^ (k >> 2)
-            if k & 64:
-                k = k ^ (k >> 1)
-            if k & 128:
-                k = k ^ (k >> 2)
         y[k % 5] += x[i] * x[i]
 
 

@@ -272,6 +272,32 @@ def test_elements_read_for_nothing_are_checked_and_then_forgotten():
     refused(ls, {"x": np.ones(1), "k": 0}, "LD310")
 
 
+def asked_for_nothing(x, k):
+    for i in range(x.shape[0]):
+        if x[i + k] > 0.5:
+            t = 1.0
+        else:
+            t = 2.0
+    t = x[0]
+    return t
+
+
+def gone_through_for_nothing(x, n, k):
+    for i in range(x.shape[0]):
+        for j in range(n[i + k]):
+            t = 2.0 * j
+    t = x[0]
+    return t
+
+
+def test_what_conditions_and_bounds_ask_for_is_checked_though_nothing_comes_of_it():
+    x, n = np.ones(3), np.ones(3, int)
+    for function, args in ((asked_for_nothing, {"x": x}), (gone_through_for_nothing, {"x": x, "n": n})):
+        ls = normal_form(function, {**args, "k": 0})
+        assert run(ls, {**args, "k": 0}) == (1.0,)
+        refused(ls, {**args, "k": 1}, "LD310")
+
+
 def added_for_nothing(x, k):
     total = 0.0
     for i in range(x.shape[0]):

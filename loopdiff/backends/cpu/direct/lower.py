@@ -232,7 +232,8 @@ class Lowering(Expressions):
     def leave(self, ty: types.Type, value: Value) -> None:
         self.drop_owned()
         self.release_all()
-        self.call_conv.return_value(self.builder, self.context.get_return_value(self.builder, ty, value))
+        lower: Any = self  # a property of what this is mixed with
+        lower.call_conv.return_value(self.builder, self.context.get_return_value(self.builder, ty, value))
 
     def fail(self, stmt: ast.Raise, args: list[ast.expr]) -> None:
         self.release_all()

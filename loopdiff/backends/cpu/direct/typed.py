@@ -184,7 +184,7 @@ class Typing:
         if len(args) == 3 and type(constant_of(args[2])) is not int:
             raise Unknown("a range with a variable step", stmt)
         kinds: list[Any] = [types.unliteral(self.expr(arg)) for arg in args]
-        if types.int64 not in kinds or not all(isinstance(ty, types.Integer) and ty.signed for ty in kinds):
+        if types.int64 not in kinds or not all(getattr(ty, "signed", False) for ty in kinds):
             raise Unknown("a range of other integers", stmt)
         before, changed = dict(self.env), self.changed.setdefault(id(stmt), set())
         while True:
