@@ -240,7 +240,7 @@ class Coster:
 
     def list_cost(self, grid: Grid, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
         traffic, key, decl = self.traffic, self.key(array, ()), self.ls.array(array)
-        along, in_rows = rows_listed(decl, body, grid.last)
+        along, in_rows = rows_listed(decl, body, grid.last, grid.lists)
         is_counted = most_updates(body, array, in_rows=in_rows and not along) is None
         width = self.counter.extent(array, len(extents_of(decl)) - 1) if in_rows else 1.0
         item, threads = traffic.item_size(array) * width, threads / (width if along else 1.0)

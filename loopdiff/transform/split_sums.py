@@ -43,6 +43,7 @@ from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exp
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
 from loopdiff.transform.grid import AXES, Axis, Grid
+from loopdiff.transform.held_sums import runs_all
 from loopdiff.transform.hoist import is_total
 from loopdiff.transform.host_values import is_on_host, names_made, names_used
 from loopdiff.transform.launch_plan import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches, wishes_for
@@ -93,14 +94,18 @@ class Splitter:
         is_known = all(map(is_extent, counts)) and all(is_on_host(e, inside) for e in (loop.lower, loop.upper))
         is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
         targets = self.targets(launch, loop) if is_known and is_dense else ()
-        if not targets or starts - set(targets):
+        around = [p for s in statements(loop.body) if isinstance(s.stmt, Accumulate) for p in s.loops]
+        runs = runs_all(loop, around) if targets and not starts - set(targets) else None
+        if runs is None:
             return (launch,)
-        return self.in_parts(launch, grid, loop, {t: t in starts for t in targets}, [natural(n) for n in counts])
+        is_started = {t: t in starts for t in targets}
+        return self.in_parts(launch, grid, loop, is_started, [natural(n) for n in counts], runs)
 
     def in_parts(
-        self, launch: Launch, grid: Grid, loop: Loop, targets: dict[Access, bool], counts: list[Expr]
+        self, launch: Launch, grid: Grid, loop: Loop, targets: dict[Access, bool], counts: list[Expr], runs: Expr
     ) -> tuple[Step, ...]:  # fmt: skip
-        """The sum over `loop` into `targets`, for so many iterations along each axis; true: it starts there at zero."""
+        """The sum over `loop` into `targets`, for so many iterations along each axis; true: it starts there at zero.
+        Others may not be there unless the loop `runs`, and those inside."""
         most = most_parts(counts)
         wanted = Apply(Op.MIN, (most, parts_by_terms(loop)))
         number, length = self.cell("parts", "int64"), self.cell("part_length", "int64")
@@ -122,9 +127,12 @@ class Splitter:
         together = tuple(Accumulate("add", t, Load(p), loc=loop.loc) for t, p in parts.items())
         head, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
         lets = tuple(s for s in head if isinstance(s, Let))
-        ends = If(several, kept, added, loc=loop.loc)
+        assigned = tuple(s for s in added if isinstance(s, Assign))
+        others = tuple(s for s in added if not isinstance(s, Assign))
+        rest = (If(runs, others, loc=loop.loc),) if others else ()
+        ends = If(several, kept, (*assigned, *rest), loc=loop.loc)
         partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
-        finish = Launch((*head, replace(part, body=together)), (), grid, lets=launch.lets)
+        finish = Launch((*head, If(runs, (replace(part, body=together),), loc=loop.loc)), (), grid, lets=launch.lets)
         longest = floordiv(add(natural(trip_count(loop)), sub(Load(number), integer(1))), Load(number))
         return (
             OnHost(Assign(number, at_least_one(wanted), loc=loop.loc)),

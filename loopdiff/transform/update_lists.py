@@ -81,14 +81,17 @@ def leading_axis(body: tuple[Stmt, ...], array: str, axes: Sequence[str]) -> int
     return next((k for k, index in enumerate(axes) if firsts == {Index(index)}), None)
 
 
-def rows_listed(decl: ArrayDecl, body: tuple[Stmt, ...], axis: Loop | None) -> tuple[str, bool]:
-    """The index of `axis`, the last of a grid, if its threads list rows together; and whether rows are listed."""
+def rows_listed(
+    decl: ArrayDecl, body: tuple[Stmt, ...], axis: Loop | None, lists: Sequence[str]
+) -> tuple[str, bool]:  # fmt: skip
+    """The index of `axis`, the last of a grid, if its threads list rows together; and whether rows are listed. Pieces
+    of an axis, for one of the `lists` that goes along it, would not be whole rows."""
     width = extents_of(decl)[-1]
     if is_in_rows(body, decl.name, width):
         return "", True
-    if axis is None or not goes_along_rows(axis, body, decl.name, width):
+    if axis is None or any(leading_axis(body, name, [axis.index]) is not None for name in lists):
         return "", False
-    return axis.index, True
+    return (axis.index, True) if goes_along_rows(axis, body, decl.name, width) else ("", False)
 
 
 def is_in_rows(body: tuple[Stmt, ...], array: str, width: Expr) -> bool:
@@ -100,12 +103,14 @@ def is_in_rows(body: tuple[Stmt, ...], array: str, width: Expr) -> bool:
 
 
 def is_row(site: Site, width: Expr) -> bool:
-    """Whether the loop around an update, which does nothing but work out what is added, goes along a row."""
+    """Whether the loop around an update, which does nothing but work out what is added, goes along a row. It has none
+    of another array, which may have to be counted one by one."""
     if not site.loops or not isinstance(site.stmt, Accumulate) or len(site.stmt.target.subscripts) < 2:
         return False
     loop, (*row, last) = site.loops[-1], site.stmt.target.subscripts
     is_whole = loop.lower == integer(0) and loop.upper == width and loop.step == integer(1)
-    is_plain = all(isinstance(s, Let | Accumulate) for s in loop.body)
+    sums = [s for s in loop.body if isinstance(s, Accumulate) and s.target.subscripts]
+    is_plain = all(isinstance(s, Let | Accumulate) for s in loop.body) and len(sums) == 1
     made = {Index(loop.index), *(Var(n) for n in lets_in(loop.body))}
     is_same = not any(e in made for s in row for e in subexprs(s)) and not reads_any(row, written_arrays(loop.body))
     return is_whole and is_plain and is_same and last == Index(loop.index)

@@ -286,6 +286,36 @@ def turned_rows(index, v, y):
             w *= 2.0
 
 
+def beside_a_row(index, n, v, y, z):
+    for p in range(v.shape[0]):
+        for c in range(n[p]):
+            for f in range(y.shape[1]):
+                y[index[p], f] += 1.0 + c
+                z[index[f]] += 1.0
+
+
+def along_every_axis(index, v, y, z, w):
+    for l in range(v.shape[0]):
+        for f in range(y.shape[1]):
+            y[index[l], f] += v[l, f]
+            z[f, index[l]] += 2.0 * v[l, f]
+            w[l, index[f]] += 3.0 * v[l, f]
+
+
+def test_updates_beside_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    args = {"index": rng.integers(0, 5, 3), "n": np.array([1, 2, 0]), "v": np.ones((3, 3)), "y": np.zeros((5, 3))}
+    pieces_of(monkeypatch, beside_a_row, {**args, "z": np.zeros(6)})
+
+
+def test_no_piece_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid_text, "CACHED", 40)
+    monkeypatch.setattr(grid_text, "BUSY", 1)
+    rng = np.random.default_rng(0)
+    args = {"index": rng.integers(0, 5, 7), "v": numbers(rng, 28).reshape(7, 4), "y": np.zeros((5, 4))}
+    pieces_of(monkeypatch, along_every_axis, {**args, "z": np.zeros((4, 5)), "w": np.zeros((7, 5))})
+
+
 def side_by_side(index, v, y):
     for p in range(v.shape[0]):
         if index[p, 1] > 1:

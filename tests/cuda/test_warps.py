@@ -142,6 +142,18 @@ def test_what_a_sum_is_made_from_after_it_starts(in_small_blocks: None, monkeypa
     check(made_from_what_starts, {"A": rng.random((9, 6)), "B": rng.random((6, 9)), "C": rng.random((9, 9))})
 
 
+def sums_of_columns(x, g):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            g[j] += x[i, j] * 2.0
+
+
+def test_sums_of_nothing_touch_nothing(in_small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_sums, "TERMS", 2)
+    check(sums_of_columns, {"x": np.zeros((0, 3)), "g": np.zeros(1)})
+    check(sums_of_columns, {"x": np.ones((9, 3)), "g": np.zeros(3)})
+
+
 def batches(A, B, C):
     for b in range(C.shape[0]):
         for m in range(C.shape[1]):

@@ -165,7 +165,7 @@ class KernelEmitter(ThreadEmitter):
         places, values, slot = (self.names.fresh(n) for n in (f"{array}_places", f"{array}_values", "slot"))
         self.declare(array, places, ArrayType("int32", 1))
         self.declare(array, values, ArrayType(kind.dtype, 1))
-        along, in_rows = rows_listed(self.decls[array], body, grid.last)
+        along, in_rows = rows_listed(self.decls[array], body, grid.last, grid.lists)
         most, offsets = most_updates(body, array, in_rows=in_rows and not along), ""
         if most is None:
             offsets = self.names.fresh(f"{array}_offsets")
