@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loopdiff.backends.cpu.direct.lower import Lowering
-from loopdiff.backends.cpu.direct.passes import KEPT, typed_program
+from loopdiff.backends.cpu.direct.passes import lowered
 from loopdiff.backends.cpu.direct.syntax import Unknown
 from loopdiff.backends.cuda.toolchain import cuda
 
@@ -39,16 +39,9 @@ class DirectDeviceLowering(passes.BaseNativeLowering):
         return DeviceLowering
 
     def run_pass(self, state: Any) -> Any:
-        kept = {name: state[name] for name in KEPT}
         try:
-            program = typed_program(state)
-            state.func_ir = program
-            state.typemap = {f"arg.{a}": ty for a, ty in zip(program.arg_names, state.args, strict=True)}
-            state.calltypes = {}
-            state.return_type = program.found.result
-            return super().run_pass(state)
+            return lowered(state, super().run_pass)
         except Exception as error:
-            state.update(kept)
             if os.environ.get("LOOPDIFF_STRICT") and not isinstance(error, Unknown):
                 raise
             # numba-cuda goes on with its own passes after an error of its own only.

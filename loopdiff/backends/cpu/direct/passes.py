@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -38,20 +39,28 @@ class DirectLowering(BaseNativeLowering):
         return CpuLowering
 
     def run_pass(self, state: Any) -> Any:
-        kept = {name: state[name] for name in KEPT}
         try:
-            program = typed_program(state)
-            state.func_ir = program
-            state.typemap = {f"arg.{a}": ty for a, ty in zip(program.arg_names, state.args, strict=True)}
-            state.calltypes = {}
-            state.return_type = program.found.result
-            return super().run_pass(state)
+            return lowered(state, super().run_pass)
         except Exception as error:
-            state.update(kept)
             if isinstance(error, NumbaError) or os.environ.get("LOOPDIFF_STRICT"):
                 raise
             # A defect here, or something that another version of Numba changed, which its own passes can do without.
             raise Unknown(f"{type(error).__name__}: {error}") from error
+
+
+def lowered(state: Any, run_pass: Callable[[Any], Any]) -> Any:
+    """What a pass that lowers makes of the tree of the function in the state, which is as it was if that fails."""
+    kept = {name: state[name] for name in KEPT}
+    try:
+        program = typed_program(state)
+        state.func_ir = program
+        state.typemap = {f"arg.{a}": ty for a, ty in zip(program.arg_names, state.args, strict=True)}
+        state.calltypes = {}
+        state.return_type = program.found.result
+        return run_pass(state)
+    except Exception:
+        state.update(kept)
+        raise
 
 
 def typed_program(state: Any) -> Program:
