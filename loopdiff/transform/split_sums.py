@@ -120,17 +120,15 @@ class Splitter:
         inner = map_accesses(lambda a: totals.get(a, a), replace(loop, lower=first, upper=last))
         clears = tuple(Assign(t, Const(0.0, F64), loc=loop.loc) for t in totals.values())
         kept = tuple(Assign(parts[t], Load(total), loc=loop.loc) for t, total in totals.items())
+        begun = tuple(Assign(t, Load(total), loc=loop.loc) for t, total in totals.items() if targets[t])
         added = tuple(
-            Assign(t, Load(total), loc=loop.loc) if targets[t] else Accumulate("add", t, Load(total), loc=loop.loc)
-            for t, total in totals.items()
-        )
+            Accumulate("add", t, Load(total), loc=loop.loc) for t, total in totals.items() if not targets[t]
+        )  # fmt: skip
         together = tuple(Accumulate("add", t, Load(p), loc=loop.loc) for t, p in parts.items())
         head, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
         lets = tuple(s for s in head if isinstance(s, Let))
-        assigned = tuple(s for s in added if isinstance(s, Assign))
-        others = tuple(s for s in added if not isinstance(s, Assign))
-        rest = (If(runs, others, loc=loop.loc),) if others else ()
-        ends = If(several, kept, (*assigned, *rest), loc=loop.loc)
+        rest = (If(runs, added, loc=loop.loc),) if added else ()
+        ends = If(several, kept, (*begun, *rest), loc=loop.loc)
         partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
         finish = Launch((*head, If(runs, (replace(part, body=together),), loc=loop.loc)), (), grid, lets=launch.lets)
         longest = floordiv(add(natural(trip_count(loop)), sub(Load(number), integer(1))), Load(number))

@@ -161,8 +161,8 @@ class ThreadEmitter(ScalarEmitter):
                     self.writer.line(f"{self.status}[{number}] = 1")
                     self.writer.line(f"{self.status}[{STATUS}] = 1")
                     self.writer.line(f"return {self.summed}".rstrip())
-            case Loop() if rows := self.rows_in(stmt):
-                self.listed_rows(stmt, rows)
+            case Loop() if row := self.row_in(stmt):
+                self.listed_row(stmt, *row)
             case Loop() if id(stmt) in self.spread:
                 self.writer.quote(stmt.loc)
                 self.warp_loop(self.spread[id(stmt)])
@@ -196,19 +196,18 @@ class ThreadEmitter(ScalarEmitter):
             self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
         self.next_slot(update)
 
-    def rows_in(self, loop: Loop) -> list[tuple[ListText, Access]]:
-        """The lists to which a loop adds a row each, and where that is."""
-        sums = (s.target for s in loop.body if isinstance(s, Accumulate) and s.target.array in self.lists)
-        return [(u, t) for t in sums for u in [self.lists[t.array]] if u.in_rows and not u.along]
+    def row_in(self, loop: Loop) -> tuple[ListText, Access] | None:
+        """The list to which a loop adds a row, and where that is."""
+        sums = (s.target for s in loop.body if isinstance(s, Accumulate))
+        rows = ((self.lists[t.array], t) for t in sums if t.array in self.lists)
+        return next((row for row in rows if row[0].in_rows and not row[0].along), None)
 
-    def listed_rows(self, loop: Loop, rows: list[tuple[ListText, Access]]) -> None:
-        """The loop over elements of rows, each with one place."""
+    def listed_row(self, loop: Loop, update: ListText, target: Access) -> None:
+        """The loop over the elements of a row, with one place."""
         if not self.is_counting:
-            for update, target in rows:
-                self.note_place(update, target.subscripts[:-1])
+            self.note_place(update, target.subscripts[:-1])
             ScalarEmitter.statement(self, loop)
-        for update, _ in rows:
-            self.next_slot(update)
+        self.next_slot(update)
 
     def note_place(self, update: ListText, subscripts: Sequence[Expr]) -> None:
         place, *rest = (f"({self.expr(s)})" for s in subscripts)

@@ -299,8 +299,10 @@ class Typing:
         match node.value:
             case ast.Name(id=name) if name not in self.env and isinstance(self.value_of(name, node), ModuleType):
                 value = getattr(self.value_of(name, node), node.attr)
-                if self.is_typed(value):
+                try:
                     return self.outside(node, value)
+                except (ValueError, Unknown):  # typed as part of the module only, as the place of a thread is
+                    del self.found.outside[id(node)]
         owner = self.expr(node.value)
         if isinstance(owner, types.Array) and node.attr not in ("shape", "T"):
             raise Unknown(f"attribute {node.attr} of {owner}", node)
@@ -308,13 +310,6 @@ class Typing:
         if found is None or isinstance(found, types.BoundFunction):
             raise Unknown(f"attribute {node.attr} of {owner}", node)
         return found
-
-    def is_typed(self, value: Any) -> bool:
-        """Whether a value has a type, rather than as part of a module: the place of a thread has none."""
-        try:
-            return self.context.resolve_value_type(value) is not None
-        except ValueError:
-            return False
 
     def choice(self, node: ast.IfExp) -> types.Type:
         self.truth(node.test)
