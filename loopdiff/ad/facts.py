@@ -10,7 +10,7 @@ from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
 from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after
-from loopdiff.analysis.liveness import exposed_cells
+from loopdiff.analysis.liveness import live_at_entry
 from loopdiff.analysis.ownership import owned_arrays
 from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
@@ -88,4 +88,5 @@ def exposed_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
     assert isinstance(loop, Loop)
     cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank == 0)
     found = frozenset(access.array for _, access in exposed_reads(model, path)) - cells
-    return found | exposed_cells(loop.body, cells, cells)
+    # What a cell is at the start may decide nothing but what it becomes: that counts as well.
+    return found | live_at_entry(loop.body, cells, cells)

@@ -22,7 +22,8 @@ def live_at_entry(body: tuple[Stmt, ...], live_out: Names, cells: Names) -> Name
 
 
 def exposed_cells(body: tuple[Stmt, ...], asked: Names, cells: Names) -> Names:
-    """Those of the `asked` cells whose value at the entry of `body` it may read, were it only for another cell."""
+    """Those of the `asked` cells whose value at the entry of `body` it may read, were it only for another cell; not for
+    that cell alone, which nobody asks for then."""
     return frozenset(c for c in asked if c in live_at_entry(body, cells - {c}, cells))
 
 

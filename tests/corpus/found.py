@@ -179,6 +179,17 @@ def largest_of_gathered(x, idx):
     x -= np.maximum(np.tanh(x[idx]), 0.53)
 
 
+def first_smallest(w, n):
+    total = 0.0
+    best = 1e30
+    for k in range(n):
+        s = w[k] - 0.7
+        if s < best:
+            best = s
+    total += best
+    return total
+
+
 ENTRIES = (
     Entry(
         name="largest_of_gathered",
@@ -319,6 +330,15 @@ ENTRIES = (
         outputs=("y",),
         is_analytic=False,
         notes="values that conditions choose between were put into each other, twice as long for each condition",
+    ),
+    Entry(
+        name="first_smallest",
+        function=first_smallest,
+        make=lambda r: dict(w=r.random(9), n=9),
+        wrt=("w",),
+        oracle=lambda xp, w, n: {"result": xp.min(w) - 0.7},
+        is_twin=True,
+        notes="a segment that ran again began without the value that decides nothing but its own next one",
     ),
     Entry(
         name="places_of_what_fades",
