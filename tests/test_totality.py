@@ -31,7 +31,7 @@ def operand_types(op: Op) -> tuple[ScalarType, ...]:
         return (BOOL,)
     if op in INTEGERS_ONLY:
         return (INT,)
-    floats_only = INFO[op].result == "float" or op in ops.FLOAT_TESTS
+    floats_only = INFO[op].result == "float" or op in (*ops.FLOAT_TESTS, *ops.STRICT)
     return (F64, F32) if floats_only else (F64, F32, INT)
 
 

@@ -5,8 +5,9 @@ This is to-be-recorded analysis on demand (Hascoet, Naumann and Pascual 2005): o
 subscript, a condition or a loop bound of the reverse sweep asks for is ever considered. Memory of the caller is never
 rolled back, so a value that is available in a scope is available everywhere in its reverse.
 
-Anything that decides control flow or an address is provided *exactly*: reloaded, or recorded as executed. Floating
-arithmetic is never repeated for it, because a compiler may contract it differently the second time.
+Anything that decides control flow or an address is provided *exactly*: reloaded, recorded as executed, or, a sum or
+product or two, rounded one by one in both sweeps. Other floating arithmetic is never repeated for it, because a
+compiler may contract it differently the second time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.kept_sums import is_sum_of
+from loopdiff.ad.repeating import is_dear, strict_form
 from loopdiff.ad.same_reads import Known, same_read
 from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, trip_number, trips
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
@@ -39,18 +41,13 @@ from loopdiff.ir.nodes import (
     Select,
     Var,
 )
-from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, substitute, written_arrays
 from loopdiff.names import NameSupply
 
-TapePolicy = Literal["auto", "store", "recompute"]
-
-CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX))
-MODERATE = frozenset((Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD))
-EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
-RECOMPUTE_LIMIT = 48
+TapePolicy = Literal["auto", "store", "recompute", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +203,7 @@ class Needed:
         }
         if self.policy == "store" or len(missing) > 1 or is_sum_of(expr, self.summed):
             return True
-        return self.policy == "auto" and cost(expr) > RECOMPUTE_LIMIT
+        return self.policy in ("auto", "rows") and is_dear(expr, self.policy == "rows")
 
     def let_value(self, name: str) -> Expr:
         """The Let `name`, restored at the start of the reverse of its block."""
@@ -263,7 +260,8 @@ class Needed:
                 )
             case _:
                 if not self.facts.repeatable.is_operation(expr) or not self.is_cheaply_exact(expr, at):
-                    return self.record(expr, at)
+                    form = self.made_strict(expr, at)
+                    return self.record(expr, at) if form is None else self.exact(form, at, closed)
                 return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
 
     def exact_access(self, access: Access, at: At, closed: bool = False) -> Access:
@@ -273,7 +271,8 @@ class Needed:
         site = self.facts.lets[name]
         assert isinstance(site.stmt, Let)
         is_known = name in self.recorded_lets
-        if not is_known and self.is_exact(site.stmt.value, At(site.path)):
+        here = At(site.path)
+        if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
             if closed or isinstance(site.stmt.value, Const | Index | Param | Dim):
                 return self.exact(site.stmt.value, At(site.path), closed)
             if name not in self.heads:
@@ -284,6 +283,17 @@ class Needed:
             return stored
         self.heads[name] = Let(name, stored, loc=site.stmt.loc)
         return Var(name)
+
+    def made_strict(self, expr: Expr, at: At) -> Expr | None:
+        """The form of `expr`, floating arithmetic, in which both sweeps evaluate it from now on; None, and nothing
+        changes, if operands were to be recorded."""
+        if not at.path or self.policy == "store" or not type_of(expr, self.facts.types).is_float:
+            return None
+        form = strict_form(expr, self.facts.types)
+        if form is None or not self.is_exact(form, at):
+            return None
+        self.tape.strict.setdefault(at.path, {})[expr] = form
+        return form
 
     def is_cheaply_exact(self, expr: Expr, at: At) -> bool:
         """False for a truth value that would need a wider recording than its own."""
@@ -468,22 +478,6 @@ class Needed:
         slot = self.slot(Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
         self.tape.stores.append(Store(None, path, "after", self.element(slot, exactly=False), Load(cell)))
         return Load(self.element(slot))
-
-
-def cost(expr: Expr) -> int:
-    """Rough cycles per element of evaluating `expr` once in vector code."""
-    total = 0
-    for node in subexprs(expr):
-        if isinstance(node, Apply):
-            if node.op in CHEAP or INFO[node.op].result == "bool":
-                total += 1
-            elif node.op in MODERATE:
-                total += 8
-            elif node.op in EXPENSIVE and not (node.op == Op.POW and isinstance(node.args[1], Const)):
-                total += 40
-            else:
-                total += 16
-    return total
 
 
 def stem_of(expr: Expr) -> str:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
-from loopdiff.ir.build import compare, divide, mul, neg, strong_mul
+from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
 from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
@@ -212,6 +212,11 @@ def gaussian(t: Terms, x: Expr) -> Expr:
     return call(Op.EXP, neg(square_of(x)))
 
 
+def quotient_partials(t: Terms, x: Expr, y: Expr, r: Expr) -> tuple[Expr, Expr]:
+    """(1 / y, -x / y**2): of an inverse by its square, as a division takes longer than all else."""
+    return t.inverse(y), neg(square_of(r) if is_constant(x, 1) else divide(r, y))
+
+
 def unit_circle(t: Terms, x: Expr) -> Expr:
     """sqrt(1 - x**2) without cancellation near 1."""
     return call(Op.SQRT, mul(t.one_minus(x), t.plus_one(x)))
@@ -221,7 +226,7 @@ ARITHMETIC: dict[Op, Rule] = {
     Op.ADD: binary(lambda t, x, y, r: (t.one, t.one), is_regular=True),
     Op.SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0)), is_regular=True),
     Op.MUL: binary(lambda t, x, y, r: (y, x), is_regular=True),
-    Op.DIV: binary(lambda t, x, y, r: (t.inverse(y), neg(divide(r, y))), is_regular=False),
+    Op.DIV: binary(quotient_partials, is_regular=False),
     Op.MOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y)), is_regular=False),
     Op.FMOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y)), is_regular=False),
     Op.POW: binary(power_partials, is_regular=False),
@@ -236,6 +241,8 @@ ARITHMETIC: dict[Op, Rule] = {
         is_regular=True,
     ),
     Op.STRONG_MUL: binary(lambda t, x, y, r: (y, x), is_regular=False),
+    Op.STRICT_ADD: binary(lambda t, x, y, r: (t.one, t.one), is_regular=True),
+    Op.STRICT_MUL: binary(lambda t, x, y, r: (y, x), is_regular=True),
 }
 EXPONENTIAL: dict[Op, Rule] = {
     Op.SQRT: unary(lambda t, x, r: t.over(0.5, r), is_regular=False),

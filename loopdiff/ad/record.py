@@ -76,7 +76,8 @@ class Recorder:
     """Rebuilds the body of one scope with the stores and counters of `tape` in place.
 
     `rewrite` is applied to every expression, with the path of its statement, before anything else. `is_guarded`: what
-    does not fit into a tape of counted extent is left out, so that a run on empty tapes counts.
+    does not fit into a tape of counted extent is left out, so that a run on empty tapes counts. Nor are the recordings
+    `left_out` made.
     """
 
     tape: Tape
@@ -84,6 +85,7 @@ class Recorder:
     scope: Scope
     rewrite: Callable[[Expr, Path], Expr] = lambda expr, path: expr
     is_guarded: bool = False
+    left_out: tuple[Store, ...] = ()
 
     def sweep(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
         """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
@@ -97,9 +99,14 @@ class Recorder:
         return (*start, *inner, *at_end, *keep)
 
     def stores(self, path: Path, when: str) -> list[Store]:
-        found = [s for s in self.tape.stores if s.scope == self.scope and s.path == path and s.when == when]
+        stores = (s for s in self.tape.stores if s not in self.left_out)
+        found = [s for s in stores if s.scope == self.scope and s.path == path and s.when == when]
         inside = (*path, 0) if when == "end" else path
-        return [replace(s, value=self.rewrite(s.value, inside)) for s in found]
+        return [replace(s, value=self.rewrite(self.strictly(s.value, path), inside)) for s in found]
+
+    def strictly(self, expr: Expr, path: Path) -> Expr:
+        """`expr` of the statement at `path` in the form in which both sweeps evaluate it."""
+        return substitute(expr, self.tape.strict.get(path, {}))
 
     def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
@@ -110,7 +117,7 @@ class Recorder:
     def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
         before: list[Stmt] = []
         after: list[Stmt] = []
-        stmt = own_expressions(lambda e: self.rewrite(e, path), stmt)
+        stmt = own_expressions(lambda e: self.rewrite(self.strictly(e, path), path), stmt)
         for store in self.stores(path, "before"):
             stmt = self.record_before(store, stmt, before)
         match stmt:

@@ -92,7 +92,8 @@ class Tape:
     """Collects what is recorded while the reverse sweep is built.
 
     The tapes whose scope is a loop of `segments` hold one segment of it: their first axis is that loop's. `kept` are
-    the tapes of rules, by the call that fills them.
+    the tapes of rules, by the call that fills them. `strict` are expressions of statements that both sweeps evaluate,
+    with the form in which they come out the same.
     """
 
     facts: Facts
@@ -104,6 +105,7 @@ class Tape:
     stores: list[Store] = field(default_factory=list)
     counters: dict[tuple[Scope, Path], Counter] = field(default_factory=dict)
     kept: dict[Path, Access] = field(default_factory=dict)
+    strict: dict[Path, dict[Expr, Expr]] = field(default_factory=dict)
 
     def declare(self, stem: str, kind: ScalarType | str, extents: tuple[Expr, ...], scope: Scope, why: Why) -> str:
         """A new tape array; at least one axis, so that it can be a parameter."""

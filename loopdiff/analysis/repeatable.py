@@ -27,12 +27,12 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
+from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, STRICT, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
 
 EXACT_ON_FLOATS = frozenset(
-    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
+    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, *STRICT, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
 )
 ROUNDED_ONCE = frozenset((Op.ADD, Op.SUB, Op.MUL))
 

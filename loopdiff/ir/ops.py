@@ -12,8 +12,9 @@ Result = Literal["same", "float", "int", "bool"]
 class Op(Enum):
     """Scalar operations; the value is the spelling used by the printer.
 
-    `strong_mul(a, b)` is `a * b`, and zero where `a` is zero, whatever `b`: how derivatives are multiplied. No program
-    spells it.
+    `strong_mul(a, b)` is `a * b`, and zero where `a` is zero, whatever `b`: how derivatives are multiplied.
+    `strict_add` and `strict_mul` are operations of floating numbers that no compiler merges with others, so that they
+    give the same bits wherever they are evaluated. No program spells these.
     """
 
     ADD = "+"
@@ -80,6 +81,8 @@ class Op(Enum):
     COPYSIGN = "copysign"
     FMOD = "fmod"
     STRONG_MUL = "strong_mul"
+    STRICT_ADD = "strict_add"
+    STRICT_MUL = "strict_mul"
     ISNAN = "isnan"
     ISINF = "isinf"
     ISFINITE = "isfinite"
@@ -100,6 +103,7 @@ class OpInfo:
 BINARY_SAME = (Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.MOD, Op.POW)
 BITWISE = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR)
 COMPARISONS = (Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
+STRICT = (Op.STRICT_ADD, Op.STRICT_MUL)
 UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN, Op.STOP)
 ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND)
 BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD, Op.STRONG_MUL)
@@ -111,7 +115,7 @@ UNARY_FLOAT = (
 FLOAT_TESTS = (Op.ISNAN, Op.ISINF, Op.ISFINITE)
 
 INFO: dict[Op, OpInfo] = {
-    **{op: OpInfo(2, "same") for op in BINARY_SAME + BITWISE},
+    **{op: OpInfo(2, "same") for op in BINARY_SAME + STRICT + BITWISE},
     **{op: OpInfo(2, "bool") for op in COMPARISONS},
     **{op: OpInfo(1, "same") for op in (*UNARY_SAME, Op.INVERT)},
     **{op: OpInfo(1, "float") for op in ROUNDINGS + UNARY_FLOAT},

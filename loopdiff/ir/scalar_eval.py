@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.errors import InternalError
-from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.ops import COMPARISONS, STRICT, Op
 
 Function = Callable[..., Any]
 HALF_RANGE, RANGE = 1 << 63, 1 << 64
@@ -224,6 +224,8 @@ REAL_FUNCTIONS: dict[Op, Function] = {
     Op.COPYSIGN: np.copysign,
     Op.FMOD: np.fmod,
     Op.STRONG_MUL: strong_product,
+    Op.STRICT_ADD: lambda a, b: a + b,
+    Op.STRICT_MUL: lambda a, b: a * b,
 }
 
 TEST_FUNCTIONS: dict[Op, Function] = {
@@ -356,7 +358,7 @@ FIRST_ORDER: dict[Op, Function] = {
     Op.MOD: first_order(Op.MOD, lambda x, y: (1.0, -np.floor_divide(x, y))),
 }
 COMPLEX_FUNCTIONS: dict[Op, Function] = {
-    **{op: REAL_FUNCTIONS[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)},
+    **{op: REAL_FUNCTIONS[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, *STRICT)},
     **CONTINUED,
     **FIRST_ORDER,
     **{op: by_real_part(op) for op in (Op.SIGN, Op.STOP, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND, Op.FLOORDIV)},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
@@ -128,6 +129,8 @@ NAMES: dict[str, Any] = {
         for n in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod", "sign")
         for kind in ("f64", "f32", "i64")
     },
+    **{f"strict_add_{kind}": operator.add for kind in ("f64", "f32")},
+    **{f"strict_mul_{kind}": operator.mul for kind in ("f64", "f32")},
     **{f"block_{op}": over_block(combine) for op, combine in COMBINE.items()},
     **{f"finish_{op}": finished(combine) for op, combine in COMBINE.items()},
     "scan": scan, "add_listed": add_listed, "clear_rows": clear_rows, "of_first_lane": lambda value: value,

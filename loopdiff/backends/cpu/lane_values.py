@@ -24,7 +24,7 @@ INFIX = frozenset((*COMPARISONS, *BINARY_SAME, *BITWISE, Op.DIV)) - {Op.POW}
 NAMED = {
     Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
     Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
-    Op.MAX: "maximum", Op.MIN: "minimum",
+    Op.MAX: "maximum", Op.MIN: "minimum", Op.STRICT_ADD: "strict_add", Op.STRICT_MUL: "strict_mul",
 }  # fmt: skip
 CHOICES = (Op.AND, Op.OR)
 LARGEST_POWER = 16  # whole exponents up to here are multiplied out

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.backends.cpu.scalar_math import digamma, jit, max2, min2, strong_mul, trigamma
+from loopdiff.backends.cpu.scalar_math import (
+    digamma,
+    jit,
+    max2,
+    min2,
+    strict_add,
+    strict_mul,
+    strong_mul,
+    trigamma,
+)
 from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS, WARP, plus
 
 
@@ -98,6 +107,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         for found in [of_numpy(name)]
         for suffix in ("f64", "f32", "i64")
     },
+    "strict_add_f64": strict_add, "strict_add_f32": strict_add,
+    "strict_mul_f64": strict_mul, "strict_mul_f32": strict_mul,
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
     "scan": scan, "add_listed": add_listed, "clear_rows": clear_rows, "of_first_lane": of_first_lane,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,

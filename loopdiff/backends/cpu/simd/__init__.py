@@ -20,6 +20,8 @@ from .arithmetic import (
     sign,
     splat,
     sqrt,
+    strict_add,
+    strict_mul,
     trunc,
 )
 from .blocks import add_rows, load_rows, splat_rows, store_rows
@@ -143,6 +145,8 @@ __all__ = [
     "store_rows",
     "store_strided",
     "store_strided_masked",
+    "strict_add",
+    "strict_mul",
     "subtract_each",
     "sum_rows",
     "tail_mask",

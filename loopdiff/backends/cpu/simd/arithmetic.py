@@ -8,7 +8,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from .build import FLOATS, NUMBERS, Typed, bring, broadcast, constant, convert, elementwise, overloaded
+from .build import FLOATS, NUMBERS, PLAIN, Typed, bring, broadcast, constant, convert, elementwise, overloaded
 from .types import ELEMENTS, element_of, join, shaped, width_of
 
 
@@ -108,6 +108,25 @@ def minimum(typingctx: Any, a: Any, b: Any) -> Typed | None:
         return emit_extremum(builder, element, x, y, "<")
 
     return elementwise((a, b), emit, NUMBERS)
+
+
+def emit_strict(operation: str) -> Any:
+    def emit(builder: Any, element: types.Type, x: Any, y: Any) -> Any:
+        return getattr(builder, operation)(x, y, flags=PLAIN)
+
+    return emit
+
+
+@intrinsic
+def strict_add(typingctx: Any, a: Any, b: Any) -> Typed | None:
+    """a + b, rounded by itself: never merged with, or taken apart for, what it is made from or goes into."""
+    return elementwise((a, b), emit_strict("fadd"), FLOATS)
+
+
+@intrinsic
+def strict_mul(typingctx: Any, a: Any, b: Any) -> Typed | None:
+    """a * b, rounded by itself, as `strict_add`."""
+    return elementwise((a, b), emit_strict("fmul"), FLOATS)
 
 
 def rounding(x: types.Type, name: str) -> Typed | None:

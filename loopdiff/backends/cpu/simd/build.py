@@ -14,6 +14,9 @@ from .types import LLVM_ELEMENTS, Vector, element_of, join, shaped
 
 ARITHMETIC = ("contract", "nsz")
 REDUCTION = ("reassoc", "contract", "nsz")
+# Numba's fastmath option gives its flags to all instructions without any. This one is about calls of functions: to
+# sums, products and quotients it means nothing, but keeps reassociation and contraction off them.
+PLAIN = ("afn",)
 FLOATS = (types.float32, types.float64)
 BITS = (types.int64, types.boolean)
 NUMBERS = (types.int64, *FLOATS)

@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..simd.build import INT32, INT64, call, constant, lanes_like, mangled
+from ..simd.build import INT32, INT64, PLAIN, call, constant, lanes_like, mangled
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,6 @@ class Format:
 
 DOUBLE = Format(ir.DoubleType(), INT64, 52, 1023)
 SINGLE = Format(ir.FloatType(), INT32, 23, 127)
-
-
-# Numba's fastmath option gives its flags to all instructions without any. This one is about calls of functions: to
-# sums, products and quotients it means nothing, but keeps reassociation off them.
-PLAIN = ("afn",)
 
 
 class Lanes:

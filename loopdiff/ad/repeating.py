@@ -1,0 +1,71 @@
+"""Arithmetic that the reverse sweep does again: what that costs, and the form in which it comes out the same.
+
+Where bits matter, as in a comparison of each operand of a maximum with the largest, a sum or product that both sweeps
+evaluate must be rounded by itself in both. That is much cheaper than a tape of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from loopdiff.ir.build import neg
+from loopdiff.ir.nodes import Apply, Const, Expr
+from loopdiff.ir.ops import INFO, ROUNDINGS, STRICT, Op
+from loopdiff.ir.typing import TypeEnv, type_of
+from loopdiff.ir.walk import map_expr, subexprs
+
+CHEAP = frozenset(
+    (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN, *ROUNDINGS, *STRICT)
+)
+MODERATE = frozenset((Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD))
+EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
+FUNCTION, RECOMPUTE_LIMIT = 16, 48
+MOST_STRICT = 3  # sums and products in an expression: each takes an instruction more, of which a tape takes a few
+
+
+def cost(expr: Expr) -> int:
+    """Rough cycles per element of evaluating `expr` once in vector code."""
+    return sum(cycles(e) for e in subexprs(expr) if isinstance(e, Apply))
+
+
+def cycles(node: Apply) -> int:
+    """Those of one operation."""
+    if node.op in CHEAP or INFO[node.op].result == "bool":
+        return 1
+    if node.op in MODERATE:
+        return 8
+    is_long = node.op in EXPENSIVE and not (node.op == Op.POW and isinstance(node.args[1], Const))
+    return 40 if is_long else FUNCTION
+
+
+def is_dear(expr: Expr, in_rows: bool) -> bool:
+    """Whether `expr` is rather recorded than evaluated twice: where recordings stay in the caches (`in_rows`), because
+    of any function."""
+    return cost(expr) > RECOMPUTE_LIMIT or (in_rows and has_functions((expr,)))
+
+
+def has_functions(exprs: Iterable[Expr]) -> bool:
+    """Whether anything in `exprs` is evaluated by more than a few instructions."""
+    nodes = (e for expr in exprs for e in subexprs(expr) if isinstance(e, Apply))
+    return any(cycles(e) >= FUNCTION for e in nodes)
+
+
+def strict_form(expr: Expr, types: TypeEnv) -> Expr | None:
+    """`expr` with sums and products of floating numbers rounded one by one; None where these are too many, or none."""
+
+    def strict(node: Expr) -> Expr:
+        if not isinstance(node, Apply) or not type_of(node, types).is_float:
+            return node
+        match node.op, node.args:
+            case Op.ADD, _:
+                return Apply(Op.STRICT_ADD, node.args, loc=node.loc)
+            case Op.SUB, (a, b):
+                return Apply(Op.STRICT_ADD, (a, neg(b)), loc=node.loc)
+            case Op.MUL, _:
+                return Apply(Op.STRICT_MUL, node.args, loc=node.loc)
+            case _:
+                return node
+
+    form = map_expr(strict, expr)
+    count = sum(1 for e in subexprs(form) if isinstance(e, Apply) and e.op in STRICT)
+    return form if 0 < count <= MOST_STRICT else None
