@@ -29,8 +29,21 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import Path, loads, operands, read_arrays, rebuild, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import (
+    Path,
+    loads,
+    operands,
+    read_arrays,
+    rebuild,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
 from loopdiff.transform.eliminate import Names, is_live, keep_live, live_names, names_in
+from loopdiff.transform.waiting import waiting
+
+LONGEST_WAIT = 20.0  # cycles: a tape takes fewer for an element, and nothing waits for it
 
 
 def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
@@ -79,14 +92,27 @@ def spans(region: Region, path: Path) -> bool:
 
 
 def is_cheap(facts: Facts, path: Path, array: str) -> bool:
-    """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element."""
+    """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element, and elements
+    do not wait long for each other."""
     loop = facts.sites[path].stmt
     assert isinstance(loop, Loop)
     rank = len(facts.ls.array(array).extents or ())
     owned = facts.owners(path)
     live = live_names(loop.body, frozenset({array}), owned)
-    depths = [len(s.loops) for s in statements(loop.body) if is_live(s.stmt, live, owned)]
-    return 0 < rank >= max(depths, default=0)
+    sites = [s for s in statements(loop.body) if is_live(s.stmt, live, owned)]
+    if not 0 < rank >= max((len(s.loops) for s in sites), default=0):
+        return False
+    return not any(waits_long(s.stmt, live & owned) for s in statements(loop.body))
+
+
+def waits_long(stmt: Stmt, arrays: Names) -> bool:
+    """Whether iterations of a loop wait longer for elements of `arrays` that earlier ones made than memory takes to
+    keep them."""
+    if not isinstance(stmt, Loop):
+        return False
+    made = written_arrays(stmt.body) & arrays
+    reads = {e.access for s in stmt.body for x in stmt_exprs(s) for e in loads(x) if e.access.array in made}
+    return any(waiting(stmt.body, access) > LONGEST_WAIT for access in reads if access.subscripts)
 
 
 def repeats_exactly(facts: Facts, path: Path) -> bool:
@@ -164,7 +190,7 @@ def weight(tape: Tape) -> float:
 
 def choose_replays(facts: Facts, policy: TapePolicy, plain: Built) -> frozenset[Path]:
     """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
-    if policy == "store" or not plain.tape.arrays:
+    if policy in ("store", "rows") or not plain.tape.arrays:
         return frozenset()
     return candidates(facts, policy, plain.tape)
 

@@ -10,6 +10,7 @@ from typing import Literal
 from loopdiff.ad import segments
 from loopdiff.ad.counting import counting_loopset, counts_exactly
 from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.facts import Facts, gather
 from loopdiff.ad.kept_sums import arrays_to_sum, handed_on
 from loopdiff.ad.needed import At, Needed, TapePolicy
@@ -57,7 +58,8 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
 
     Parameters of `forward`: the arguments, then the workspace (local arrays, tape, adjoints of local arrays); of
     `reverse`: the arguments as `forward` left them, the same workspace, the seeds of the results, one adjoint buffer
-    per differentiated or written floating argument array. Raises DifferentiationError (LD4xx) where a derivative has
+    per differentiated or written floating argument array. The policy `rows` is `auto` for sweeps that will run row by
+    row: functions are evaluated once. Raises DifferentiationError (LD4xx) where a derivative has
     no rule.
     """
     facts = gather(ls, wrt)
@@ -68,7 +70,7 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
         plans = {paths: in_segments(facts, plan, paths) for paths, plan in plans.items()}
     worth = 1.0 if policy == "recompute" else WORTH_REPEATING
     best = reduce(lambda one, other: lighter(one, other, worth), plans.values())
-    return with_sums(facts, best).sweeps if policy == "auto" and best is plain else best.sweeps
+    return with_sums(facts, best).sweeps if policy in ("auto", "rows") and best is plain else best.sweeps
 
 
 def with_sums(facts: Facts, plain: Built) -> Built:
@@ -118,7 +120,9 @@ def build(
     counters = tuple(needed.tape.counters.values())
     counts = counting_loopset(facts, counters) if counters else None
     is_guarded = counts is not None and not counts_exactly(counts)
-    forward_body = Recorder(needed.tape, names, None, is_guarded=is_guarded).sweep(facts.ls.body, ())
+    expanded = expanded_buffers(facts, needed.tape, body)
+    recorder = Recorder(needed.tape, names, None, is_guarded=is_guarded, left_out=tuple(expanded.values()))
+    forward_body = with_expanded(recorder.sweep(facts.ls.body, ()), expanded)
     workspace = workspace_arrays(facts, needed.tape, adjoint_of)
     forward = assemble_forward(facts, needed.tape, forward_body, workspace)
     reverse = assemble_reverse(facts, reversal, body, workspace, seed_names)

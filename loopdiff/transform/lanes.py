@@ -50,6 +50,7 @@ from loopdiff.ir.walk import (
 from loopdiff.names import NameSupply
 from loopdiff.requests import Requests
 from loopdiff.transform.lane_blocks import FEW, LaneBlock
+from loopdiff.transform.mapping import Mapping, VectorLoop
 from loopdiff.transform.normalize import cell_types
 from loopdiff.transform.privates import Names, Privates, find_privates, span
 from loopdiff.transform.recurrences import recurrence
@@ -88,7 +89,8 @@ def is_promising(stmt: Stmt, ls: LoopSet, dead: Names) -> TypeGuard[Loop]:
     """Whether `stmt` is a loop around triangles, or one with buffers around loops that hand on values."""
     if not isinstance(stmt, Loop) or not is_candidate(stmt):
         return False
-    return has_triangles(stmt) or (has_buffers(stmt, ls, dead) and any(hands_on(p, ls) for p in loops_of(stmt)))
+    has_own = has_buffers(stmt, ls, dead) or fills_tapes(stmt, ls)
+    return has_triangles(stmt) or (has_own and any(hands_on(p, ls) for p in loops_of(stmt)))
 
 
 def is_candidate(stmt: Loop) -> bool:
@@ -121,6 +123,13 @@ def has_buffers(loop: Loop, ls: LoopSet, dead: Names) -> bool:
     """Whether iterations write arrays that may be their own."""
     own = written_arrays(loop.body) & dead
     return any((kind := ls.array(n).type) is not None and kind.rank > 0 for n in own)
+
+
+def fills_tapes(loop: Loop, ls: LoopSet) -> bool:
+    """Whether iterations fill rows of tapes, which are laid out as lanes like them."""
+    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, Assign)]
+    rows = (t for t in targets if Index(loop.index) in t.subscripts[:-1])
+    return any(ls.array(t.array).role == "tape" for t in rows)
 
 
 def hands_on(loop: Loop, ls: LoopSet) -> bool:
@@ -168,14 +177,18 @@ class Widener:
         if not (self.is_worth_it(loop) if has_triangles(loop) else self.waits(loop, path)):
             return None
         own = find_privates(self.model, self.dead, loop, path)
-        return None if own is None or not own.arrays else Outermost(self, loop, own, lanes).loop()
+        is_alone = own is None or not (own.arrays or fills_tapes(loop, self.model.ls))
+        return None if own is None or is_alone else Outermost(self, loop, own, lanes).loop()
 
     def waits(self, loop: Loop, path: Path) -> bool:
         """Whether iterations of `loop`, right around loops that hand on values, take longer one after the other than
-        lanes do, though what these use lies apart."""
+        lanes do, though what these use lies apart; or are lanes anyway, for which tapes can be laid out."""
         if any(is_promising(p, self.model.ls, self.dead) for p in loops_of(loop)):
             return False
-        return GAIN * self.planner.costs.vector(loop, {}) < self.planner.loop(loop, path, {}, [])
+        found: list[tuple[Path, Mapping]] = []
+        best = self.planner.loop(loop, path, {}, found)
+        is_vector = isinstance(dict(found).get(path), VectorLoop)
+        return is_vector or GAIN * self.planner.costs.vector(loop, {}) < best
 
     def is_worth_it(self, loop: Loop) -> bool:
         """Whether most accesses of the deepest statements stay, or move by one element, from lane to lane."""

@@ -128,7 +128,8 @@ def test_rows_of_a_network_are_summed_without_zeros_and_kept_without_copies() ->
     plain = one_pass(lowered(entry), entry.wrt)
     assert plain is not None
     found = arrange_loops(plain, fastmath=True)
-    assert not [a.name for a in found.arrays if a.name.endswith("tape_rows")]
+    rows = {a.name for a in found.arrays if a.name.endswith("_rows")}
+    assert not [n for n in rows if n.endswith("_tape_rows") and n.replace("_tape", "") in rows]
     zeros = [
         s.stmt.target.array for s in statements(found.body) if isinstance(s.stmt, Assign) and is_zero(s.stmt.value)
     ]
