@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.nodes import ArrayDecl, LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.launch import refusal
 from loopdiff.pipeline import plain_buffers
@@ -71,6 +71,11 @@ class Temporary:
     decision: str
     reason: str
     bytes: int | None = None
+
+    def laid_out(self, decl: ArrayDecl) -> Temporary:
+        """The same as the sweeps have it in the end."""
+        dtype = self.dtype if decl.type is None else decl.type.dtype
+        return replace(self, shape=tuple(map(print_expr, decl.extents or ())), dtype=dtype)
 
     def __str__(self) -> str:
         size = "" if self.bytes is None else f", {self.bytes} bytes"

@@ -1,0 +1,32 @@
+"""Values that are zero where others are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Load, Select, Var
+from loopdiff.ir.ops import Op
+
+
+def vanishes(expr: Expr, zeros: Collection[str]) -> bool:
+    """Whether `expr` is zero where the cells and Lets `zeros` are, or would be but for what is multiplied with them not
+    being finite."""
+    match expr:
+        case Const(value=value):
+            return value == 0
+        case Load(access=Access(array=name, subscripts=())) | Var(name=name):
+            return name in zeros
+        case Cast(value=value):
+            return vanishes(value, zeros)
+        case Apply(op=Op.MUL, args=args):
+            return any(vanishes(a, zeros) for a in args)
+        case Apply(op=Op.DIV | Op.STRONG_MUL, args=(value, _)):
+            return vanishes(value, zeros)
+        case Apply(op=Op.ADD | Op.SUB | Op.NEG, args=args):
+            return all(vanishes(a, zeros) for a in args)
+        case Select(cond=Apply(op=Op.NE, args=(value, Const(value=0.0))), orelse=orelse) if vanishes(value, zeros):
+            return vanishes(orelse, zeros)
+        case Select(then=then, orelse=orelse):
+            return vanishes(then, zeros) and vanishes(orelse, zeros)
+        case _:
+            return False
