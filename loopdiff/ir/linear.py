@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from loopdiff.ir.build import add, integer, sub
 from loopdiff.ir.nodes import Apply, Const, Expr
 from loopdiff.ir.ops import Op
 
@@ -37,14 +36,3 @@ def added(left: Sum, right: Sum, factor: int) -> Sum:
     for term, count in right.items():
         result[term] = result.get(term, 0) + factor * count
     return {t: n for t, n in result.items() if n}
-
-
-def moved(expr: Expr, distance: int) -> Expr:
-    """`expr + distance`, constants put together."""
-    match expr:
-        case Apply(op=Op.ADD, args=(base, Const(value=int(value)))):
-            return moved(base, distance + value)
-        case Apply(op=Op.SUB, args=(base, Const(value=int(value)))):
-            return moved(base, distance - value)
-        case _:
-            return add(expr, integer(distance)) if distance >= 0 else sub(expr, integer(-distance))

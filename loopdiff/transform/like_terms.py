@@ -6,14 +6,38 @@ In another order, and with products of constants rounded in another place: for s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from loopdiff.ir.build import add, mul, sub, zero
-from loopdiff.ir.nodes import Apply, Const, Expr, Load, Var
+from loopdiff.ir.nodes import Apply, Const, Expr, Load, LoopSet, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
+from loopdiff.ir.typing import type_env, type_of
+from loopdiff.ir.walk import map_stmt_exprs, operands, rebuild
 
 Term = tuple[float, Expr]
+
+
+def with_like_terms(ls: LoopSet) -> LoopSet:
+    """`ls` with the like terms of its sums collected, where these have elements or names in common: second differences
+    along several axes add each neighbour once, and what is in the middle once for all axes."""
+    types = type_env(ls)
+
+    def tidied(expr: Expr) -> Expr:
+        if isinstance(expr, Apply) and expr.op in (Op.ADD, Op.SUB) and (kind := type_of(expr, types)).is_float:
+            parts = [(factor, value) for factor, value in terms(expr, {}, kind) if isinstance(value, Load | Var)]
+            factors: dict[Expr, float] = {}
+            for factor, value in parts:
+                factors[value] = factors.get(value, 0.0) + factor
+            # What cancels might not be finite.
+            if len(factors) < len(parts) and all(factors.values()) and all(type_of(v, types) == kind for v in factors):
+                return collected([expr], {}, kind)
+        old = operands(expr)
+        new = tuple(map(tidied, old))
+        return expr if all(a is b for a, b in zip(old, new, strict=True)) else rebuild(expr, new)
+
+    return replace(ls, body=tuple(map_stmt_exprs(tidied, s) for s in ls.body))
 
 
 def collected(values: Sequence[Expr], lets: Mapping[str, Expr], kind: ScalarType) -> Expr:

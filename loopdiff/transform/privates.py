@@ -11,6 +11,7 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
+from loopdiff.ir.build import shifted
 from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.walk import (
     Path,
@@ -23,7 +24,6 @@ from loopdiff.ir.walk import (
     subexprs,
     written_arrays,
 )
-from loopdiff.transform.restructure import add_one
 
 Names = frozenset[str]
 
@@ -128,7 +128,7 @@ def is_zero(expr: Expr | None) -> bool:
 def span(loop: Loop) -> tuple[Expr, Expr]:
     """The least index and the one after the greatest."""
     if isinstance(loop.step, Const) and loop.step.value == -1:
-        return add_one(loop.upper), add_one(loop.lower)
+        return shifted(loop.upper, 1), shifted(loop.lower, 1)
     return loop.lower, loop.upper
 
 

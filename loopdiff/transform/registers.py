@@ -22,8 +22,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from loopdiff.ir.build import compare, is_constant
-from loopdiff.ir.linear import Sum, linear, moved
+from loopdiff.ir.build import compare, is_constant, shifted
+from loopdiff.ir.linear import Sum, linear
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -57,6 +57,7 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.names import NameSupply
+from loopdiff.transform import held_sums
 from loopdiff.transform.mapping import Parallel, ScalarLoop, VectorLoop
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.schedule import Schedule
@@ -124,7 +125,7 @@ class Window:
 
     def after(self) -> list[Stmt]:
         """What waits to be stored when the last iteration has ended: later ones would have written it once more."""
-        last = moved(self.loop.upper, -1 if is_constant(self.loop.step, 1) else 1)
+        last = shifted(self.loop.upper, -1 if is_constant(self.loop.step, 1) else 1)
         left = range(min(self.written) + 1, max(self.written) + 1) if self.written else ()
         return [Assign(self.element(k, last), Load(self.cells[k - 1])) for k in left]
 
@@ -205,12 +206,17 @@ class Holder:
         apart = frozenset[str]() if lanes is None else self.apart(loop, lanes)
         windows = [w for array in sorted(written | apart) for w in self.windows(loop, array, lanes, array in apart)]
         if not windows:
-            return None
+            return self.with_sums(loop) if lanes is None else None
         inside = self.inside(loop, windows)
         first = [s for w in windows for s in w.before()]
         last = [s for w in windows for s in w.after()]
         some = compare(Op.LT if is_constant(loop.step, 1) else Op.GT, loop.lower, loop.upper)
         return If(some, (*first, replace(loop, body=inside), *last), loc=loop.loc)
+
+    def with_sums(self, loop: Loop) -> Stmt | None:
+        """The loop, which has none inside, with elements in cells that all of its iterations add to."""
+        sums = held_sums.Holder(self.ls, self.names, self.cells)
+        return sums.held(loop, {target: () for target, _ in sums.sums(loop)})
 
     def inside(self, loop: Loop, windows: Sequence[Window]) -> tuple[Stmt, ...]:
         """An iteration with its elements in cells. One that gets a new value gets a new cell: what it held before came
@@ -266,7 +272,7 @@ class Holder:
 def at_index(subscript: Expr, here: Index, there: Expr) -> Expr:
     """`subscript` with another index."""
     terms, constant = linear(subscript)
-    return moved(there, constant) if terms == {here: 1} else substitute(subscript, {here: there})
+    return shifted(there, constant) if terms == {here: 1} else substitute(subscript, {here: there})
 
 
 def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:

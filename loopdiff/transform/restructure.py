@@ -14,9 +14,9 @@ from loopdiff.analysis.legality import carried, may_split, within
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.analysis.polyhedra_events import Event
-from loopdiff.ir.build import add, integer
+from loopdiff.ir.build import integer, shifted
 from loopdiff.ir.nodes import Apply, Const, Expr, If, Let, Loop, LoopSet, Stmt, Var
-from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.ops import INFO
 from loopdiff.ir.walk import Path, exits, statements, stmt_exprs, subexprs
 from loopdiff.names import NameSupply
 from loopdiff.transform.contractions import contraction
@@ -71,22 +71,11 @@ def ascend(ls: LoopSet, is_strict: bool = False) -> LoopSet:
 
 def turned_round(loop: Loop) -> Loop:
     """The iterations of a loop that counts down by one, in the other order."""
-    return replace(loop, lower=add_one(loop.upper), upper=add_one(loop.lower), step=ONE)
+    return replace(loop, lower=shifted(loop.upper, 1), upper=shifted(loop.lower, 1), step=ONE)
 
 
 def is_descending(stmt: Stmt) -> bool:
     return isinstance(stmt, Loop) and isinstance(stmt.step, Const) and stmt.step.value == -1
-
-
-def add_one(expr: Expr) -> Expr:
-    """expr + 1, undoing a subtraction of 1."""
-    match expr:
-        case Const(value=value):
-            return integer(int(value) + 1)
-        case Apply(op=Op.SUB, args=(base, Const(value=1))):
-            return base
-        case _:
-            return add(expr, ONE)
 
 
 # -- distribution --------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.ir.build import is_constant
-from loopdiff.ir.linear import linear, moved
+from loopdiff.ir.build import is_constant, shifted
+from loopdiff.ir.linear import linear
 from loopdiff.ir.nodes import Expr, If, Index, Load, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.walk import subexprs
 from loopdiff.transform.contractions import Contraction, contraction
@@ -69,11 +69,11 @@ def turned_pair(outer: Loop, inner: Loop) -> tuple[Loop, Loop] | None:
     over, under = (shift(e, outer.index) for e in (inner.upper, inner.lower))
     free = [not depends(e, outer.index) for e in (inner.upper, inner.lower)]
     if over is not None and free[1] and is_at_most(outer.lower, inner.lower, 1 - over):
-        upper = moved(outer.upper, over - 1)
-        return replace(inner, upper=upper), replace(outer, lower=moved(Index(inner.index), 1 - over))
+        upper = shifted(outer.upper, over - 1)
+        return replace(inner, upper=upper), replace(outer, lower=shifted(Index(inner.index), 1 - over))
     if under is not None and free[0] and is_at_most(inner.upper, outer.upper, under):
-        lower = moved(outer.lower, under)
-        return replace(inner, lower=lower), replace(outer, upper=moved(Index(inner.index), 1 - under))
+        lower = shifted(outer.lower, under)
+        return replace(inner, lower=lower), replace(outer, upper=shifted(Index(inner.index), 1 - under))
     return None
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 
 from loopdiff.ir.build import add, mul, neg, sub
+from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Access as At
-from loopdiff.ir.nodes import Const, Expr, Load, Var
+from loopdiff.ir.nodes import Apply, Const, Expr, Load, Var
+from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import F32, F64
-from loopdiff.transform.like_terms import collected
+from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import expressions, subexprs
+from loopdiff.transform.like_terms import collected, with_like_terms
+from tests.gradients.interpreted import normal_form
 
 A, B, C = (Load(At(name)) for name in "abc")
 
@@ -37,3 +46,48 @@ def times(value: Expr, factor: float) -> Expr:
 def test_sums(values: list[Expr], text: str) -> None:
     lets = {"half": times(A, 0.5), "both": add(A, B)}
     assert print_expr(collected(values, lets, F64)) == text
+
+
+def second_differences(x, y):
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            y[i, j] = (
+                0.125 * (x[i + 1, j] - 2.0 * x[i, j] + x[i - 1, j])
+                + 0.125 * (x[i, j + 1] - 2.0 * x[i, j] + x[i, j - 1])
+                + x[i, j]
+            )
+
+
+def in_arguments(x, y):
+    for i in range(1, x.shape[0] - 1):
+        for j in range(x.shape[1]):
+            y[i, j] = np.sin(x[i, j] - x[i - 1, j] + x[i, j]) * (x[i + 1, j] + 0.5 * x[i + 1, j])
+
+
+def cancelling(x, y):
+    """The difference of infinities is no zero."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 2.0 - x[i, j]
+
+
+@pytest.mark.parametrize(("function", "count"), [(second_differences, 6), (in_arguments, 4), (cancelling, 2)])
+def test_statements(function: Callable[..., Any], count: int) -> None:
+    args = {"x": np.random.default_rng(0).random((6, 7)), "y": np.zeros((6, 7))}
+    ls = normal_form(function, args)
+    found = with_like_terms(ls)
+    verify(found, "like terms")
+    assert len([e for e in expressions(found) for e in subexprs(e) if is_arithmetic(e)]) == count
+    plain, other = ({n: a.copy() for n, a in args.items()} for _ in range(2))
+    run(ls, plain)
+    run(found, other)
+    np.testing.assert_allclose(other["y"], plain["y"], rtol=1e-14, atol=1e-15)
+
+
+def is_arithmetic(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and expr.op in (Op.ADD, Op.SUB, Op.MUL) and has_elements(expr)
+
+
+def has_elements(expr: Apply) -> bool:
+    """Whether it is about elements, not subscripts."""
+    return any(isinstance(e, Load) for e in subexprs(expr))

@@ -25,6 +25,7 @@ from loopdiff.transform.fills import fuse_with_fills
 from loopdiff.transform.fuse import fuse
 from loopdiff.transform.gather import gather_sums
 from loopdiff.transform.idle import leave_out_idle
+from loopdiff.transform.like_terms import with_like_terms
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.parallel import share_loops
 from loopdiff.transform.privates import is_zero
@@ -82,7 +83,7 @@ def arrange_loops(ls: LoopSet, *, fastmath: bool, may_fuse: bool = True) -> Loop
 def prepare_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
     """The same without fusion."""
     ls = avoid_reserved_names(screen(merge_choices(choose_strong_products(without_copies(ls)))))
-    return restructure(gathered(tidy_sums(ls))) if fastmath else ascend(ls, is_strict=True)
+    return restructure(gathered(tidy_sums(with_like_terms(ls)))) if fastmath else ascend(ls, is_strict=True)
 
 
 def fuse_loops(

@@ -77,18 +77,22 @@ class VectorLoopWriter(LaneValues):
             return
         self.start_cells(promoted, suffixes)
         if is_block:
+            self.start_copies(promoted)
             self.write_block(start, end, suffixes)
+            self.join_copies(promoted)
         else:
-            self.write_range(start, end, suffixes)
+            self.write_range(start, end, suffixes, promoted)
         self.finish_sums(promoted)
 
     def start_cells(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
-        """Cells and sums of the vectors side by side."""
+        """Cells of the vectors side by side, and the sums of one."""
         for cell in sorted(self.private):
             for suffix in dict.fromkeys(("", *suffixes)):
                 kind = self.emitter.types.arrays[cell].element
                 self.emitter.writer.line(f"{cell}{suffix} = {self.splat_constant(0, kind)}")
-        self.start_sums(promoted, suffixes)
+        for stmt in promoted:
+            self.sums[id(stmt)] = [self.emitter.names.fresh(f"{stmt.target.array}_lanes") for _ in suffixes]
+            self.start_sum(stmt, self.sums[id(stmt)][:1])
 
     def write_row(self, start: str, end: str, promoted: list[Accumulate], suffixes: list[str]) -> None:
         """Whole vectors, if there are enough to bring sums together for, and the rest as scalar code.
@@ -101,7 +105,7 @@ class VectorLoopWriter(LaneValues):
         with block(f"if {end} - {start} >= {(2 if promoted else 1) * width}:"):
             line(f"{full} = {end} - ({end} - {start}) % {width}")
             self.start_cells(promoted, suffixes)
-            first = self.write_many(start, end, suffixes)
+            first = self.write_many(start, end, suffixes, promoted)
             with block(f"for {index} in range({first}, {full}, {width}):"):
                 self.block(self.loop.body, [Lanes(index)])
             self.finish_sums(promoted)
@@ -110,22 +114,30 @@ class VectorLoopWriter(LaneValues):
         with block(f"for {index} in range({full}, {end}):"):
             self.emitter.block(self.loop.body)
 
-    def write_many(self, start: str, end: str, suffixes: list[str]) -> str:
-        """Vectors side by side, as many as the suffixes, if more than one; where the ones that are left begin."""
+    def write_many(self, start: str, end: str, suffixes: list[str], promoted: list[Accumulate]) -> str:
+        """Vectors side by side, as many as the suffixes, if more than one; where the ones that are left begin.
+
+        Short rows have none, and no time to start sums for them.
+        """
         if len(suffixes) == 1:
             return start
         index, size = self.loop.index, len(suffixes) * self.width
         first = self.emitter.names.fresh(f"{index}_many")
         self.emitter.writer.line(f"{first} = {end} - ({end} - {start}) % {size}")
-        with self.emitter.writer.block(f"for {index} in range({start}, {first}, {size}):"):
-            self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in self.places(suffixes)])
+        with ExitStack() as stack:
+            if promoted:
+                stack.enter_context(self.emitter.writer.block(f"if {first} > {start}:"))
+                self.start_copies(promoted)
+            with self.emitter.writer.block(f"for {index} in range({start}, {first}, {size}):"):
+                self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in self.places(suffixes)])
+            self.join_copies(promoted)
         return first
 
-    def write_range(self, start: str, end: str, suffixes: list[str]) -> None:
+    def write_range(self, start: str, end: str, suffixes: list[str], promoted: list[Accumulate]) -> None:
         """Vectors side by side, then single ones, the last one masked."""
         names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
         index, width = self.loop.index, self.width
-        mask, first = names.fresh("live"), self.write_many(start, end, suffixes)
+        mask, first = names.fresh("live"), self.write_many(start, end, suffixes, promoted)
         if self.is_masked_throughout():
             with block(f"for {index} in range({first}, {end}, {width}):"):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
@@ -146,7 +158,7 @@ class VectorLoopWriter(LaneValues):
         """
         index, width, line = self.loop.index, self.width, self.emitter.writer.line
         if not has_mask_registers() and len(self.operations()) <= TWICE:
-            start = self.write_many(start, end, suffixes)
+            start = self.write_many(start, end, suffixes, [])
         with self.emitter.writer.block(f"for {index} in range({start}, {end}, {len(suffixes) * width}):"):
             copies = []
             for base, suffix in self.places(suffixes):
@@ -234,24 +246,29 @@ class VectorLoopWriter(LaneValues):
         is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, Loop) for s in body)
         return has_mask_registers() and (is_check or is_large)
 
-    def start_sums(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
+    def start_sum(self, stmt: Accumulate, parts: Iterable[str]) -> None:
+        kind = self.emitter.types.arrays[stmt.target.array].element
+        for name in parts:
+            self.emitter.writer.line(f"{name} = {self.splat_constant(neutral_value(stmt.op, kind), kind)}")
+
+    def start_copies(self, promoted: list[Accumulate]) -> None:
+        """Sums of the other vectors side by side."""
         for stmt in promoted:
-            array = stmt.target.array
-            kind = self.emitter.types.arrays[array].element
-            self.sums[id(stmt)] = [self.emitter.names.fresh(f"{array}_lanes") for _ in suffixes]
-            for name in self.sums[id(stmt)]:
-                self.emitter.writer.line(f"{name} = {self.splat_constant(neutral_value(stmt.op, kind), kind)}")
+            self.start_sum(stmt, self.sums[id(stmt)][1:])
+
+    def join_copies(self, promoted: list[Accumulate]) -> None:
+        """One sum of all vectors side by side."""
+        for stmt in promoted:
+            first, *others = self.sums[id(stmt)]
+            whole = first
+            for part in others:
+                whole = self.combined(stmt, whole, part)
+            if others:
+                self.emitter.writer.line(f"{first} = {whole}")
 
     def finish_sums(self, promoted: list[Accumulate]) -> None:
         for stmt in promoted:
-            parts = self.sums[id(stmt)]
-            if stmt.op == "add":
-                whole = " + ".join(parts)
-            else:
-                whole = parts[0]
-                for part in parts[1:]:
-                    whole = f"{self.simd(NAMED[Op.MAX if stmt.op == 'max' else Op.MIN])}({whole}, {part})"
-            self.add_to_place(stmt, f"{self.simd(f'reduce_{stmt.op}')}({whole})")
+            self.add_to_place(stmt, f"{self.simd(f'reduce_{stmt.op}')}({self.sums[id(stmt)][0]})")
 
     def add_to_place(self, stmt: Accumulate, value: str) -> None:
         """Bring the scalar `value` into the target. An element that no iteration reached may not even exist: a value
