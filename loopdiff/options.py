@@ -12,6 +12,7 @@ from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.requests import ON_CPU, ON_GPU, Request
 
 TapePolicy = Literal["auto", "store", "recompute"]
+PlanPolicy = TapePolicy | Literal["rows"]  # not for users: see `ad.reverse`
 Accuracy = Literal["default", "high"]
 Check = Literal["cheap", "always", "first", "never"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]

@@ -33,7 +33,7 @@ from loopdiff.errors import BackendError
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import BOOL, F32, F64, INT
-from loopdiff.options import Options, TapePolicy
+from loopdiff.options import Options, PlanPolicy
 from loopdiff.requests import Request, Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
@@ -111,7 +111,7 @@ def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
 
 
 def derive_sweeps(
-    normal: LoopSet, wrt: tuple[str, ...], tape: TapePolicy, stages: Stages, form: Form = "sums"
+    normal: LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, form: Form = "sums"
 ) -> Sweeps:  # fmt: skip
     """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx).
 
@@ -162,12 +162,13 @@ def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> 
 
 
 def arrange_one_pass(found: LoopSet, stages: Stages) -> LoopSet:
-    """What `derive_one_pass` finds in row blocks, its own arrays as parameters after the arguments."""
-    from loopdiff.transform.blocked import in_workspace
+    """What `derive_one_pass` finds in row blocks, its own arrays, then the gradients, as parameters after the
+    arguments."""
+    from loopdiff.transform.blocked import in_workspace, with_given_results
     from loopdiff.transform.copies import without_copies
 
     rows = stages.run("copies", without_copies, arrange_primal_rows(found, Requests(), stages))
-    return stages.run("workspace", in_workspace, rows)
+    return with_given_results(stages.run("workspace", in_workspace, rows))
 
 
 def arrange_rows(
@@ -175,9 +176,11 @@ def arrange_rows(
 ) -> tuple[LoopSet, LoopSet]:  # fmt: skip
     """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
     from loopdiff.transform.blocked import block_sweeps
-    from loopdiff.transform.idle import leave_out_others
+    from loopdiff.transform.last_taken import keep_last
     from loopdiff.transform.layout import align_tapes
+    from loopdiff.transform.taken import leave_out_others
 
+    forward, reverse = stages.run("last", keep_last, forward, reverse)
     reverse = stages.run("others", leave_out_others, reverse)
     forward, reverse, lanes = stages.run("rows", partial(block_sweeps, asked=asked), forward, reverse)
     forward, reverse = stages.run("layout", align_tapes, forward, reverse, lanes)
@@ -202,21 +205,51 @@ def derive_gradient(
     return found if has_value else without_value(found)
 
 
-def derive_one_pass(normal: LoopSet, sweeps: Plan | Sweeps, wrt: tuple[str, ...], stages: Stages) -> LoopSet | None:
+def calls_functions(normal: LoopSet) -> bool:
+    """Whether elementary functions are evaluated: to keep their values may pay where these stay in the caches."""
+    from loopdiff.ad.repeating import has_functions
+    from loopdiff.ir.walk import expressions
+
+    return has_functions(expressions(normal))
+
+
+def derive_one_pass(
+    normal: LoopSet, sweeps: Plan | Sweeps, wrt: tuple[str, ...], stages: Stages, in_rows: bool = False
+) -> LoopSet | None:  # fmt: skip
     """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
     together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
-    may run in any order.
+    may run in any order. `in_rows`: None where anything is kept for more than a row.
     """
     from loopdiff.transform.copies import without_whole_copies
+    from loopdiff.transform.last_taken import keep_last
     from loopdiff.transform.one_pass import in_one_pass
+    from loopdiff.transform.zeros import drop_zeros
 
     if sweeps.count_names:
         return None
     recorded = frozenset(a.name for a in sweeps.forward.arrays if a.role in ("tape", "local"))
-    both = derive_gradient(normal, sweeps.forward, sweeps.reverse, (), wrt, True, stages)
+    forward, reverse = stages.run("last", keep_last, sweeps.forward, sweeps.reverse)
+    both = derive_gradient(normal, forward, reverse, (), wrt, True, stages)
     fewer = stages.run("copies", without_whole_copies, both)
     found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
-    return None if found is None else replace(found, name=f"{normal.name}_value_and_gradient")
+    if found is None or (in_rows and keeps_any_whole(found, sweeps.forward)):
+        return None
+    unseen = unseen_arrays(found)
+    found = stages.run("zeros of one pass", drop_zeros, found, unseen, unseen)
+    return replace(found, name=f"{normal.name}_value_and_gradient")
+
+
+def keeps_any_whole(ls: LoopSet, forward: LoopSet) -> bool:
+    """Whether one of the tapes of `forward` has as many axes in `ls`."""
+    axes = {a.name: len(a.extents or ()) for a in ls.arrays}
+    return any(0 < len(a.extents or ()) == axes.get(a.name) for a in forward.arrays if a.role == "tape")
+
+
+def unseen_arrays(ls: LoopSet) -> frozenset[str]:
+    """Arrays that a function makes for itself and does not return."""
+    from loopdiff.ir.walk import returned_arrays
+
+    return frozenset(a.name for a in ls.arrays if a.name not in ls.params) - returned_arrays(ls)
 
 
 def derive_pullback(

@@ -17,17 +17,17 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
 from loopdiff.interface import Interface, interface_of, is_complex
 from loopdiff.ir.nodes import LoopSet, ScalarResult
-from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
-from loopdiff.options import Options, TapePolicy
+from loopdiff.options import Options, PlanPolicy, TapePolicy
 from loopdiff.pipeline import (
     arrange,
     arrange_one_pass,
     arrange_primal_rows,
     arrange_rows,
     bind_types,
+    calls_functions,
     choose_wrt,
     compile_function,
     derive_gradient,
@@ -334,7 +334,7 @@ class Specialization:
         gets_cotangents = any(kind is not None and kind.element.is_float for kind in written)
         return "pullback" if form == "gradient" and not gets_cotangents else form
 
-    def plan(self, form: Form = "sums", tape: TapePolicy | None = None) -> Plan:
+    def plan(self, form: Form = "sums", tape: PlanPolicy | None = None) -> Plan:
         """The sweeps in one of their forms, under the tape policy of the options, or under `tape`."""
         wrt, policy = self.wrt, tape or self.options.tape
         label = f"plan-{form}-{policy}-{digest_of(list(wrt))[:12]}"
@@ -364,8 +364,8 @@ class Specialization:
 
     def in_rows(self, plan: Plan, asked: tuple[Requests, Requests]) -> Plan:
         forward, reverse = arrange_rows(plan.forward, plan.reverse, asked, self.stages)
-        shapes = {a.name: tuple(map(print_expr, a.extents or ())) for a in forward.arrays}
-        temporaries = tuple(replace(t, shape=shapes.get(t.name, t.shape)) for t in plan.temporaries)
+        tapes = {a.name: a for a in forward.arrays}
+        temporaries = tuple(t.laid_out(tapes[t.name]) if t.name in tapes else t for t in plan.temporaries)
         return replace(plan, forward=forward, reverse=reverse, temporaries=temporaries)
 
     @property
@@ -401,8 +401,11 @@ class Specialization:
         )
 
     def find_one_pass(self) -> LoopSet | None:
-        plan = self.plan("gradient")
-        found = derive_one_pass(self.normal, plan, self.wrt, self.stages)
+        found = None
+        if calls_functions(self.normal):
+            found = derive_one_pass(self.normal, self.plan("gradient", "rows"), self.wrt, self.stages, in_rows=True)
+        if found is None:
+            found = derive_one_pass(self.normal, self.plan("gradient"), self.wrt, self.stages)
         if found is None:
             return None
         rows = arrange_one_pass(found, self.stages)

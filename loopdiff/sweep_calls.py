@@ -11,9 +11,11 @@ import numpy as np
 from loopdiff.arena import Workspace
 from loopdiff.buffers import Recipe
 from loopdiff.gradients import record_type, scalar_of
+from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import F32
 from loopdiff.launch import Script
 from loopdiff.pullback import Pullback
+from loopdiff.recycled import GRADIENTS
 from loopdiff.runs import Arguments, ReverseRun, caller_results, make_arena
 from loopdiff.specialization import Specialization
 from loopdiff.units import Unit
@@ -35,18 +37,30 @@ def gradient_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
 def one_pass_entry(script: Script, spec: Specialization, unit: Unit) -> Callable[..., Any]:
     """The one function: `(value, gradients)` of a function with one floating result."""
     params = spec.normal.params
-    own = unit.ls.params[len(params) :]
+    made = [unit.ls.array(n) for n in unit.ls.params[len(params) :]]
+    own = [a for a in made if a.role != "gradient"]
     names = [f"w{k}" for k, _ in enumerate(own)]
-    arena = make_arena(spec.normal, params, [unit.ls.array(n) for n in own])
+    arena = make_arena(spec.normal, params, own)
     add_workspace(script, names, lambda args: arena.take(arena.sizes(args)))
-    script.call("found", unit.call, ", ".join([*script.passed, *names]), unit.refuse)
+    given = {n: add_empty(script, spec.normal, params.index(n)) for n in spec.wrt if spec.normal.has_array(n)}
+    script.call("found", unit.call, ", ".join([*script.passed, *names, *given.values()]), unit.refuse)
     if own:
         script.put("give", arena.give)
         script.add("give(workspace)")
-    gradients = [f"found[{k}]" for k, _ in enumerate(spec.wrt, start=1)]
-    gradients = [as_declared(script, spec, name, found) for name, found in zip(spec.wrt, gradients, strict=True)]
-    script.add(f"return {finished(script, spec, 'found[0]')}, {new_record(script, spec, gradients)}")
+    returned = (f"found[{k}]" for k, _ in enumerate(spec.wrt, start=1))
+    found = [given.get(n) or as_declared(script, spec, n, next(returned)) for n in spec.wrt]
+    script.add(f"return {finished(script, spec, 'found[0]')}, {new_record(script, spec, found)}")
     return script.define("value_and_grad")
+
+
+def add_empty(script: Script, normal: LoopSet, position: int) -> str:
+    """Make an array in rows like the argument at `position`, with anything in it."""
+    script.put("empty", GRADIENTS.empty)
+    kind = normal.array(normal.params[position]).type
+    assert kind is not None
+    buffer, like, dtype = f"b{position}", script.passed[position], script.put(f"dtype{position}", np.dtype(kind.dtype))
+    script.add(f"{buffer} = empty({like}.shape, {dtype}, 'C', {like}.nbytes)")
+    return buffer
 
 
 def vjp_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedra import build_model
-from loopdiff.ir.nodes import ArrayDecl, Index, Load, LoopSet, Var
+from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Var
 from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.requests import NOTHING, Requests
@@ -74,6 +74,14 @@ def in_workspace(ls: LoopSet) -> LoopSet:
     arrays = tuple(replace(a, role="lent") if a.name in own and is_sized_outside(a) else a for a in ls.arrays)
     lent = tuple(a for a in arrays if a.role == "lent")
     return with_workspace(replace(ls, arrays=arrays), lent, len(ls.params), ())
+
+
+def with_given_results(ls: LoopSet) -> LoopSet:
+    """`ls` with the arrays that it returns as parameters after all others, in their order."""
+    names = tuple(r.array for r in ls.results if isinstance(r, ArrayResult))
+    arrays = tuple(replace(a, role="gradient") if a.name in names else a for a in ls.arrays)
+    results = tuple(r for r in ls.results if not isinstance(r, ArrayResult))
+    return replace(ls, params=(*ls.params, *names), arrays=arrays, results=results)
 
 
 def is_sized_outside(decl: ArrayDecl) -> bool:

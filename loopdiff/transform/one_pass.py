@@ -14,9 +14,12 @@ read once, and one division, or exponential, hides behind another.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from loopdiff.analysis.legality import commute, overtakes, within
+from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedra import Model, build_model
 from loopdiff.ir.nodes import (
     Access,
@@ -25,29 +28,40 @@ from loopdiff.ir.nodes import (
     ArrayDecl,
     Assign,
     Call,
+    Const,
     Dim,
     Exit,
+    Expr,
     Index,
     Let,
     Load,
     Loop,
     LoopSet,
+    Param,
     Require,
+    ScalarDecl,
     ScalarResult,
     Stmt,
+    Var,
 )
+from loopdiff.ir.types import BOOL, INT, ScalarType
+from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import (
     accesses,
     exits,
+    lets_in,
     map_accesses,
+    map_stmt_exprs,
     read_arrays,
     returned_arrays,
     statements,
     stmt_exprs,
     subexprs,
+    substitute,
     written_arrays,
 )
 from loopdiff.transform.contractions import contraction
+from loopdiff.transform.lanes import hands_on
 from loopdiff.transform.privates import find_privates, mentioned
 from loopdiff.transform.rename import renamed
 from loopdiff.transform.restructure import ascend, is_descending, turned_round
@@ -59,12 +73,12 @@ Body = tuple[Stmt, ...]
 def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
     """The gradient `ls` with loops of both sweeps run together. Sums may come out in another order.
 
-    None unless some of the `recorded` arrays get smaller that hold floats (flags are few bytes, and loops that look at
+    None unless some of the `recorded` arrays get smaller that hold numbers (flags are few bytes, and loops that look at
     flags alone are better apart), or elements that both sweeps look at are read once.
     """
-    floats = (a.name for a in ls.arrays if a.type is not None and a.type.element.is_float)
+    numbers = (a.name for a in ls.arrays if a.type is not None and a.type.element is not BOOL)
     own = frozenset(a.name for a in ls.arrays if is_carrier(ls, a))
-    recorded = own.intersection(recorded, floats)
+    recorded = own.intersection(recorded, numbers)
     if not recorded and not walks(ls.body):
         return None
     ls = upwards(ascend(tidy_sums(ls)), own)
@@ -72,14 +86,89 @@ def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
 
 
 def less_kept(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
-    """`ls` with two loops run together, and some `recorded` array as large as one iteration."""
+    """`ls` with two loops run together, and some `recorded` array as large as one iteration; the loops inside of them
+    likewise."""
     for first, second in candidates(ls, recorded):
         ordered = side_by_side(ls, first, second)
         joined = None if ordered is None else run_together(ordered[0], ordered[1])
         smaller = None if joined is None else contracted(joined[0], joined[1])
-        if smaller is not None and any(smaller.array(n) != ls.array(n) for n in recorded):
-            return smaller
+        if joined is None or smaller is None:
+            continue
+        changed = frozenset(a.name for a in smaller.arrays if a != ls.array(a.name))
+        if changed & recorded:
+            return deeper(smaller, next(k for k, s in enumerate(smaller.body) if is_same_loop(s, joined)), changed)
     return None
+
+
+def is_same_loop(stmt: Stmt, joined: tuple[LoopSet, int]) -> bool:
+    loop = joined[0].body[joined[1]]
+    return isinstance(stmt, Loop) and isinstance(loop, Loop) and stmt.index == loop.index
+
+
+def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
+    """`ls` with loops inside of the loop at `place` run together, too, where they make rows in the caches out of arrays
+    `own`, which each iteration fills anew."""
+    loop = ls.body[place]
+    assert isinstance(loop, Loop)
+    if shares_matrices(loop, own) or any(hands_on(p, ls) for p in loops_in(loop)):
+        return ls
+    given = given_to(ls, loop)
+    kinds = {e: type_of(e, type_env(ls)) if isinstance(e, Var) else INT for e in given}
+    seen = touched(s for k, s in enumerate(ls.body) if k != place) | asked_for(ls)
+    seen |= {a.name for a in ls.arrays if a.type is not None and a.type.rank > 0} - own
+    others = tuple(a.name for a in ls.arrays if a.name in seen and a.name not in ls.params)
+    inside = replace(
+        ls,
+        params=(*ls.params, *others, *(p.name for p in given.values())),
+        scalars=(*ls.scalars, *(ScalarDecl(p.name, kinds[e]) for e, p in given.items())),
+        body=tuple(map_stmt_exprs(lambda e: substitute(e, given), s) for s in loop.body),
+        results=(),
+    )
+    found = less_kept(upwards(inside, used_once(ls, place)), own)
+    if found is None:
+        return ls
+    back: dict[Expr, Expr] = {p: e for e, p in given.items()}
+    body = tuple(map_stmt_exprs(lambda e: substitute(e, back), s) for s in found.body)
+    return replace(ls, arrays=found.arrays, body=(*ls.body[:place], replace(loop, body=body), *ls.body[place + 1 :]))
+
+
+def shares_matrices(loop: Loop, own: frozenset[str]) -> bool:
+    """Whether iterations read the same arrays of two axes or more, beside their `own`: those of products, which many
+    iterations at once make matrices of."""
+    read = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Load)}
+    matrices = (e.access for e in read if len(e.access.subscripts) > 1 and e.access.array not in own)
+    return any(Index(loop.index) not in subexprs_of(access.subscripts) for access in matrices)
+
+
+def subexprs_of(subscripts: tuple[Expr, ...]) -> set[Expr]:
+    return {e for s in subscripts for e in subexprs(s)}
+
+
+def given_to(ls: LoopSet, loop: Loop) -> dict[Expr, Param]:
+    """What the body of `loop` knows of what is around it, as if these were arguments: its index, and Lets."""
+    inside = lets_in(loop.body)
+    used = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)}
+    lets = sorted(e.name for e in used if e.name not in inside)
+    return {Index(loop.index): Param(loop.index), **{Var(n): Param(n) for n in lets}}
+
+
+def used_once(ls: LoopSet, place: int) -> frozenset[str]:
+    """Arrays of the function's own that one statement inside the loop at `place` has to itself."""
+    loop = ls.body[place]
+    assert isinstance(loop, Loop)
+    others = [s for k, s in enumerate(ls.body) if k != place]
+    users = Counter(name for s in (*loop.body, *others) for name in touched((s,)))
+    own = (a for a in ls.arrays if is_carrier(ls, a))
+    return frozenset(a.name for a in own if users[a.name] == 1) - touched(others)
+
+
+def touched(body: Iterable[Stmt]) -> set[str]:
+    """Arrays that statements have to do with, but for making room for them."""
+    return {a.array for s in statements(tuple(body)) if not isinstance(s.stmt, Allocate) for a in accesses(s.stmt)}
+
+
+def loops_in(loop: Loop) -> list[Loop]:
+    return [s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop)]
 
 
 def upwards(ls: LoopSet, dead: frozenset[str]) -> LoopSet:
@@ -201,9 +290,19 @@ def contracted(ls: LoopSet, place: int) -> LoopSet | None:
     def shorter(access: Access) -> Access:
         return replace(access, subscripts=access.subscripts[1:]) if access.array in smaller else access
 
-    cells = {a.name for a in ls.arrays if a.name in smaller and a.type is not None and a.type.rank == 1}
-    body = tuple(map_accesses(shorter, s) for s in ls.body if not (isinstance(s, Allocate) and s.array in cells))
-    return replace(ls, body=body, arrays=tuple(without_axis(a) if a.name in smaller else a for a in ls.arrays))
+    cells = {a.name: a.type.element for a in ls.arrays if a.name in smaller and a.type is not None and a.type.rank == 1}
+    body = [map_accesses(shorter, s) for s in ls.body if not (isinstance(s, Allocate) and s.array in cells)]
+    kept = body.index(map_accesses(shorter, loop))
+    body[kept] = with_starts(map_accesses(shorter, loop), cells)
+    return replace(ls, body=tuple(body), arrays=tuple(without_axis(a) if a.name in smaller else a for a in ls.arrays))
+
+
+def with_starts(loop: Stmt, cells: Mapping[str, ScalarType]) -> Loop:
+    """The loop with a first value for those `cells` that its iterations, which share nothing by them, may not set."""
+    assert isinstance(loop, Loop)
+    exposed = sorted(exposed_cells(loop.body, frozenset(cells), frozenset(cells)))
+    starts = (Assign(Access(name), Const(0.0 if cells[name].is_float else 0, cells[name])) for name in exposed)
+    return replace(loop, body=(*starts, *loop.body))
 
 
 def asked_for(ls: LoopSet) -> set[str]:
@@ -221,12 +320,21 @@ def without_axis(decl: ArrayDecl) -> ArrayDecl:
 
 
 # -- elements that are read once ------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The statements of a body `before` its one loop, and `after` it."""
+
+    before: Body
+    loop: Loop
+    after: Body
+
+
 def read_once(ls: LoopSet) -> LoopSet | None:
     """`ls` with nests that read the same elements, and have nothing else to do with each other, as one."""
     nests = walks(ls.body)
     for first, a in nests.items():
         for second, b in nests.items():
-            if first < second and (joined := walked_together(a, b)) is not None:
+            if first < second and (joined := walked_together(a, b)) is not None and not uses_other(a, b):
                 ordered = side_by_side(ls, first, second)
                 if ordered is not None:
                     found, place = ordered
@@ -235,24 +343,47 @@ def read_once(ls: LoopSet) -> LoopSet | None:
     return None
 
 
+def uses_other(a: Loop, b: Loop) -> bool:
+    """Whether one of the nests has a use for what the other does."""
+    return bool(defined((a,)) & mentioned((b,)) or defined((b,)) & mentioned((a,)))
+
+
 def walks(body: Body) -> dict[int, Loop]:
-    """The perfect nests in `body` that are no contractions, and add to or store something, by place."""
-    return {
-        k: s for k, s in enumerate(body) if isinstance(s, Loop) and is_walk(innermost(s)) and contraction(s) is None
-    }
+    """The nests of one loop inside another in `body` that are no register tiles, and add to or store something, by
+    place."""
+    nests = {k: s for k, s in enumerate(body) if isinstance(s, Loop) and is_walk(innermost(s))}
+    return {k: s for k, s in nests.items() if contraction(s) is None or any(map(is_ragged, s.body))}
+
+
+def is_ragged(stmt: Stmt) -> bool:
+    """Whether it is a loop over a row with a length of its own."""
+    return isinstance(stmt, Loop) and any(isinstance(e, Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
 
 
 def is_walk(body: Body) -> bool:
-    return all(isinstance(s, Let | Assign | Accumulate) for s in body) and any(elements_in(s) for s in body)
+    return is_straight(body) and any(elements_in(s) for s in body)
+
+
+def is_straight(body: Body) -> bool:
+    return all(isinstance(s, Let | Assign | Accumulate) for s in body)
 
 
 def innermost(loop: Loop) -> Body:
-    """What is inside a perfect nest."""
-    match loop.body:
-        case [Loop() as inner]:
-            return innermost(inner)
-        case body:
-            return body
+    """What is inside a nest of one loop inside another."""
+    found = around(loop.body)
+    return loop.body if found is None else innermost(found.loop)
+
+
+def around(body: Body) -> Around | None:
+    """A loop and what is around it: nothing but where rows have a length of their own. Other rows are better off by
+    themselves, where vectors and tiles are made of them; these cost a guess of the processor each, where they end."""
+    places = [k for k, s in enumerate(body) if isinstance(s, Loop)]
+    if len(places) != 1:
+        return None
+    loop = body[places[0]]
+    assert isinstance(loop, Loop)
+    found = Around(body[: places[0]], loop, body[places[0] + 1 :])
+    return found if len(body) == 1 or (is_ragged(loop) and is_straight((*found.before, *found.after))) else None
 
 
 def elements_in(stmt: Stmt) -> frozenset[Access]:
@@ -262,19 +393,19 @@ def elements_in(stmt: Stmt) -> frozenset[Access]:
 
 
 def walked_together(a: Loop, b: Loop) -> Loop | None:
-    """Two perfect nests as one, if both go over the same range, read some element in common, and neither has a use for
-    what the other does."""
+    """Two nests that have nothing to do with each other as one, if both go over the same range and read some element in
+    common."""
     inner = renamed(b, {Index(b.index): Index(a.index)})
     assert isinstance(inner, Loop)
     if (a.lower, a.upper, a.step) != (b.lower, b.upper, b.step):
         return None
-    match a.body, inner.body:
-        case [Loop() as x], [Loop() as y]:
-            joined = walked_together(x, y)
-            return None if joined is None else replace(a, body=(joined,))
-        case ([Loop()], _) | (_, [Loop()]):
+    match around(a.body), around(inner.body):
+        case Around() as x, Around() as y:
+            joined = walked_together(x.loop, y.loop)
+            body = () if joined is None else (*x.before, *y.before, joined, *x.after, *y.after)
+            return replace(a, body=body) if body else None
+        case None, None:
+            both = [{e for s in body for e in elements_in(s)} for body in (a.body, inner.body)]
+            return replace(a, body=(*a.body, *inner.body)) if both[0] & both[1] else None
+        case _:
             return None
-        case first, second:
-            both = [{e for s in body for e in elements_in(s)} for body in (first, second)]
-            is_apart = not (defined(first) & mentioned(second) or defined(second) & mentioned(first))
-            return replace(a, body=(*first, *second)) if both[0] & both[1] and is_apart else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from loopdiff import vectorize_grad
 from loopdiff.arena import sizes_function
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Loop, LoopSet
+from loopdiff.ir.nodes import Apply, Expr, Loop, LoopSet
+from loopdiff.ir.ops import Op
 from loopdiff.ir.verify import verify
-from loopdiff.ir.walk import statements, written_arrays
+from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.pipeline import derive_one_pass, derive_sweeps
 from loopdiff.stages import Stages
 from loopdiff.transform.blocked import block_primal, in_workspace
@@ -109,9 +111,58 @@ def test_what_one_row_keeps_has_no_axis_for_rows() -> None:
     assert {a.name: a.type.rank for a in found.arrays if a.type is not None}["s_tape"] == 1
 
 
+def either_way(x, w):
+    total = 0.0
+    for r in range(x.shape[0]):
+        best = 0.0
+        for c in range(w.shape[0]):
+            if x[r, c] * w[c] + x[r, 0] > 1.0:
+                best = x[r, c] * w[c]
+            else:
+                total += x[r, c]
+        total += best
+    return total
+
+
 def test_flags_are_not_worth_it() -> None:
+    ls = normal_form(either_way, {"x": np.ones((3, 2)), "w": np.ones(2)})
+    assert one_pass(ls, ("x", "w")) is None
+
+
+def test_of_a_minimum_nothing_is_left_on_the_tape() -> None:
     entry = BY_NAME["kmeans_cost"]
-    assert one_pass(lowered(entry), entry.wrt) is None
+    found = one_pass(lowered(entry), entry.wrt)
+    assert found is not None
+    assert not any(a.type.rank for a in found.arrays if a.role == "tape" and a.type is not None)
+
+
+def sparse_form(indptr, indices, vals, x, w):
+    y = np.zeros(w.shape[0])
+    for i in range(indptr.shape[0] - 1):
+        s = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            s += vals[p] * x[indices[p]]
+        y[i] = s
+    return np.sum(w * y)
+
+
+@pytest.mark.parametrize("indptr", [[0, 2, 2, 9, 14], [0, 9, 3, 7, 2], [0, 0], [0]])
+def test_rows_of_their_own_length_are_gone_through_once(indptr: list[int]) -> None:
+    """Also where they overlap."""
+    rng = np.random.default_rng(0)
+    args = (np.array(indptr), rng.integers(0, 5, 14), rng.random(14), rng.random(5), rng.random(4))
+    f = vectorize_grad(wrt=("vals", "x"))(sparse_form)
+    loops = re.findall(r"^ +for p\w* in range\(indptr", f.compile(*args).source("gradient"), re.MULTILINE)
+    assert len(loops) == 2  # one of them looks for the place of what is wrong
+    value, found = f.value_and_grad(*args)
+    assert value == pytest.approx(sparse_form(*args))
+    vals_adj, x_adj = np.zeros(14), np.zeros(5)
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            vals_adj[p] += args[4][i] * args[3][args[1][p]]
+            x_adj[args[1][p]] += args[4][i] * args[2][p]
+    np.testing.assert_allclose(found.vals, vals_adj, rtol=1e-13)
+    np.testing.assert_allclose(found.x, x_adj, rtol=1e-13)
 
 
 def test_elements_of_both_sweeps_are_read_once() -> None:
@@ -165,8 +216,8 @@ def test_gradients_by_other_arguments_have_code_of_their_own() -> None:
 
 def test_the_generated_source_is_shown() -> None:
     k = vectorize_grad(rows).compile(np.ones((3, 2)), np.ones(2))
-    assert "rows_value_and_gradient(x, w)" in k.source("gradient")
-    assert k.signature("gradient") == ("x", "w")
+    assert "rows_value_and_gradient(x, w, x_adj, w_adj)" in k.source("gradient")
+    assert k.signature("gradient") == ("x", "w", "x_adj", "w_adj")
     text = vectorize_grad(rows).explain(np.ones((3, 2)), np.ones(2))
     assert "`value_and_grad` runs both sweeps in one pass:" in text
     assert "one pass" not in vectorize_grad(coupled).explain(np.ones((3, 2)), np.ones(2))
@@ -245,3 +296,76 @@ def test_nobody_looks_at_what_lent_memory_holds(name: str) -> None:
         got = run(lent, args | dict(zip(own, filled, strict=True)))
         for value, wanted in zip(got, expected, strict=True):
             np.testing.assert_array_equal(value, wanted)
+
+
+def soft_rows(x, w):
+    total = 0.0
+    e = np.empty(x.shape[2])
+    for a in range(x.shape[0]):
+        for b in range(x.shape[1]):
+            s = 0.0
+            for c in range(x.shape[2]):
+                e[c] = np.exp(x[a, b, c] * w[c])
+                s += e[c]
+            for c in range(x.shape[2]):
+                total += w[c] * e[c] / s
+    return total
+
+
+def filtered_rows(x, w):
+    """Rows that are lanes of vectors stay side by side."""
+    total = 0.0
+    e = np.empty(x.shape[2])
+    for a in range(x.shape[0]):
+        for b in range(x.shape[1]):
+            s = 1.0
+            for c in range(x.shape[2]):
+                s = 1.0 / (2.0 + s * x[a, b, c])
+                e[c] = s
+            for c in range(x.shape[2]):
+                total += np.exp(w[c] * e[c])
+    return total
+
+
+@pytest.mark.parametrize("function", [soft_rows, filtered_rows])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 2, 40), (0, 3, 2), (2, 0, 3)])
+def test_loops_inside_run_together_too(function: Callable[..., Any], shape: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.random(shape), rng.random(shape[2])
+    f = vectorize_grad(function)
+    value, found = f.value_and_grad(x, w)
+    assert value == pytest.approx(function(x, w), rel=1e-13)
+    wanted = vectorize_grad(function, tape="store").vjp(x, w)[1]()
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+
+
+def test_functions_of_a_row_are_evaluated_once() -> None:
+    k = vectorize_grad(soft_rows).compile(np.ones((2, 3, 4)), np.ones(4))
+    loops = k.spec.one_pass_loops
+    assert loops is not None
+    functions = [e for s in statements(loops.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if is_exp(e)]
+    assert len(functions) == 1
+    assert max(len(a.extents or ()) for a in loops.arrays if a.role == "lent") == 1
+
+
+def is_exp(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and expr.op is Op.EXP
+
+
+def test_lanes_of_recurrences_stay_side_by_side() -> None:
+    k = vectorize_grad(filtered_rows).compile(np.ones((2, 3, 4)), np.ones(4))
+    loops = k.spec.one_pass_loops
+    assert loops is not None
+    assert max(len(a.extents or ()) for a in loops.arrays if a.role == "lent") == 2
+
+
+def test_large_gradients_of_one_pass_come_from_memory_that_is_used_again() -> None:
+    x, w = np.random.default_rng(0).random((8, 32, 64)), np.ones(64)
+    f = vectorize_grad(soft_rows)
+    first = f.grad(x, w).x
+    address = first.ctypes.data
+    kept = f.grad(x, w).x
+    assert kept.ctypes.data != address
+    del first
+    assert f.grad(x, w).x.ctypes.data == address
