@@ -30,7 +30,8 @@ def cost(expr: Expr) -> int:
 
 def cycles(node: Apply) -> int:
     """Those of one operation."""
-    if node.op in CHEAP or INFO[node.op].result == "bool":
+    is_product = node.op == Op.POW and isinstance(node.args[1], Const) and float(node.args[1].value) in (2.0, 3.0)
+    if node.op in CHEAP or is_product or INFO[node.op].result == "bool":
         return 1
     if node.op in MODERATE:
         return 8

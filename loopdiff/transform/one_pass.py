@@ -129,7 +129,10 @@ def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
         return ls
     back: dict[Expr, Expr] = {p: e for e, p in given.items()}
     body = tuple(map_stmt_exprs(lambda e: substitute(e, back), s) for s in found.body)
-    return replace(ls, arrays=found.arrays, body=(*ls.body[:place], replace(loop, body=body), *ls.body[place + 1 :]))
+    new = (*ls.body[:place], replace(loop, body=body), *ls.body[place + 1 :])
+    numbers = {a.name for a in found.arrays if a.type is not None and a.type.rank == 0}
+    left = tuple(s for s in new if not (isinstance(s, Allocate) and s.array in numbers))
+    return replace(ls, arrays=found.arrays, body=left)
 
 
 def shares_matrices(loop: Loop, own: frozenset[str]) -> bool:

@@ -349,6 +349,25 @@ def test_functions_of_a_row_are_evaluated_once() -> None:
     assert max(len(a.extents or ()) for a in loops.arrays if a.role == "lent") == 1
 
 
+def test_what_is_kept_of_an_iteration_is_its_own() -> None:
+    """Loops of vectors stay such when a tape becomes a number."""
+
+    def powers(x, w):
+        total = 0.0
+        for a in range(x.shape[0]):
+            for b in range(x.shape[1]):
+                total += np.exp(0.5 * np.sin(x[a, b] * w[b]))
+        return total
+
+    x, w = np.random.default_rng(0).random((7, 30)), np.ones(30)
+    f = vectorize_grad(powers)
+    text = f.explain(x, w).split("in one pass:")[1]
+    assert "vectorised" in text.splitlines()[2]
+    loops = f.compile(x, w).spec.one_pass_loops
+    assert loops is not None
+    assert not [a.name for a in loops.arrays if a.role == "lent"]
+
+
 def is_exp(expr: Expr) -> bool:
     return isinstance(expr, Apply) and expr.op is Op.EXP
 
