@@ -222,7 +222,7 @@ def derive_one_pass(
     """
     from loopdiff.transform.copies import without_whole_copies
     from loopdiff.transform.last_taken import keep_last
-    from loopdiff.transform.one_pass import in_one_pass
+    from loopdiff.transform.one_pass import carriers, in_one_pass
     from loopdiff.transform.zeros import drop_zeros
 
     if sweeps.count_names:
@@ -234,7 +234,7 @@ def derive_one_pass(
     found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
     if found is None or (in_rows and keeps_any_whole(found, sweeps.forward)):
         return None
-    unseen = unseen_arrays(found)
+    unseen = carriers(found)
     found = stages.run("zeros of one pass", drop_zeros, found, unseen, unseen)
     return replace(found, name=f"{normal.name}_value_and_gradient")
 
@@ -243,13 +243,6 @@ def keeps_any_whole(ls: LoopSet, forward: LoopSet) -> bool:
     """Whether one of the tapes of `forward` has as many axes in `ls`."""
     axes = {a.name: len(a.extents or ()) for a in ls.arrays}
     return any(0 < len(a.extents or ()) == axes.get(a.name) for a in forward.arrays if a.role == "tape")
-
-
-def unseen_arrays(ls: LoopSet) -> frozenset[str]:
-    """Arrays that a function makes for itself and does not return."""
-    from loopdiff.ir.walk import returned_arrays
-
-    return frozenset(a.name for a in ls.arrays if a.name not in ls.params) - returned_arrays(ls)
 
 
 def derive_pullback(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.arena import Workspace
-from loopdiff.buffers import Recipe
+from loopdiff.buffers import Order, Recipe
 from loopdiff.gradients import record_type, scalar_of
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import F32
@@ -58,9 +58,15 @@ def add_empty(script: Script, normal: LoopSet, position: int) -> str:
     script.put("empty", GRADIENTS.empty)
     kind = normal.array(normal.params[position]).type
     assert kind is not None
-    buffer, like, dtype = f"b{position}", script.passed[position], script.put(f"dtype{position}", np.dtype(kind.dtype))
-    script.add(f"{buffer} = empty({like}.shape, {dtype}, 'C', {like}.nbytes)")
+    buffer = f"b{position}"
+    script.add(f"{buffer} = {made_like(script, position, 'empty', np.dtype(kind.dtype), 'C')}")
     return buffer
+
+
+def made_like(script: Script, position: int, make: str, dtype: np.dtype[Any], order: Order) -> str:
+    """What makes an array of the shape and size of the argument at `position`."""
+    like = script.passed[position]
+    return f"{make}({like}.shape, {script.put(f'dtype{position}', dtype)}, {order!r}, {like}.nbytes)"
 
 
 def vjp_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
@@ -140,9 +146,8 @@ def add_buffer(script: Script, recipe: Recipe, scratch: list[str], run: ReverseR
     place, number = recipe.place, recipe.position
     buffer = f"b{number}"
     if place is None:
-        dtype, like = script.put(f"dtype{number}", recipe.dtype), script.passed[number]
         make = "empty" if recipe.is_started else "zeros"
-        begin = f"{buffer} = {make}({like}.shape, {dtype}, {recipe.order!r}, {like}.nbytes)"
+        begin = f"{buffer} = {made_like(script, number, make, recipe.dtype, recipe.order)}"
     else:
         begin = f"{buffer} = {scratch[place]}" + ("" if recipe.is_started else f"; clear({buffer})")
     if not may_be_given:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape import Store, Tape
+from loopdiff.analysis.exposure import is_inside
 from loopdiff.ir.nodes import Access, Allocate, Call, Load, Stmt
 from loopdiff.ir.walk import accesses, is_index_arithmetic, map_accesses, read_arrays, written_arrays
 
@@ -42,13 +43,11 @@ def is_expandable(facts: Facts, tape: Tape, array: str, store: Store) -> bool:
         return False
     if array not in facts.owners(store.path) or not all(map(is_index_arithmetic, store.target.subscripts)):
         return False
-    inside = store.path
     for path, site in facts.sites.items():
-        stmt = site.stmt
-        is_inside = path[: len(inside)] == inside and path != inside
-        if isinstance(stmt, Allocate) and stmt.array == array and (is_inside or stmt.fill is not None):
+        stmt, is_in_loop = site.stmt, is_inside(path, store.path)
+        if isinstance(stmt, Allocate) and stmt.array == array and (is_in_loop or stmt.fill is not None):
             return False
-        if any(a.array == array and (not is_inside or isinstance(stmt, Call)) for a in accesses(stmt)):
+        if any(a.array == array and (not is_in_loop or isinstance(stmt, Call)) for a in accesses(stmt)):
             return False
     return True
 

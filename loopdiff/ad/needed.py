@@ -274,9 +274,9 @@ class Needed:
         here = At(site.path)
         if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
             if closed or isinstance(site.stmt.value, Const | Index | Param | Dim):
-                return self.exact(site.stmt.value, At(site.path), closed)
+                return self.exact(site.stmt.value, here, closed)
             if name not in self.heads:
-                self.heads[name] = Let(name, self.exact(site.stmt.value, At(site.path)), loc=site.stmt.loc)
+                self.heads[name] = Let(name, self.exact(site.stmt.value, here), loc=site.stmt.loc)
             return Var(name)
         stored = Load(self.record_let(name))
         if closed:

@@ -30,13 +30,13 @@ def cost(expr: Expr) -> int:
 
 def cycles(node: Apply) -> int:
     """Those of one operation."""
-    is_product = node.op == Op.POW and isinstance(node.args[1], Const) and float(node.args[1].value) in (2.0, 3.0)
-    if node.op in CHEAP or is_product or INFO[node.op].result == "bool":
+    if node.op in CHEAP or INFO[node.op].result == "bool":
         return 1
     if node.op in MODERATE:
         return 8
-    is_long = node.op in EXPENSIVE and not (node.op == Op.POW and isinstance(node.args[1], Const))
-    return 40 if is_long else FUNCTION
+    if node.op == Op.POW and isinstance(node.args[1], Const):
+        return 1 if float(node.args[1].value) in (2.0, 3.0) else FUNCTION
+    return 40 if node.op in EXPENSIVE else FUNCTION
 
 
 def is_dear(expr: Expr, in_rows: bool) -> bool:

@@ -59,8 +59,7 @@ def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto")
     Parameters of `forward`: the arguments, then the workspace (local arrays, tape, adjoints of local arrays); of
     `reverse`: the arguments as `forward` left them, the same workspace, the seeds of the results, one adjoint buffer
     per differentiated or written floating argument array. The policy `rows` is `auto` for sweeps that will run row by
-    row: functions are evaluated once. Raises DifferentiationError (LD4xx) where a derivative has
-    no rule.
+    row: functions are evaluated once. Raises DifferentiationError (LD4xx) where a derivative has no rule.
     """
     facts = gather(ls, wrt)
     plain = build(facts, policy)

@@ -177,8 +177,9 @@ class Widener:
         if not (self.is_worth_it(loop) if has_triangles(loop) else self.waits(loop, path)):
             return None
         own = find_privates(self.model, self.dead, loop, path)
-        is_alone = own is None or not (own.arrays or fills_tapes(loop, self.model.ls))
-        return None if own is None or is_alone else Outermost(self, loop, own, lanes).loop()
+        if own is None or not (own.arrays or fills_tapes(loop, self.model.ls)):
+            return None
+        return Outermost(self, loop, own, lanes).loop()
 
     def waits(self, loop: Loop, path: Path) -> bool:
         """Whether iterations of `loop`, right around loops that hand on values, take longer one after the other than

@@ -18,7 +18,6 @@ adjoint that one would write by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from loopdiff.ir.build import compare, integer
@@ -40,7 +39,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import accesses, exits, map_body, map_stmt_exprs, operands, statements, substitute
+from loopdiff.ir.walk import accesses, exits, map_body, map_stmt_exprs, statements, subexprs, substitute
 from loopdiff.transform.normalize import supply
 from loopdiff.transform.taken import ends_with_taken
 
@@ -57,10 +56,11 @@ class Kept:
     stored: Access
     read: Access
 
-    @property
-    def decl(self) -> ArrayDecl:
+    def declared(self, ls: LoopSet) -> tuple[ArrayDecl, ...]:
+        """The arrays of a sweep with indices in place of flags."""
         extents = (self.flags.extents or ())[:-1] or (integer(1),)
-        return replace(self.flags, type=ArrayType("int64", len(extents)), extents=extents)
+        indices = replace(self.flags, type=ArrayType("int64", len(extents)), extents=extents)
+        return tuple(indices if a.name == indices.name else a for a in ls.arrays)
 
 
 def keep_last(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
@@ -105,21 +105,13 @@ def row_of(access: Access, loop: Loop) -> Access | None:
     """The `access` without its last subscript, which alone has to do with the index of `loop` and is made of sizes and
     of indices that tell rows apart; None if that is not so."""
     *row, last = access.subscripts
-    index, found = Index(loop.index), set(leaves(last))
-    others = {leaf for leaf in found if isinstance(leaf, Index)} - {index}
-    is_plain = index in found and not any(isinstance(leaf, Var | Load) for leaf in found)
-    in_row = {leaf for e in row for leaf in leaves(e)}
+    index, found = Index(loop.index), set(subexprs(last))
+    others = {e for e in found if isinstance(e, Index)} - {index}
+    is_plain = index in found and not any(isinstance(e, Var | Load) for e in found)
+    in_row = {part for e in row for part in subexprs(e)}
     if not is_plain or index in in_row or not others <= in_row:
         return None
     return replace(access, subscripts=tuple(row) or (integer(0),))
-
-
-def leaves(expr: Expr) -> Iterator[Expr]:
-    parts = operands(expr)
-    if not parts:
-        yield expr
-    for part in parts:
-        yield from leaves(part)
 
 
 def are_opposite(step: Expr, other: Expr) -> bool:
@@ -146,9 +138,8 @@ def in_writer(ls: LoopSet, kept: Kept) -> LoopSet:
             Assign(kept.stored, Load(cell, loc=stmt.loc), loc=stmt.loc),
         )
 
-    arrays = tuple(kept.decl if a.name == kept.flags.name else a for a in ls.arrays)
     local = ArrayDecl(cell.array, ArrayType("int64", 0), "local", (), loc=kept.writer.loc)
-    return replace(ls, body=map_body(ls.body, keeping), arrays=(*arrays, local))
+    return replace(ls, body=map_body(ls.body, keeping), arrays=(*kept.declared(ls), local))
 
 
 def in_reader(ls: LoopSet, kept: Kept) -> LoopSet:
@@ -173,5 +164,4 @@ def in_reader(ls: LoopSet, kept: Kept) -> LoopSet:
             case _:
                 return (stmt,)
 
-    arrays = tuple(kept.decl if a.name == kept.flags.name else a for a in ls.arrays)
-    return replace(ls, body=map_body(ls.body, once), arrays=arrays)
+    return replace(ls, body=map_body(ls.body, once), arrays=kept.declared(ls))

@@ -5,7 +5,7 @@ In another order, and with products of constants rounded in another place: for s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -27,9 +27,7 @@ def with_like_terms(ls: LoopSet) -> LoopSet:
     def tidied(expr: Expr) -> Expr:
         if isinstance(expr, Apply) and expr.op in (Op.ADD, Op.SUB) and (kind := type_of(expr, types)).is_float:
             parts = [(factor, value) for factor, value in terms(expr, {}, kind) if isinstance(value, Load | Var)]
-            factors: dict[Expr, float] = {}
-            for factor, value in parts:
-                factors[value] = factors.get(value, 0.0) + factor
+            factors = total_factors(parts)
             # What cancels might not be finite.
             if len(factors) < len(parts) and all(factors.values()) and all(type_of(v, types) == kind for v in factors):
                 return collected([expr], {}, kind)
@@ -42,15 +40,20 @@ def with_like_terms(ls: LoopSet) -> LoopSet:
 
 def collected(values: Sequence[Expr], lets: Mapping[str, Expr], kind: ScalarType) -> Expr:
     """The sum of `values` of type `kind`, in which Vars may stand for what `lets` say."""
-    factors: dict[Expr, float] = {}
-    for factor, value in (t for v in values for t in terms(v, lets, kind)):
-        factors[value] = factors.get(value, 0.0) + factor
     groups: dict[float, list[Term]] = {}
-    for value, factor in factors.items():
+    for value, factor in total_factors(t for v in values for t in terms(v, lets, kind)).items():
         groups.setdefault(abs(factor), []).append((factor, value))
     if not groups:
         return zero(kind)
     return signed_sum([scaled(size, group, kind) for size, group in groups.items()])
+
+
+def total_factors(parts: Iterable[Term]) -> dict[Expr, float]:
+    """By value, all its factors added up."""
+    factors: dict[Expr, float] = {}
+    for factor, value in parts:
+        factors[value] = factors.get(value, 0.0) + factor
+    return factors
 
 
 def terms(expr: Expr, lets: Mapping[str, Expr], kind: ScalarType) -> Iterator[Term]:

@@ -61,7 +61,7 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.transform.contractions import contraction
-from loopdiff.transform.lanes import hands_on
+from loopdiff.transform.lanes import hands_on, loops_of
 from loopdiff.transform.privates import find_privates, mentioned
 from loopdiff.transform.rename import renamed
 from loopdiff.transform.restructure import ascend, is_descending, turned_round
@@ -77,7 +77,7 @@ def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
     flags alone are better apart), or elements that both sweeps look at are read once.
     """
     numbers = (a.name for a in ls.arrays if a.type is not None and a.type.element is not BOOL)
-    own = frozenset(a.name for a in ls.arrays if is_carrier(ls, a))
+    own = carriers(ls)
     recorded = own.intersection(recorded, numbers)
     if not recorded and not walks(ls.body):
         return None
@@ -92,17 +92,13 @@ def less_kept(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
         ordered = side_by_side(ls, first, second)
         joined = None if ordered is None else run_together(ordered[0], ordered[1])
         smaller = None if joined is None else contracted(joined[0], joined[1])
-        if joined is None or smaller is None:
+        if smaller is None:
             continue
-        changed = frozenset(a.name for a in smaller.arrays if a != ls.array(a.name))
+        found, place = smaller
+        changed = frozenset(a.name for a in found.arrays if a != ls.array(a.name))
         if changed & recorded:
-            return deeper(smaller, next(k for k, s in enumerate(smaller.body) if is_same_loop(s, joined)), changed)
+            return deeper(found, place, changed)
     return None
-
-
-def is_same_loop(stmt: Stmt, joined: tuple[LoopSet, int]) -> bool:
-    loop = joined[0].body[joined[1]]
-    return isinstance(stmt, Loop) and isinstance(loop, Loop) and stmt.index == loop.index
 
 
 def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
@@ -110,11 +106,12 @@ def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
     `own`, which each iteration fills anew."""
     loop = ls.body[place]
     assert isinstance(loop, Loop)
-    if shares_matrices(loop, own) or any(hands_on(p, ls) for p in loops_in(loop)):
+    if shares_matrices(loop, own) or any(hands_on(p, ls) for p in loops_of(loop)):
         return ls
-    given = given_to(ls, loop)
-    kinds = {e: type_of(e, type_env(ls)) if isinstance(e, Var) else INT for e in given}
-    seen = touched(s for k, s in enumerate(ls.body) if k != place) | asked_for(ls)
+    given, types = given_to(loop), type_env(ls)
+    kinds = {e: type_of(e, types) if isinstance(e, Var) else INT for e in given}
+    elsewhere = touched(s for k, s in enumerate(ls.body) if k != place)
+    seen = elsewhere | asked_for(ls)
     seen |= {a.name for a in ls.arrays if a.type is not None and a.type.rank > 0} - own
     others = tuple(a.name for a in ls.arrays if a.name in seen and a.name not in ls.params)
     inside = replace(
@@ -124,7 +121,7 @@ def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
         body=tuple(map_stmt_exprs(lambda e: substitute(e, given), s) for s in loop.body),
         results=(),
     )
-    found = less_kept(upwards(inside, used_once(ls, place)), own)
+    found = less_kept(upwards(inside, used_once(loop) & carriers(ls) - elsewhere), own)
     if found is None:
         return ls
     back: dict[Expr, Expr] = {p: e for e, p in given.items()}
@@ -147,7 +144,7 @@ def subexprs_of(subscripts: tuple[Expr, ...]) -> set[Expr]:
     return {e for s in subscripts for e in subexprs(s)}
 
 
-def given_to(ls: LoopSet, loop: Loop) -> dict[Expr, Param]:
+def given_to(loop: Loop) -> dict[Expr, Param]:
     """What the body of `loop` knows of what is around it, as if these were arguments: its index, and Lets."""
     inside = lets_in(loop.body)
     used = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)}
@@ -155,23 +152,15 @@ def given_to(ls: LoopSet, loop: Loop) -> dict[Expr, Param]:
     return {Index(loop.index): Param(loop.index), **{Var(n): Param(n) for n in lets}}
 
 
-def used_once(ls: LoopSet, place: int) -> frozenset[str]:
-    """Arrays of the function's own that one statement inside the loop at `place` has to itself."""
-    loop = ls.body[place]
-    assert isinstance(loop, Loop)
-    others = [s for k, s in enumerate(ls.body) if k != place]
-    users = Counter(name for s in (*loop.body, *others) for name in touched((s,)))
-    own = (a for a in ls.arrays if is_carrier(ls, a))
-    return frozenset(a.name for a in own if users[a.name] == 1) - touched(others)
+def used_once(loop: Loop) -> frozenset[str]:
+    """Arrays that one statement of the body of `loop` has to itself in there."""
+    users = Counter(name for s in loop.body for name in touched((s,)))
+    return frozenset(name for name, count in users.items() if count == 1)
 
 
 def touched(body: Iterable[Stmt]) -> set[str]:
     """Arrays that statements have to do with, but for making room for them."""
     return {a.array for s in statements(tuple(body)) if not isinstance(s.stmt, Allocate) for a in accesses(s.stmt)}
-
-
-def loops_in(loop: Loop) -> list[Loop]:
-    return [s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop)]
 
 
 def upwards(ls: LoopSet, dead: frozenset[str]) -> LoopSet:
@@ -186,6 +175,11 @@ def upwards(ls: LoopSet, dead: frozenset[str]) -> LoopSet:
         return turned_round(stmt)
 
     return replace(ls, body=tuple(turned(s, k) for k, s in enumerate(ls.body)))
+
+
+def carriers(ls: LoopSet) -> frozenset[str]:
+    """Arrays that are the function's own and that nobody sees."""
+    return frozenset(a.name for a in ls.arrays if is_carrier(ls, a))
 
 
 def is_carrier(ls: LoopSet, decl: ArrayDecl) -> bool:
@@ -206,7 +200,7 @@ def candidates(ls: LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
         and (a.lower, a.upper, a.step) == (b.lower, b.upper, b.step)
         and written_arrays((a,)) & read_arrays((b,)) & recorded
         and not any(isinstance(s.stmt, Exit | Allocate) for s in statements((a, b)))
-        and not any(isinstance(e, Load) for bound in (a.lower, a.upper) for e in subexprs(bound))
+        and not is_ragged(a)
     ]
 
 
@@ -269,9 +263,9 @@ def may_join(model: Model, place: int) -> bool:
 
 
 # -- arrays of one iteration ---------------------------------------------------------------------------------
-def contracted(ls: LoopSet, place: int) -> LoopSet | None:
+def contracted(ls: LoopSet, place: int) -> tuple[LoopSet, int] | None:
     """`ls` without the first axis of arrays that only the loop at `place` uses, its index being their first subscript
-    everywhere; None if there is none."""
+    everywhere, and the place of the loop then; None if there is none."""
     loop = ls.body[place]
     assert isinstance(loop, Loop)
     outside = [s.stmt for k, t in enumerate(ls.body) if k != place for s in statements((t,))]
@@ -294,10 +288,13 @@ def contracted(ls: LoopSet, place: int) -> LoopSet | None:
         return replace(access, subscripts=access.subscripts[1:]) if access.array in smaller else access
 
     cells = {a.name: a.type.element for a in ls.arrays if a.name in smaller and a.type is not None and a.type.rank == 1}
-    body = [map_accesses(shorter, s) for s in ls.body if not (isinstance(s, Allocate) and s.array in cells)]
-    kept = body.index(map_accesses(shorter, loop))
-    body[kept] = with_starts(map_accesses(shorter, loop), cells)
-    return replace(ls, body=tuple(body), arrays=tuple(without_axis(a) if a.name in smaller else a for a in ls.arrays))
+    before, after = (
+        tuple(map_accesses(shorter, s) for s in part if not (isinstance(s, Allocate) and s.array in cells))
+        for part in (ls.body[:place], ls.body[place + 1 :])
+    )
+    body = (*before, with_starts(map_accesses(shorter, loop), cells), *after)
+    arrays = tuple(without_axis(a) if a.name in smaller else a for a in ls.arrays)
+    return replace(ls, body=body, arrays=arrays), len(before)
 
 
 def with_starts(loop: Stmt, cells: Mapping[str, ScalarType]) -> Loop:

@@ -37,7 +37,7 @@ def without_others(stmt: Stmt, ls: LoopSet) -> Stmt:
     match stmt:
         case Loop(body=body):
             cells = frozenset(cell_types(ls))
-            taken = next((t for k in range(len(body)) for t in taken_in(body, k, cells)), None)
+            taken = next(all_taken(body, cells), None)
             inner = tuple(without_others(s, ls) for s in body)
             return replace(stmt, body=inner if taken is None else taken.applied(inner, ls))
         case If(then=then, orelse=orelse):
@@ -49,8 +49,7 @@ def without_others(stmt: Stmt, ls: LoopSet) -> Stmt:
 
 def ends_with_taken(loop: Loop, ls: LoopSet) -> If | None:
     """The choice by which an iteration of `loop` takes an adjoint, if nothing happens in the others."""
-    cells = frozenset(cell_types(ls))
-    for taken in (t for k in range(len(loop.body)) for t in taken_in(loop.body, k, cells)):
+    for taken in all_taken(loop.body, frozenset(cell_types(ls))):
         choice = loop.body[taken.number]
         if isinstance(choice, If) and isinstance(taken.applied(loop.body, ls)[-1], Exit):
             return choice
@@ -84,6 +83,11 @@ class Taken:
 def uses(cell: Access, body: tuple[Stmt, ...]) -> int:
     """How many statements have to do with `cell`."""
     return sum(cell in accesses(s.stmt) for s in statements(body))
+
+
+def all_taken(body: tuple[Stmt, ...], cells: frozenset[str]) -> Iterator[Taken]:
+    """What choices in a loop's `body` take out of cells."""
+    return (taken for number in range(len(body)) for taken in taken_in(body, number, cells))
 
 
 def taken_in(body: tuple[Stmt, ...], number: int, cells: frozenset[str]) -> Iterator[Taken]:
