@@ -291,8 +291,10 @@ def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
     if len(axes) != 1 or any([t for t, _ in f] != terms for f in forms) or is_moving(terms, loop, changing):
         return []
     (axis,) = axes
-    is_own = lanes is None or any(tells_lanes_apart(t, lanes) for k, t in enumerate(terms) if k != axis)
-    is_own = is_own and (lanes is None or Index(lanes) not in terms[axis])
+    is_own = lanes is None or (
+        any(tells_lanes_apart(t, lanes) and is_same_row(forms, k) for k, t in enumerate(terms) if k != axis)
+        and Index(lanes) not in terms[axis]
+    )
     if array in changing and not is_own:
         return []
     direction = 1 if is_constant(loop.step, 1) else -1
@@ -304,6 +306,11 @@ def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
         is_start = is_sure and is_write and isinstance(site.stmt, Assign)
         uses.append(Use(access, row, direction * offsets[axis], is_write, is_start, not is_sure))
     return uses
+
+
+def is_same_row(forms: Sequence[Sequence[tuple[Sum, int]]], axis: int) -> bool:
+    """Whether subscripts of the same terms are the same along `axis`: others are those of another lane."""
+    return len({form[axis][1] for form in forms}) == 1
 
 
 def tells_lanes_apart(terms: Sum, lanes: str) -> bool:

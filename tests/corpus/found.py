@@ -190,6 +190,24 @@ def first_smallest(w, n):
     return total
 
 
+def rows_of_lanes_side_by_side(a, w, p, s, c):
+    for i in range(a.shape[0] - 1):
+        c[i, 0] = 0.2 * a[i, 0]
+        for j in range(a.shape[1] - 1):
+            s[p[j]] += a[i, j + 1] + a[i, j] * w[i] + 2.0 * a[i + 1, j + 1]
+
+
+def rows_of_lanes_oracle(xp, a, w, p, s, c):
+    terms = a[:-1, 1:] + a[:-1, :-1] * w[:-1, None] + 2.0 * a[1:, 1:]
+    first = xp.concatenate((0.2 * a[:-1, 0], c[-1:, 0]))
+    places = p[:-1, None] == xp.arange(s.shape[0])
+    return {"s": s + xp.sum(terms, axis=0) @ places, "c": xp.concatenate((first[:, None], c[:, 1:]), axis=1)}
+
+
+def in_columns(r: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    return np.asfortranarray(r.random((rows, columns)))
+
+
 ENTRIES = (
     Entry(
         name="largest_of_gathered",
@@ -339,6 +357,18 @@ ENTRIES = (
         oracle=lambda xp, w, n: {"result": xp.min(w) - 0.7},
         is_twin=True,
         notes="a segment that ran again began without the value that decides nothing but its own next one",
+    ),
+    Entry(
+        name="rows_of_lanes_side_by_side",
+        function=rows_of_lanes_side_by_side,
+        make=lambda r: dict(
+            a=in_columns(r, 11, 9), w=r.random(11), p=r.integers(0, 5, 9), s=r.random(6), c=in_columns(r, 11, 9)
+        ),
+        wrt=("a",),
+        outputs=("s", "c"),
+        oracle=rows_of_lanes_oracle,
+        is_twin=True,
+        notes="an element that lanes held in registers was one that the lane beside them stored to",
     ),
     Entry(
         name="places_of_what_fades",
