@@ -102,16 +102,16 @@ def joined(op: Op, parts: Iterable[Expr], neutral: bool) -> Expr:
 
 
 def parted(expr: Expr) -> tuple[Expr, int]:
-    """The integer `expr` as something and a constant."""
+    """The integer `expr` as something and a constant; any other as it is, and 0."""
     match expr:
-        case Const(value=value):
-            return integer(0), int(value)
-        case Apply(op=Op.ADD, args=(rest, Const(value=value))):
+        case Const(value=int(value)):
+            return integer(0), value
+        case Apply(op=Op.ADD, args=(rest, Const(value=int(value)))):
             base, offset = parted(rest)
-            return base, offset + int(value)
-        case Apply(op=Op.SUB, args=(rest, Const(value=value))):
+            return base, offset + value
+        case Apply(op=Op.SUB, args=(rest, Const(value=int(value)))):
             base, offset = parted(rest)
-            return base, offset - int(value)
+            return base, offset - value
         case _:
             return expr, 0
 
