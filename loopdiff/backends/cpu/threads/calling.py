@@ -15,7 +15,7 @@ from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, 
 
 # Nanoseconds that sharing a loop costs, and the least work of a chunk: where threads have to wake up, and where they
 # look out for the next loop, as it comes again and again.
-ONCE, AGAIN = (25_000.0, 12_500.0), (4_000.0, 4_000.0)
+ONCE, AGAIN = (50_000.0, 25_000.0), (4_000.0, 4_000.0)
 MOST_CHUNKS = 64.0
 BLOCK = 1024  # elements of a sum that are brought together before the next ones
 FILLED = 0.1  # nanoseconds for each byte of new memory
