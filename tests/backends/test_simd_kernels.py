@@ -68,7 +68,8 @@ def test_tiled_matmul(width):
 
 @pytest.mark.skipif(vector_bits() != 512, reason="counts AVX-512 registers")
 def test_matmul_tile_stays_in_registers():
-    """The inner loop of the 9 x 24 tile is 27 multiply-adds, 3 loads, 9 broadcasts and no spill."""
+    """The inner loop of the 9 x 24 tile is 27 multiply-adds, 3 loads, 9 broadcasts and no spilled vector:
+    addresses of rows may lie on the stack, as LLVM has them on some processors."""
     rng = np.random.default_rng(0)
     a, b, c = rng.random((72, 72)), rng.random((72, 72)), np.empty((72, 72))
     matmul = compiled_matmul(9, 3, host_width("float64"))
@@ -78,7 +79,8 @@ def test_matmul_tile_stays_in_registers():
     inner = [block for block in blocks if block.count("vfmadd") == 27]
     assert inner
     assert all(len(re.findall(r"vmovup[ds]|vmovap[ds]", block)) == 3 for block in inner)
-    assert all(block.count("vbroadcastsd") == 9 and "%rsp" not in block for block in inner)
+    assert all(block.count("vbroadcastsd") == 9 for block in inner)
+    assert not any("%rsp" in line and "mm" in line for block in inner for line in block.splitlines())
 
 
 @pytest.mark.parametrize("width", WIDTHS)
