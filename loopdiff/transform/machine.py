@@ -67,5 +67,10 @@ class Machine:
         """How many elements of `item_bits` a vector has."""
         return max(1, self.bits // item_bits)
 
+    @property
+    def registers(self) -> int:
+        """How many vectors it holds."""
+        return 32 if self.bits == 512 else 16
+
     def nanoseconds(self, cycles: float) -> float:
         return cycles / self.clock

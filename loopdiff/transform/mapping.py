@@ -64,11 +64,13 @@ class TiledNest:
 class ScalarLoop:
     """Iterations run one after the other; `reason` says what forbids more.
 
-    `through`: the access that makes each iteration wait for an earlier one, if one does.
+    `through`: the access that makes each iteration wait for an earlier one, if one does. `together`: so many
+    iterations go through each of the vector loops in them at once.
     """
 
     reason: str
     through: Access | None = None
+    together: int = 1
 
 
 Mapping = VectorLoop | TiledNest | ScalarLoop

@@ -6,7 +6,7 @@ small cost model over memory access patterns; only what the dependences allow is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopdiff.analysis.legality import Conflict, carried
 from loopdiff.analysis.ownership import owned_cells
@@ -41,6 +41,7 @@ from loopdiff.requests import NOTHING, Requests, Wish
 from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.cost import OFTEN, CostModel
 from loopdiff.transform.extents import Counter, Extents, Ranges, is_row_of_elements
+from loopdiff.transform.jam import rows_together
 from loopdiff.transform.lane_blocks import is_block_loop
 from loopdiff.transform.machine import DIVISIONS, FUNCTIONS, Machine
 from loopdiff.transform.mapping import Mapping, Parallel, ScalarLoop, Sharing, TiledNest, VectorLoop
@@ -161,8 +162,14 @@ class Planner:
         found.append((path, mapping))
         if isinstance(mapping, VectorLoop):
             return together
+        found[-1] = path, replace(mapping, together=self.rows_at_once(path, inner))
         found += inner
         return self.costs.scalar(stmt, below, mapping.through, ranges)
+
+    def rows_at_once(self, path: Path, inner: list[tuple[Path, Mapping]]) -> int:
+        """How many iterations of the loop at `path` go through the vector loops in them at once."""
+        registers = self.costs.machine.registers
+        return rows_together(self.model, path, inner, registers, self.may_reassociate) if inner else 1
 
     def wish(self, loop: Loop) -> Wish | None:
         return self.requests.wish(loop.index, loop.loc.line)

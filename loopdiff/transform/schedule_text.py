@@ -44,8 +44,8 @@ def words(mapping: LoopMapping, loop: Loop, ls: LoopSet, machine: Machine) -> st
             return f"vectorised{' but for what is left over' if may_be_short else ''}{lanes}"
         case TiledNest():
             return tile_words(mapping, loop, ls, machine)
-        case ScalarLoop(reason=reason):
-            return f"scalar: {reason}"
+        case ScalarLoop(reason=reason, together=together):
+            return f"scalar{f', {together} rows together' if together > 1 else ''}: {reason}"
 
 
 def tile_words(tile: TiledNest, loop: Loop, ls: LoopSet, machine: Machine) -> str:

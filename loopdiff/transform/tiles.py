@@ -64,13 +64,13 @@ class Blocks:
 
 def product_tile(machine: Machine) -> TileShape:
     """The register tile of a product of matrices."""
-    return register_tile(32 if machine.bits == 512 else 16)
+    return register_tile(machine.registers)
 
 
 def tall_tiles(machine: Machine) -> tuple[TileShape, ...]:
     """Tiles for whole vectors that are left, where the left operand stays in place: for four, if that has more products
     for each load than two pairs; for one and two, if the usual rows hardly hide the latency of products."""
-    registers, usual = 32 if machine.bits == 512 else 16, product_tile(machine)
+    registers, usual = machine.registers, product_tile(machine)
     four = TileShape((registers - 5) // 4, 4)
     fewer = [TileShape(usual.rows * usual.columns // count, count) for count in (1, 2)]
     found = [s for s in fewer if usual.rows * s.columns <= IN_FLIGHT and s.rows <= ADDRESSES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
@@ -11,10 +11,13 @@ from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, Jump, Let, Loop, ScalarResult, Stmt
+from loopdiff.ir.build import add, all_of, compare, integer
+from loopdiff.ir.nodes import Accumulate, Allocate, Apply, Assign, Index, Jump, Let, Loop, ScalarResult, Stmt
+from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, statements
 from loopdiff.transform.contractions import contraction
+from loopdiff.transform.jam import Rows, are_all_there, are_apart, rows_of, side_by_side
 from loopdiff.transform.mapping import Mapping as LoopMapping
 from loopdiff.transform.mapping import Parallel, ScalarLoop, TiledNest, VectorLoop
 from loopdiff.transform.recurrences import recurrence
@@ -126,8 +129,12 @@ class ScheduledEmitter(ScalarEmitter):
                     TileWriter(self, mapping, found).write()
                 else:
                     ProductWriter(self, mapping.product, found).write()
-            case ScalarLoop():
-                self.in_order(stmt)
+            case ScalarLoop(together=together):
+                rows = rows_of(stmt) if together > 1 else None
+                if rows is None:
+                    self.in_order(stmt)
+                else:
+                    self.jam(stmt, rows, together)
 
     def in_order(self, stmt: Loop) -> None:
         """One iteration after the other; what waits for the one before is added last."""
@@ -137,6 +144,40 @@ class ScheduledEmitter(ScalarEmitter):
         around, self.recurrence = self.recurrence, recurrence(stmt, self.cells)
         ScalarEmitter.loop(self, stmt)
         self.recurrence = around
+
+    def jam(self, stmt: Loop, rows: Rows, count: int) -> None:
+        """So many iterations with one vector loop for all; one after the other where not all of them are the same.
+
+        What is left out of `stmt`, as in chunks, leaves dependences among the rest as they were.
+        """
+        start, index = Index(self.names.fresh(f"{stmt.index}_block")), stmt.index
+        bounds = f"{self.expr(stmt.lower)}, {self.expr(stmt.upper)}"
+        end = add(start, integer(count))
+        conds = (
+            compare(Op.LE, end, stmt.upper),
+            *are_all_there(rows, index, start, count),
+            *are_apart(rows, index, self.types.arrays),
+        )
+        found = side_by_side(rows, index, start, count, self.names)
+        self.take_types(tuple(new for _, stmts in found for new in stmts))
+        with self.writer.block(f"for {start.name} in range({bounds}, {count}):"):
+            with self.writer.block(f"if {self.expr(all_of(conds))}:"):
+                for leaf, stmts in found:
+                    for new in stmts:
+                        if isinstance(new, Loop) and isinstance(leaf.stmt, Loop):
+                            self.take_for(new, leaf.stmt)
+                        self.statement(new)
+            with self.writer.block("else:"):
+                rest = replace(stmt, lower=start, upper=Apply(Op.MIN, (end, stmt.upper)))
+                self.in_order(rest)
+
+    def take_types(self, body: tuple[Stmt, ...]) -> None:
+        """Know the types of the Lets of `body`, which are new."""
+        lets = dict(self.types.lets)
+        self.types = replace(self.types, lets=lets)
+        for site in statements(body):
+            if isinstance(site.stmt, Let):
+                lets[site.stmt.name] = type_of(site.stmt.value, self.types)
 
     def mapping_of(self, stmt: Stmt) -> LoopMapping | None:
         found = self.mappings.get(id(stmt))
