@@ -43,6 +43,7 @@ COPIES_OF_BLOCK = 4
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
 COPIED_CELLS = 4
+SUMMED = 8  # elements of a short row for whose sum vectors are brought together
 TWICE = 32  # operations of a block of lanes that is written with and without masks, where those take long
 INSTRUCTIONS = frozenset((*INFIX, *NAMED, *CHOICES, Op.NOT, Op.INVERT, Op.STOP))
 
@@ -102,7 +103,7 @@ class VectorLoopWriter(LaneValues):
         line, block, index, width = self.emitter.writer.line, self.emitter.writer.block, self.loop.index, self.width
         full = self.emitter.names.fresh(f"{index}_full")
         line(f"{full} = {start}")
-        with block(f"if {end} - {start} >= {(2 if promoted else 1) * width}:"):
+        with block(f"if {end} - {start} >= {max(width, SUMMED) if promoted else width}:"):
             line(f"{full} = {end} - ({end} - {start}) % {width}")
             self.start_cells(promoted, suffixes)
             first = self.write_many(start, end, suffixes, promoted)
