@@ -53,6 +53,7 @@ from loopdiff.ir.walk import (
     substitute,
 )
 from loopdiff.names import NameSupply
+from loopdiff.transform.fuse import with_one_constant
 from loopdiff.transform.mapping import Mapping as LoopMapping
 from loopdiff.transform.mapping import VectorLoop
 from loopdiff.transform.rename import renamed
@@ -201,11 +202,6 @@ def later(expr: Expr, index: str, by: int) -> Expr:
 
 def at(expr: Expr, places: Mapping[Expr, Expr]) -> Expr:
     """`expr` with parts replaced, and constants that are added to the same added up."""
-
-    def with_one_constant(e: Expr) -> Expr:
-        base, offset = parted(e)
-        return shifted(base, offset) if isinstance(base, Index) else e
-
     return map_expr(with_one_constant, substitute(expr, places))
 
 
