@@ -312,20 +312,12 @@ def ahead(model: Model, first: Event, second: Event, lag: int) -> Any:
     """Pairs of instances in neighbouring loops that touch the same element, in the same iteration of the loops around
     both, that of `first` in an iteration of its loop more than `lag` after that of `second`.
     """
-    pairs = same_element(model, first, second)
-    shared, places = common_loops(first, second), second.places
-    for place, dim in enumerate(first.frame.dims):
-        if dim.kind != "element" and dim.level <= shared and dim.key in places:
-            pairs = pairs.equate(IN, place, OUT, places[dim.key])
-    mine, other = (event.places[event.loops[shared].key] for event in (first, second))
-    later = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(pairs.get_space()))
-    later = later.set_coefficient_val(IN, mine, integer(model, 1)).set_coefficient_val(OUT, other, integer(model, -1))
-    return pairs.add_constraint(later.set_constant_val(integer(model, -1 - lag)))
+    return apart(model, first, second, common_loops(first, second), None, -1 - lag)
 
 
-def apart(model: Model, first: Event, second: Event, shared: int, least: int, most: int | None = None) -> Any:
+def apart(model: Model, first: Event, second: Event, shared: int, least: int | None, most: int | None = None) -> Any:
     """Pairs of instances that touch the same element, in the same iteration of the `shared` outermost loops: that of
-    `second` comes at least, and at most if that is said, so many iterations of the next loop after that of `first`.
+    `second` comes at least and at most so many iterations of the next loop after that of `first`, where that is said.
     """
     pairs, places = same_element(model, first, second), second.places
     for place, dim in enumerate(first.frame.dims):

@@ -88,6 +88,11 @@ def all_of(conds: Iterable[Expr]) -> Expr:
     return joined(Op.AND, conds, True)
 
 
+def conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    """The conditions that `cond` asks for one after the other."""
+    return cond.args if isinstance(cond, Apply) and cond.op is Op.AND else (cond,)
+
+
 def any_of(conds: Iterable[Expr]) -> Expr:
     """Whether one of the conditions holds."""
     return joined(Op.OR, conds, False)

@@ -24,7 +24,7 @@ from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import apart
 from loopdiff.analysis.polyhedra_terms import guarded_loads
-from loopdiff.ir.build import add, compare, integer, is_constant, mul, parted, shifted
+from loopdiff.ir.build import add, compare, conjuncts, integer, is_constant, mul, parted, shifted
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -94,8 +94,8 @@ def rows_of(loop: Loop) -> Rows | None:
         for number, stmt in enumerate(body):
             here = (*path, number)
             match stmt:
-                case If(cond=cond, then=then) if then and all(is_limit(c, loop.index) for c in parts(cond)):
-                    limits.extend(parts(cond))
+                case If(cond=cond, then=then) if then and all(is_limit(c, loop.index) for c in conjuncts(cond)):
+                    limits.extend(conjuncts(cond))
                     if not gather(then, here):
                         return False
                 case Loop() if is_row(stmt, loop.index):
@@ -109,13 +109,6 @@ def rows_of(loop: Loop) -> Rows | None:
         return True
 
     return Rows(tuple(leaves), tuple(limits)) if gather(loop.body, ()) else None
-
-
-def parts(cond: Expr) -> tuple[Expr, ...]:
-    """What has to hold for `cond` to hold."""
-    if isinstance(cond, Apply) and cond.op == Op.AND:
-        return tuple(p for a in cond.args for p in parts(a))
-    return (cond,)
 
 
 def is_limit(cond: Expr, index: str) -> bool:
@@ -192,12 +185,8 @@ def row_elements(leaf: Leaf, index: str) -> Iterator[Access]:
 
 def moved(access: Access, index: str, by: int) -> Access:
     """`access` so many iterations over `index` later."""
-    return replace(access, subscripts=tuple(later(s, index, by) for s in access.subscripts))
-
-
-def later(expr: Expr, index: str, by: int) -> Expr:
-    """The integer `expr` so many iterations over `index` later."""
-    return at(expr, {Index(index): shifted(Index(index), by)})
+    there: dict[Expr, Expr] = {Index(index): shifted(Index(index), by)}
+    return replace(access, subscripts=tuple(at(s, there) for s in access.subscripts))
 
 
 def at(expr: Expr, places: Mapping[Expr, Expr]) -> Expr:
@@ -274,7 +263,11 @@ def side_by_side(rows: Rows, index: str, start: Expr, count: int, names: NameSup
 
 def at_copy(stmt: Stmt, copy: dict[Expr, Expr]) -> Stmt:
     """`stmt` with names and indices of that copy."""
-    return map_accesses(lambda a: replace(a, subscripts=tuple(at(s, {}) for s in a.subscripts)), renamed(stmt, copy))
+
+    def tidied(access: Access) -> Access:
+        return replace(access, subscripts=tuple(map_expr(with_one_constant, s) for s in access.subscripts))
+
+    return map_accesses(tidied, renamed(stmt, copy))
 
 
 def jammed(body: tuple[Stmt, ...], copies: list[dict[Expr, Expr]], names: NameSupply) -> tuple[Stmt, ...]:

@@ -159,11 +159,10 @@ class Planner:
             mapping = self.vector(stmt, path)
         if wish == "vector" and isinstance(mapping, ScalarLoop):
             raise self.refused(stmt, path, mapping)
-        found.append((path, mapping))
         if isinstance(mapping, VectorLoop):
+            found.append((path, mapping))
             return together
-        found[-1] = path, replace(mapping, together=self.rows_at_once(path, inner))
-        found += inner
+        found += [(path, replace(mapping, together=self.rows_at_once(path, inner))), *inner]
         return self.costs.scalar(stmt, below, mapping.through, ranges)
 
     def rows_at_once(self, path: Path, inner: list[tuple[Path, Mapping]]) -> int:

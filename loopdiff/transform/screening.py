@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from loopdiff.analysis.repeatable import Repeatable, repeatable
-from loopdiff.ir.build import all_of, compare, integer, is_constant, natural, sub
+from loopdiff.ir.build import all_of, compare, conjuncts, integer, is_constant, natural, sub
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -177,7 +177,7 @@ def noted(body: tuple[Stmt, ...], wrong: Access) -> tuple[Stmt, ...]:
         match stmt:
             case Require():
                 checks = list(takewhile(lambda s: isinstance(s, Require), body[number:]))
-                holds = all_of([part for c in checks if isinstance(c, Require) for part in parts(c.cond)])
+                holds = all_of([part for c in checks if isinstance(c, Require) for part in conjuncts(c.cond)])
                 rest = noted(body[number + len(checks) :], wrong)
                 if rest:
                     out.append(If(holds, rest, (Accumulate("max", wrong, ONE),), loc=stmt.loc))
@@ -191,11 +191,6 @@ def noted(body: tuple[Stmt, ...], wrong: Access) -> tuple[Stmt, ...]:
             case _:
                 out.append(stmt)
     return tuple(out)
-
-
-def parts(cond: Expr) -> tuple[Expr, ...]:
-    """The conditions that `cond` asks for one after the other."""
-    return cond.args if isinstance(cond, Apply) and cond.op is Op.AND else (cond,)
 
 
 def is_known(loop: Loop) -> bool:
@@ -225,7 +220,7 @@ class Rows:
         for stmt in body:
             match stmt:
                 case Require(cond=cond):
-                    kept = [p for p in parts(cond) if not self.takes(p, own)]
+                    kept = [p for p in conjuncts(cond) if not self.takes(p, own)]
                     out += [replace(stmt, cond=all_of(kept))] if kept else []
                 case Loop(body=inside):
                     inside = self.without_limits(inside, own)
