@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,14 +15,15 @@ from loopdiff.analysis.liveness import live_at_entry
 from loopdiff.analysis.ownership import owned_arrays
 from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
-from loopdiff.ir.nodes import Access, Expr, Let, Loop, LoopSet, Stmt
+from loopdiff.ir.nodes import Access, Allocate, Expr, Let, Loop, LoopSet, Stmt
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Path, Site, exits, statements
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`ls` is normal with marked regions and counted exits. `sites` by path, `lets` by name, `passes` by loop index.
+    """`ls` is normal with marked regions and counted exits. `sites` by path, `lets` by name, `passes` by loop index;
+    `births`: how many statements allocate an array.
 
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
     statement itself writes, remembered; `exposed(path)` are the
@@ -37,6 +39,7 @@ class Facts:
     repeatable: Repeatable
     sites: dict[Path, Site]
     lets: dict[str, Site]
+    births: Mapping[str, int]
     is_overwritten: Callable[[Path, Access, Path | None], bool]
     is_rewritten: Callable[[Path, Access, Path | None], bool]
     trip_hull: Callable[[Path], Expr | None]
@@ -74,6 +77,7 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         repeatable=repeatable(marked),
         sites=sites,
         lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
+        births=Counter(s.stmt.array for s in sites.values() if isinstance(s.stmt, Allocate)),
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
         is_rewritten=cache(lambda path, access, scope: rewritten_after(model, path, access, scope)),
         trip_hull=cache(lambda path: None if is_open(sites[path].stmt) else trip_hull(model, path)),

@@ -46,8 +46,9 @@ class Reversal:
     """Reverses the statements of one primal.
 
     `adjoint_of`: adjoint name of each tracked array, active cell, Let and scalar argument. `home`: for an adjoint
-    cell of a primal cell, the loop whose iteration owns the cell (absent: the function). `cells` are the scalar cells
-    that the reverse sweep itself works with.
+    cell of a primal cell, the loop whose iteration owns the cell (absent: the function). `inner` are the arrays of which
+    nothing is seen outside of the block that makes them. `cells` are the scalar cells that the reverse sweep itself
+    works with.
     """
 
     facts: Facts
@@ -55,6 +56,7 @@ class Reversal:
     names: NameSupply
     adjoint_of: Mapping[str, str]
     home: Mapping[str, Path]
+    inner: frozenset[str]
     shares: dict[str, Expr] = field(default_factory=dict)
     cells: dict[str, ScalarType] = field(default_factory=dict)
 
@@ -97,7 +99,7 @@ class Reversal:
 
     def head(self, body: tuple[Stmt, ...], prefix: Path) -> list[Stmt]:
         """What the reverse of a run of statements starts with: Lets restored, and adjoints that begin at zero, of its
-        Lets and of arrays allocated in it."""
+        Lets and of arrays that nothing outside of the block touches."""
         restored: list[Stmt] = [
             self.needed.heads[s.name] for s in body if isinstance(s, Let) and s.name in self.needed.heads
         ]
@@ -105,7 +107,7 @@ class Reversal:
         for stmt in body:
             if isinstance(stmt, Let) and stmt.name in self.adjoint_of:
                 fresh.append(Assign(Access(self.adjoint_of[stmt.name]), zero(self.facts.types.lets[stmt.name])))
-            if isinstance(stmt, Allocate) and prefix and stmt.array in self.adjoint_of:
+            if isinstance(stmt, Allocate) and prefix and stmt.array in self.adjoint_of and stmt.array in self.inner:
                 fresh.append(Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc))
         return [*restored, *fresh]
 
@@ -138,8 +140,15 @@ class Reversal:
                 if not (new_then or new_else):
                     return []
                 return [If(self.needed.exact(cond, At(path)), new_then, new_else, loc=stmt.loc)]
+            case Allocate(array=array) if array in self.adjoint_of and array not in self.inner:
+                return self.birth(stmt, path)
             case _:
                 return []
+
+    def birth(self, stmt: Allocate, path: Path) -> list[Stmt]:
+        """Past the birth of an array, its adjoint is that of what had its memory before: zero, if anything had."""
+        is_first = self.facts.births[stmt.array] == 1 and not self.facts.loops_around(path)
+        return [] if is_first else [Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc)]
 
     def adjoint(self, target: Access, path: Path) -> Access:
         exact = self.needed.exact_access(target, At(path))

@@ -19,7 +19,7 @@ from loopdiff.ad.replay import choose_replays, weight
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.sweeps import Built, Sweeps
 from loopdiff.ad.tape import Counter, Tape
-from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.ownership import inner_arrays, owned_cells
 from loopdiff.ir.build import compare, integer, zero
 from loopdiff.ir.nodes import (
     Access,
@@ -114,7 +114,7 @@ def build(
     seed_names = name_seeds(facts, names)
     adjoint_of = name_adjoints(facts, names, seed_names)
     needed = Needed(facts, policy, replayed, segmented, names, summed)
-    reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts))
+    reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts), inner_arrays(facts.ls))
     body = reverse_body(facts, reversal, seed_names)
     counters = tuple(needed.tape.counters.values())
     counts = counting_loopset(facts, counters) if counters else None

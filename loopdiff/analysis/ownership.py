@@ -5,8 +5,17 @@ from __future__ import annotations
 from loopdiff.analysis.exposure import exposed_reads, read_after
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedra import Model
-from loopdiff.ir.nodes import Loop, LoopSet, ScalarResult
-from loopdiff.ir.walk import Path, Site, loads, read_arrays, statements, without_children, written_arrays
+from loopdiff.ir.nodes import Allocate, If, Loop, LoopSet, ScalarResult
+from loopdiff.ir.walk import (
+    Path,
+    Site,
+    loads,
+    read_arrays,
+    returned_arrays,
+    statements,
+    without_children,
+    written_arrays,
+)
 
 
 def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
@@ -33,6 +42,36 @@ def owned_cells(ls: LoopSet, path: Path) -> frozenset[str]:
     candidates -= touched_by(outside)
     candidates -= {e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)}
     return candidates - exposed_cells(loop.body, candidates, cells)
+
+
+def inner_arrays(ls: LoopSet) -> frozenset[str]:
+    """Local arrays of `ls` that nothing touches but statements after the one that allocates them, in its block."""
+    births: dict[str, list[Site]] = {}
+    touches: dict[str, list[Path]] = {}
+    for site in statements(ls.body):
+        if isinstance(site.stmt, Allocate):
+            births.setdefault(site.stmt.array, []).append(site)
+        for array in touched_by([site]):
+            touches.setdefault(array, []).append(site.path)
+    seen = returned_arrays(ls) | {
+        e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)
+    }
+    return frozenset(
+        array
+        for array, (birth, *others) in births.items()
+        if not others and array not in seen and all(follows(birth, path) for path in touches[array])
+    )
+
+
+def follows(site: Site, path: Path) -> bool:
+    """Whether the statement at `path` is that of `site`, or stands after it in the same block."""
+    *prefix, place = site.path
+    if path == site.path:
+        return True
+    if path[: len(prefix)] != tuple(prefix) or path[len(prefix)] < place:
+        return False
+    around = site.enclosing[-1] if site.enclosing else None
+    return not isinstance(around, If) or (path[len(prefix)] < len(around.then)) == (place < len(around.then))
 
 
 def touched_by(sites: list[Site]) -> frozenset[str]:
