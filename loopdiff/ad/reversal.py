@@ -46,9 +46,8 @@ class Reversal:
     """Reverses the statements of one primal.
 
     `adjoint_of`: adjoint name of each tracked array, active cell, Let and scalar argument. `home`: for an adjoint
-    cell of a primal cell, the loop whose iteration owns the cell (absent: the function). `inner` are the arrays of which
-    nothing is seen outside of the block that makes them. `cells` are the scalar cells that the reverse sweep itself
-    works with.
+    cell of a primal cell, the loop whose iteration owns the cell (absent: the function). Of `inner` arrays nothing is
+    seen outside of the block that makes them. `cells` are the scalar cells that the reverse sweep itself works with.
     """
 
     facts: Facts

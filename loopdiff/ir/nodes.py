@@ -285,7 +285,8 @@ class ArrayDecl:
 
     Arguments take their extents from the call. Other arrays state `extents`, expressions over constants, `Dim`s of
     arguments, integer `Param`s and loads from arguments that are never written. `type` is None on the surface;
-    `like` names the array whose shape (and dtype, when `dtype_like` is unset) a surface local copies.
+    `like` names the array whose shape (and dtype, when `dtype_like` is unset) a surface local copies. The elements of a
+    surface local without any of these have the least type that holds the `values` that it is made of.
     """
 
     name: str
@@ -294,6 +295,7 @@ class ArrayDecl:
     extents: tuple[Expr, ...] | None = None
     like: str | None = None
     dtype_like: str | None = None
+    values: tuple[Expr, ...] = field(default=(), compare=False)
     loc: Span = location()
 
 

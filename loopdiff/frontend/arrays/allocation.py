@@ -10,7 +10,7 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.buffers import declare
-from loopdiff.frontend.arrays.nests import nest
+from loopdiff.frontend.arrays.nests import made_of, nest
 from loopdiff.frontend.arrays.shapes import extents_of, shaped
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.order import frozen
@@ -80,6 +80,8 @@ def allocated(state: State, stem: str, node: ast.Call) -> str:
     state.out[start:] = [*state.out[place:], *state.out[start:place]]  # Python evaluates the shape first
     decl = found or ArrayDecl("", None, "local", (Const(1),), loc=span)
     array, left = declare(state, decl, stem, fill, span)
+    if fill is not None and decl.type is None:
+        made_of(state, array, fill)
     if left is not None:
         held = frozen(state, left, "fill")
         extents = state.all_of(array, span).extents

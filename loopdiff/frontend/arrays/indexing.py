@@ -12,6 +12,7 @@ from loopdiff.frontend.arrays.broadcasting import aligned, broadcast, is_unit, r
 from loopdiff.frontend.arrays.integers import minimum
 from loopdiff.frontend.arrays.nests import (
     copied,
+    made_of,
     nest,
     new_array,
     reads_written,
@@ -132,6 +133,7 @@ def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: as
     rest = view.extents[mask.rank :]
     most = product(view.extents[: mask.rank])
     room = new_array(state, "chosen", (most, *rest), span)
+    made_of(state, room.array, view.element)
     count = state.temporary("count", span)
     number = Load(count, loc=span)
     state.out.append(Assign(count, Const(0, loc=span), loc=span))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -142,6 +143,7 @@ def is_unwritten(read: Sequence[Expr], target: View) -> bool:
 def copied(state: State, value: Array, stem: str, span: Span) -> View:
     """`value` in a new local array."""
     view = new_array(state, stem, value.extents, span, is_truth_value(state, value.element))
+    made_of(state, view.array, value.element)
 
     def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
         return [Assign(view.access(subscripts), fill(value.element, subscripts), loc=span)]
@@ -162,6 +164,11 @@ def new_array(state: State, stem: str, extents: Sequence[Expr], span: Span, is_t
     if all(m is None or distance(s, m) == 0 for s, m in zip(sizes, limits, strict=True)):
         return whole
     return View(array, whole.subscripts, tuple(sizes))
+
+
+def made_of(state: State, array: str, *values: Expr) -> None:
+    """The new `array` gets its element type from `values`, formulas of what it is filled with; later ones adapt."""
+    state.arrays[array] = replace(state.arrays[array], values=values)
 
 
 def limit(state: State, size: Expr) -> Expr | None:

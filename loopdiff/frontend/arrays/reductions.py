@@ -7,17 +7,18 @@ derivative evenly, each once.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import is_natural, minus, plus
-from loopdiff.frontend.arrays.nests import nest, new_array
+from loopdiff.frontend.arrays.nests import made_of, nest, new_array
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill
 from loopdiff.frontend.arrays.views import product, with_new_axes
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Cast, Const, Expr, If, Load, Require, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
+from loopdiff.ir.walk import statements
 
 Positions = tuple[Expr, ...]
 # Statements that bring one element, at positions of the reduced axes, into the target.
@@ -132,8 +133,22 @@ class Reduction:
             return Load(cell, loc=self.span)
         view = new_array(self.state, stem, self.extents, self.span, is_truth)
         self.state.whole.fresh.add(view.array)
-        self.state.out += nest(self.state, self.extents, lambda kept: make(view.access(kept), kept), self.span)
+        work = nest(self.state, self.extents, lambda kept: make(view.access(kept), kept), self.span)
+        made_of(self.state, view.array, *stored_values(work, view.array))
+        self.state.out += work
         return view
+
+
+def stored_values(body: tuple[Stmt, ...], array: str) -> Iterator[Expr]:
+    """What the statements `body` make elements of `array` from."""
+    for site in statements(body):
+        match site.stmt:
+            case Assign(target=Access(array=name), value=value) if name == array:
+                yield value
+            case Accumulate(op=op, target=Access(array=name), value=value) if name == array:
+                yield Apply(Op.ADD, (Const(0), value)) if op == "add" else value
+            case _:
+                pass
 
 
 def one_more(kind: str, target: Access, element: Expr, span: Span) -> Stmt:

@@ -107,13 +107,18 @@ def scalar_kind(decl: ScalarDecl) -> Kind:
 
 
 class Binder:
-    """Finds the types of local variables by repetition until nothing changes, and writes bound statements."""
+    """Finds the types of local variables by repetition until nothing changes, and writes bound statements.
+
+    The type of a local scalar holds all that is assigned to it (`inferred`), that of a local array what it is `made`
+    of: elements stored later are converted, as in NumPy.
+    """
 
     def __init__(self, surface: LoopSet, arguments: Arguments, shapes: Shapes) -> None:
         self.surface = surface
         self.arguments = arguments
         self.shapes = shapes
         self.inferred: set[str] = set()
+        self.made: dict[str, tuple[Expr, ...]] = {}
         ranks = dict(arguments.ranks)
         kinds = {n: STRONG[a.type.element] for n, a in arguments.arrays.items() if a.type is not None}
         params = {n: scalar_kind(s) for n, s in arguments.scalars.items()}
@@ -136,13 +141,19 @@ class Binder:
         if name in self.dtypes:
             self.typing.kinds[name] = STRONG[ArrayType(self.dtypes[name], 0).element]
         else:
-            self.inferred.add(name)
+            if decl.values:
+                self.made[name] = decl.values
+            else:
+                self.inferred.add(name)
             self.typing.kinds[name] = Kind.BOOL
 
     def bind(self) -> LoopSet:
         while True:
             before = dict(self.typing.kinds)
             self.typing.diagnostics.clear()
+            for name, values in self.made.items():
+                kinds = (self.typing.typed(e)[1] for e in values)
+                self.typing.kinds[name] = join(self.typing.kinds[name], *kinds)
             body = self.block(self.surface.body)
             if self.typing.kinds == before:
                 break

@@ -37,11 +37,11 @@ class Webs:
     """Union-find over assignments, by path.
 
     `leaving` are the assignments that reach the exits of the loop being walked. `read` gives, for a cell read by
-    the statement at a path, one assignment of its web. An Allocate reads what the `extents` of its array read.
+    the statement at a path, one assignment of its web. An Allocate reads what the declaration of its array reads.
     """
 
     cells: frozenset[str]
-    extents: Mapping[str, tuple[Expr, ...]]
+    declared: Mapping[str, tuple[Expr, ...]]
     parent: dict[Path, Path] = field(default_factory=dict)
     leaving: list[Reaching] = field(default_factory=list)
     read: dict[tuple[Path, str], Path] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Webs:
         self.use(stmt_exprs(stmt), path, reaching)
         match stmt:
             case Allocate(array=array):
-                self.use(self.extents[array], path, reaching)
+                self.use(self.declared[array], path, reaching)
                 return reaching
             case Assign(target=Access(array=cell)) if cell in self.cells:
                 self.unite((path,))
@@ -113,7 +113,7 @@ def joined(a: Reaching, b: Reaching) -> Reaching:
 def split_webs(ls: LoopSet) -> LoopSet:
     """Surface `ls` with one cell for each web."""
     cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.extents == ())
-    webs = Webs(cells, {a.name: a.extents or () for a in ls.arrays})
+    webs = Webs(cells, {a.name: (*(a.extents or ()), *a.values) for a in ls.arrays})
     final = webs.block(ls.body, (), {})
     webs.use((r.value for r in ls.results if isinstance(r, ScalarResult)), RESULTS, final)
     names = web_names(ls, webs)
@@ -171,7 +171,7 @@ class Renamer:
     def declaration(self, decl: ArrayDecl, path: Path) -> ArrayDecl:
         """`decl` of an array allocated by the statement at `path`."""
         extents = None if decl.extents is None else tuple(self.expr(e, path) for e in decl.extents)
-        return replace(decl, extents=extents)
+        return replace(decl, extents=extents, values=tuple(self.expr(e, path) for e in decl.values))
 
     def expr(self, expr: Expr, path: Path) -> Expr:
         return map_expr(lambda e: self.load(e, path) if isinstance(e, Load) else e, expr)

@@ -41,6 +41,5 @@ def placed(stmt: Stmt) -> Stmt:
 
 
 def placed_declaration(decl: ArrayDecl) -> ArrayDecl:
-    if not decl.extents:
-        return decl
-    return replace(decl, extents=tuple(with_place(e, decl.loc) for e in decl.extents))
+    extents = None if decl.extents is None else tuple(with_place(e, decl.loc) for e in decl.extents)
+    return replace(decl, extents=extents, values=tuple(with_place(e, decl.loc) for e in decl.values))
