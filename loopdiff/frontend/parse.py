@@ -18,13 +18,29 @@ from loopdiff.frontend.capture import ArgumentType, number_for_array
 from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.inline import call
+from loopdiff.frontend.parsing.joins import broken
 from loopdiff.frontend.parsing.jumps import remove_jumps
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.returns import check_end
-from loopdiff.frontend.parsing.state import ArrayName, Frame, Returned, State, Whole
+from loopdiff.frontend.parsing.state import ArrayName, Decisions, Frame, ParseAgain, Returned, State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
-from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Assign, LoopSet, Param, Result, ScalarDecl, ScalarResult
+from loopdiff.frontend.survey import Survey
+from loopdiff.ir.nodes import (
+    Access,
+    ArrayDecl,
+    ArrayResult,
+    Assign,
+    If,
+    Load,
+    LoopSet,
+    Param,
+    Result,
+    ScalarDecl,
+    ScalarResult,
+    Stmt,
+)
 from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import map_body, read_arrays, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.source import SourceFunction
 
@@ -60,22 +76,58 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         arrays = {n for n in parameters if isinstance(t := types[n], ArrayType) and t.rank}
         found = replace(found, array_names=found.array_names | arrays)
         check_numbers(source, found.array_names, types)
-    # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
-    names, indices = NameSupply(found.all_names), NameSupply({*parameters, *found.array_names})
-    whole = Whole(names, indices, sources, call, parse_quantity, types)
-    state = State(source, found, whole, (Frame(source.code, source.name),))
-    whole.active.append(state)
-    declare_parameters(state)
-    parse_block(state, source.node.body)
-    check_end(state)
+    state = parsed(source, found, sources, types)
+    whole = state.whole
     raise_if([*state.diagnostics, *shared_boxes(whole, tuple(state.out))])
     span = source.span(source.node)
     scalars = tuple(ScalarDecl(p, None, loc=span) for p in parameters if p not in found.array_names)
-    body, flags = remove_jumps(placed_block((*whole.entry, *state.out)), state.names, span)
+    kept = without_flags(tuple(state.out), frozenset(whole.flags))
+    whole.arrays = {n: a for n, a in whole.arrays.items() if n not in whole.flags - written_arrays(kept)}
+    body, flags = remove_jumps(placed_block(kept), state.names, span)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays = (*map(placed_declaration, state.arrays.values()), *flags)
     ls = LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
     return Surface(ls, frozenset(whole.asked))
+
+
+def parsed(
+    source: SourceFunction, found: Survey, sources: Sources, types: Mapping[str, ArgumentType] | None
+) -> State:  # fmt: skip
+    """The state at the end of the function, parsed until all that was assumed of it on the way holds."""
+    decisions = Decisions()
+    while True:
+        # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
+        names, indices = NameSupply(found.all_names), NameSupply({*found.parameters, *found.array_names})
+        whole = Whole(names, indices, sources, call, parse_quantity, types, decisions=decisions)
+        state = State(source, found, whole, (Frame(source.code, source.name),))
+        whole.active.append(state)
+        declare_parameters(state)
+        try:
+            parse_block(state, source.node.body)
+        except ParseAgain:
+            continue
+        told_apart = broken(whole) - decisions.shared
+        if not told_apart:
+            check_end(state)
+            return state
+        decisions.shared |= told_apart
+
+
+def without_flags(body: tuple[Stmt, ...], flags: frozenset[str]) -> tuple[Stmt, ...]:
+    """`body` without those of `flags` that nothing reads but to set another such flag."""
+
+    def kept(stmt: Stmt) -> tuple[Stmt, ...]:
+        match stmt:
+            case Assign(target=target) if target.array in unread:
+                return ()
+            case If(cond=Load(access=Access(array=array)), then=(), orelse=()) if array in flags:
+                return ()
+            case _:
+                return (stmt,)
+
+    while unread := (flags & written_arrays(body)) - read_arrays(body):
+        body = map_body(body, kept)
+    return body
 
 
 def raise_if(diagnostics: list[Diagnostic]) -> None:

@@ -22,6 +22,7 @@ def declare(state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span:
     if outermost is None or extents is None or not all(map(state.is_fixed, extents)):
         name = state.array_name(stem)
         state.arrays[name] = replace(decl, name=name)
+        state.whole.births[name] = state.whole.event(name)
         state.out.append(Allocate(name, filled, loc=span))
         return name, None
     decl = replace(decl, extents=extents)
@@ -30,10 +31,12 @@ def declare(state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span:
     known = outermost.buffers.setdefault(site, [])
     for name in known:
         if outermost.declared[name] == replace(decl, name=name) and is_free(state, name):
+            state.whole.births[name] = state.whole.event(name)
             return name, filled
     name = state.array_name(stem)
     known.append(name)
     state.arrays[name] = outermost.declared[name] = replace(decl, name=name)
+    state.whole.births[name] = state.whole.event(name)
     return name, filled
 
 

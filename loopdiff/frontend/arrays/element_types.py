@@ -1,11 +1,14 @@
-"""What can be said of the types of elements before binding: whether they are booleans."""
+"""What can be said of the types of elements before binding: whether they are booleans, and often all of it."""
 
 from __future__ import annotations
 
+from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, join, kind_of_scalar
+from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Load, Select
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
-from loopdiff.ir.types import BOOL, ArrayType
+from loopdiff.ir.types import BOOL, ELEMENT_TYPES, ArrayType
+from loopdiff.ir.walk import loads
 
 TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
 BITS = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT)
@@ -37,3 +40,47 @@ def holds_truths(state: State, access: Access) -> bool:
     else:
         kind = decl.type
     return access.array in state.whole.truths or (isinstance(kind, ArrayType) and kind.element is BOOL)
+
+
+# -- dtypes --------------------------------------------------------------------------------------------------
+def dtype_of(state: State, array: str) -> str | None:
+    """NumPy's name of the element type of `array`; None where that depends on numbers of types not yet known."""
+    decl = state.arrays[array]
+    if decl.role == "argument":
+        kind = state.need_types()[array]
+        return kind.dtype if isinstance(kind, ArrayType) else None
+    if decl.type is not None:
+        return decl.type.dtype
+    source = decl.dtype_like or decl.like
+    if source is not None:
+        return dtype_of(state, source)
+    least, most = (kind_of_values(state, array, cells) for cells in (Kind.BOOL, Kind.F64))
+    return CELL_DTYPE[least.storage] if least is not None and least == most else None
+
+
+def kind_of_values(state: State, array: str, cells: Kind) -> Kind | None:
+    """The least kind that holds what `array` is made of where numbers in cells are of the kind `cells`; None if nothing
+    says what it is made of."""
+    made: dict[str, tuple[Expr, ...]] = {}
+    kinds: dict[str, Kind] = {}
+    left = [array]
+    while left:
+        name = left.pop()
+        decl = state.arrays[name]
+        if decl.role == "local" and decl.extents == ():
+            kinds[name] = cells
+        elif decl.values:
+            kinds[name], made[name] = Kind.BOOL, decl.values
+            left += {e.access.array for value in decl.values for e in loads(value)} - set(kinds) - set(left)
+        elif name == array or (dtype := dtype_of(state, name)) is None:
+            return None
+        else:
+            kinds[name] = STRONG[ELEMENT_TYPES[dtype]]
+    params = {n: kind_of_scalar(t) for n, t in state.need_types().items() if isinstance(t, ScalarArgument)}
+    typing = Typing(kinds, {}, params)
+    before: dict[str, Kind] = {}
+    while kinds != before:
+        before = dict(kinds)
+        for name, values in made.items():
+            kinds[name] = join(kinds[name], *(typing.typed(value)[1] for value in values))
+    return kinds[array]

@@ -167,8 +167,13 @@ def new_array(state: State, stem: str, extents: Sequence[Expr], span: Span, is_t
 
 
 def made_of(state: State, array: str, *values: Expr) -> None:
-    """The new `array` gets its element type from `values`, formulas of what it is filled with; later ones adapt."""
-    state.arrays[array] = replace(state.arrays[array], values=values)
+    """The new `array` gets its element type from `values`, formulas of what it is filled with; later ones adapt. Where
+    it is made in several versions of a statement, from all of these."""
+    decl = state.arrays[array]
+    state.arrays[array] = decl = replace(decl, values=tuple(dict.fromkeys((*decl.values, *values))))
+    for heads in state.whole.heads:
+        if array in heads.declared:
+            heads.declared[array] = decl
 
 
 def limit(state: State, size: Expr) -> Expr | None:

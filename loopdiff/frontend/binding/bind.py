@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.binding.shapes import Shapes
-from loopdiff.frontend.binding.types import STRONG, Kind, Typing, coerce, join
+from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, coerce, join, kind_of_scalar
 from loopdiff.frontend.binding.webs import split_webs
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
 from loopdiff.ir.nodes import (
@@ -35,14 +35,6 @@ from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, written_arrays
 
 ACCUMULATED = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
-CELL_DTYPE = {
-    ScalarType.BOOL: "bool",
-    ScalarType.INT: "int64",
-    ScalarType.F32: "float32",
-    ScalarType.F64: "float64",
-    ScalarType.C64: "complex64",
-    ScalarType.C128: "complex128",
-}
 
 
 def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> LoopSet:
@@ -99,13 +91,6 @@ def declared_arguments(surface: LoopSet, types: Mapping[str, ArgumentType | Scal
     return arguments
 
 
-def scalar_kind(decl: ScalarDecl) -> Kind:
-    assert decl.type is not None
-    if decl.is_weak and (decl.type.is_float or decl.type.is_complex):
-        return Kind.WEAK_COMPLEX if decl.type.is_complex else Kind.WEAK
-    return STRONG[decl.type]
-
-
 class Binder:
     """Finds the types of local variables by repetition until nothing changes, and writes bound statements.
 
@@ -121,7 +106,7 @@ class Binder:
         self.made: dict[str, tuple[Expr, ...]] = {}
         ranks = dict(arguments.ranks)
         kinds = {n: STRONG[a.type.element] for n, a in arguments.arrays.items() if a.type is not None}
-        params = {n: scalar_kind(s) for n, s in arguments.scalars.items()}
+        params = {n: kind_of_scalar(s) for n, s in arguments.scalars.items()}
         self.typing = Typing(kinds, ranks, params)
         self.dtypes: dict[str, str] = {n: a.type.dtype for n, a in arguments.arrays.items() if a.type is not None}
         for decl in surface.arrays:

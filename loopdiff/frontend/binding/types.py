@@ -15,6 +15,7 @@ from enum import IntEnum
 
 from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, Span
+from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.ir.nodes import (
     Access,
     Apply,
@@ -28,6 +29,7 @@ from loopdiff.ir.nodes import (
     Param,
     PartOf,
     RankOf,
+    ScalarDecl,
     Select,
     SizeOf,
     Var,
@@ -78,6 +80,14 @@ STORAGE = {
     Kind.WEAK_COMPLEX: C128, Kind.C64: C64, Kind.C128: C128,
 }  # fmt: skip
 STRONG = {BOOL: Kind.BOOL, INT: Kind.INT, F32: Kind.F32, F64: Kind.F64, C64: Kind.C64, C128: Kind.C128}
+CELL_DTYPE = {
+    ScalarType.BOOL: "bool",
+    ScalarType.INT: "int64",
+    ScalarType.F32: "float32",
+    ScalarType.F64: "float64",
+    ScalarType.C64: "complex64",
+    ScalarType.C128: "complex128",
+}
 COMPLEX_FUNCTIONS = (
     Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.SQRT, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P,
     Op.SIN, Op.COS, Op.TAN, Op.SINH, Op.COSH, Op.TANH, Op.STOP,
@@ -268,6 +278,14 @@ class Typing:
                 return any(isinstance(a, Load) and self.ranks.get(a.access.array, 0) > 0 for a in args)
             case _:
                 return False
+
+
+def kind_of_scalar(scalar: ScalarDecl | ScalarArgument) -> Kind:
+    """The kind of a scalar argument: a Python number is weak."""
+    assert scalar.type is not None
+    if scalar.is_weak and (scalar.type.is_float or scalar.type.is_complex):
+        return Kind.WEAK_COMPLEX if scalar.type.is_complex else Kind.WEAK
+    return STRONG[scalar.type]
 
 
 def join(*kinds: Kind) -> Kind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -52,16 +52,17 @@ def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayNam
             state.bindings[name] = binding
 
 
-def after_loop(state: State, before: Bindings, iteration: Iteration, written: frozenset[str], span: Span) -> Bindings:
-    """Names after a loop that wrote the cells `written`: what it assigned first has a value if it ran."""
-    trips = constant_trips(iteration)
-    if trips is not None and trips > 0:
-        return dict(state.bindings)
-    ran = stable_condition(state, iteration)
+def after_loop(
+    state: State, before: Bindings, ran: Expr | None, flags: Mapping[str, Expr], written: frozenset[str], span: Span
+) -> Bindings:
+    """Names after a loop that wrote the cells `written`: what it assigned first has a value if it `ran`, or as `flags`
+    say."""
     result = dict(before)
     for name, binding in state.bindings.items():
         if name not in before and isinstance(binding, Cell | ArrayName | View):
-            result[name] = Unsure(binding, span, ran)
+            result[name] = Unsure(binding, span, flags.get(name, ran))
+        elif name not in before and isinstance(binding, Unsure) and name in flags:
+            result[name] = replace(binding, ran=flags[name])
         elif name not in before:
             result[name] = merged_binding(None, binding, span)
         elif isinstance(earlier := before[name], Unsure) and isinstance(binding, Cell):

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.nests import copied, store_array
+from loopdiff.frontend.arrays.broadcasting import require_equal
+from loopdiff.frontend.arrays.nests import copied
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.parsing.joins import copy_to, memory_like, view_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values
-from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Const, Expr, Load
+from loopdiff.frontend.parsing.state import (
+    ArrayName,
+    LocalFunction,
+    Outside,
+    ParseAgain,
+    Returned,
+    Site,
+    State,
+    Value,
+    Values,
+)
+from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Load
 
 
 def parse_return(state: State, node: ast.Return) -> None:
-    """Results of one `return`. Where there are several, numbers go through cells that all of them assign."""
+    """Results of one `return`. Where there are several, numbers go through cells that all of them assign, and arrays
+    that are not the same everywhere through one to which all of them copy."""
     found, is_tuple = returned_values(state, node)
     span = state.source.span(node)
     if state.survey.returns == 1 and not state.whole.versions:
@@ -28,13 +42,39 @@ def parse_return(state: State, node: ast.Return) -> None:
     if len(found) != len(first.values) or is_tuple != first.is_tuple:
         refuse(state, "this `return` gives another number of values than the first", node, first)
         return
-    for mine, common in zip(found, first.values, strict=True):
+    for number, (mine, common) in enumerate(zip(found, first.values, strict=True)):
         if isinstance(mine, Expr) and isinstance(common, Load):
             state.out.append(Assign(Access(common.access.array, loc=span), mine, loc=span))
-        elif isinstance(mine, ArrayName) and isinstance(common, ArrayName) and common.array in state.whole.results:
-            store_array(state, state.all_of(common.array, span), state.all_of(mine.array, span), node)
+        elif isinstance(mine, ArrayName | View) and isinstance(common, ArrayName | View):
+            give_back(state, number, mine, common, node, first)
         elif mine != common:
-            refuse(state, "this `return` gives another array than the first, or an array for a number", node, first)
+            refuse(state, "this `return` gives an array for a number, or a number for an array", node, first)
+
+
+def give_back(
+    state: State, number: int, mine: ArrayName | View, common: ArrayName | View, node: ast.Return, first: Returned
+) -> None:  # fmt: skip
+    """`mine` as what every `return` gives at the place `number`: it is the array `common`, or copied to it."""
+    site = result_site(state, number)
+    decisions, span = state.whole.decisions, state.source.span(node)
+    is_joined = site in decisions.joined - decisions.shared
+    if mine == common and not is_joined:
+        return
+    views = [view_of(state, b, span) for b in (common, mine)]
+    if site in decisions.shared:
+        refuse(state, "this `return` gives another array than the first, and one of them is altered", node, first)
+        return
+    if memory_like(state, views, span, is_checked=True) is None:
+        refuse(state, "this `return` gives an array of another shape or type than the first", node, first)
+        return
+    if site not in decisions.joined:
+        decisions.joined |= {site}
+        raise ParseAgain
+    assert isinstance(common, ArrayName) and views[0] is not None and views[1] is not None
+    for size, wanted in zip(views[1].extents, views[0].extents, strict=True):
+        require_equal(state, size, wanted, "the shapes of two arrays differ that are returned in the same place", span)
+    state.out.append(Allocate(common.array, None, loc=span))
+    copy_to(state, {site.name: mine}, site, common.array, span)
 
 
 def refuse(state: State, message: str, node: ast.Return, first: Returned) -> None:
@@ -103,22 +143,26 @@ def whole_array(state: State, value: View | ArrayValue, node: ast.expr) -> Array
 
 
 def shared_result(state: State, number: int, value: Value, span: Span) -> Value:
-    """A value that every `return` can give: a cell for a number, the array itself for an array."""
-    if isinstance(value, ArrayName) and state.whole.versions:
-        return common_array(state, value.array, span)
-    if not isinstance(value, Expr):
+    """A value that every `return` can give: a cell for a number, for an array itself, or one like it."""
+    if isinstance(value, Expr):
+        return Load(state.temporary(f"result_{number}", span), loc=span)
+    decisions = state.whole.decisions
+    is_joined = result_site(state, number) in decisions.joined - decisions.shared
+    if not isinstance(value, ArrayName | View) or not is_joined:
         return value
-    return Load(state.temporary(f"result_{number}", span), loc=span)
-
-
-def common_array(state: State, array: str, span: Span) -> ArrayName:
-    """An array like `array` that takes what `return` gives back where that is one of several arrays."""
-    extents = state.all_of(array, span).extents
+    decl = memory_like(state, (view_of(state, value, span),), span)
+    if decl is None:
+        return value
     name = state.names.fresh("result")
-    state.arrays[name] = ArrayDecl(name, None, "local", extents, loc=span)
-    state.whole.entry.append(Allocate(name, None, loc=span))
-    state.whole.results.add(name)
+    state.arrays[name] = replace(decl, name=name)
+    state.whole.births[name] = state.whole.event(name)
     return ArrayName(name)
+
+
+def result_site(state: State, number: int) -> Site:
+    """The place `number` of what the function, or this call of it, gives back."""
+    called_from = state.source.called_from or state.source.span(state.source.node)
+    return state.site(f"result {number}", called_from)
 
 
 def check_end(state: State) -> None:

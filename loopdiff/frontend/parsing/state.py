@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,6 +94,10 @@ class Varying:
     options: tuple[Meaning, ...]
 
 
+class ParseAgain(Exception):
+    """What was assumed of the function does not hold: its `Decisions` are others now."""
+
+
 class VaryingUsed(Exception):
     """A statement uses a name that stands for one of several arrays: the cell `which` says for which."""
 
@@ -116,6 +120,34 @@ class Returned:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where ways meet that give `name` different meanings, in the function that the calls `where` led to."""
+
+    where: tuple[str, ...]
+    name: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first."""
+
+    array: str
+    number: int
+    loops: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An array gets a copy of `source`, which has other names."""
+
+    site: Site
+    event: Event
+    source: str
+
+
 @dataclass(slots=True)
 class Heads:
     """For a loop whose iterations start with `names` standing for different arrays: the combinations, `parts`, and the
@@ -134,12 +166,28 @@ class Heads:
 @dataclass(slots=True)
 class LoopState:
     """What is known of a loop while its body is parsed: what names stood for at each `break`, and at each end of an
-    iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks."""
+    iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks.
+
+    `memory` are arrays for names, to which every way out of an iteration copies. `ways` are what names stood for on
+    each before; `refused` are names of `memory` for which there was no copy.
+    """
 
     broke: Access | None = None
     heads: Heads | None = None
+    memory: Mapping[str, str] = field(default_factory=dict)
     breaks: list[Bindings] = field(default_factory=list)
     ends: list[Bindings] = field(default_factory=list)
+    ways: list[Bindings] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What is known of a function when it is parsed again: the sites where no copy can stand for an array, and those
+    of calls whose returns give different arrays."""
+
+    shared: frozenset[Site] = frozenset()
+    joined: frozenset[Site] = frozenset()
 
 
 @dataclass(slots=True)
@@ -156,10 +204,13 @@ class Whole:
 
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
-    many statements around are. `site` numbers the places where arrays are made, `entry` are statements for the start of
-    the function, `results` arrays that several returns fill. `ranges` are the first value and the end of what cells of
-    loop variables hold where they are known. `boxed` are the numbers that `np.where` gives, `changed` the names behind
-    cells that augmented assignments change (see `boxes`).
+    many statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the
+    end of what cells of loop variables hold where they are known. `boxed` are the numbers that `np.where` gives,
+    `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are cells that say whether
+    loops ran; few of them are ever read.
+
+    For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
+    that have other names; `around` are the loops around what is parsed, `clock` numbers them all.
     """
 
     names: NameSupply
@@ -178,14 +229,28 @@ class Whole:
     catching: frozenset[str] = frozenset()
     versions: int = 0
     site: int = 0
-    entry: list[Stmt] = field(default_factory=list)
-    results: set[str] = field(default_factory=set)
     ranges: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
     boxed: set[Expr] = field(default_factory=set)
     changed: dict[str, tuple[str, Span]] = field(default_factory=dict)
     arrays: dict[str, ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     inlined: int = 0
+    decisions: Decisions = field(default_factory=Decisions)
+    flags: set[str] = field(default_factory=set)
+    births: dict[str, Event] = field(default_factory=dict)
+    altered: list[Event] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    around: list[int] = field(default_factory=list)
+    clock: int = 0
+
+    def event(self, array: str) -> Event:
+        """Something that happens to `array` here."""
+        self.clock += 1
+        return Event(array, self.clock, tuple(self.around))
+
+    def note_altered(self, arrays: Iterable[str], since: int) -> None:
+        """Arrays altered by a statement that began at the time `since`, but those that it made itself."""
+        self.altered += [self.event(a) for a in arrays if a not in self.births or self.births[a].number <= since]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +314,10 @@ class State:
         if found not in self.diagnostics:
             self.diagnostics.append(found)
         return Const(0, loc=span)
+
+    def site(self, name: str, span: Span) -> Site:
+        """The place `span` where `name` gets a meaning."""
+        return Site(tuple(frame.name for frame in self.stack), name, span.line, span.column)
 
     # -- values ----------------------------------------------------------------------------------------------
     def quantity(self, node: ast.expr) -> Quantity:

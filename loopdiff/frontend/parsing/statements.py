@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -14,25 +14,27 @@ from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.parsing.assignments import assign, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.expressions import condition
-from loopdiff.frontend.parsing.flow import after_loop, check_rebound, constant_trips, meet, merged, with_conditions
+from loopdiff.frontend.parsing.flow import (
+    after_loop,
+    constant_trips,
+    meet,
+    stable_condition,
+    with_conditions,
+)
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
+from loopdiff.frontend.parsing.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.returns import parse_return
-from loopdiff.frontend.parsing.state import Bindings, Heads, LoopState, State, Value, Varying
+from loopdiff.frontend.parsing.state import Bindings, LoopState, State, Value, Varying
 from loopdiff.frontend.parsing.varying import (
-    MOST_COMBINATIONS,
     Snapshot,
     at_end,
-    differing,
     for_each_choice,
     join,
-    keep_buffers,
     with_heads,
 )
 from loopdiff.ir.nodes import (
-    Access,
-    Allocate,
     Apply,
     Assign,
     Const,
@@ -48,7 +50,7 @@ from loopdiff.ir.nodes import (
     Stmt,
 )
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, read_arrays, written_arrays
+from loopdiff.ir.walk import loads, written_arrays
 from loopdiff.source import MISSING
 
 ENDLESS = 1 << 62
@@ -64,10 +66,13 @@ def parse_block(state: State, body: list[ast.stmt]) -> None:
 
 def parse_stmt(state: State, node: ast.stmt) -> None:
     """One statement; if it uses names that may stand for several arrays, once for each of these."""
+    since, place = state.whole.clock, len(state.out)
     if isinstance(node, ast.Return):  # only its values are: it is one way out
         parse_one(state, node)
     else:
         for_each_choice(state, lambda: parse_one(state, node), keyword_span(state, node))
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr):
+        state.whole.note_altered(sorted(written_arrays(tuple(state.out[place:])) - set(state.cells)), since)
 
 
 def parse_one(state: State, node: ast.stmt) -> None:
@@ -193,12 +198,12 @@ def parse_if(state: State, node: ast.If) -> None:
         parse_block(state, node.body if cond.value else node.orelse)
         return
     span = keyword_span(state, node)
-    before = dict(state.bindings)
+    before, earlier = dict(state.bindings), frozenset(state.arrays)
     then, after_then = parse_branch(state, node.body)
-    state.bindings = before
+    state.bindings = dict(before)
     orelse, after_else = parse_branch(state, node.orelse)
     then_body, else_body = list(then), list(orelse)
-    join(state, [(after_then, then_body), (after_else, else_body)], span)
+    join(state, [(after_then, then_body), (after_else, else_body)], earlier, span)
     state.out.append(If(cond, tuple(then_body), tuple(else_body), loc=span))
 
 
@@ -219,10 +224,10 @@ def parse_jump(state: State, node: ast.Break | ast.Continue | ast.Return, span: 
             kind, loop = "break", state.loops[-1]
             if loop.broke is not None:
                 state.out.append(Assign(loop.broke, Const(True, loc=span), loc=span))
-            loop.breaks.append(at_end(state, loop.heads, span))
+            loop.breaks.append(at_end(state, loop, span))
         case ast.Continue():
             kind = "continue"
-            state.loops[-1].ends.append(at_end(state, state.loops[-1].heads, span))
+            state.loops[-1].ends.append(at_end(state, state.loops[-1], span))
         case ast.Return():
             kind = "return"
             for_each_choice(state, lambda: parse_return(state, node), span)
@@ -252,11 +257,15 @@ def parse_for(state: State, node: ast.For) -> None:
 
     loop, before, body = parse_body(state, node, span, parse)
     iteration = with_settled_bounds(state, iteration, tuple(body))
+    trips = constant_trips(iteration)
+    done: Bindings | None = None if (trips or 0) > 0 else before
+    if loop.ends and done is None:
+        done = dict(state.bindings)
+    elif loop.ends:
+        ran = stable_condition(state, iteration)
+        flags = run_flags(state, loop, before, body, span, is_needed=ran is None)
+        done = after_loop(state, before, ran, flags, written_arrays(tuple(body)), span)
     state.out.append(Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
-    if loop.ends:
-        done: Bindings | None = after_loop(state, before, iteration, written_arrays(tuple(body)), span)
-    else:
-        done = None if (constant_trips(iteration) or 0) > 0 else before
     after_exits(state, node, loop, done, span)
 
 
@@ -294,11 +303,12 @@ def parse_while(state: State, node: ast.While) -> None:
 
     loop, before, body = parse_body(state, node, span, parse)
     lower, upper, step = (Const(value, loc=span) for value in (0, ENDLESS, 1))
-    state.out.append(Loop(index, lower, upper, step, tuple(body), loc=span))
     done: Bindings | None = None
     if not is_endless:
-        done = merged(before, state.bindings, span) if loop.ends else before
+        flags = run_flags(state, loop, before, body, span)
+        done = after_loop(state, before, None, flags, written_arrays(tuple(body)), span) if loop.ends else before
         done = done if loop.heads is None else with_heads(done, loop.heads)
+    state.out.append(Loop(index, lower, upper, step, tuple(body), loc=span))
     after_exits(state, node, loop, done, span)
 
 
@@ -309,101 +319,6 @@ def loop_condition(state: State, test: ast.expr, span: Span) -> Expr:
     cell = state.temporary("goes_on", span)
     for_each_choice(state, lambda: state.out.append(Assign(cell, condition(state, test), loc=span)), span)
     return Load(cell, loc=span)
-
-
-def parse_body(
-    state: State, node: ast.For | ast.While, span: Span, parse: Callable[[], None]
-) -> tuple[LoopState, Bindings, list[Stmt]]:
-    """The loop's state, the bindings before it, and the statements of its body, which `parse` parses.
-
-    After it, `bindings` are those at the ends of iterations. Where iterations leave names for other arrays, the body is
-    parsed again until all combinations with which iterations start are known.
-    """
-    broke = None
-    if node.orelse and has_break(node.body):
-        broke = state.temporary("broke", span)
-        state.out.append(Assign(broke, Const(False, loc=span), loc=span))
-    before, uses, start = dict(state.bindings), len(state.array_uses), Snapshot.of(state)
-    loop, body = parse_iteration(state, LoopState(broke), parse, span)
-    names = differing([before, *loop.ends])
-    while names:
-        start.restore(state)
-        heads = Heads(Access(""), names, [tuple(before[n] for n in names)])
-        found = parse_heads(state, heads, broke, before, start, parse, span)
-        if found is None:
-            start.restore(state)
-            loop, body = parse_iteration(state, LoopState(broke), parse, span)
-            break
-        loop, body = found
-        more = differing([{n: b for n, b in before.items() if n not in names}, *loop.ends])
-        if not more:
-            finish_heads(state, heads, loop, body)
-            return loop, before, body
-        names = (*names, *more)
-    state.bindings = dict(before)
-    meet(state, loop.ends, span)
-    state.is_dead = False
-    check_rebound(state, before, state.array_uses[uses:], span)
-    return loop, before, body
-
-
-def parse_iteration(
-    state: State, loop: LoopState, parse: Callable[[], None], span: Span
-) -> tuple[LoopState, list[Stmt]]:
-    state.loops.append(loop)
-    with state.block() as body:
-        parse()
-        if not state.is_dead:
-            loop.ends.append(at_end(state, loop.heads, span))
-    state.loops.pop()
-    state.is_dead = False
-    return loop, body
-
-
-def parse_heads(
-    state: State, heads: Heads, broke: Access | None, before: Bindings, start: Snapshot,
-    parse: Callable[[], None], span: Span,
-) -> tuple[LoopState, list[Stmt]] | None:  # fmt: skip
-    """The loop with all combinations in `heads.parts`; None if there are too many."""
-    while True:
-        heads.which = state.temporary("which", span)
-        state.out.append(Assign(heads.which, Const(0, loc=span), loc=span))
-        known = len(heads.parts)
-        state.bindings = with_heads(before, heads)
-        state.whole.heads.append(heads)
-        loop, body = parse_iteration(state, LoopState(broke, heads), parse, span)
-        state.whole.heads.pop()
-        if len(heads.parts) == known:
-            return loop, body
-        start.restore(state)
-        keep_buffers(state, heads)
-        if len(heads.parts) > MOST_COMBINATIONS:
-            return None
-
-
-def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[Stmt]) -> None:
-    """Make the arrays that iterations hand on before the loop, and number what names stand for after it."""
-    used = read_arrays(tuple(body)) | written_arrays(tuple(body))
-    state.out += [Allocate(n, None, loc=d.loc) for n, d in heads.declared.items() if n in used]
-    meet(state, loop.ends, body[0].loc if body else heads.which.loc)
-    state.is_dead = False
-    state.bindings = with_heads(state.bindings, heads)
-    loop.breaks = [with_heads(b, heads) for b in loop.breaks]
-
-
-def has_break(body: list[ast.stmt]) -> bool:
-    """Whether a `break` in `body` leaves the loop whose body it is."""
-    for node in body:
-        match node:
-            case ast.Break():
-                return True
-            case ast.If(body=then, orelse=orelse) if has_break(then) or has_break(orelse):
-                return True
-            case ast.For(orelse=orelse) | ast.While(orelse=orelse) if has_break(orelse):
-                return True
-            case _:
-                pass
-    return False
 
 
 def after_exits(state: State, node: ast.For | ast.While, loop: LoopState, done: Bindings | None, span: Span) -> None:

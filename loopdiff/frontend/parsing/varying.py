@@ -1,8 +1,9 @@
 """Names that stand for one of several arrays, depending on the way that the program took.
 
-After `u, v = v, u` in a time loop, or `z = a if c else b`, a cell holds the number of the array that a name stands for.
-A statement that uses such a name is written once for each of them, under the condition that it is this one. At the
-head of a loop the numbers are those of the combinations that iterations can start with.
+After `u, v = v, u` in a time loop, or where `z = a if c else b` is written to, a cell holds the number of the array
+that a name stands for. A statement that uses such a name is written once for each of them, under the condition that it
+is this one. At the head of a loop the numbers are those of the combinations that iterations can start with. Where a
+copy is as good as the array, names get memory of their own instead (see `joins`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.flow import meet
+from loopdiff.frontend.parsing.joins import Way, copy_all, join_ways
 from loopdiff.frontend.parsing.state import (
     ArrayName,
     Binding,
@@ -21,6 +23,7 @@ from loopdiff.frontend.parsing.state import (
     Cell,
     Given,
     Heads,
+    LoopState,
     Mixed,
     State,
     Varying,
@@ -31,10 +34,10 @@ from loopdiff.ir.ops import Op
 
 MOST_COMBINATIONS = 8
 COPIED = (
-    "arrays", "diagnostics", "fixed", "truths", "undecided", "entry", "results", "ranges", "heads", "active",
+    "arrays", "diagnostics", "fixed", "truths", "undecided", "ranges", "heads", "active", "births", "altered",
+    "copies", "around", "flags",
 )  # fmt: skip
-COUNTED = ("inlined", "site", "versions")
-Way = tuple[Bindings | None, list[Stmt]]
+COUNTED = ("inlined", "site", "versions", "clock")
 Part = tuple[Binding | None, ...]
 
 
@@ -46,7 +49,7 @@ class Snapshot:
     out: list[Stmt]
     length: int
     fields: dict[str, Any]
-    loops: list[tuple[int, int]]
+    loops: list[tuple[int, int, int]]
     whole: dict[str, Any]
 
     @staticmethod
@@ -59,7 +62,7 @@ class Snapshot:
         shared: dict[str, Any] = {name: getattr(whole, name) for name in (*COPIED, *COUNTED)}
         shared |= {name: shared[name].copy() for name in COPIED}
         shared |= {"names": set(whole.names.taken), "indices": set(whole.indices.taken)}
-        loops = [(len(loop.breaks), len(loop.ends)) for loop in state.loops]
+        loops = [(len(loop.breaks), len(loop.ends), len(loop.ways)) for loop in state.loops]
         return Snapshot(state.out, len(state.out), fields, loops, shared)
 
     def restore(self, state: State) -> None:
@@ -68,8 +71,8 @@ class Snapshot:
         for name, value in self.fields.items():
             setattr(state, name, value.copy() if isinstance(value, dict | list) else value)
         del state.loops[len(self.loops) :]
-        for loop, (breaks, ends) in zip(state.loops, self.loops, strict=True):
-            del loop.breaks[breaks:], loop.ends[ends:]
+        for loop, (breaks, ends, ways) in zip(state.loops, self.loops, strict=True):
+            del loop.breaks[breaks:], loop.ends[ends:], loop.ways[ways:]
         whole = state.whole
         whole.names.taken = set(self.whole["names"])
         whole.indices.taken = set(self.whole["indices"])
@@ -111,7 +114,7 @@ def for_each_choice(state: State, parse: Callable[[], None], span: Span) -> None
 
 def split(state: State, which: str, parse: Callable[[], None], span: Span) -> None:
     """`parse` once for each value of the cell `which`."""
-    start, site = dict(state.bindings), state.whole.site
+    start, site, earlier = dict(state.bindings), state.whole.site, frozenset(state.arrays)
     count = next(len(b.options) for b in start.values() if isinstance(b, Varying) and b.which == which)
     ways: list[Way] = []
     sites = [site]
@@ -125,6 +128,12 @@ def split(state: State, which: str, parse: Callable[[], None], span: Span) -> No
         state.is_dead = False
         sites.append(state.whole.site)
     state.whole.site = max(sites)
+    bound = differing([b for b, _ in ways if b is not None])
+    versions = [resolved(start, which, number) for number in range(count)]
+    anew = [
+        n for n in bound if any(b is not None and b[n] != v.get(n) for (b, _), v in zip(ways, versions, strict=True))
+    ]
+    join_ways(state, ways, anew, earlier, span)
     for name in numbered_names(ways):
         first = next(b[name] for b, _ in ways if b is not None)
         options = tuple(first if b is None else b[name] for b, _ in ways)
@@ -132,7 +141,7 @@ def split(state: State, which: str, parse: Callable[[], None], span: Span) -> No
         for bindings, _ in ways:
             if bindings is not None:
                 bindings[name] = binding
-    join(state, ways, span)
+    join(state, ways, None, span)
     state.out += chosen(which, [out for _, out in ways], span)
 
 
@@ -175,9 +184,13 @@ def is_number(which: str, number: int, span: Span) -> Expr:
 Choosable = Cell | Given | ArrayName | View
 
 
-def join(state: State, ways: Sequence[Way], span: Span) -> None:
-    """Go on after any of `ways`; a cell that is set at their ends tells apart those that bind names to other arrays."""
+def join(state: State, ways: Sequence[Way], earlier: frozenset[str] | None, span: Span) -> None:
+    """Go on after any of `ways`. Names that these bind to different arrays get memory of their own; for the others, a
+    cell that is set at the ends tells the ways apart. `earlier` are the arrays from before the ways; None: no copies.
+    """
     coming = [(b, out) for b, out in ways if b is not None]
+    if earlier is not None:
+        join_ways(state, ways, differing([b for b, _ in coming]), earlier, span)
     names = differing([b for b, _ in coming])
     parts: list[Part] = []
     if names:
@@ -221,17 +234,21 @@ def numbering(bindings: Bindings, names: Sequence[str], which: str, parts: list[
 
 
 # -- loops ---------------------------------------------------------------------------------------------------
-def at_end(state: State, heads: Heads | None, span: Span) -> Bindings:
-    """What names stand for where an iteration ends or is left; those of `heads` are numbered."""
+def at_end(state: State, loop: LoopState, span: Span) -> Bindings:
+    """What names stand for where an iteration of `loop` ends or is left: some for memory that they have for that, which
+    gets its copies here, and some for what is numbered."""
+    bindings, heads = dict(state.bindings), loop.heads
+    loop.ways.append(dict(bindings))
+    loop.refused |= copy_all(state, bindings, loop.memory, span)
     if heads is None:
-        return dict(state.bindings)
+        return bindings
     which = heads.which.array
-    state.out += numbering(state.bindings, heads.names, which, heads.parts, span)
+    state.out += numbering(bindings, heads.names, which, heads.parts, span)
 
     def settled(binding: Binding) -> Binding:
         return Mixed(span) if isinstance(binding, Varying) and binding.which == which else binding
 
-    return {n: settled(b) for n, b in state.bindings.items() if n not in heads.names}
+    return {n: settled(b) for n, b in bindings.items() if n not in heads.names}
 
 
 def with_heads(bindings: Bindings, heads: Heads) -> Bindings:
