@@ -70,8 +70,9 @@ def give_back(
     if site not in decisions.joined:
         decisions.joined |= {site}
         raise ParseAgain
-    assert isinstance(common, ArrayName) and views[0] is not None and views[1] is not None
-    for size, wanted in zip(views[1].extents, views[0].extents, strict=True):
+    assert isinstance(common, ArrayName)
+    first_extents, extents = (v.extents for v in views if v is not None)
+    for size, wanted in zip(extents, first_extents, strict=True):
         require_equal(state, size, wanted, "the shapes of two arrays differ that are returned in the same place", span)
     state.out.append(Allocate(common.array, None, loc=span))
     copy_to(state, {site.name: mine}, site, common.array, span)

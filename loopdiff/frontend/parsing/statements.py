@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -22,14 +22,16 @@ from loopdiff.frontend.parsing.flow import (
     with_conditions,
 )
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
+from loopdiff.frontend.parsing.joins import arrays_of, copy_all, others
 from loopdiff.frontend.parsing.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.returns import parse_return
-from loopdiff.frontend.parsing.state import Bindings, LoopState, State, Value, Varying
+from loopdiff.frontend.parsing.state import ArrayName, Bindings, LoopState, State, Value, Varying
 from loopdiff.frontend.parsing.varying import (
     Snapshot,
     at_end,
+    differing,
     for_each_choice,
     join,
     with_heads,
@@ -326,11 +328,28 @@ def after_exits(state: State, node: ast.For | ast.While, loop: LoopState, done: 
     state.is_dead = done is None
     state.bindings = {} if done is None else done
     orelse, end = parse_branch(state, node.orelse) if done is not None else ((), None)
+    if end is not None and loop.broke is not None and loop.breaks:
+        orelse = (*orelse, *join_end(state, end, loop.breaks, span))
     if loop.broke is None:
         state.out += orelse
     elif orelse:
         state.out.append(If(Apply(Op.NOT, (Load(loop.broke, loc=span),), loc=span), orelse, loc=span))
     meet(state, [end, *(with_conditions(b, end or {}) for b in loop.breaks)], span)
+
+
+def join_end(state: State, end: Bindings, breaks: Sequence[Bindings], span: Span) -> tuple[Stmt, ...]:
+    """Statements after which names stand, where the loop was not left by `break`, for the arrays that they stand for
+    where it was."""
+    memory: dict[str, str] = {}
+    for name in differing([end, *breaks]):
+        first = breaks[0][name]
+        if isinstance(first, ArrayName) and all(b[name] == first for b in breaks):
+            is_free = not any(first.array in arrays_of(b) for b in others(state, end, name))
+            if is_free and state.arrays[first.array].role == "local":
+                memory[name] = first.array
+    with state.block() as out:
+        copy_all(state, end, memory, span)
+    return tuple(out)
 
 
 def with_settled_bounds(state: State, iteration: Iteration, body: tuple[Stmt, ...]) -> Iteration:
