@@ -80,7 +80,7 @@ def allocated(state: State, stem: str, node: ast.Call) -> str:
     state.out[start:] = [*state.out[place:], *state.out[start:place]]  # Python evaluates the shape first
     decl = found or ArrayDecl("", None, "local", (Const(1),), loc=span)
     array, left = declare(state, decl, stem, fill, span)
-    if fill is not None and decl.type is None:
+    if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
     if left is not None:
         held = frozen(state, left, "fill")

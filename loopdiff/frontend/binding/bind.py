@@ -95,7 +95,7 @@ class Binder:
     """Finds the types of local variables by repetition until nothing changes, and writes bound statements.
 
     The type of a local scalar holds all that is assigned to it (`inferred`), that of a local array what it is `made`
-    of: elements stored later are converted, as in NumPy.
+    of, or is that of another (`alike`): elements stored later are converted, as in NumPy.
     """
 
     def __init__(self, surface: LoopSet, arguments: Arguments, shapes: Shapes) -> None:
@@ -104,6 +104,7 @@ class Binder:
         self.shapes = shapes
         self.inferred: set[str] = set()
         self.made: dict[str, tuple[Expr, ...]] = {}
+        self.alike: dict[str, str] = {}
         ranks = dict(arguments.ranks)
         kinds = {n: STRONG[a.type.element] for n, a in arguments.arrays.items() if a.type is not None}
         params = {n: kind_of_scalar(s) for n, s in arguments.scalars.items()}
@@ -126,7 +127,9 @@ class Binder:
         if name in self.dtypes:
             self.typing.kinds[name] = STRONG[ArrayType(self.dtypes[name], 0).element]
         else:
-            if decl.values:
+            if source is not None:
+                self.alike[name] = source
+            elif decl.values:
                 self.made[name] = decl.values
             else:
                 self.inferred.add(name)
@@ -139,6 +142,8 @@ class Binder:
             for name, values in self.made.items():
                 kinds = (self.typing.typed(e)[1] for e in values)
                 self.typing.kinds[name] = join(self.typing.kinds[name], *kinds)
+            for name, source in self.alike.items():
+                self.typing.kinds[name] = self.typing.kinds[source]
             body = self.block(self.surface.body)
             if self.typing.kinds == before:
                 break
