@@ -188,6 +188,11 @@ CODES: dict[str, Code] = {
         "Python's `True + True` is 2 and its `~True` is -2; for the booleans of NumPy both mean something else.",
         "convert them: `int(a) + int(b)`; for the opposite write `not a`",
     ),
+    "LD213": Code(
+        "operation in place would change the type",
+        "NumPy's `x += y` stores in the array `x`, and refuses floats for integers and numbers for booleans.",
+        "make a new array: `x = x + y`, or convert: `x += y.astype(x.dtype)`",
+    ),
     "LD220": Code(
         "no such function of complex numbers",
         "Complex numbers are not ordered, and have no remainder, rounding or sign.",

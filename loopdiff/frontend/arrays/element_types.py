@@ -54,33 +54,54 @@ def dtype_of(state: State, array: str) -> str | None:
     source = decl.dtype_like or decl.like
     if source is not None:
         return dtype_of(state, source)
-    least, most = (kind_of_values(state, array, cells) for cells in (Kind.BOOL, Kind.F64))
+    least, most = (kind_of(state, decl.values, cells) for cells in (Kind.BOOL, Kind.F64))
     return CELL_DTYPE[least.storage] if least is not None and least == most else None
 
 
-def kind_of_values(state: State, array: str, cells: Kind) -> Kind | None:
-    """The least kind that holds what `array` is made of where numbers in cells are of the kind `cells`; None if nothing
-    says what it is made of."""
+def kind_of(state: State, values: tuple[Expr, ...], cells: Kind) -> Kind | None:
+    """The least kind that holds `values` where numbers in cells are of the kind `cells`; None if nothing says what an
+    array in them is made of."""
     made: dict[str, tuple[Expr, ...]] = {}
     kinds: dict[str, Kind] = {}
-    left = [array]
+    left = list(arrays_in(values))
     while left:
         name = left.pop()
         decl = state.arrays[name]
         if decl.role == "local" and decl.extents == ():
             kinds[name] = cells
-        elif decl.values:
+        elif decl.values and decl.type is None:
             kinds[name], made[name] = Kind.BOOL, decl.values
-            left += {e.access.array for value in decl.values for e in loads(value)} - set(kinds) - set(left)
-        elif name == array or (dtype := dtype_of(state, name)) is None:
-            return None
-        else:
+            left += arrays_in(decl.values) - set(kinds) - set(left)
+        elif (decl.values or decl.type or decl.like or decl.dtype_like or decl.role == "argument") and (
+            dtype := dtype_of(state, name)
+        ) is not None:
             kinds[name] = STRONG[ELEMENT_TYPES[dtype]]
+        else:
+            return None
     params = {n: kind_of_scalar(t) for n, t in state.need_types().items() if isinstance(t, ScalarArgument)}
     typing = Typing(kinds, {}, params)
     before: dict[str, Kind] = {}
     while kinds != before:
         before = dict(kinds)
-        for name, values in made.items():
-            kinds[name] = join(kinds[name], *(typing.typed(value)[1] for value in values))
-    return kinds[array]
+        for name, parts in made.items():
+            kinds[name] = join(kinds[name], *(typing.typed(value)[1] for value in parts))
+    return join(*(typing.typed(value)[1] for value in values)) if values else None
+
+
+def arrays_in(values: tuple[Expr, ...]) -> set[str]:
+    return {load.access.array for value in values for load in loads(value)}
+
+
+def is_widened(state: State, array: str, value: Expr) -> bool:
+    """Whether `value` is certainly of a wider sort than elements of `array`: a float beside integers, a number beside
+    booleans. NumPy converts within a sort only where it works in place."""
+    dtype = dtype_of(state, array)
+    kind = kind_of(state, (value,), Kind.BOOL)
+    if dtype is None or kind is None:
+        return False
+    return sort_of(kind) > sort_of(STRONG[ELEMENT_TYPES[dtype]])
+
+
+def sort_of(kind: Kind) -> Kind:
+    """The least kind of the same sort: booleans, integers, floats, complex numbers."""
+    return Kind.WEAK_COMPLEX if kind.is_complex else min(kind, Kind.WEAK)

@@ -7,6 +7,7 @@ import ast
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import negated, reads, store
 from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
+from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scatter, store_masked
 from loopdiff.frontend.arrays.nests import copied, store_array
 from loopdiff.frontend.arrays.shapes import extents_of, shaped
@@ -302,7 +303,7 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
         case ast.Name(id=name) as target:
             old = state.quantity(ast.Name(name, ast.Load(), **positions(target)))
             if isinstance(old, View):
-                store_array(state, old, augmented(state, node, old), node)
+                store_in_place(state, old, augmented(state, node, old), node)
             else:
                 augment_name(state, node, target, old)
         case ast.Subscript() as target:
@@ -310,7 +311,9 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
             match found:
                 case Access():
                     augment_element(state, node, found)
-                case View() | ArrayValue():
+                case View():
+                    store_in_place(state, found, augmented(state, node, found), node)
+                case ArrayValue():
                     store_into(state, found, augmented(state, node, found), target, state.source.span(node))
                 case Masked():
                     value = state.quantity(node.value)
@@ -319,6 +322,14 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
                     state.quantity(node.value)
         case target:
             state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
+
+
+def store_in_place(state: State, old: View, value: Quantity, node: ast.AugAssign) -> None:
+    """`old`, an array, gets its `value` after the operation, which NumPy makes in place."""
+    if is_widened(state, old.array, as_array(value).element):
+        message = f"`{ast.unparse(node)}` stores wider numbers in an array of {dtype_of(state, old.array)}"
+        state.reject("LD213", message, node)
+    store_array(state, old, value, node)
 
 
 def augmented(state: State, node: ast.AugAssign, old: View | ArrayValue) -> Quantity:
