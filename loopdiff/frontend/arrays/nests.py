@@ -170,10 +170,7 @@ def made_of(state: State, array: str, *values: Expr) -> None:
     """The new `array` gets its element type from `values`, formulas of what it is filled with; later ones adapt. Where
     it is made in several versions of a statement, from all of these."""
     decl = state.arrays[array]
-    state.arrays[array] = decl = replace(decl, values=tuple(dict.fromkeys((*decl.values, *values))))
-    for heads in state.whole.heads:
-        if array in heads.declared:
-            heads.declared[array] = decl
+    state.arrays[array] = replace(decl, values=tuple(dict.fromkeys((*decl.values, *values))))
 
 
 def limit(state: State, size: Expr) -> Expr | None:

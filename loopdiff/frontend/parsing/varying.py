@@ -85,8 +85,8 @@ class Snapshot:
 
 
 def keep_buffers(state: State, heads: Heads) -> None:
-    """Declare again the arrays that iterations of a loop share."""
-    state.whole.arrays |= heads.declared
+    """Declare again the arrays that iterations of a loop share; what they are made of is as forgotten as the rest."""
+    state.whole.arrays = heads.declared | state.whole.arrays
     state.names.taken |= set(heads.declared)
 
 
