@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.corpus import (
     arrays,
+    bindings,
     calls,
     carried,
     cases,
@@ -50,7 +51,15 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *ruled.ENTRIES,
     *spellings.ENTRIES,
 )
-ENTRIES: tuple[Entry, ...] = (*SUITE, *cases.ENTRIES, *traps.ENTRIES, *carried.ENTRIES, *found.ENTRIES, *CONSTRUCTS)
+ENTRIES: tuple[Entry, ...] = (
+    *SUITE,
+    *cases.ENTRIES,
+    *traps.ENTRIES,
+    *carried.ENTRIES,
+    *found.ENTRIES,
+    *bindings.ENTRIES,
+    *CONSTRUCTS,
+)
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
 
 __all__ = ["BY_NAME", "CONSTRUCTS", "ENTRIES", "SUITE", "Arguments", "Entry", "as_float32"]

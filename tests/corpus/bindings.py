@@ -1,0 +1,392 @@
+"""Names of arrays that branches, loops and helpers bind, and that are used afterwards.
+
+Most are plain functions of arrays, which JAX differentiates as they stand: they are their own twins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.corpus.entry import Arguments, Entry
+
+
+# -- branches ------------------------------------------------------------------------------------------------
+def bound_in_either_branch(x, n):
+    if n == 3:
+        X = 2.0 * x
+    else:
+        X = 3.0 * x
+    return X.sum()
+
+
+def replaced_by_zeros(x, n):
+    X = 2 * x
+    if n == 3:
+        X = np.zeros_like(x)
+    X[0] = x[1]
+    return (X * X).sum()
+
+
+def argument_or_new(x, n):
+    X = x
+    if n == 3:
+        X = 2 * x
+    return (X * x).sum()
+
+
+def argument_or_new_in_one_line(x, n):
+    X = 2 * x if n == 3 else x
+    Y = x if n == 3 else X * X
+    return (X * Y).sum()
+
+
+def negated_where_small(x):
+    X = 2 * x
+    if x[0] < 1:
+        X = -X
+    return (X * x).sum()
+
+
+def chain_of_branches_then_slices(x, n):
+    if n == 0:
+        X = 2.0 * x
+    elif n == 1:
+        X = x * x
+    elif n == 2:
+        X = x * x * x
+    else:
+        X = np.zeros_like(x)
+    return (X[1:] * X[:-1]).sum()
+
+
+def gram_in_branch(A, n):
+    if n == 1:
+        A = A.T @ A
+    return (A * A).sum()
+
+
+def filled_or_computed(x, n):
+    if x[0] < 1:
+        X = np.zeros(n + 1)
+        for i in range(n + 1):
+            X[i] = x[i] ** 2
+    else:
+        X = x * 2
+    Y = X[1:]
+    Y[0] = 3.0 * x[2]
+    return (X[:-1] * Y).sum()
+
+
+def row_or_other_row(A, n):
+    v = A[1]
+    if n > 2:
+        v = A[0]
+    return (v * v[::-1]).sum()
+
+
+def other_name_is_written(x, n):
+    X = x * 2
+    Y = X
+    if n == 3:
+        X = X * x
+    Y[0] = 7.0 * x[1]
+    return (X * Y).sum()
+
+
+def integers_or_floats(x, n):
+    k = np.zeros(4, dtype=np.int64)
+    if n == 3:
+        k = k * 0.5 + 1.0
+    return (x * k).sum()
+
+
+def integers_take_no_fractions(k, x):
+    X = 2 * k
+    X[0] = x[0]
+    return (X * x).sum(), X
+
+
+# -- loops ---------------------------------------------------------------------------------------------------
+def sums_of_negated_products(x):
+    P = np.zeros_like(x)
+    for z in x:
+        X = x * z
+        if z < 1:
+            X = -X
+        P += X
+    return (P * P).sum()
+
+
+def last_of_a_loop(x, n):
+    for i in range(n):
+        X = (2 + i) * x
+    return (X * X).sum()
+
+
+def last_of_a_nest(x, n):
+    for i in range(n):
+        for j in range(2):
+            X = (2 + i + j) * x * x
+    return (X * X).sum()
+
+
+def last_before_break(x, n):
+    for i in range(n):
+        X = (2 + i) * x * x
+        if X[1] > 8.0:
+            break
+    return (X * X).sum()
+
+
+def matrix_of_last_sweep(A, n):
+    for k in range(n):
+        M = np.zeros((3, 3))
+        for i in range(3):
+            for j in range(3):
+                M[i, j] = A[i, j] * (k + 1) + A[j, i] ** 2
+    return (M * M).sum()
+
+
+def powers_of_gram(A, n):
+    B = A * 1.0
+    for i in range(n):
+        B = B.T @ A
+    return (B * B).sum()
+
+
+def bound_while(x, n):
+    k = 0
+    while k < n:
+        X = (k + 1) * x * x
+        k += 1
+    return X.sum()
+
+
+def branches_of_a_time_loop(x, n):
+    Y = x * 1.0
+    for t in range(n):
+        if t % 2 == 0:
+            Y = Y * x
+        else:
+            if t == 1:
+                Y = Y + x
+            else:
+                Y = 3.0 * Y
+    return (Y * x).sum()
+
+
+def runge_kutta(x, n):
+    u = x
+    for t in range(n):
+        k1 = -u * u
+        k2 = -((u + 0.05 * k1) ** 2)
+        k3 = -((u + 0.05 * k2) ** 2)
+        k4 = -((u + 0.1 * k3) ** 2)
+        u = u + 0.1 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return (u * u).sum()
+
+
+def three_names_in_turn(x, n):
+    before = x
+    now = x * 1.5
+    for t in range(n):
+        new = 2 * now - before * x
+        before = now
+        now = new
+    return (before * now).sum()
+
+
+def swapped_where_even(x, n):
+    a = x * 1.0
+    b = x * x
+    for i in range(n):
+        if i % 2 == 0:
+            a, b = b, a
+        a[i] = a[i] * b[i]
+    return (a * a * b).sum()
+
+
+def written_then_bound_anew(x, n):
+    X = x
+    for i in range(n):
+        X[i] = X[i] * 2.0 + x[3]
+        if i == 1:
+            X = X * x
+    return (X * x).sum()
+
+
+def bound_by_else_of_loop(x, n):
+    X = x * 1.0
+    for i in range(n):
+        for j in range(n):
+            Y = X * x + j
+            if Y[0] > 1.0:
+                break
+            X = Y
+        else:
+            X = X * 0.5
+        if i == 1:
+            X = Y * x
+            break
+    return (X * Y).sum()
+
+
+def best_row(x):
+    A = np.outer(x, x + 1.0)
+    best = A[0]
+    for row in A:
+        if row.sum() > best.sum():
+            best = row
+    return (best * x).sum()
+
+
+def conjugate_gradients(x, n):
+    u = np.zeros(4)
+    r = x - u
+    p = r
+    rs = (r * r).sum()
+    for i in range(n):
+        Ap = 2.0 * p
+        Ap[1:] -= 0.3 * p[:-1]
+        Ap[:-1] -= 0.3 * p[1:]
+        a = rs / (p * Ap).sum()
+        u = u + a * p
+        r = r - a * Ap
+        new = (r * r).sum()
+        p = r + (new / rs) * p
+        rs = new
+    return (u * x).sum()
+
+
+# -- helpers -------------------------------------------------------------------------------------------------
+def filled(v):
+    w = np.empty_like(v)
+    for i in range(v.shape[0]):
+        w[i] = v[i] * v[i] + 1.0
+    return w
+
+
+def helper_in_branches(x, n):
+    if n == 1:
+        X = filled(x)
+    else:
+        X = filled(x * x)
+    return X
+
+
+def helper_in_loop(x, n):
+    v = x * 1.0
+    a = filled(v)
+    for i in range(n):
+        v += a
+        a = filled(v * 0.1)
+    return (v * a).sum()
+
+
+def squared_or_scaled(v, n):
+    if n == 1:
+        return v * v
+    return 3.0 * v
+
+
+def several_returns(x, n):
+    X = x * 1.0
+    for i in range(n):
+        X = squared_or_scaled(X, i)
+    return (X * X).sum()
+
+
+def first_that_is_large(v, n):
+    for i in range(n):
+        w = v * (i + 1.3)
+        if w[0] > 1.0:
+            return w * w, 3.0 * w[1]
+    return v, 0.0
+
+
+def returns_from_a_loop(x, n):
+    t = 0.0
+    for k in range(n):
+        a, b = first_that_is_large(x, k)
+        t += (a * x).sum() * b + a[2]
+    return t
+
+
+def own_returns(x, n):
+    if n == 1:
+        return x * x
+    for i in range(n):
+        X = x + i
+        if X[1] > 3.0:
+            return X
+    return 3.0 * x
+
+
+VECTOR = np.array([0.5, 1.7, -0.3, 2.2])
+MATRIX = np.array([[0.5, 1.2, -0.3], [0.7, -1.1, 0.4], [0.2, 0.9, 1.3]])
+
+
+def entry(
+    function: Callable, n: int | None, of: str = "x", outputs: tuple[str, ...] = (), is_twin: bool = True
+) -> Entry:  # fmt: skip
+    """`function` of a vector `x` or a matrix `A`, and of `n` if that is given."""
+
+    def make(rng: np.random.Generator) -> Arguments:
+        values = VECTOR if of == "x" else MATRIX
+        first = {of: values + 1e-2 * rng.standard_normal(values.shape)}
+        return first if n is None else first | {"n": n}
+
+    return Entry(
+        name=function.__name__,
+        function=function,
+        make=make,
+        wrt=(of,),
+        outputs=outputs,
+        oracle=(lambda xp, **arguments: {"result": function(**arguments)}) if is_twin else None,
+        is_twin=is_twin,
+        notes="an array bound in a branch, a loop or a helper, and used after it",
+    )
+
+
+ENTRIES = (
+    entry(bound_in_either_branch, 3),
+    entry(replaced_by_zeros, 3, is_twin=False),
+    entry(argument_or_new, 3),
+    entry(argument_or_new_in_one_line, 2),
+    entry(negated_where_small, None, is_twin=False),
+    entry(chain_of_branches_then_slices, 1),
+    entry(gram_in_branch, 1, "A"),
+    entry(filled_or_computed, 3, is_twin=False),
+    entry(row_or_other_row, 3, "A"),
+    entry(other_name_is_written, 3, is_twin=False),
+    entry(integers_or_floats, 3, is_twin=False),
+    Entry(
+        name="integers_take_no_fractions",
+        function=integers_take_no_fractions,
+        make=lambda r: dict(k=np.arange(4), x=r.random(4) + 1.5),
+        wrt=("x",),
+        notes="the type of a computed array was that of all that was ever stored in it",
+    ),
+    entry(sums_of_negated_products, None, is_twin=False),
+    entry(last_of_a_loop, 3),
+    entry(last_of_a_nest, 3),
+    entry(last_before_break, 3, is_twin=False),
+    entry(matrix_of_last_sweep, 3, "A", is_twin=False),
+    entry(powers_of_gram, 2, "A"),
+    entry(bound_while, 3),
+    entry(branches_of_a_time_loop, 3),
+    entry(runge_kutta, 3),
+    entry(three_names_in_turn, 3),
+    entry(swapped_where_even, 3, is_twin=False),
+    entry(written_then_bound_anew, 3, outputs=("x",), is_twin=False),
+    entry(bound_by_else_of_loop, 3, is_twin=False),
+    entry(best_row, None, is_twin=False),
+    entry(conjugate_gradients, 3, is_twin=False),
+    entry(helper_in_branches, 1, is_twin=False),
+    entry(helper_in_loop, 3, is_twin=False),
+    entry(several_returns, 3),
+    entry(returns_from_a_loop, 3, is_twin=False),
+    entry(own_returns, 3, is_twin=False),
+)
