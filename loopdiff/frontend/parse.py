@@ -26,12 +26,9 @@ from loopdiff.frontend.parsing.state import ArrayName, Decisions, Frame, ParseAg
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir.nodes import (
-    Access,
     ArrayDecl,
     ArrayResult,
     Assign,
-    If,
-    Load,
     LoopSet,
     Param,
     Result,
@@ -114,20 +111,18 @@ def parsed(
 
 
 def without_flags(body: tuple[Stmt, ...], flags: frozenset[str]) -> tuple[Stmt, ...]:
-    """`body` without those of `flags` that nothing reads but to set another such flag."""
+    """`body` without those of `flags` that nothing reads but to set such a flag."""
 
-    def kept(stmt: Stmt) -> tuple[Stmt, ...]:
-        match stmt:
-            case Assign(target=target) if target.array in unread:
-                return ()
-            case If(cond=Load(access=Access(array=array)), then=(), orelse=()) if array in flags:
-                return ()
-            case _:
-                return (stmt,)
+    def sets(stmt: Stmt, cells: frozenset[str]) -> bool:
+        return isinstance(stmt, Assign) and stmt.target.array in cells
 
-    while unread := (flags & written_arrays(body)) - read_arrays(body):
-        body = map_body(body, kept)
-    return body
+    def without(cells: frozenset[str]) -> tuple[Stmt, ...]:
+        return map_body(body, lambda s: () if sets(s, cells) else (s,))
+
+    live = flags & read_arrays(without(flags))
+    while more := (flags & read_arrays(without(flags - live))) - live:
+        live |= more
+    return without(flags - live)
 
 
 def raise_if(diagnostics: list[Diagnostic]) -> None:

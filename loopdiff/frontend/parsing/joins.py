@@ -123,8 +123,9 @@ def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span
     bindings[name] = ArrayName(array)
     if view == target:
         return
-    if is_shared:
-        state.whole.copies.append(Copy(site, state.whole.event(array), view.array))
+    event = state.whole.event(array)
+    inherited = [replace(c, event=event) for c in state.whole.copies if c.event.array == view.array]
+    state.whole.copies += [*inherited, *([Copy(site, event, view.array)] if is_shared else [])]
     source = copied(state, view, name, span) if reads_written(view, view.element, target) else view
 
     def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:

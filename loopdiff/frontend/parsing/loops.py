@@ -16,7 +16,8 @@ from loopdiff.frontend.parsing.flow import check_rebound, meet
 from loopdiff.frontend.parsing.joins import arrays_of, copy_to, is_own, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.state import ArrayName, Bindings, Cell, Heads, LoopState, State, Unsure
 from loopdiff.frontend.parsing.varying import MOST_COMBINATIONS, Snapshot, at_end, differing, keep_buffers, with_heads
-from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Const, Exit, Expr, If, Load, Stmt
+from loopdiff.ir.nodes import Access, Allocate, Apply, ArrayDecl, Assign, Const, Exit, Expr, Load, Stmt
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import read_arrays, written_arrays
 
 
@@ -228,7 +229,7 @@ def run_flags(
     conditions = {n: b.ran for n, b in new.items() if isinstance(b, Unsure) and b.ran is not None}
     for ran in dict.fromkeys(conditions.values()) if len(loop.ends) == 1 else ():
         flag = new_flag(state, span)
-        body.append(If(ran, (Assign(flag, Const(True, loc=span), loc=span),), loc=span))
+        body.append(Assign(flag, Apply(Op.OR, (Load(flag, loc=span), ran), loc=span), loc=span))
         found |= {n: Load(flag, loc=span) for n, r in conditions.items() if r == ran}
     return found
 
