@@ -20,8 +20,8 @@ CODES: dict[str, Code] = {
     ),
     "LD104": Code(
         "returns that do not match",
-        "Every way through the function returns the same number of values, and an array in the same place is the same "
-        "array.",
+        "Every way through the function returns the same number of values. Arrays in the same place have one shape and "
+        "type; where they are not the same array, the result is a copy, and none of them is altered afterwards.",
         "assign the results to variables and return them at the end of the function",
     ),
     "LD105": Code(
@@ -77,8 +77,8 @@ CODES: dict[str, Code] = {
     ),
     "LD116": Code(
         "name bound to too many arrays",
-        "Names may stand for different arrays from one iteration to the next, or after a branch, if there are at most "
-        "8 combinations of these.",
+        "Names may stand for different arrays from one iteration to the next, or after a branch. Where these differ in "
+        "shape or type, or one is altered that has several names, there are at most 8 combinations of them.",
         "use two names and copy elements in a loop",
     ),
     "LD117": Code(

@@ -66,7 +66,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "loop variable after the loop",
         "for i in range(n):\n    x[i] = 1.0\ny[i] = 2.0",
         "0.1",
-        "If the loop did not run, reading a variable it should have set raises ArgumentError (LD331).",
+        "If the loop, also a `while`, did not run, reading a variable it should have set raises ArgumentError (LD331).",
     ),
     Construct(
         "if, elif, else",
@@ -159,13 +159,26 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(n):\n    t = np.zeros(n)\n    t[i] = x[i]\n    y[i] = t[0] + t[i]",
         "0.1",
     ),
-    Construct("another name for an array", "z = x\nz[0] = 1.0", "0.1"),
+    Construct(
+        "another name for an array",
+        "z = x\nz[0] = 1.0",
+        "0.1",
+        "A computed array has the type of what it is made of, and what is stored in it later is converted.",
+    ),
     Construct(
         "names for several arrays",
         "u, v = x, y\nfor t in range(n):\n    v[1:-1] = u[2:] + s * u[:-2]\n    u, v = v, u\nz = u if s > 1.0 else v\n"
         "z[0] = 1.0",
         "0.1",
-        "Buffers swapped in a time loop, arrays assigned anew in an iteration or a branch: at most 8 combinations.",
+        "Which of several arrays a name stands for is followed where one of them is written: at most 8 combinations.",
+    ),
+    Construct(
+        "arrays bound in branches and loops",
+        "if n > 2:\n    X = 2.0 * x\nelse:\n    X = np.zeros_like(x)\n"
+        "for k in range(n):\n    if X[k] > s:\n        break\n    X = X + 0.1 * y\ny[:] = X",
+        "0.1",
+        "As names of numbers, in branches, loops, `while`, helpers and `a if c else b`. A name gets memory of its own "
+        "where the arrays have one shape and type and nobody can tell a copy from them.",
     ),
     Construct(
         "slices and views",
@@ -194,7 +207,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "z = np.where(x > 0.0, np.sqrt(abs(x)), np.clip(x, -s, s))\ny[:] = np.maximum(z, y).astype(np.float32)",
         "0.1",
     ),
-    Construct("augmented assignment of arrays", "x += y\nx[2:] *= s\nA -= x[:5]\nA @= A.copy()", "0.1", "In place."),
+    Construct(
+        "augmented assignment of arrays",
+        "x += y\nx[2:] *= s\nA -= x[:5]\nA @= A.copy()",
+        "0.1",
+        "In place: as in NumPy, floats go to no integers, and numbers to no booleans (LD213).",
+    ),
     Construct(
         "reductions",
         "y[0] = x.sum() + A.mean(axis=0).prod() + np.max(A) * A.min(axis=(0, 1))\n"
@@ -349,7 +367,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "return from inside",
         "for i in range(n):\n    if x[i] > s:\n        return x[i]\nreturn 0.0",
         "0.1",
-        "Every way returns the same number of values; an array in the same place is the same array.",
+        "Every way returns the same number of values; arrays in the same place have one shape and type.",
     ),
     Construct("return of a scalar", "return x[0] + s", "0.1"),
     Construct("return of a tuple", "t = np.zeros(n)\nt[0] = s\nreturn t, s, n", "0.1", "Scalars and local arrays."),

@@ -346,6 +346,7 @@ def entry(
         outputs=outputs,
         oracle=(lambda xp, **arguments: {"result": function(**arguments)}) if is_twin else None,
         is_twin=is_twin,
+        constructs=("arrays bound in branches and loops",),
         notes="an array bound in a branch, a loop or a helper, and used after it",
     )
 
