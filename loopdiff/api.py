@@ -372,7 +372,7 @@ def vectorize_grad(
     Args:
         function: A plain Python function, or the gradient `f.grad` of a differentiable one.
         wrt: Names of the arguments to differentiate. By default every floating argument, except arrays that
-            are fully overwritten before they are read; of a gradient, those that it is the gradient by.
+            are written and no element of which is read before; of a gradient, those that it is the gradient by.
         tape: `store` or `recompute` what the reverse sweep needs, or choose for each value (`auto`).
         fastmath: Whether sums may be reordered, products fused and common factors taken out of sums. NaN and infinity
             are not assumed away.

@@ -222,3 +222,25 @@ def arrays_assigned_anew(x, y, n, s):
         if r.sum() > s:
             best = r
     return u * 1.0, best.sum(), total
+
+
+@shows("arrays bound in branches and loops", vector(6), vector(6), 3, 0.5)
+def arrays_bound_anywhere(x, y, n, s):
+    def half_or_square(v, k):
+        if k % 2:
+            return 0.5 * v
+        return v * v
+
+    before, now = x, 1.5 * x
+    for k in range(n):
+        if now[0] > 9.0:
+            break
+        new = half_or_square(now, k) - s * before
+        before = now
+        now = new
+    while n > 0:
+        last = now * n
+        n -= 1
+    P = last[1:] if s > 1.0 else y[:-1]
+    y[0] = before.sum()
+    return now, P.sum(), last
