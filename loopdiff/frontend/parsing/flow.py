@@ -39,7 +39,8 @@ def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> B
     if len(meanings) > 1 or isinstance(present, Mixed) or present is None:
         return Mixed(span)
     earlier = next((b for b in (left, right) if isinstance(b, Unsure)), None)
-    if earlier is not None and {left, right} == {earlier, earlier.meant} and isinstance(earlier.meant, ArrayName | View):
+    is_array = earlier is not None and isinstance(earlier.meant, ArrayName | View)
+    if earlier is not None and is_array and {left, right} == {earlier, earlier.meant}:
         return earlier  # a name is not bound to one array twice: on the other way it was read, and had its value
     return Unsure(meanings.pop(), span if earlier is None else earlier.span, None)  # type: ignore[arg-type]
 
