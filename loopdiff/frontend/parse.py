@@ -22,7 +22,8 @@ from loopdiff.frontend.parsing.joins import broken
 from loopdiff.frontend.parsing.jumps import remove_jumps
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.returns import check_end
-from loopdiff.frontend.parsing.state import ArrayName, Decisions, Frame, ParseAgain, Returned, State, Whole
+from loopdiff.frontend.parsing.sites import Decisions, ParseAgain
+from loopdiff.frontend.parsing.state import ArrayName, Frame, Returned, State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir.nodes import (

@@ -18,6 +18,7 @@ from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.integers import at_least_zero, count_of, distance, from_linear, minus, plus
 from loopdiff.frontend.arrays.redirect import redirected
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
+from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.linear import linear
 from loopdiff.ir.nodes import Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
@@ -144,6 +145,9 @@ def copied(state: State, value: Array, stem: str, span: Span) -> View:
     """`value` in a new local array."""
     view = new_array(state, stem, value.extents, span, is_truth_value(state, value.element))
     made_of(state, view.array, value.element)
+    if isinstance(value, ArrayValue) and value.is_choice:
+        event, site = state.whole.event(view.array), choice_site(value)
+        state.whole.copies += [Copy(site, event, a) for a in sorted({e.access.array for e in loads(value.element)})]
 
     def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
         return [Assign(view.access(subscripts), fill(value.element, subscripts), loc=span)]

@@ -108,7 +108,7 @@ def base_of(state: State, base: ast.expr, node: ast.Subscript) -> str | Array | 
         state.need_types()
         value = state.quantity(base)
         if isinstance(value, View | ArrayValue):
-            is_fixed = isinstance(node.ctx, ast.Load) or state.owned(value, base)
+            is_fixed = isinstance(node.ctx, ast.Load) or state.owned(value, base, is_written=True)
             return value if is_fixed else None
     state.reject("LD111", f"`{ast.unparse(base)}` cannot be subscripted", base)
     return None

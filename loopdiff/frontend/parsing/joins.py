@@ -22,18 +22,8 @@ from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied, nest, reads_written
 from loopdiff.frontend.arrays.values import View, fill
-from loopdiff.frontend.parsing.state import (
-    ArrayName,
-    Binding,
-    Bindings,
-    Copy,
-    Event,
-    Site,
-    State,
-    Unsure,
-    Varying,
-    Whole,
-)
+from loopdiff.frontend.parsing.sites import Copy, Event, Site
+from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, State, Unsure, Varying, Whole
 from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Dim, Expr, Load, RankOf, SizeOf, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays

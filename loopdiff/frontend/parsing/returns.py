@@ -13,17 +13,8 @@ from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.joins import copy_to, memory_like, view_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.state import (
-    ArrayName,
-    LocalFunction,
-    Outside,
-    ParseAgain,
-    Returned,
-    Site,
-    State,
-    Value,
-    Values,
-)
+from loopdiff.frontend.parsing.sites import ParseAgain, Site
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values
 from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Load
 
 

@@ -13,6 +13,7 @@ from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.parsing.sites import Copy, Decisions, Event, Site, choice_site
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
 from loopdiff.ir.types import ArrayType
@@ -94,10 +95,6 @@ class Varying:
     options: tuple[Meaning, ...]
 
 
-class ParseAgain(Exception):
-    """What was assumed of the function does not hold: its `Decisions` are others now."""
-
-
 class VaryingUsed(Exception):
     """A statement uses a name that stands for one of several arrays: the cell `which` says for which."""
 
@@ -118,34 +115,6 @@ class Returned:
     values: Values
     is_tuple: bool
     span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where ways meet that give `name` different meanings, in the function that the calls `where` led to."""
-
-    where: tuple[str, ...]
-    name: str
-    line: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first."""
-
-    array: str
-    number: int
-    loops: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """An array gets a copy of `source`, which has other names."""
-
-    site: Site
-    event: Event
-    source: str
 
 
 @dataclass(slots=True)
@@ -179,15 +148,6 @@ class LoopState:
     ends: list[Bindings] = field(default_factory=list)
     ways: list[Bindings] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Decisions:
-    """What is known of a function when it is parsed again: the sites where no copy can stand for an array, and those
-    of calls whose returns give different arrays."""
-
-    shared: frozenset[Site] = frozenset()
-    joined: frozenset[Site] = frozenset()
 
 
 @dataclass(slots=True)
@@ -333,9 +293,11 @@ class State:
             return self.reject("LD108", f"`{ast.unparse(node)}` is an array, used here as a number", node)
         return value
 
-    def owned(self, value: Value | None, node: ast.AST) -> bool:
-        """Whether `value` may be given a name, or written through; else a rejection: it stands for either of two."""
-        is_owned = not (isinstance(value, ArrayValue) and value.is_choice)
+    def owned(self, value: Value | None, node: ast.AST, is_written: bool = False) -> bool:
+        """Whether `value` may be given a name; else a rejection: it is one of two arrays, and somebody would tell it
+        from its copy, as also where it `is_written` through."""
+        is_choice = isinstance(value, ArrayValue) and value.is_choice
+        is_owned = not is_choice or not (is_written or choice_site(value) in self.whole.decisions.shared)
         if not is_owned:
             text = ast.unparse(node)
             hint = "write the `if` around the statements that use it"

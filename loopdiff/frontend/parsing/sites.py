@@ -1,0 +1,53 @@
+"""Where copies stand for arrays, and what is known of that once the whole function has been parsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.frontend.arrays.values import ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where ways meet that give `name` different meanings, in the function that the calls `where` led to."""
+
+    where: tuple[str, ...]
+    name: str
+    line: int
+    column: int
+
+
+def choice_site(value: ArrayValue) -> Site:
+    """The place of the conditional expression that `value` is."""
+    return Site((), "choice", value.element.loc.line, value.element.loc.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first."""
+
+    array: str
+    number: int
+    loops: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An array gets a copy of `source`, which has other names."""
+
+    site: Site
+    event: Event
+    source: str
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What is known of a function when it is parsed again: the sites where no copy can stand for an array, and those
+    of calls whose returns give different arrays."""
+
+    shared: frozenset[Site] = frozenset()
+    joined: frozenset[Site] = frozenset()
+
+
+class ParseAgain(Exception):
+    """What was assumed of the function does not hold: its `Decisions` are others now."""
