@@ -296,8 +296,9 @@ class State:
     def owned(self, value: Value | None, node: ast.AST, is_written: bool = False) -> bool:
         """Whether `value` may be given a name; else a rejection: it is one of two arrays, and somebody would tell it
         from its copy, as also where it `is_written` through."""
-        is_choice = isinstance(value, ArrayValue) and value.is_choice
-        is_owned = not is_choice or not (is_written or choice_site(value) in self.whole.decisions.shared)
+        is_owned = True
+        if isinstance(value, ArrayValue) and value.is_choice:
+            is_owned = not is_written and choice_site(value) not in self.whole.decisions.shared
         if not is_owned:
             text = ast.unparse(node)
             hint = "write the `if` around the statements that use it"
