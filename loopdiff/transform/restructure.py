@@ -164,10 +164,13 @@ def can_follow(
     model: Model, path: Path, before: list[tuple[int, Stmt]], group: list[tuple[int, Stmt]],
     lets: list[tuple[int, Stmt]],
 ) -> bool:  # fmt: skip
-    first = events_of(model, path, before)
-    used = {id(s) for s in with_lets(group, lets)}
-    needed = [(n, s) for n, s in lets if id(s) in used]
-    return may_split(model, path, first, events_of(model, path, [*needed, *group]))
+    """Whether all iterations of `group` may run after all of the parts `before`, each with the `lets` it uses."""
+
+    def events(parts: list[tuple[int, Stmt]]) -> list[Event]:
+        used = {id(s) for s in with_lets(parts, lets)}
+        return events_of(model, path, [*(p for p in lets if id(p[1]) in used), *parts])
+
+    return may_split(model, path, events(before), events(group))
 
 
 def events_of(model: Model, path: Path, parts: list[tuple[int, Stmt]]) -> list[Event]:

@@ -260,6 +260,14 @@ def conjugate_gradients(x, n):
     return (u * x).sum()
 
 
+def matrix_product_in_a_loop(A, n):
+    v = A[0] * 1.0
+    for k in range(n):
+        B = A @ A
+        v = B @ v / (1.0 + (v * v).sum())
+    return v.sum()
+
+
 # -- helpers -------------------------------------------------------------------------------------------------
 def filled(v):
     w = np.empty_like(v)
@@ -385,6 +393,7 @@ ENTRIES = (
     entry(bound_by_else_of_loop, 3, is_twin=False),
     entry(best_row, None, is_twin=False),
     entry(conjugate_gradients, 3, is_twin=False),
+    entry(matrix_product_in_a_loop, 2, "A"),
     entry(helper_in_branches, 1, is_twin=False),
     entry(helper_in_loop, 3, is_twin=False),
     entry(several_returns, 3),

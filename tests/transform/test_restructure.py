@@ -64,6 +64,19 @@ def zeroed_again(A, y):
                 y[m] += A[m, n] * b
 
 
+def decided_by_the_iteration_before(A, B, C, z):
+    which = 0
+    for m in range(A.shape[0]):
+        is_first = which == 0
+        if is_first:
+            z[m, 0] = 3.0
+        for n in range(B.shape[1]):
+            for k in range(A.shape[1]):
+                C[m, n] += A[m, k] * B[k, n]
+        z[m, 1] = 1.0 if is_first else 2.0
+        which = 1
+
+
 CASES: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (reverse_of_product, {x: r.random((4, 4)) for x in ("A", "B", "A_adj", "B_adj", "C_adj")}),
     (cleared_before_use, {x: r.random((4, 4)) for x in ("A", "B", "C")}),
@@ -71,6 +84,7 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (upwards, {"x": r.random(7), "y": r.random(7)}),
     (downwards, {"x": r.random(7)}),
     (zeroed_again, {"A": r.random((4, 5)), "y": r.random(4)}),
+    (decided_by_the_iteration_before, {x: r.random((4, 4)) for x in ("A", "B", "C", "z")}),
 ]
 
 

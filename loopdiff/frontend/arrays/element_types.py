@@ -46,15 +46,16 @@ def holds_truths(state: State, access: Access) -> bool:
 def dtype_of(state: State, array: str) -> str | None:
     """NumPy's name of the element type of `array`; None where that depends on numbers of types not yet known."""
     decl = state.arrays[array]
+    met = {array}
+    while decl.role != "argument" and decl.type is None and (source := decl.dtype_like or decl.like) not in (None, *met):
+        met.add(source)
+        decl = state.arrays[source]
     if decl.role == "argument":
-        kind = state.need_types()[array]
+        kind = state.need_types()[decl.name]
         return kind.dtype if isinstance(kind, ArrayType) else None
     if decl.type is not None:
         return decl.type.dtype
-    source = decl.dtype_like or decl.like
-    if source is not None:
-        return dtype_of(state, source)
-    least, most = (kind_of(state, decl.values, cells) for cells in (Kind.BOOL, Kind.F64))
+    least, most = (kind_of(state, (Load(Access(array)),), cells) for cells in (Kind.BOOL, Kind.F64))
     return CELL_DTYPE[least.storage] if least is not None and least == most else None
 
 
@@ -69,15 +70,17 @@ def kind_of(state: State, values: tuple[Expr, ...], cells: Kind) -> Kind | None:
         decl = state.arrays[name]
         if decl.role == "local" and decl.extents == ():
             kinds[name] = cells
-        elif decl.values and decl.type is None:
-            kinds[name], made[name] = Kind.BOOL, decl.values
-            left += arrays_in(decl.values) - set(kinds) - set(left)
-        elif (decl.values or decl.type or decl.like or decl.dtype_like or decl.role == "argument") and (
-            dtype := dtype_of(state, name)
-        ) is not None:
+        elif decl.type is not None or decl.role == "argument":
+            dtype = dtype_of(state, name)
+            if dtype is None:
+                return None
             kinds[name] = STRONG[ELEMENT_TYPES[dtype]]
         else:
-            return None
+            source = decl.dtype_like or decl.like
+            kinds[name], made[name] = Kind.BOOL, decl.values if source is None else (Load(Access(source)),)
+            left += arrays_in(made[name]) - set(kinds) - set(left)
+            if not made[name]:
+                return None
     params = {n: kind_of_scalar(t) for n, t in state.need_types().items() if isinstance(t, ScalarArgument)}
     typing = Typing(kinds, {}, params)
     before: dict[str, Kind] = {}
