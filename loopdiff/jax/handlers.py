@@ -235,7 +235,8 @@ def made_argument(position: int, argument: Argument) -> list[str]:
         return [made, *([f"{name}[...] = 0"] if argument.is_zeroed else [])]
     if argument.operand is not None:
         if port.kind == "scalar":
-            return [f"{name} = {pointer('operand', argument.operand, port)}[0]"]
+            # Through a view: what a bare pointer to a boolean gives, Numba cannot store in a variable.
+            return [f"{name} = {view('operand', argument.operand, port)}[0]"]
         return [f"{name} = {view('operand', argument.operand, port)}"]
     empty = ", ".join("0" for _ in range(max(port.rank, 1)))
     return [f"{name} = carray(pointer_{port.dtype}(read64(frame, {abi.FRAME_API})), ({empty},))"]

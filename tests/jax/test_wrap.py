@@ -183,6 +183,19 @@ def test_integer_arguments_and_static_length():
     close(jax.jit(f)(x, idx, 3), 2 * x[1] ** 2 + x[4] ** 2)
 
 
+def test_truth_value_as_argument():
+    @vectorize_grad
+    def scaled_if(x, flag):
+        if flag:
+            return 3.0 * x.max()
+        return x.max()
+
+    f, x = wrap(scaled_if), np.array([0.5, 2.0])
+    assert f(x, False) == 2.0
+    assert jax.jit(f)(x, True) == 6.0
+    np.testing.assert_array_equal(jax.grad(f)(x, True), [0.0, 3.0])
+
+
 def test_repeated_calls_in_one_program():
     f = jax.jit(lambda x: sum(jnp.sum(wrapped_march(x * k, 0.5)) for k in range(1, 5)))
     twin = jax.jit(lambda x: sum(jnp.sum(march_twin(x * k, 0.5)) for k in range(1, 5)))
