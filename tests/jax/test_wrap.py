@@ -190,7 +190,7 @@ def test_truth_value_as_argument():
             return 3.0 * x.max()
         return x.max()
 
-    f, x = wrap(scaled_if), np.array([0.5, 2.0])
+    f, x = loopdiff.jax.wrap(scaled_if), np.array([0.5, 2.0])
     assert f(x, False) == 2.0
     assert jax.jit(f)(x, True) == 6.0
     np.testing.assert_array_equal(jax.grad(f)(x, True), [0.0, 3.0])
