@@ -68,7 +68,7 @@ def follows(site: Site, path: Path) -> bool:
     *prefix, place = site.path
     if path == site.path:
         return True
-    if path[: len(prefix)] != tuple(prefix) or path[len(prefix)] < place:
+    if len(path) <= len(prefix) or path[: len(prefix)] != tuple(prefix) or path[len(prefix)] < place:
         return False
     around = site.enclosing[-1] if site.enclosing else None
     return not isinstance(around, If) or (path[len(prefix)] < len(around.then)) == (place < len(around.then))

@@ -213,6 +213,8 @@ def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:
             is_later = True
             continue
         target = written_access(site.stmt)
+        if is_later and isinstance(site.stmt, Allocate) and site.stmt.array in (copy.to, copy.source):
+            return False
         if target is not None and target.array == copy.to:
             return False
         if target is not None and target.array == copy.source and (is_later or not is_in_step(site, target, copy)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
 from loopdiff.analysis.legality import carried
-from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.ownership import follows, owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
@@ -93,14 +93,15 @@ def is_inside(model: Model, array: str, path: Path) -> bool:
 
 
 def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
-    """Whether each iteration of the loop at `path` finds only zeros: those of the Allocate or of clears."""
+    """Whether each iteration of the loop at `path` finds only zeros: those of an Allocate before it, or of clears."""
     level, is_filled = depth_of(model, path), False
     for event in model.touching(array, True):
-        stmt = model.sites[event.path].stmt
+        site = model.sites[event.path]
+        stmt = site.stmt
         if isinstance(stmt, Allocate):
-            is_filled = is_zero(stmt.fill)
-            if not is_filled:
+            if not is_zero(stmt.fill):
                 return False
+            is_filled = is_filled or follows(site, path)
         elif not (isinstance(stmt, Assign) and is_zero(stmt.value)) and is_seen_later(model, event, level):
             return False
     return is_filled

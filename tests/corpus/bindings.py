@@ -125,6 +125,12 @@ def last_of_a_loop(x, n):
     return (X * X).sum()
 
 
+def last_of_a_loop_returned(x, n):
+    for i in range(n):
+        X = (2 + i) * x * x
+    return X
+
+
 def last_of_a_nest(x, n):
     for i in range(n):
         for j in range(2):
@@ -380,6 +386,7 @@ ENTRIES = (
     ),
     entry(sums_of_negated_products, None, is_twin=False),
     entry(last_of_a_loop, 3),
+    entry(last_of_a_loop_returned, 3),
     entry(last_of_a_nest, 3),
     entry(last_before_break, 3, is_twin=False),
     entry(matrix_of_last_sweep, 3, "A", is_twin=False),
