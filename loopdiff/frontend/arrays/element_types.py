@@ -46,8 +46,11 @@ def holds_truths(state: State, access: Access) -> bool:
 def dtype_of(state: State, array: str) -> str | None:
     """NumPy's name of the element type of `array`; None where that depends on numbers of types not yet known."""
     decl = state.arrays[array]
-    met = {array}
-    while decl.role != "argument" and decl.type is None and (source := decl.dtype_like or decl.like) not in (None, *met):
+    met: set[str] = {array}
+    while decl.role != "argument" and decl.type is None:
+        source = decl.dtype_like or decl.like
+        if source is None or source in met:
+            break
         met.add(source)
         decl = state.arrays[source]
     if decl.role == "argument":
