@@ -20,13 +20,13 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
 from loopdiff.identity import prove
 from loopdiff.jacobian import jacobian
+from loopdiff.keys import function_key
 from loopdiff.options import Accuracy, Check, Options, TapePolicy, Target
 from loopdiff.pullback import Pullback
 from loopdiff.requests import requests_of
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.source import SourceFunction, plain_function, source_of
 from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
-from loopdiff.store import function_key
 from loopdiff.sweep_calls import vjp
 
 if TYPE_CHECKING:

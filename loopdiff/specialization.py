@@ -20,6 +20,7 @@ from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
+from loopdiff.keys import digest_of
 from loopdiff.options import Options, PlanPolicy, TapePolicy
 from loopdiff.pipeline import (
     arrange,
@@ -47,7 +48,7 @@ from loopdiff.pipeline import (
 from loopdiff.requests import NOTHING, Request, Requests
 from loopdiff.source import SourceFunction
 from loopdiff.stages import Stages
-from loopdiff.store import Store, digest_of
+from loopdiff.store import Store
 from loopdiff.units import Plan, SweepName, SweepUnits, Unit, plan_of
 
 if TYPE_CHECKING:

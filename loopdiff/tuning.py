@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from loopdiff.keys import digest_of
 from loopdiff.pipeline import other_schedules
 from loopdiff.requests import Request
 from loopdiff.runs import Arguments, sweeps_of
 from loopdiff.specialization import Specialization
 from loopdiff.stopwatch import shapes_of, time_sweeps
-from loopdiff.store import digest_of
 
 GAIN = 0.97  # a schedule has to take less than this part of the time of the predicted one to be preferred
 ROUNDS = 3  # turns that all candidates take

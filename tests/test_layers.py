@@ -24,7 +24,7 @@ LAYERS = (
     ("transform",),
     ("ad",),
     ("backends",),
-    ("stages", "store", "arena", "launch", "guards", "mixing", "threads"),
+    ("stages", "keys", "store", "arena", "launch", "guards", "mixing", "threads"),
     ("pipeline",),
     ("units",),
     ("specialization", "interface", "declared", "gradients"),
