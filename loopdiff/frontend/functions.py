@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cmath
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -223,13 +224,19 @@ def function_table() -> dict[Any, ScalarFunction]:
 SCALAR_FUNCTIONS = function_table()
 
 
+def is_special(value: np.ufunc) -> bool:
+    """Whether `value` is the function of that name in `scipy.special`: other modules have some called `gamma` too."""
+    owner = sys.modules.get("scipy.special")
+    return value.__name__ in SPECIAL_UFUNCS and value is getattr(owner, value.__name__, None)
+
+
 def scalar_function(value: Any) -> ScalarFunction | None:
     """The scalar function that `value` is, or None. SciPy's are known by name: SciPy is not imported."""
     try:
         found = SCALAR_FUNCTIONS.get(value)
     except TypeError:  # unhashable: not a function
         return None
-    if found is None and isinstance(value, np.ufunc) and value.__name__ in SPECIAL_UFUNCS:
+    if found is None and isinstance(value, np.ufunc) and is_special(value):
         name = f"scipy.special.{value.__name__}"
         return ScalarFunction(name, partial(apply, SPECIAL_UFUNCS[value.__name__]))
     return found

@@ -18,6 +18,14 @@ from loopdiff.source import MISSING
 
 FLOAT_CONSTANTS = {4: F32, 8: F64}
 COMPLEX_BYTES = 16
+OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
+CALCULATING = tuple(
+    f"__{name}__"
+    for name in (
+        *OPERATORS, *(f"r{name}" for name in OPERATORS), "divmod", "rdivmod", "neg", "pos", "abs", "invert", "eq", "ne",
+        "lt", "le", "gt", "ge", "bool", "int", "float", "index", "trunc", "floor", "ceil", "round",
+    )
+)  # fmt: skip
 
 
 def constant(state: State, value: Any, node: ast.expr) -> Expr:
@@ -33,7 +41,7 @@ def constant(state: State, value: Any, node: ast.expr) -> Expr:
                 return state.reject("LD112", f"{value} does not fit in 64 bits", node, "use an integer below 2**63")
             return Const(int(value), loc=span)
         case float():
-            return Const(value, loc=span)
+            return Const(float(value), loc=span)
         case complex() | np.complexfloating() if np.asarray(value).itemsize <= COMPLEX_BYTES:
             return complex_constant(value, span)
         case None:
@@ -56,9 +64,18 @@ def outside_value(state: State, node: ast.expr) -> Expr:
     value = state.outside(node)
     if value is MISSING:
         return reject_outside(state, node, node)
-    if isinstance(value, bool | int | float | complex | np.generic):
+    if is_number(value):
         return constant(state, value, node)
     return state.reject("LD113", f"`{text}` is {kind_of(value)}, not a number", node)
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number of Python or NumPy, or of a class derived from these that calculates as they do."""
+    if isinstance(value, bool | np.generic):
+        return True
+    kinds = type(value).__mro__
+    base = next((k for k, kind in enumerate(kinds) if kind in (int, float, complex)), None)
+    return base is not None and not any(name in vars(kind) for kind in kinds[:base] for name in CALCULATING)
 
 
 def reject_outside(state: State, node: ast.AST, name: ast.expr) -> Const:
