@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from functools import cache
@@ -11,11 +12,21 @@ from pathlib import Path
 import llvmlite
 import numba
 import numpy as np
+from numba.core import config
+
+# What Numba's environment variables say about the code that it makes.
+SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK")
+
+
+def installation() -> str:
+    """Digest of loopdiff's own source, the versions below it, the processor, and Numba's settings as they are now."""
+    settings = [repr(getattr(config, name, None)) for name in SETTINGS]
+    return blake2b(" ".join([installed(), *settings]).encode(), digest_size=16).hexdigest()
 
 
 @cache
-def installation() -> str:
-    """Digest of loopdiff's own source, the versions below it and the processor."""
+def installed() -> str:
+    """Digest of what does not change while Python runs."""
     from llvmlite import binding
 
     digest = blake2b(digest_size=16)
@@ -26,7 +37,15 @@ def installation() -> str:
     features = binding.get_host_cpu_features().flatten()
     parts = (
         sys.version, np.__version__, numba.__version__, llvmlite.__version__,
-        platform.machine(), binding.get_host_cpu_name(), features,
+        platform.machine(), binding.get_host_cpu_name(), features, library_of_c(),
     )  # fmt: skip
     digest.update(repr(parts).encode())
     return digest.hexdigest()
+
+
+def library_of_c() -> str:
+    """The version of the C library, whose vector functions compiled code may call; empty where it is not told."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (AttributeError, ValueError, OSError):
+        return ""
