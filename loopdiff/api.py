@@ -20,7 +20,6 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
 from loopdiff.identity import prove
 from loopdiff.jacobian import jacobian
-from loopdiff.keys import function_key
 from loopdiff.options import Accuracy, Check, Options, TapePolicy, Target
 from loopdiff.pullback import Pullback
 from loopdiff.requests import requests_of
@@ -310,8 +309,7 @@ def decorate(function: Callable[..., Any], wrt: tuple[str, ...] | None, options:
         return differentiate_gradient(owner, owner.requested if wrt is None else wrt, options)
     source = source_of(function)
     refuse_method(function, source)
-    program = Program(source, options, function_key(source) if options.cache else None)
-    return Differentiable(plain_function(function), program, wrt, options)
+    return Differentiable(plain_function(function), Program(source, options), wrt, options)
 
 
 def differentiate_gradient(

@@ -10,8 +10,14 @@ CODES: dict[str, Code] = {
     "LD100": Code(
         "source not available",
         "loopdiff reads the text of the function, and of those it calls. Built-in functions and functions made by "
-        "`exec` without a registered source have none, and several lambdas in one place cannot be told apart.",
+        "`exec` without a registered source have none.",
         "write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`",
+    ),
+    "LD101": Code(
+        "the text is not what Python runs",
+        "loopdiff compiles the text of a function, and Python runs what it made of that when it loaded the file. The "
+        "file was edited since and not loaded again, or something else than Python made the function.",
+        "load it again: `importlib.reload(module)`, run the cell again, or start Python again",
     ),
     "LD103": Code(
         "unsupported statement",

@@ -14,10 +14,19 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """Where the text of the function `name` starts."""
+
+    file: str
+    first_line: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """A half-open region of user source: `line` is 1-based, `column` 0-based as in `ast`.
 
-    `called_from`: for a region of a helper, the call that it was written out for.
+    `called_from`: for a region of a helper, the call that it was written out for. `home` is its function.
     """
 
     file: str
@@ -26,6 +35,7 @@ class Span:
     end_line: int
     end_column: int
     called_from: Span | None = field(default=None, compare=False, repr=False)
+    home: Home | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.line}:{self.column + 1}"
@@ -33,10 +43,19 @@ class Span:
     @property
     def in_words(self) -> str:
         """`line 3`, and of which file if that is not the one of the program."""
-        root = self
-        while root.called_from is not None:
-            root = root.called_from
+        root = self.root
         return f"line {self.line}" if root.file == self.file else f"line {self.line} of {Path(self.file).name}"
+
+    @property
+    def in_function(self) -> str:
+        """ "line 3 of `f`", counted from the first of the function: the same wherever the text stands."""
+        home = self.home
+        return self.in_words if home is None else f"line {self.line - home.first_line + 1} of `{home.name}`"
+
+    @property
+    def root(self) -> Span:
+        """The place in the program itself that leads here."""
+        return self if self.called_from is None else self.called_from.root
 
 
 NOWHERE = Span("<loopdiff>", 0, 0, 0, 0)

@@ -1,126 +1,157 @@
-"""Keys of what is compiled: a text of everything that it depends on.
+"""Keys of what is compiled: a text of everything that it depends on, and of nothing else.
 
 A key covers loopdiff's own source, the text of the function, the values of the names it uses, argument types,
-options, versions and the processor. The text of functions that it calls counts in the same way. A function that uses a
-value whose content has no stable text has no key.
+options, versions and the processor; the text of functions that it calls, and what they use, likewise. Where the text
+stands does not count. What a function uses is what it was read with (`SourceFunction.used`, `Sources`): the front end
+knows no other values. A function that uses a value whose content has no stable text has no key.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Mapping
+import dis
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numba
 import numpy as np
 
-from loopdiff.errors import UnsupportedLoopError
+from loopdiff.errors import Home, UnsupportedLoopError
+from loopdiff.frontend.callees import Sources
+from loopdiff.homes import Homes
 from loopdiff.installation import installation
-from loopdiff.rules import Rule, has_text, key_of, name_rule, rule_for
-from loopdiff.source import SourceFunction, plain_function, python_function, source_of
+from loopdiff.ir.nodes import Call, LoopSet
+from loopdiff.ir.walk import statements
+from loopdiff.rules import Rule, add_key, has_text, key_of, name_rule
+from loopdiff.scopes import outer_uses, root_of
+from loopdiff.source import LIBRARIES, SourceFunction, plain_function, python_function
+
+KNOWN_MODULES = ("builtins", "math", "cmath", "operator", "_operator", *LIBRARIES)
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF")
 
 
 class UnstableError(Exception):
     """A value without a text that means the same in every process."""
 
 
-def function_key(source: SourceFunction) -> str | None:
-    """A key of the function's text and of all it refers to; None if that has no stable text."""
+def function_key(source: SourceFunction, sources: Sources) -> tuple[str | None, Homes]:
+    """A key of the function's text and of all it refers to, None if that has no stable text; and where the functions
+    that count stand, in an order that is the same for the same key."""
+    content = Content(sources)
     try:
-        parts = [installation(), *function_parts(source, [])]
+        parts = [installation(), *content.of_function(source)]
     except UnstableError:
-        return None
-    return digest_of(parts)
+        return None, Homes()
+    return digest_of(parts), Homes(tuple(content.homes))
 
 
 def digest_of(parts: list[str]) -> str:
     return blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
 
 
-def function_parts(source: SourceFunction, met: list[FunctionType]) -> Iterator[str]:
-    """Text, place (reports quote it) and the values of the names that the function may use.
+@dataclass(slots=True)
+class Content:
+    """Texts that determine functions, and values as far as a loop nest can use them.
 
-    `met`: functions it may call that parts were given for.
+    `met` are the functions that texts were given for, `homes` where they stand. Methods raise UnstableError where there
+    is no such text.
     """
-    yield from (source.file, str(source.first_line), str(source.node.col_offset), source.text)
-    for name, value in sorted(outer_values(source).items()):
-        yield name
-        yield from value_parts(value, met)
 
+    sources: Sources
+    met: list[FunctionType] = field(default_factory=list)
+    homes: list[Home] = field(default_factory=list)
 
-def outer_values(source: SourceFunction) -> dict[str, Any]:
-    """Values of the names from outside in the function's text; of `settings.SCALE` the whole, not `settings`.
+    def of_function(self, source: SourceFunction) -> Iterator[str]:
+        """Its text, and the names that it uses with their values."""
+        self.homes.append(source.home)
+        yield from (source.name, str(source.node.col_offset), source.text)
+        for name, value in sorted(source.used.items()):
+            yield name
+            yield from self.of_value(value)
 
-    Decorators are not part of the function, defaults are arguments of its calls, and what it binds is its own.
-    """
-    nodes = [node for stmt in source.node.body for node in ast.walk(stmt)]
-    arguments = source.node.args
-    bound = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-    found: dict[str, Any] = {}
-    for node in nodes:
-        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in owners and root_of(node) not in bound:
-            try:
-                found[ast.unparse(node)] = outer_value(node, source.namespace)
-            except (KeyError, AttributeError):  # a local name, or something the front end refuses
-                continue
-    return found
-
-
-def root_of(node: Any) -> str:
-    """The first of dotted names; empty where there is none."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def outer_value(node: Any, namespace: Mapping[str, Any]) -> Any:
-    """What a name, or a dotted name, stands for. Raises KeyError or AttributeError if it stands for nothing."""
-    name = getattr(node, "id", None)
-    return namespace[name] if name is not None else getattr(outer_value(node.value, namespace), node.attr)
-
-
-def value_parts(value: Any, met: list[FunctionType]) -> Iterator[str]:
-    """A text that determines `value`, as far as a loop nest can use it. Raises UnstableError if there is none."""
-    found = rule_for(value)
-    if found is not None:
-        yield from rule_parts(found)
-        return
-    function = python_function(value)
-    if function is not None:
-        yield from helper_parts(function, met)
-        return
-    match value:
-        case None | bool() | int() | float() | complex() | str() | np.generic():
-            yield f"{type(value).__name__} {value!r}"
-        case tuple():
+    def of_value(self, value: Any) -> Iterator[str]:
+        rule = self.sources.rule_of(value)
+        if rule is not None:
+            yield from self.of_rule(rule)
+            return
+        function = python_function(value)
+        if function is not None:
+            yield from self.of_callee(function)
+            return
+        if type(value) is tuple:
             yield f"tuple {len(value)}"
             for item in value:
-                yield from value_parts(item, met)
-        case ModuleType() | type():
-            yield f"named {getattr(value, '__module__', '')} {value.__name__}"
-        case np.ufunc() | np.dtype():
-            yield repr(value)
-        case _ if hasattr(value, "argtypes") or hasattr(value, "native_name"):  # an address of this process
-            raise UnstableError(type(value).__name__)
-        case _ if callable(value):  # the front end knows functions by value: its version says which
-            yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
-        case _:
-            raise UnstableError(type(value).__name__)
+                yield from self.of_value(item)
+            return
+        yield plain_text(value)
+
+    def of_callee(self, function: FunctionType) -> Iterator[str]:
+        """What `of_function` gives for a function that may be called, and its defaults."""
+        if function in self.met:
+            yield f"again {self.met.index(function)}"
+            return
+        self.met.append(function)
+        try:
+            source = self.sources.of(function)
+        except UnsupportedLoopError as error:
+            raise UnstableError(function.__qualname__) from error
+        yield from self.of_function(source)
+        for name, parameter in source.signature.parameters.items():
+            if parameter.default is not parameter.empty:
+                yield name
+                yield from self.of_value(parameter.default)
+
+    def of_rule(self, rule: Rule) -> Iterator[str]:
+        """The key of `rule`, which from now on stands for the text of all its functions, and of their rules."""
+        group: list[Rule] = []
+        collect(rule, group)
+        for one in group:
+            self.name(one)
+        yield key_of(rule)
+        for one in group:
+            if one.shape is not None:
+                yield from self.of_callee(plain_function(one.shape))
+
+    def name(self, rule: Rule) -> None:
+        """Name `rule` by the text of its functions, and of its rules', with what they use now."""
+        reached: list[Rule] = []
+        collect(rule, reached)
+        try:
+            name_rule(rule, digest_of([part for one in reached for part in self.of_one_rule(one)]))
+        except UnstableError:
+            if has_text(rule):
+                add_key(rule)
+            raise
+
+    def of_one_rule(self, rule: Rule) -> Iterator[str]:
+        functions = (rule.function, *rule.derived.values(), *(() if rule.shape is None else (rule.shape,)))
+        groups = map(sorted, (rule.constant, rule.overwrites, rule.outputs, rule.derived, rule.partials))
+        yield repr((rule.params, rule.active, *groups, rule.result))
+        content = Content(self.sources)
+        for function in functions:
+            yield repr(sorted(getattr(function, "targetoptions", {}).items()))
+            yield from content.of_callee(plain_function(function))
+        for function in content.met:  # Numba compiles them as they are, not the front end
+            source = self.sources.of(function)
+            if not loaded_names(function.__code__) <= {root_of(use) for use, _ in outer_uses(source.node)}:
+                raise UnstableError(function.__qualname__)
 
 
-def rule_parts(rule: Rule) -> Iterator[str]:
-    """The key of `rule`, which from now on stands for the text of all its functions, and of their rules."""
-    group: list[Rule] = []
-    collect(rule, group)
-    for one in group:
-        if not has_text(one):
-            reached: list[Rule] = []
-            collect(one, reached)
-            name_rule(one, digest_of([part for other in reached for part in own_parts(other)]))
-    yield key_of(rule)
+def are_as_read(ls: LoopSet) -> bool:
+    """Whether functions of rules that `ls` calls are still what they were when the program was read; if not, their keys
+    are now those of what Numba will compile."""
+    rules = list({s.stmt.rule: None for s in statements(ls.body) if isinstance(s.stmt, Call)})
+    before = list(map(key_of, rules))
+    for rule in rules if all(map(has_text, rules)) else ():
+        try:
+            Content(Sources()).name(rule)
+        except UnstableError:
+            continue
+    return before == list(map(key_of, rules))
 
 
 def collect(rule: Rule, met: list[Rule]) -> None:
@@ -131,27 +162,42 @@ def collect(rule: Rule, met: list[Rule]) -> None:
             collect(rule.partial(name), met)
 
 
-def own_parts(rule: Rule) -> Iterator[str]:
-    functions = (rule.function, *rule.derived.values(), *(() if rule.shape is None else (rule.shape,)))
-    groups = map(sorted, (rule.constant, rule.overwrites, rule.outputs, rule.derived, rule.partials))
-    yield repr((rule.params, rule.active, *groups, rule.result))
-    met: list[FunctionType] = []
-    for function in functions:
-        yield from helper_parts(plain_function(function), met)
+def loaded_names(code: CodeType) -> frozenset[str]:
+    """Names from outside that a function looks up, and functions in it, as Python compiled it."""
+    found = {i.argval for i in dis.get_instructions(code) if i.opname in LOADS} | set(code.co_freevars)
+    inner = [loaded_names(c) - set(code.co_cellvars) for c in code.co_consts if isinstance(c, CodeType)]
+    return frozenset(found).union(*inner)
 
 
-def helper_parts(function: FunctionType, met: list[FunctionType]) -> Iterator[str]:
-    """Parts of a function that may be called: its own, and its defaults."""
-    if function in met:
-        yield f"again {met.index(function)}"
-        return
-    met.append(function)
-    try:
-        source = source_of(function)
-    except UnsupportedLoopError as error:
-        raise UnstableError(function.__qualname__) from error
-    yield from function_parts(source, met)
-    for name, parameter in source.signature.parameters.items():
-        if parameter.default is not parameter.empty:
-            yield name
-            yield from value_parts(parameter.default, met)
+def plain_text(value: Any) -> str:
+    """A text that determines `value`, which is no function written in Python. Raises UnstableError if there is none."""
+    match value:
+        case np.generic():
+            return f"{value.dtype.str} {value.tobytes().hex()}"
+        case None | bool() | int() | str():
+            return f"{type(value).__name__} {int.__repr__(value) if isinstance(value, int) else repr(value)}"
+        case float() | complex():  # NaN has a sign
+            return f"{type(value).__name__} {struct.pack('<2d', value.real, value.imag).hex()}"
+        case np.dtype():
+            return f"dtype {value!r}"
+        case numba.types.Type():
+            return f"type {value!r}"
+        case ModuleType() if value.__name__.split(".")[0] in KNOWN_MODULES:
+            return f"module {value.__name__}"
+        case np.ufunc() if value is getattr(np, value.__name__, None):
+            return f"numpy {value.__name__}"
+        case np.ufunc() if value is getattr(sys.modules.get("scipy.special"), value.__name__, None):
+            return f"scipy.special {value.__name__}"
+        case _ if callable(value) and (name := known_name(value)):
+            return name
+        case _:
+            raise UnstableError(type(value).__name__)
+
+
+def known_name(value: Any) -> str:
+    """The name of a function or class of Python or a library under which it is found there; empty for others."""
+    module, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", None) or ""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return f"{module}.{name}" if found is value and module.split(".")[0] in KNOWN_MODULES else ""

@@ -154,8 +154,9 @@ def refusal(ls: LoopSet, error: ValueError) -> ValueError:
     code, _, message = str(error).partition(": ")
     if code not in CODES or getattr(error, "diagnostics", ()):
         return error
-    places = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, Require) and s.stmt.message == message)
-    return ArgumentError(reject(code, message, next(places, NOWHERE)))
+    checks = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require))
+    found = next((c for c in checks if c.said_in_code == message), None)
+    return ArgumentError(reject(code, *((message, NOWHERE) if found is None else (found.said, found.loc))))
 
 
 def primal_launcher(

@@ -3,7 +3,7 @@
 An indented function (a method, a function in a function) is parsed under an `if` line put above it, so that
 columns need no correction and strings over several lines keep their text. Functions typed in a REPL, in a
 notebook cell, or made by `exec` work when their text is registered in `linecache`, as these tools do; at prompts
-that do not, the history of the prompt is searched.
+that do not, the history of the prompt is searched. Text that is not what Python runs is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from loopdiff.codes import reject
-from loopdiff.errors import NOWHERE, Span, UnsupportedLoopError
+from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopError
+from loopdiff.scopes import outer_uses
+from loopdiff.texts import is_run
 
 MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
@@ -40,31 +42,45 @@ SPECIAL_KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
 class SourceFunction:
     """A function and what its names mean.
 
-    `node` is its definition, `text` the lines it came from, `namespace` closure over globals over builtins.
-    `outer` are the values of names and dotted names from outside, as they were when the function was read.
-    `called_from`: the call that the function is written out for.
+    `node` is its definition, `text` the lines it came from, `home` where they stand. `outer` are the values of names
+    and dotted names from outside, as they were when the function was read: nothing else is known of the world. Those
+    that are in `owners` only lead to others. `called_from`: the call that the function is written out for.
     """
 
     name: str
     node: ast.FunctionDef
     text: str
-    file: str
-    first_line: int
-    namespace: Mapping[str, Any]
+    home: Home
     outer: Mapping[str, Any]
+    owners: frozenset[str]
     signature: inspect.Signature
     code: CodeType
     called_from: Span | None = None
+
+    @property
+    def used(self) -> dict[str, Any]:
+        """Values from outside that the function may depend on, by name."""
+        return {name: value for name, value in self.outer.items() if name not in self.owners}
+
+    @property
+    def values(self) -> list[Any]:
+        """Values that the function may call or pass on: from outside, and those of its defaults."""
+        defaults = [p.default for p in self.signature.parameters.values() if p.default is not p.empty]
+        return [*self.used.values(), *defaults]
+
+    def lines(self, first: int, last: int) -> list[str]:
+        """Lines of the text by their numbers in the file."""
+        return self.text.split("\n")[first - self.home.first_line : last + 1 - self.home.first_line]
 
     def span(self, node: ast.AST) -> Span:
         """The region of `node`; columns in characters (`ast` counts bytes)."""
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         end_line = getattr(node, "end_lineno", None) or line
         end_column = getattr(node, "end_col_offset", None) or column
-        if not self.text.isascii():
-            column = characters(linecache.getline(self.file, line), column)
-            end_column = characters(linecache.getline(self.file, end_line), end_column)
-        return Span(self.file, line, column, end_line, end_column, self.called_from)
+        if not self.text.isascii() and line:
+            lines = self.lines(line, end_line)
+            column, end_column = characters(lines[0], column), characters(lines[-1], end_column)
+        return Span(self.home.file, line, column, end_line, end_column, self.called_from, self.home)
 
 
 def characters(line: str, byte_offset: int) -> int:
@@ -99,28 +115,47 @@ def python_function(value: Any) -> FunctionType | None:
 def source_of(func: Callable[..., Any]) -> SourceFunction:
     """The source of `func`; a lambda is a `def` with one `return`.
 
-    Raises UnsupportedLoopError: LD100 when its text cannot be found, LD117 for generators and coroutines.
+    Raises UnsupportedLoopError: LD100 when its text cannot be found, LD101 when Python runs something else, LD117 for
+    generators and coroutines.
     """
     function = plain_function(func)
     code = function.__code__
     refuse_special(function)
     file, lines = source_lines(function, code)
-    is_lambda = code.co_name == LAMBDA
     try:
-        node, text = lambda_definition(lines, code) if is_lambda else block_definition(lines, code)
+        node, text = lambda_definition(lines, function) if code.co_name == LAMBDA else block_definition(lines, function)
     except (SyntaxError, tokenize.TokenError):
         node, text = None, ""
     if node is None:
-        span = Span(file, code.co_firstlineno, 0, code.co_firstlineno, 0)
-        message = f"no `def` of `{code.co_name}` stands at {file}:{code.co_firstlineno}"
-        if is_lambda:
-            message = f"several lambdas stand at {file}:{code.co_firstlineno}, or none"
-        raise UnsupportedLoopError(reject("LD100", message, span))
-    namespace = namespace_of(function)
-    return SourceFunction(
-        NAME_OF_LAMBDAS if is_lambda else function.__name__, node, text, file, code.co_firstlineno,
-        namespace, outer_values(node, namespace), inspect.signature(function), code,
-    )  # fmt: skip
+        raise UnsupportedLoopError(other_text(function, file))
+    outer, owners = outer_values(node, namespace_of(function))
+    name = NAME_OF_LAMBDAS if code.co_name == LAMBDA else function.__name__
+    home = Home(file, code.co_firstlineno, node.name)
+    return SourceFunction(name, node, text, home, outer, owners, signature_of(function), code)
+
+
+def other_text(function: FunctionType, file: str) -> Diagnostic:
+    """What is wrong where the text that stands in the place of `function` is not what Python runs."""
+    code = function.__code__
+    if file == ANONYMOUS:  # one name for all text without one
+        return unavailable(function)
+    span = Span(file, code.co_firstlineno, 0, code.co_firstlineno, 0)
+    message = f"the text at {file}:{code.co_firstlineno} is not the `{function.__name__}` that Python runs"
+    return reject("LD101", message, span)
+
+
+def unavailable(function: FunctionType) -> Diagnostic:
+    file = function.__code__.co_filename
+    return reject("LD100", f"the source of `{function.__name__}` is not available ({file})", NOWHERE)
+
+
+def signature_of(function: FunctionType) -> inspect.Signature:
+    """The signature of `function` itself, whatever it says that it wraps."""
+    bare = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    bare.__kwdefaults__ = function.__kwdefaults__
+    return inspect.signature(bare)
 
 
 def refuse_special(function: FunctionType) -> None:
@@ -138,9 +173,6 @@ def source_lines(function: FunctionType, code: CodeType) -> tuple[str, list[str]
     file = code.co_filename
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
-    message = f"the source of `{function.__name__}` is not available ({code.co_filename})"
-    if lines and file == ANONYMOUS and not stands_in(lines, code):
-        raise UnsupportedLoopError(reject("LD100", message, NOWHERE))
     if lines:
         return file, lines
     try:
@@ -148,22 +180,9 @@ def source_lines(function: FunctionType, code: CodeType) -> tuple[str, list[str]
     except (OSError, TypeError) as error:
         file, lines = typed_lines(code)
         if not lines:
-            raise UnsupportedLoopError(reject("LD100", message, NOWHERE)) from error
+            raise UnsupportedLoopError(unavailable(function)) from error
     linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
     return file, lines
-
-
-def stands_in(lines: list[str], code: CodeType) -> bool:
-    """Whether `code` is part of what `lines` compile to: Python 3.13 keeps the text of `python -c` under the name that
-    all other text without a name has too.
-    """
-    try:
-        inside = [compile("".join(lines), ANONYMOUS, "exec", dont_inherit=True)]
-    except SyntaxError:
-        return False
-    for found in inside:
-        inside += [c for c in found.co_consts if isinstance(c, CodeType)]
-    return code in inside
 
 
 def typed_lines(code: CodeType) -> tuple[str, list[str]]:
@@ -195,23 +214,54 @@ def compiles_to(text: str, code: CodeType) -> bool:
     return any(isinstance(c, CodeType) and c == code for c in module.co_consts)
 
 
-def block_definition(lines: list[str], code: CodeType) -> tuple[ast.FunctionDef | None, str]:
-    """The `def` that `code` comes from, and its text."""
+def block_definition(lines: list[str], function: FunctionType) -> tuple[ast.FunctionDef | None, str]:
+    """The `def` of `function` and its text; None if another text stands there."""
+    code = function.__code__
     text = "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))
-    return definition(text, code.co_name, code.co_firstlineno), text
+    node = definition(text, code.co_name, code.co_firstlineno)
+    if node is None:
+        return None, text
+    mangle(node, code.co_qualname)
+    return (node if is_run(node, function) else None), text
 
 
-def lambda_definition(lines: list[str], code: CodeType) -> tuple[ast.FunctionDef | None, str]:
-    """The lambda that `code` comes from as a `def`, and the lines it stands in; None if that could be several."""
+def lambda_definition(lines: list[str], function: FunctionType) -> tuple[ast.FunctionDef | None, str]:
+    """The lambda that `function` is as a `def`, and the lines it stands in; None if another text stands there."""
+    code = function.__code__
     tree = ast.parse("".join(lines))
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
-    if len(found) > 1:
+    for node in found:
+        mangle(node, code.co_qualname)
+    found = [node for node in found if is_run(node, function)]
+    if len(found) > 1:  # of lambdas that do the same, the one itself, for the sake of reports
         places = set(code.co_positions())
         ends = ((n, n.body) for n in found)
-        found = [n for n, b in ends if (b.lineno, b.end_lineno, b.col_offset, b.end_col_offset) in places]
-    if len(found) != 1:
+        exact = [n for n, b in ends if (b.lineno, b.end_lineno, b.col_offset, b.end_col_offset) in places]
+        found = exact or found
+    if not found:
         return None, ""
     return as_definition(found[0]), "".join(lines[found[0].lineno - 1 : found[0].end_lineno])
+
+
+def mangle(node: ast.AST, qualname: str) -> None:
+    """Give private names in `node` the class that they belong to, as Python does inside classes, which leaves functions
+    their names."""
+    owner = class_around(qualname).lstrip("_")
+    for inner in ast.walk(node) if owner else ():
+        for field in ("id", "attr", "arg", *(() if inner is node else ("name",))):
+            name = getattr(inner, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(inner, field, f"_{owner}{name}")
+
+
+def class_around(qualname: str) -> str:
+    """The innermost class around the function of that qualified name; empty if there is none."""
+    *parts, _ = qualname.split(".")
+    while parts:
+        if parts.pop() != "<locals>":
+            return qualname.split(".")[len(parts)]
+        parts.pop()
+    return ""
 
 
 def as_definition(node: ast.Lambda) -> ast.FunctionDef:
@@ -233,7 +283,7 @@ def definition(text: str, name: str, first_line: int) -> ast.FunctionDef | None:
     return found if isinstance(found, ast.FunctionDef) and found.name == name else None
 
 
-def namespace_of(function: FunctionType) -> Mapping[str, Any]:
+def namespace_of(function: FunctionType) -> ChainMap[str, Any]:
     """What names mean inside `function`: closure variables, then globals, then builtins.
 
     Its own name means itself, as it will once the decorator that may be reading it has returned.
@@ -244,19 +294,29 @@ def namespace_of(function: FunctionType) -> Mapping[str, Any]:
             closure[name] = cell.cell_contents
         except ValueError:  # not assigned yet, as in a function that refers to itself
             continue
-    name = function.__name__
-    is_own = function.__qualname__ == name or (name in function.__code__.co_freevars and name not in closure)
+    name = function.__code__.co_name
+    is_own = function.__code__.co_qualname == name or (name in function.__code__.co_freevars and name not in closure)
     return ChainMap({name: function} if is_own else {}, closure, function.__globals__, dict(vars(builtins)))
 
 
-def outer_values(function: ast.FunctionDef, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all names and dotted names in `function` that have one outside it."""
+def outer_values(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
+    """The values of all names and dotted names that come from outside `function`; and the names that only lead to
+    others: of `settings.SCALE`, where it has a value, that is `settings`. What is `global`, whatever a function around
+    calls so, is told apart."""
     found: dict[str, Any] = {}
-    for node in (n for statement in function.body for n in ast.walk(statement)):
-        text = dotted_name(node)
-        if text is not None and (value := outer_value(node, namespace)) is not MISSING:
-            found[text] = value
-    return found
+    used: set[str] = set()
+    for node, is_global in outer_uses(function):
+        mark, known = ("global ", ChainMap(*namespace.maps[2:])) if is_global else ("", namespace)
+        names = ((f"{mark}{ast.unparse(n)}", outer_value(n, known)) for n in dotted_names(node))
+        values = {name: value for name, value in names if value is not MISSING}
+        found |= {name: value.copy() if type(value) is list else value for name, value in values.items()}
+        used |= set(list(values)[:1])
+    return found, frozenset(found.keys() - used)
+
+
+def dotted_names(node: ast.expr) -> list[ast.expr]:
+    """`node` and what it is an attribute of, the longest first."""
+    return [node, *dotted_names(node.value)] if isinstance(node, ast.Attribute) else [node]
 
 
 def dotted_name(node: ast.AST) -> str | None:

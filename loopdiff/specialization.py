@@ -15,12 +15,13 @@ from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
+from loopdiff.homes import Homes
 from loopdiff.interface import Interface, interface_of, is_complex
 from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
-from loopdiff.keys import digest_of
+from loopdiff.keys import are_as_read, digest_of, function_key
 from loopdiff.options import Options, PlanPolicy, TapePolicy
 from loopdiff.pipeline import (
     arrange,
@@ -59,18 +60,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Parts that depend on the schedule.
 GENERATED = (
-    "primal",
-    "rows",
-    "sweeps",
-    "run",
-    "one pass",
-    "one-pass",
-    "tangent",
-    "identity",
-    "variant",
-    "tuned",
-    "pullback",
-)
+    "primal", "rows", "sweeps", "run", "one pass", "one-pass", "tangent", "identity", "variant", "tuned", "pullback",
+)  # fmt: skip
 
 
 class Program:
@@ -79,15 +70,12 @@ class Program:
     `surface` is its surface LoopSet if that is the same for all types; it comes from disk where it is kept there.
     """
 
-    def __init__(self, source: SourceFunction, options: Options, key: str | None) -> None:
-        self.source = source
-        self.options = options
-        self.key = key if options.cache else None
-        self.stages = Stages(source.name)
-        self.lock = RLock()
-        self.sources = Sources()
+    def __init__(self, source: SourceFunction, options: Options) -> None:
+        self.source, self.options = source, options
+        self.stages, self.lock, self.sources = Stages(source.name), RLock(), Sources()
         self.sources.read(source)
-        store = Store(self.key)
+        self.key, self.homes = function_key(source, self.sources) if options.cache else (None, Homes())
+        store = Store(self.key, self.homes)
         found = store.load("surface")
         if found is None:
             found = (look_through(source, self.sources, self.stages),)
@@ -123,8 +111,7 @@ class GradientProgram:
     ) -> None:
         self.specialize, self.has_value = specialize, has_value
         self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
-        self.read = inner.read
-        self.options = options
+        self.read, self.homes, self.options = inner.read, inner.homes, options
         parts = ["gradient", repr(wrt), inner.options.key, repr(has_value)]
         self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
 
@@ -148,7 +135,8 @@ class PullbackProgram:
     def __init__(self, inner: Specialization) -> None:
         program = inner.program
         self.inner, self.source, self.surface, self.read = inner, program.source, program.surface, program.read
-        self.stages, self.lock, self.options = program.stages, program.lock, replace(program.options, schedule=())
+        self.stages, self.lock, self.homes = program.stages, program.lock, program.homes
+        self.options = replace(program.options, schedule=())
         self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
 
     def lower(self, spec: Specialization) -> LoopSet:
@@ -178,8 +166,9 @@ class Specialization:
         self.stages = Stages(program.source.name)
         self.lock = program.lock
         self.made: dict[str, Any] = {}
-        parts = [program.key or "", repr(sorted(types.items())), self.options.key]
-        self.store = Store(digest_of(parts) if program.key else None)
+        place = repr(program.homes) if any(r.line for r in self.options.schedule) else ""
+        parts = [program.key or "", repr(sorted(types.items())), self.options.key, place]
+        self.store = Store(digest_of(parts) if program.key else None, program.homes)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """The part `name`, made by the first thread that asks for it."""
@@ -434,11 +423,12 @@ class Specialization:
 
         `requests` are for its loops, `reader` goes on with the arrays that it leaves.
         """
-        kept = self.store.load(f"{label}-emitted")
+        store = self.store if are_as_read(ls) else Store(None)
+        kept = store.load(f"{label}-emitted")
         function = None if kept is None else reload_function(*kept)
         if function is None:
             function = compile_function(ls, self.options, requests, self.stages, reader)
-            self.store.save(f"{label}-emitted", (function.name, function.path, function.source))
+            store.save(f"{label}-emitted", (function.name, function.path, function.source))
         entry = instantiate(ls, function, self.options, self.stages)
         return Unit(ls, function, requests, reader, entry, self.options.target == "cuda")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import tempfile
@@ -10,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from loopdiff.backends.load import cache_directory
+from loopdiff.errors import Span
+from loopdiff.homes import Homes
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Keeps picklable results under `key`; with key None it keeps nothing."""
+    """Keeps picklable results under `key`; with key None it keeps nothing. Places in them go with the text of the
+    functions that stand at `homes`."""
 
     key: str | None
+    homes: Homes = Homes()
 
     def path(self, stage: str) -> Path:
         return cache_directory() / "derived" / f"{self.key}-{stage}.pickle"
@@ -26,7 +31,7 @@ class Store:
         if self.key is None:
             return None
         try:
-            return pickle.loads(self.path(stage).read_bytes())
+            return Reader(io.BytesIO(self.path(stage).read_bytes()), self.homes).load()
         except Exception:  # pickles fail in many ways, and each only means to derive again
             return None
 
@@ -39,7 +44,29 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem)
             with os.fdopen(handle, "wb") as file:
-                pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+                Writer(file, self.homes).dump(value)
             os.replace(name, path)
         except OSError:
             return
+
+
+class Writer(pickle.Pickler):
+    """Writes spans relative to their functions."""
+
+    def __init__(self, file: Any, homes: Homes) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.homes = homes
+
+    def persistent_id(self, obj: Any) -> Any:
+        return self.homes.relative(obj) if type(obj) is Span else None
+
+
+class Reader(pickle.Unpickler):
+    """Reads what Writer wrote."""
+
+    def __init__(self, file: Any, homes: Homes) -> None:
+        super().__init__(file)
+        self.homes = homes
+
+    def persistent_load(self, pid: Any) -> Span:
+        return self.homes.absolute(pid)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from loopdiff.errors import Span
 from loopdiff.ir.nodes import ArrayDecl, LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.launch import refusal
@@ -59,18 +60,22 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Temporary:
-    """An array kept between the sweeps: from which source `line`, its `shape` formula and `dtype`, and why.
+    """An array kept between the sweeps: from which place `loc`, its `shape` formula and `dtype`, and why.
 
     `bytes` is its size for the arguments `compile` was called with; None if it was called with types.
     """
 
     name: str
-    line: int
+    loc: Span
     shape: tuple[str, ...]
     dtype: str
     decision: str
     reason: str
     bytes: int | None = None
+
+    @property
+    def line(self) -> int:
+        return self.loc.line
 
     def laid_out(self, decl: ArrayDecl) -> Temporary:
         """The same as the sweeps have it in the end."""
@@ -117,7 +122,7 @@ class SweepUnits:
 
 def plan_of(sweeps: Sweeps) -> Plan:
     temporaries = tuple(
-        Temporary(t.name, t.loc.line, tuple(map(print_expr, t.extents)), t.dtype, t.decision, t.reason)
+        Temporary(t.name, t.loc, tuple(map(print_expr, t.extents)), t.dtype, t.decision, t.reason)
         for t in sweeps.temporaries
     )
     reverse = plain_buffers(sweeps.reverse)

@@ -15,9 +15,9 @@ import loopdiff
 ROOT = Path(loopdiff.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = (
-    ("errors", "names", "marks", "installation", "machine_codes"),
+    ("errors", "homes", "names", "marks", "installation", "machine_codes"),
     ("codes", "rules"),
-    ("options", "requests", "source"),
+    ("options", "requests", "scopes", "texts", "source"),
     ("ir",),
     ("frontend",),
     ("analysis",),

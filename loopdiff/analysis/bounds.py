@@ -32,7 +32,7 @@ from loopdiff.analysis.polyhedra_sets import (
 from loopdiff.analysis.polyhedra_terms import has_opaque
 from loopdiff.errors import Span
 from loopdiff.ir.build import all_of, any_of, at_least_one, compare, floordiv
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Require, Select, Var
+from loopdiff.ir.nodes import PLACE, Access, Apply, Const, Dim, Expr, Require, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element, print_expr
 from loopdiff.ir.types import BOOL, INT
@@ -101,7 +101,7 @@ def overflow_conditions(requires: Iterable[Require]) -> tuple[Require, ...]:
         small = without_overflow(require.cond)
         cond = NEVER if small is None else small
         needed = "none can" if small is None else f"it needs {print_expr(small)}"
-        message = f"numbers are too large for subscripts at {require.loc.in_words} to be checked: {needed}"
+        message = f"numbers are too large for subscripts at {PLACE} to be checked: {needed}"
         if cond != ALWAYS:
             out.setdefault(cond, Require(cond, "LD310", message, loc=require.loc))
     return tuple(out.values())
@@ -282,12 +282,12 @@ def requirement(model: Model, limit: Limit) -> Require:
     loc = location(model, event)
     verb = "writes" if event.is_write else "reads"
     if limit.side == "low":
-        message = f"`{text}` at {loc.in_words} has a negative subscript on axis {axis}: {needed}"
+        message = f"`{text}` at {PLACE} has a negative subscript on axis {axis}: {needed}"
         return Require(limit.cond, "LD311", message, loc=loc)
     reach = f"axis {axis} of `{event.access.array}`"
     extreme = function_expr(model, limit.extreme)
     reach += "" if isinstance(extreme, Select) else f" up to {print_expr(extreme)}"
-    message = f"`{text}` at {loc.in_words} {verb} {reach}: {needed}"
+    message = f"`{text}` at {PLACE} {verb} {reach}: {needed}"
     return Require(limit.cond, "LD310", message, loc=loc)
 
 

@@ -60,13 +60,17 @@ class Writer:
         self.line(repr(REMARK + text))
 
     def quote(self, span: Span) -> None:
-        """Remark the user's source line that the next statement comes from, once per change of line."""
+        """Remark the user's source line that the next statement comes from, once per change of line.
+
+        Lines are counted from the start of functions: the same code serves the same text wherever it stands.
+        """
         if span.line == 0 or (self.last is not None and (self.last.file, self.last.line) == (span.file, span.line)):
             return
         self.last = span
         text = linecache.getline(span.file, span.line).strip()
         if text:
-            self.remark(f"{span.in_words}: {text}")
+            place = span.in_function
+            self.remark(f"{place.partition(' of')[0] if span.root.home == span.home else place}: {text}")
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:

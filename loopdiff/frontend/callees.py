@@ -5,41 +5,93 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.survey import Survey, survey
 from loopdiff.rules import Rule, Rules, known_rules, rule_for
-from loopdiff.source import SourceFunction, as_definition, dotted_name, python_function, source_of
+from loopdiff.source import (
+    LIBRARIES,
+    MISSING,
+    SourceFunction,
+    as_definition,
+    attribute_of,
+    dotted_name,
+    plain_function,
+    python_function,
+    source_of,
+)
+
+CONSTANTS = (bool, int, float, complex, str, type(None), np.generic)
 
 
 @dataclass(slots=True)
 class Sources:
-    """Sources of functions, each read once, and the rules that there are when the first is."""
+    """Sources of functions, each read once; the rules that there are when the first is; and the attributes that values
+    had which functions are given."""
 
     known: dict[FunctionType, SourceFunction] = field(default_factory=dict)
     rules: Rules = field(default_factory=known_rules)
+    attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
 
     def rule_of(self, value: Any) -> Rule | None:
         """The rule of the function that `value` is, if it has one."""
         return rule_for(value, self.rules)
 
     def of(self, function: FunctionType) -> SourceFunction:
-        """The source of `function`. Raises UnsupportedLoopError (LD100, LD117)."""
+        """The source of `function`. Raises UnsupportedLoopError (LD100, LD101, LD117)."""
         if function not in self.known:
             self.known[function] = source_of(function)
         return self.known[function]
 
+    def attribute(self, owner: Any, attr: str) -> Any:
+        """The attribute of a value from outside, as it was when this was asked first; MISSING if it has none."""
+        key = (id(owner), attr)
+        if key not in self.attributes:
+            self.attributes[key] = (owner, attribute_of(owner, attr))
+        return self.attributes[key][1]
+
     def read(self, source: SourceFunction) -> None:
-        """Read what `source` may call, and what that may call, as it is now."""
-        for value in source.outer.values():
-            function = python_function(value)
-            if function is not None and function not in self.known:
-                try:
-                    self.read(self.of(function))
-                except UnsupportedLoopError:  # reported where it is called
-                    continue
+        """Read what `source` may call or be given, and what that may, as it is now."""
+        values, met, owners = list(source.values), dict[int, Any](), list[Any]()
+        words, readers = set[str](), [source]
+        while values:
+            for value in values:
+                found = None if id(value) in met else self.source_behind(value)
+                if found is not None:
+                    readers.append(found)
+                elif id(value) not in met and may_change(value):
+                    owners.append(value)
+                met[id(value)] = value
+            values = [value for reader in readers for value in reader.values if id(value) not in met]
+            words |= {word for reader in readers if owners for word in attributes_in(reader)}
+            pairs = [(o, word) for o in owners for word in words if (id(o), word) not in self.attributes]
+            values += [a for owner, word in pairs if (a := self.attribute(owner, word)) is not MISSING]
+
+    def source_behind(self, value: Any) -> SourceFunction | None:
+        """The source of the function that a call of `value` writes out; None if there is none, or it is not readable:
+        that is reported where it is called."""
+        rule = self.rule_of(value)
+        function = python_function(value) if rule is None else rule.shape
+        try:
+            return None if function is None else self.of(plain_function(function))
+        except UnsupportedLoopError:
+            return None
+
+
+def may_change(value: Any) -> bool:
+    """Whether `value` may have attributes, and others later."""
+    kind = value if isinstance(value, type) else type(value)
+    name = value.__name__ if isinstance(value, ModuleType) else kind.__module__
+    is_record = isinstance(value, ModuleType | type) or not callable(value)
+    return is_record and not isinstance(value, CONSTANTS) and name.split(".")[0] not in (*LIBRARIES, "builtins")
+
+
+def attributes_in(source: SourceFunction) -> set[str]:
+    return {node.attr for node in ast.walk(source.node) if isinstance(node, ast.Attribute)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ All rejections of a function come in one UnsupportedLoopError.
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -40,6 +39,7 @@ from loopdiff.ir.nodes import (
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_body, read_arrays, written_arrays
 from loopdiff.names import NameSupply
+from loopdiff.scopes import parameters as arguments_of
 from loopdiff.source import SourceFunction
 
 NAMED = (
@@ -133,7 +133,7 @@ def raise_if(diagnostics: list[Diagnostic]) -> None:
 
 def check_numbers(source: SourceFunction, arrays: Collection[str], types: Mapping[str, ArgumentType]) -> None:
     """Raise UnsupportedLoopError (LD201) if a number was passed for what is used as an array."""
-    nodes = {a.arg: a for a in ast.walk(source.node.args) if isinstance(a, ast.arg)}
+    nodes = {a.arg: a for a in arguments_of(source.node.args)}
     wrong = [n for n in nodes if n in arrays and not isinstance(types[n], ArrayType)]
     raise_if([number_for_array(n, source.span(nodes[n])) for n in wrong])
 
@@ -147,7 +147,7 @@ def results_of(returned: Returned) -> tuple[Result, ...]:
 
 
 def check_parameters(source: SourceFunction) -> None:
-    arguments = {a.arg: a for a in ast.walk(source.node.args) if isinstance(a, ast.arg)}
+    arguments = {a.arg: a for a in arguments_of(source.node.args)}
     refused = [p for p in source.signature.parameters.values() if p.kind not in NAMED]
     if refused:
         stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -158,7 +158,7 @@ def check_parameters(source: SourceFunction) -> None:
 
 def declare_parameters(state: State) -> None:
     """Arguments used as arrays are arrays; scalar arguments that are assigned are copied to a cell."""
-    arguments = {a.arg: a for a in ast.walk(state.source.node.args) if isinstance(a, ast.arg)}
+    arguments = {a.arg: a for a in arguments_of(state.source.node.args)}
     for name in state.survey.parameters:
         span = state.source.span(arguments[name])
         if name in state.survey.array_names:

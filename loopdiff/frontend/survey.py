@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from loopdiff.scopes import bound_by, of_scope, own_names, parameters
 from loopdiff.source import as_definition
 
 ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "dtype", "T")
 ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ArrayArguments = Callable[[ast.Call], Iterable[ast.expr]]
 
 
@@ -45,18 +45,17 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_argumen
     copies: list[tuple[str, str]] = []
     for node in nodes:
         match node:
-            case ast.Name(id=name, ctx=context):
+            case ast.Name(id=name):
                 first_uses[name] = min(node, first_uses.get(name, node), key=position)
-                stores[name] += 0 if isinstance(context, ast.Load) else 1
             case ast.Assign(targets=[target], value=value):
                 copies += name_copies(target, value)
-            case ast.FunctionDef(name=name):
-                stores[name] += 1
+            case ast.FunctionDef():
                 array_names |= free_arrays(node, array_arguments)
             case ast.Lambda():
                 array_names |= free_arrays(node, array_arguments)
             case _:
                 array_names.update(used_as_array(node))
+        stores.update(bound_by(node))
         if isinstance(node, ast.Call):
             array_names |= {a.id for a in array_arguments(node) if isinstance(a, ast.Name)}
     returns = sum(isinstance(node, ast.Return) for node in nodes)
@@ -65,27 +64,14 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_argumen
         found = {v for t, v in copies if t in array_names} - array_names
         array_names |= found
         changed = bool(found)
-    return Survey(parameters, frozenset(+stores), stores, frozenset(array_names), first_uses, returns)
-
-
-def of_scope(node: ast.AST) -> Iterator[ast.AST]:
-    """`node` and what is inside it, but not inside functions: of these what is evaluated where they are defined."""
-    yield node
-    inside: Iterable[ast.AST] = ast.iter_child_nodes(node)
-    if isinstance(node, Scope):
-        inside = (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None))
-    for child in inside:
-        yield from of_scope(child)
-
-
-def own_parameters(node: Scope) -> tuple[str, ...]:
-    return tuple(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))
+    assigned = frozenset(stores) & own_names(function)
+    return Survey(parameters, assigned, stores, frozenset(array_names), first_uses, returns)
 
 
 def free_arrays(node: ast.FunctionDef | ast.Lambda, array_arguments: ArrayArguments) -> frozenset[str]:
     """Names from around a function defined inside another that it uses as arrays."""
     function = node if isinstance(node, ast.FunctionDef) else as_definition(node)
-    inner = survey(function, own_parameters(node), array_arguments)
+    inner = survey(function, tuple(a.arg for a in parameters(node.args)), array_arguments)
     return inner.array_names - inner.assigned - frozenset(inner.parameters)
 
 

@@ -278,8 +278,8 @@ class Writer:
                 self.lines += [f"{margin}if {self.expr(cond)}:", f"{margin}    break"]
             case Jump():
                 raise AssertionError(stmt)
-            case Require(cond=cond, code=code, message=message):
-                call = f"{self.bound('require', require)}({self.expr(cond)}, {code!r}, {message!r}"
+            case Require(cond=cond, code=code):
+                call = f"{self.bound('require', require)}({self.expr(cond)}, {code!r}, {stmt.said!r}"
                 self.lines.append(f"{margin}{call}, {self.bound('stmt', stmt)})")
 
     def write_call(self, stmt: Call, margin: str) -> None:

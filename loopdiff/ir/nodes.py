@@ -19,6 +19,8 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.rules import Form, Rule
 
+PLACE = "<place>"  # in messages of checks
+
 
 def location() -> Span:
     return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
@@ -245,12 +247,24 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """Raise the error `code` with `message` unless `cond` holds."""
+    """Raise the error `code` with `message` unless `cond` holds. PLACE in the message stands for that of `about`, or of
+    the check itself."""
 
     cond: Expr
     code: str
     message: str
     loc: Span = location()
+    about: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def said(self) -> str:
+        """The message as the user reads it, with a line of the file."""
+        return self.message.replace(PLACE, (self.about or self.loc).in_words)
+
+    @property
+    def said_in_code(self) -> str:
+        """The message in generated code, which serves the same text wherever it stands."""
+        return self.message.replace(PLACE, (self.about or self.loc).in_function)
 
 
 @dataclass(frozen=True, slots=True)

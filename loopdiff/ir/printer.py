@@ -141,8 +141,8 @@ def stmt_lines(stmt: Stmt) -> list[str]:
             return [f"exit if {print_expr(cond)}"]
         case Jump(kind=kind):
             return [kind]
-        case Require(cond=cond, code=code, message=message):
-            return [f"require {print_expr(cond)} else {code}: {message}"]
+        case Require(cond=cond, code=code):
+            return [f"require {print_expr(cond)} else {code}: {stmt.said}"]
 
 
 def call_line(call: Call) -> str:

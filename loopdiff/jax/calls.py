@@ -115,6 +115,6 @@ def connect(
 def complaint_of(ls: LoopSet) -> str:
     """What an error of the compiled function means: the conditions it checks."""
     checks = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require)]
-    found = dict.fromkeys(f"{c.code}: {c.message}" for c in checks)
+    found = dict.fromkeys(f"{c.code}: {c.said}" for c in checks)
     text = "; or ".join(found) or "an operation that has no result"
     return f"loopdiff: `{ls.name}` stopped: {text}"[:2000]

@@ -377,4 +377,4 @@ def check_shapes(ls: LoopSet, statics: Mapping[str, int], dims: Mapping[str, Sha
             continue
         names = {getattr(e, "name", None) or getattr(e, "array", None) for e in nodes} - {None}
         if names <= set(known) and not eval(print_expr(stmt.cond), dict(known)):
-            raise ArgumentError(reject(stmt.code, stmt.message, stmt.loc))
+            raise ArgumentError(reject(stmt.code, stmt.said, stmt.loc))

@@ -51,7 +51,7 @@ def definitions() -> Iterator[tuple[SourceFunction, ast.AST]]:
 def called(source: SourceFunction, call: ast.Call) -> object:
     """What a call calls, if its name says so outside the program."""
     try:
-        return eval(compile(ast.Expression(call.func), "call", "eval"), dict(source.namespace))
+        return eval(compile(ast.Expression(call.func), "call", "eval"), dict(source.outer))
     except NameError:
         return None
 

@@ -106,7 +106,7 @@ def test_every_node_has_a_place(program: Program) -> None:
     source = source_of(program.function)
     types = argument_types(dict(zip(source.signature.parameters, program.arguments, strict=True)))
     surface = parse_function(source, types)
-    lines = range(source.first_line, source.first_line + len(source.text.splitlines()))
+    lines = range(source.home.first_line, source.home.first_line + len(source.text.splitlines()))
     for site in statements(surface.body):
         assert site.stmt.loc.line in lines
     bound = bind(surface, types)

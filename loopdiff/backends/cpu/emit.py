@@ -200,9 +200,9 @@ class ScalarEmitter:
                     self.writer.line("break")
             case Call():
                 self.call(stmt)
-            case Require(cond=cond, code=code, message=message):
+            case Require(cond=cond, code=code):
                 with self.writer.block(f"if not {self.expr(cond)}:"):
-                    self.writer.line(f"raise ArgumentError({f'{code}: {message}'!r})")
+                    self.writer.line(f"raise ArgumentError({f'{code}: {stmt.said_in_code}'!r})")
             case _:
                 self.store(stmt)
 

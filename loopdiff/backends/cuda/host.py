@@ -94,7 +94,7 @@ class HostEmitter(GridEmitter[AnyTarget]):
     def statement(self, stmt: Stmt) -> None:
         match stmt:
             case Require(cond=cond):
-                self.refuse_unless(self.expr(cond), f"{stmt.code}: {stmt.message}", RAISE_FOUND)
+                self.refuse_unless(self.expr(cond), f"{stmt.code}: {stmt.said_in_code}", RAISE_FOUND)
             case Allocate(array=array, fill=fill) if array not in self.all_cells:
                 if fill is not None:
                     self.fill(array, fill)

@@ -154,9 +154,9 @@ class ThreadEmitter(ScalarEmitter):
 
     def statement(self, stmt: Stmt) -> None:
         match stmt:
-            case Require(cond=cond, code=code, message=message):
+            case Require(cond=cond, code=code):
                 self.writer.quote(stmt.loc)
-                number = self.checks.number(code, message)
+                number = self.checks.number(code, stmt.said_in_code)
                 with self.writer.block(f"if not {self.expr(cond)}:"):
                     self.writer.line(f"{self.status}[{number}] = 1")
                     self.writer.line(f"{self.status}[{STATUS}] = 1")

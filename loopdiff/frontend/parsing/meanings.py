@@ -12,8 +12,8 @@ import numpy as np
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Unsure, Value
-from loopdiff.frontend.survey import of_scope
 from loopdiff.ir.nodes import Const, Expr
+from loopdiff.scopes import of_scope
 from loopdiff.source import MISSING, as_definition, python_function
 
 NUMBERS = (bool, int, float, complex, np.generic)

@@ -15,11 +15,11 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.parsing.sites import Copy, Decisions, Event, Site, choice_site
 from loopdiff.frontend.survey import Survey
-from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
+from loopdiff.ir.nodes import PLACE, Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr, subexprs
 from loopdiff.names import NameSupply
-from loopdiff.source import MISSING, SourceFunction, attribute_of, dotted_name
+from loopdiff.source import MISSING, SourceFunction, dotted_name
 
 
 class TypesNeeded(Exception):
@@ -413,8 +413,8 @@ class State:
                 if ran is None:
                     self.reject_unsure(name, node, span)
                 else:
-                    where = f"`{name}` has no value: the loop at {span.in_words} did not run"
-                    self.out.append(Require(ran, "LD331", where, loc=self.source.span(node)))
+                    where = f"`{name}` has no value: the loop at {PLACE} did not run"
+                    self.out.append(Require(ran, "LD331", where, loc=self.source.span(node), about=span))
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
                     self.bindings[name] = meant
                 return meant
@@ -453,7 +453,8 @@ class State:
             return self.source.outer.get(text, MISSING)
         match node:
             case ast.Attribute(value=base, attr=attr):
-                return attribute_of(self.outside(base), attr)
+                owner = self.outside(base)
+                return MISSING if owner is MISSING else self.whole.sources.attribute(owner, attr)
             case _:
                 found = self.binding(name)
                 return found.value if isinstance(found, Outside) else MISSING

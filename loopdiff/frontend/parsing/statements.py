@@ -188,7 +188,7 @@ def keyword_span(state: State, node: ast.stmt) -> Span:
     span = state.source.span(node)
     if span.end_line == span.line:
         return span
-    header = state.source.text.split("\n")[span.line - state.source.first_line].rstrip()
+    header = state.source.lines(span.line, span.line)[0].rstrip()
     return replace(span, end_line=span.line, end_column=len(header))
 
 
