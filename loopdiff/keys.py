@@ -67,8 +67,10 @@ class Content:
 
     def of_function(self, source: SourceFunction) -> Iterator[str]:
         """Its text, and the names that it uses with their values."""
-        self.homes.append(source.home)
-        yield from (source.name, str(source.node.col_offset), source.text)
+        if source.home not in self.homes:
+            self.homes.append(source.home)
+        place = self.homes.index(source.home)
+        yield from (source.name, source.home.name, str(place), str(source.node.col_offset), source.text)
         for name, value in sorted(source.used.items()):
             yield name
             yield from self.of_value(value)
