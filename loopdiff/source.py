@@ -286,16 +286,17 @@ def definition(text: str, name: str, first_line: int) -> ast.FunctionDef | None:
 def namespace_of(function: FunctionType) -> ChainMap[str, Any]:
     """What names mean inside `function`: closure variables, then globals, then builtins.
 
-    Its own name means itself, as it will once the decorator that may be reading it has returned.
+    Its own name means itself, as it will once the decorator that may be reading it has returned. A closure variable
+    that has no value yet means nothing (MISSING), whatever is called so elsewhere.
     """
     closure: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             closure[name] = cell.cell_contents
         except ValueError:  # not assigned yet, as in a function that refers to itself
-            continue
+            closure[name] = MISSING
     name = function.__code__.co_name
-    is_own = function.__code__.co_qualname == name or (name in function.__code__.co_freevars and name not in closure)
+    is_own = function.__code__.co_qualname == name or closure.get(name) is MISSING
     return ChainMap({name: function} if is_own else {}, closure, function.__globals__, dict(vars(builtins)))
 
 

@@ -215,6 +215,22 @@ def test_attributes_of_what_a_helper_is_given_count(kind: str) -> None:
             assert vectorize_grad(f)(1.5) == 10.5
 
 
+def test_variables_around_that_have_no_value_yet_are_not_those_outside() -> None:
+    """Python would take the value that comes; the one of the global `K` it never takes."""
+
+    def make() -> Any:
+        def f(x):
+            return K * x
+
+        if f.__code__.co_argcount:
+            vectorize_grad(f)
+        K = 5.0
+        return K
+
+    with pytest.raises(UnsupportedLoopError, match="LD113: `K` is not defined"):
+        make()
+
+
 def test_what_defaults_use_counts_when_decorated() -> None:
     f = """
     S = 2.0
