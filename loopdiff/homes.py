@@ -9,6 +9,10 @@ from typing import Any
 from loopdiff.errors import NOWHERE, Home, Span
 
 
+class UnknownPlaceError(Exception):
+    """A place in a function that the program is not known to have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Homes:
     """Where the functions of a program stand: `known`, in an order that only depends on their text."""
@@ -17,14 +21,13 @@ class Homes:
     spans: dict[Any, Span] = field(default_factory=dict, compare=False, repr=False)
 
     def relative(self, span: Span) -> tuple[Any, ...]:
-        """`span` without what depends on where the text stands. Raises ValueError for one of another program."""
-        first, around = span.line, span.called_from
-        if span.home is None and first:
-            raise ValueError(str(span))
-        place = -1 if span.home is None else self.known.index(span.home)
-        size = span.end_line - span.line
-        start = 0 if span.home is None else first - span.home.first_line
-        return place, start, span.column, size, span.end_column, None if around is None else self.relative(around)
+        """`span` without what depends on where the text stands. Raises UnknownPlaceError for one of another program."""
+        around, home = span.called_from, span.home
+        if home not in self.known and (home is not None or span.line):
+            raise UnknownPlaceError(str(span))
+        place, start = (-1, 0) if home is None else (self.known.index(home), span.line - home.first_line)
+        size, outer = span.end_line - span.line, None if around is None else self.relative(around)
+        return place, start, span.column, size, span.end_column, outer
 
     def absolute(self, given: tuple[Any, ...]) -> Span:
         """The span that `relative` gave this for, where the text stands now."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from loopdiff.backends.load import cache_directory
 from loopdiff.errors import Span
-from loopdiff.homes import Homes
+from loopdiff.homes import Homes, UnknownPlaceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,21 @@ class Store:
             return None
 
     def save(self, stage: str, value: Any) -> None:
-        """Keep `value`; other processes see the old file or the new. A full or read-only disk is no error."""
+        """Keep `value`; other processes see the old file or the new. A full or read-only disk is no error.
+
+        What comes from a function that the key does not know is not kept.
+        """
         if self.key is None:
             return
-        path = self.path(stage)
+        path, content = self.path(stage), io.BytesIO()
         try:
+            Writer(content, self.homes).dump(value)
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem)
             with os.fdopen(handle, "wb") as file:
-                Writer(file, self.homes).dump(value)
+                file.write(content.getbuffer())
             os.replace(name, path)
-        except OSError:
+        except (OSError, UnknownPlaceError):
             return
 
 
