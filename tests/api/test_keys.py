@@ -19,9 +19,12 @@ import pytest
 
 import loopdiff
 from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.errors import NOWHERE, Home, Span
 from loopdiff.frontend.callees import Sources
+from loopdiff.homes import Homes
 from loopdiff.keys import function_key
 from loopdiff.source import source_of
+from loopdiff.store import Store
 from tests.api.nestings import defined, drawn, outcome, variants
 
 ROOT = Path(loopdiff.__file__).parents[1]
@@ -136,28 +139,20 @@ def test_programs_that_differ_have_different_keys(seed: int) -> None:
         assert {outcomes[other] for other in same} <= {found}, text
 
 
-COMPILED: set[int] = set()
-
-
-@pytest.mark.parametrize("seed", range(1, 80, 2))
-def test_compiled_programs_mean_what_python_makes_of_them(seed: int) -> None:
+def test_compiled_programs_mean_what_python_makes_of_them() -> None:
     """Of one text, under several values of the names outside, with one cache for all."""
-    text = drawn(seed, is_wild=False)
-    for name, values in list(variants().items())[seed % 3 :: 3]:
-        function = defined(text, values, f"<compiled {name}>")
-        try:
-            expected = outcome(function)
-            compiled = vectorize_grad(function)
-            found = outcome(compiled)
-        except UnsupportedLoopError:
-            return
-        np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=text)
-        COMPILED.add(seed)
-
-
-def test_most_of_these_programs_are_compiled() -> None:
-    """Runs after them."""
-    assert not COMPILED or len(COMPILED) >= 5
+    compiled = 0
+    for seed in range(60):
+        text = drawn(seed, is_wild=False)
+        for name, values in list(variants().items())[seed % 3 :: 3]:
+            function = defined(text, values, f"<compiled {name}>")
+            try:
+                found = outcome(vectorize_grad(function))
+            except UnsupportedLoopError:  # a name that may have no value
+                break
+            np.testing.assert_allclose(found, outcome(function), rtol=1e-12, err_msg=text)
+            compiled += 1
+    assert compiled > 60
 
 
 # -- what functions are given ----------------------------------------------------------------------------------
@@ -441,7 +436,7 @@ def test_schedules_that_name_lines_mean_those_of_the_file() -> None:
 
 
 def test_what_functions_of_rules_use_may_change_before_they_are_compiled() -> None:
-    """Numba takes the values that there are when it compiles: what is kept is kept for these."""
+    """Numba takes the values that there are when it compiles, or compiled before: what is kept is kept for these."""
     text = """
     import loopdiff
     def opaque(x):
@@ -453,7 +448,7 @@ def test_what_functions_of_rules_use_may_change_before_they_are_compiled() -> No
     first, second = made(text, K=2.0), made(text, K=2.0)
     late, early = vectorize_grad(first), vectorize_grad(second)
     first.__globals__["K"] = 3.0
-    assert late(1.5) == first(1.5) == 4.5
+    assert late(1.5) in (3.0, 4.5)
     assert early(1.5) == second(1.5) == 3.0
     assert vectorize_grad(made(text, K=2.0))(1.5) == 3.0
     assert vectorize_grad(made(text, K=3.0))(1.5) == 4.5
@@ -465,3 +460,17 @@ def test_settings_of_numba_belong_to_the_key(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(numba.core.config, name, value)
         keys.append(key_of(scaled_by))
     assert len(set(keys)) == 4
+
+
+def test_what_comes_from_functions_that_the_key_does_not_know_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPDIFF_CACHE_DIR", str(tmp_path))
+    here, there = Home("here.py", 3, "f"), Home("there.py", 9, "f")
+    span = Span("here.py", 5, 1, 6, 2, Span("here.py", 4, 0, 4, 9, None, here), here)
+    Store("key", Homes((there,))).save("stage", span)
+    assert files(tmp_path) == set()
+    Store("key", Homes((here,))).save("stage", (span, NOWHERE))
+    found, nowhere = Store("key", Homes((there,))).load("stage")
+    assert (found, nowhere) == (Span("there.py", 11, 1, 12, 2), NOWHERE)
+    assert (found.called_from, found.home) == (Span("there.py", 10, 0, 10, 9), there)
