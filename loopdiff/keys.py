@@ -38,15 +38,35 @@ class UnstableError(Exception):
     """A value without a text that means the same in every process."""
 
 
-def function_key(source: SourceFunction, sources: Sources) -> tuple[str | None, Homes]:
-    """A key of the function's text and of all it refers to, None if that has no stable text; and where the functions
-    that count stand, in an order that is the same for the same key."""
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a program is: the `key` of its text and of all it refers to, None if that has no stable text; where its
+    functions stand, in an order that is the same for the same key; and the keys of the rules it calls."""
+
+    key: str | None = None
+    homes: Homes = Homes()
+    rules: frozenset[str] = frozenset()
+
+    def has_rules_of(self, ls: LoopSet) -> bool:
+        """Whether functions of rules that `ls` calls are what they were when the program was read. Their keys are from
+        now on those of what Numba would compile."""
+        rules = {s.stmt.rule: None for s in statements(ls.body) if isinstance(s.stmt, Call)}
+        for rule in filter(has_text, rules):
+            try:
+                Content(Sources()).name(rule)
+            except UnstableError:
+                return False
+        return all(key_of(rule) in self.rules for rule in rules)
+
+
+def identity_of(source: SourceFunction, sources: Sources) -> Identity:
+    """The identity of a function that was read, with what it may call."""
     content = Content(sources)
     try:
         parts = [installation(), *content.of_function(source)]
     except UnstableError:
-        return None, Homes()
-    return digest_of(parts), Homes(tuple(content.homes))
+        return Identity()
+    return Identity(digest_of(parts), Homes(tuple(content.homes)), frozenset(content.rules))
 
 
 def digest_of(parts: list[str]) -> str:
@@ -57,13 +77,14 @@ def digest_of(parts: list[str]) -> str:
 class Content:
     """Texts that determine functions, and values as far as a loop nest can use them.
 
-    `met` are the functions that texts were given for, `homes` where they stand. Methods raise UnstableError where there
-    is no such text.
+    `met` are the functions that texts were given for, `homes` where they stand, `rules` the keys of rules. Methods
+    raise UnstableError where there is no such text.
     """
 
     sources: Sources
     met: list[FunctionType] = field(default_factory=list)
     homes: list[Home] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
 
     def of_function(self, source: SourceFunction) -> Iterator[str]:
         """Its text, and the names that it uses with their values."""
@@ -71,6 +92,7 @@ class Content:
             self.homes.append(source.home)
         place = self.homes.index(source.home)
         yield from (source.name, source.home.name, str(place), str(source.node.col_offset), source.text)
+        yield f"names {len(source.used)}"
         for name, value in sorted(source.used.items()):
             yield name
             yield from self.of_value(value)
@@ -102,10 +124,11 @@ class Content:
         except UnsupportedLoopError as error:
             raise UnstableError(function.__qualname__) from error
         yield from self.of_function(source)
-        for name, parameter in source.signature.parameters.items():
-            if parameter.default is not parameter.empty:
-                yield name
-                yield from self.of_value(parameter.default)
+        defaults = {n: p.default for n, p in source.signature.parameters.items() if p.default is not p.empty}
+        yield f"defaults {len(defaults)}"
+        for name, value in defaults.items():
+            yield name
+            yield from self.of_value(value)
 
     def of_rule(self, rule: Rule) -> Iterator[str]:
         """The key of `rule`, which from now on stands for the text of all its functions, and of their rules."""
@@ -113,6 +136,7 @@ class Content:
         collect(rule, group)
         for one in group:
             self.name(one)
+            self.rules.append(key_of(one))
         yield key_of(rule)
         for one in group:
             if one.shape is not None:
@@ -141,19 +165,6 @@ class Content:
             source = self.sources.of(function)
             if not loaded_names(function.__code__) <= {root_of(use) for use, _ in outer_uses(source.node)}:
                 raise UnstableError(function.__qualname__)
-
-
-def are_as_read(ls: LoopSet) -> bool:
-    """Whether functions of rules that `ls` calls are still what they were when the program was read; if not, their keys
-    are now those of what Numba will compile."""
-    rules = list({s.stmt.rule: None for s in statements(ls.body) if isinstance(s.stmt, Call)})
-    before = list(map(key_of, rules))
-    for rule in rules if all(map(has_text, rules)) else ():
-        try:
-            Content(Sources()).name(rule)
-        except UnstableError:
-            continue
-    return before == list(map(key_of, rules))
 
 
 def collect(rule: Rule, met: list[Rule]) -> None:

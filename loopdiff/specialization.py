@@ -15,13 +15,12 @@ from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
-from loopdiff.homes import Homes
 from loopdiff.interface import Interface, interface_of, is_complex
 from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
-from loopdiff.keys import are_as_read, digest_of, function_key
+from loopdiff.keys import Identity, digest_of, identity_of
 from loopdiff.options import Options, PlanPolicy, TapePolicy
 from loopdiff.pipeline import (
     arrange,
@@ -74,8 +73,9 @@ class Program:
         self.source, self.options = source, options
         self.stages, self.lock, self.sources = Stages(source.name), RLock(), Sources()
         self.sources.read(source)
-        self.key, self.homes = function_key(source, self.sources) if options.cache else (None, Homes())
-        store = Store(self.key, self.homes)
+        self.identity = identity_of(source, self.sources) if options.cache else Identity()
+        self.key = self.identity.key
+        store = Store(self.key, self.identity.homes)
         found = store.load("surface")
         if found is None:
             found = (look_through(source, self.sources, self.stages),)
@@ -111,7 +111,7 @@ class GradientProgram:
     ) -> None:
         self.specialize, self.has_value = specialize, has_value
         self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
-        self.read, self.homes, self.options = inner.read, inner.homes, options
+        self.read, self.identity, self.options = inner.read, inner.identity, options
         parts = ["gradient", repr(wrt), inner.options.key, repr(has_value)]
         self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
 
@@ -135,7 +135,7 @@ class PullbackProgram:
     def __init__(self, inner: Specialization) -> None:
         program = inner.program
         self.inner, self.source, self.surface, self.read = inner, program.source, program.surface, program.read
-        self.stages, self.lock, self.homes = program.stages, program.lock, program.homes
+        self.stages, self.lock, self.identity = program.stages, program.lock, program.identity
         self.options = replace(program.options, schedule=())
         self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
 
@@ -166,9 +166,9 @@ class Specialization:
         self.stages = Stages(program.source.name)
         self.lock = program.lock
         self.made: dict[str, Any] = {}
-        place = repr(program.homes) if any(r.line for r in self.options.schedule) else ""
+        place = repr(program.identity.homes) if any(r.line for r in self.options.schedule) else ""
         parts = [program.key or "", repr(sorted(types.items())), self.options.key, place]
-        self.store = Store(digest_of(parts) if program.key else None, program.homes)
+        self.store = Store(digest_of(parts) if program.key else None, program.identity.homes)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """The part `name`, made by the first thread that asks for it."""
@@ -423,7 +423,7 @@ class Specialization:
 
         `requests` are for its loops, `reader` goes on with the arrays that it leaves.
         """
-        store = self.store if are_as_read(ls) else Store(None)
+        store = self.store if self.program.identity.has_rules_of(ls) else Store(None)
         kept = store.load(f"{label}-emitted")
         function = None if kept is None else reload_function(*kept)
         if function is None:

@@ -26,7 +26,7 @@ Times = tuple[float, float]
 def tuned(spec: Specialization, args: Arguments) -> Specialization:
     """`spec` with the schedule that was measured to be fastest for arguments like `args`."""
     size = "-".join("x".join(str(n.bit_length()) for n in a.shape) for a in args if isinstance(a, np.ndarray))
-    label = f"tuned-{digest_of([*spec.wrt, repr(spec.program.homes)])[:12]}-{size}"  # requests name lines
+    label = f"tuned-{digest_of([*spec.wrt, repr(spec.program.identity.homes)])[:12]}-{size}"  # requests name lines
     return spec.variant(spec.kept(label, lambda: fastest(spec, args)))
 
 
