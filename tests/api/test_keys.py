@@ -22,7 +22,7 @@ from loopdiff import UnsupportedLoopError, vectorize_grad
 from loopdiff.errors import NOWHERE, Home, Span
 from loopdiff.frontend.callees import Sources
 from loopdiff.homes import Homes
-from loopdiff.keys import function_key
+from loopdiff.keys import identity_of
 from loopdiff.source import source_of
 from loopdiff.store import Store
 from tests.api.nestings import defined, drawn, outcome, variants
@@ -34,7 +34,7 @@ K = 10.0
 def key_of(function: Callable[..., Any]) -> str | None:
     source, sources = source_of(function), Sources()
     sources.read(source)
-    return function_key(source, sources)[0]
+    return identity_of(source, sources).key
 
 
 def made(text: str, file: str = "<keys>", name: str = "f", **names: Any) -> Any:
@@ -452,6 +452,35 @@ def test_what_functions_of_rules_use_may_change_before_they_are_compiled() -> No
     assert early(1.5) == second(1.5) == 3.0
     assert vectorize_grad(made(text, K=2.0))(1.5) == 3.0
     assert vectorize_grad(made(text, K=3.0))(1.5) == 4.5
+
+
+LATE = """
+import sys
+import loopdiff
+K = float(sys.argv[1])
+
+def opaque(x):
+    return x * K
+
+loopdiff.rule(opaque, active=("x",), partials={"x": lambda x: K})
+
+@loopdiff.vectorize_grad
+def f(x):
+    return opaque(x)
+
+K = float(sys.argv[2])
+print(f(1.0), f.grad(1.0)[0])
+"""
+
+
+def test_what_functions_of_rules_use_may_change_in_another_process(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LOOPDIFF_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "late.py").write_text(LATE)
+    for first, then in ((2, 3), (2, 2), (3, 3)):
+        command = [sys.executable, str(tmp_path / "late.py"), str(first), str(then)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == [f"{then}.0"] * 2
 
 
 def test_settings_of_numba_belong_to_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
