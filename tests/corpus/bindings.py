@@ -204,6 +204,27 @@ def three_names_in_turn(x, n):
     return (before * now).sum()
 
 
+def three_buffers_in_turn(x, n):
+    old = x.copy()
+    now = x.copy()
+    new = np.zeros_like(x)
+    for t in range(n):
+        for i in range(1, len(x) - 1):
+            new[i] = 2.0 * now[i] - old[i] + 0.3 * (now[i + 1] - 2.0 * now[i] + now[i - 1]) * x[i]
+        old, now, new = now, new, old
+    return (now * now).sum()
+
+
+def scores_of_a_chain(x, n):
+    score = x
+    for t in range(n):
+        new = np.zeros(len(score))
+        for j in range(len(score)):
+            new[j] = score[j] * x[j] + score[0]
+        score = new
+    return score.sum()
+
+
 def swapped_where_even(x, n):
     a = x * 1.0
     b = x * x
@@ -395,6 +416,8 @@ ENTRIES = (
     entry(branches_of_a_time_loop, 3),
     entry(runge_kutta, 3),
     entry(three_names_in_turn, 3),
+    entry(three_buffers_in_turn, 4, is_twin=False),
+    entry(scores_of_a_chain, 3, is_twin=False),
     entry(swapped_where_even, 3, is_twin=False),
     entry(written_then_bound_anew, 3, outputs=("x",), is_twin=False),
     entry(bound_by_else_of_loop, 3, is_twin=False),

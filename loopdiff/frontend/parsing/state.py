@@ -350,9 +350,22 @@ class State:
         return View(array, holes(rank), tuple(self.extent(array, k, span) for k in range(rank)))
 
     def known(self, expr: Expr) -> Expr:
-        """`expr` with cells whose value is known at entry replaced by that."""
-        fixed = self.whole.fixed
-        return map_expr(lambda e: fixed.get(e.access.array, e) if isinstance(e, Load) else e, expr)
+        """`expr` with cells whose value is known at entry replaced by that, and extents of local arrays likewise."""
+        return map_expr(self.known_leaf, expr)
+
+    def known_leaf(self, expr: Expr) -> Expr:
+        match expr:
+            case Load(access=Access(array=cell)):
+                return self.whole.fixed.get(cell, expr)
+            case Dim(array=array, axis=axis) if self.arrays[array].role == "local":
+                decl = self.arrays[array]
+                if decl.like is not None:
+                    return self.known_leaf(Dim(decl.like, axis, loc=expr.loc))
+                extents = decl.extents or ()
+                stated = self.known(extents[axis]) if 0 <= axis < len(extents) else expr
+                return stated if self.is_fixed(stated) else expr
+            case _:
+                return expr
 
     def is_fixed(self, expr: Expr) -> bool:
         """Whether `expr` means the same everywhere in the function."""

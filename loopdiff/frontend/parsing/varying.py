@@ -15,7 +15,7 @@ from typing import Any
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.flow import meet
-from loopdiff.frontend.parsing.joins import Way, copy_all, join_ways
+from loopdiff.frontend.parsing.joins import Way, arrays_of, copy_all, join_ways
 from loopdiff.frontend.parsing.state import (
     ArrayName,
     Binding,
@@ -129,10 +129,8 @@ def split(state: State, which: str, parse: Callable[[], None], span: Span) -> No
         sites.append(state.whole.site)
     state.whole.site = max(sites)
     bound = differing([b for b, _ in ways if b is not None])
-    versions = [resolved(start, which, number) for number in range(count)]
-    anew = [
-        n for n in bound if any(b is not None and b[n] != v.get(n) for (b, _), v in zip(ways, versions, strict=True))
-    ]
+    # Arrays from before the statement that change places among names stay what they are.
+    anew = [n for n in bound if not any(arrays_of(b[n]) & earlier for b, _ in ways if b is not None)]
     join_ways(state, ways, anew, earlier, span)
     for name in numbered_names(ways):
         first = next(b[name] for b, _ in ways if b is not None)
