@@ -12,6 +12,7 @@ from itertools import repeat
 
 from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
+from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
 from loopdiff.frontend.parsing.boxes import shared_boxes
@@ -74,25 +75,48 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         arrays = {n for n in parameters if isinstance(t := types[n], ArrayType) and t.rank}
         found = replace(found, array_names=found.array_names | arrays)
         check_numbers(source, found.array_names, types)
-    state = parsed(source, found, sources, types)
-    whole = state.whole
+    state = parsed(source, found, sources, types, Decisions())
+    ls = finished(state)
+    if not is_as_supposed(state.whole, ls):
+        state = parsed(source, found, sources, types, Decisions(supposes=False))
+        ls = finished(state)
+    return Surface(ls, frozenset(state.whole.asked))
+
+
+def finished(state: State) -> LoopSet:
+    """The surface LoopSet of a function that has been parsed to its end."""
+    source, whole, parameters = state.source, state.whole, state.survey.parameters
     raise_if([*state.diagnostics, *shared_boxes(whole, tuple(state.out))])
     span = source.span(source.node)
-    scalars = tuple(ScalarDecl(p, None, loc=span) for p in parameters if p not in found.array_names)
+    scalars = tuple(ScalarDecl(p, None, loc=span) for p in parameters if p not in state.survey.array_names)
     kept = without_flags(tuple(state.out), frozenset(whole.flags))
     whole.arrays = {n: a for n, a in whole.arrays.items() if n not in whole.flags - written_arrays(kept)}
     body, flags = remove_jumps(placed_block(kept), state.names, span)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays = (*map(placed_declaration, state.arrays.values()), *flags)
-    ls = LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
-    return Surface(ls, frozenset(whole.asked))
+    return LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
+
+
+def is_as_supposed(whole: Whole, ls: LoopSet) -> bool:
+    """Whether arrays have the types of elements that they were taken to have; what bind refuses counts as such."""
+    if not whole.supposed or whole.types is None:
+        return True
+    try:
+        arrays = {a.name: a.type for a in bind(ls, whole.types).arrays}
+    except UnsupportedLoopError:
+        return True
+    found = ((arrays[name], dtype) for name, dtype in whole.supposed.items() if name in arrays)
+    return all(kind is not None and kind.dtype == dtype for kind, dtype in found)
 
 
 def parsed(
-    source: SourceFunction, found: Survey, sources: Sources, types: Mapping[str, ArgumentType] | None
-) -> State:  # fmt: skip
-    """The state at the end of the function, parsed until all that was assumed of it on the way holds."""
-    decisions = Decisions()
+    source: SourceFunction,
+    found: Survey,
+    sources: Sources,
+    types: Mapping[str, ArgumentType] | None,
+    decisions: Decisions,
+) -> State:
+    """The state at the end of the function, parsed until all that was assumed of its names on the way holds."""
     while True:
         # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
         names, indices = NameSupply(found.all_names), NameSupply({*found.parameters, *found.array_names})

@@ -44,7 +44,8 @@ def holds_truths(state: State, access: Access) -> bool:
 
 # -- dtypes --------------------------------------------------------------------------------------------------
 def dtype_of(state: State, array: str) -> str | None:
-    """NumPy's name of the element type of `array`; None where that depends on numbers of types not yet known."""
+    """NumPy's name of the element type of `array`; None where nothing says that yet. Numbers whose types are not known
+    yet are taken for Python's, which widen no array: what is `supposed` so is looked at when all is known."""
     decl = state.arrays[array]
     met: set[str] = {array}
     while decl.role != "argument" and decl.type is None:
@@ -58,8 +59,14 @@ def dtype_of(state: State, array: str) -> str | None:
         return kind.dtype if isinstance(kind, ArrayType) else None
     if decl.type is not None:
         return decl.type.dtype
-    least, most = (kind_of(state, (Load(Access(array)),), cells) for cells in (Kind.BOOL, Kind.F64))
-    return CELL_DTYPE[least.storage] if least is not None and least == most else None
+    kind, most = (kind_of(state, (Load(Access(array)),), cells) for cells in (Kind.WEAK, Kind.F64))
+    if kind is None:
+        return None
+    if most != kind or kind != kind_of(state, (Load(Access(array)),), Kind.BOOL):
+        if not state.whole.decisions.supposes:
+            return None
+        state.whole.supposed[array] = CELL_DTYPE[kind.storage]
+    return CELL_DTYPE[kind.storage]
 
 
 def kind_of(state: State, values: tuple[Expr, ...], cells: Kind) -> Kind | None:

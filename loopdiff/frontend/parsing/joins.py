@@ -277,4 +277,5 @@ def replace_array(state: State, old: str, new: str) -> None:
     state.out[:] = map_body(body, stmt)
     del state.arrays[old]
     state.whole.arrays = {n: decl(d) for n, d in state.arrays.items()}
+    state.whole.supposed = {new if a == old else a: t for a, t in state.whole.supposed.items()}
     state.whole.altered = [replace(e, array=new) if e.array == old else e for e in state.whole.altered]

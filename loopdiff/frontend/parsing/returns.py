@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal
 from loopdiff.frontend.arrays.nests import copied
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.joins import copy_to, memory_like, view_of
+from loopdiff.frontend.parsing.joins import copy_to, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import ParseAgain, Site
@@ -65,7 +64,8 @@ def give_back(
     first_extents, extents = (v.extents for v in views if v is not None)
     for size, wanted in zip(extents, first_extents, strict=True):
         require_equal(state, size, wanted, "the shapes of two arrays differ that are returned in the same place", span)
-    state.out.append(Allocate(common.array, None, loc=span))
+    if not state.whole.heads:
+        state.out.append(Allocate(common.array, None, loc=span))
     copy_to(state, {site.name: mine}, site, common.array, span)
 
 
@@ -145,10 +145,8 @@ def shared_result(state: State, number: int, value: Value, span: Span) -> Value:
     decl = memory_like(state, (view_of(state, value, span),), span)
     if decl is None:
         return value
-    name = state.names.fresh("result")
-    state.arrays[name] = replace(decl, name=name)
-    state.whole.births[name] = state.whole.event(name)
-    return ArrayName(name)
+    with state.block():  # each `return` makes it
+        return ArrayName(make_memory(state, decl, "result", (state.bindings,), span))
 
 
 def result_site(state: State, number: int) -> Site:

@@ -42,11 +42,12 @@ class Copy:
 
 @dataclass(slots=True)
 class Decisions:
-    """What is known of a function when it is parsed again: the sites where no copy can stand for an array, and those
-    of calls whose returns give different arrays."""
+    """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
+    calls whose returns give different arrays, and whether types of elements that were supposed turned out to be so."""
 
     shared: frozenset[Site] = frozenset()
     joined: frozenset[Site] = frozenset()
+    supposes: bool = True
 
 
 class ParseAgain(Exception):

@@ -170,7 +170,8 @@ class Whole:
     loops ran; few of them are ever read.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
-    that have other names; `around` are the loops around what is parsed, `clock` numbers them all.
+    that have other names; `supposed` types of elements; `around` are the loops around what is parsed, `clock` numbers
+    them all.
     """
 
     names: NameSupply
@@ -200,6 +201,7 @@ class Whole:
     births: dict[str, Event] = field(default_factory=dict)
     altered: list[Event] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
+    supposed: dict[str, str] = field(default_factory=dict)
     around: list[int] = field(default_factory=list)
     clock: int = 0
 

@@ -35,7 +35,7 @@ from loopdiff.ir.ops import Op
 MOST_COMBINATIONS = 8
 COPIED = (
     "arrays", "diagnostics", "fixed", "truths", "undecided", "ranges", "heads", "active", "births", "altered",
-    "copies", "around", "flags",
+    "copies", "around", "flags", "supposed",
 )  # fmt: skip
 COUNTED = ("inlined", "site", "versions", "clock")
 Part = tuple[Binding | None, ...]
