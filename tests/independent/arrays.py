@@ -1,0 +1,331 @@
+"""Arrays of numbers with derivatives: NumPy's own arrays of objects, so views and aliases are NumPy's.
+
+`namespace` gives the modules and builtins with which a function of arrays runs on them unchanged.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from . import numbers
+from .numbers import Number, Undecided, primal
+
+ELEMENTWISE = {
+    **{
+        name: getattr(numbers, name)
+        for name in (
+            "add subtract multiply power remainder floor_divide maximum minimum hypot arctan2 copysign negative absolute "
+            "exp expm1 log log1p sqrt sin cos tan sinh cosh tanh arctan arcsin arccos arcsinh square floor ceil sign"
+        ).split()
+    },
+    "divide": numbers.divide,
+    "positive": lambda a: a,
+}
+COMPARISONS = {
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+OTHER_NAMES = {"abs": "absolute", "pow": "power", "true_divide": "divide", "mod": "remainder"}
+
+
+def coerced(value: Any) -> Any:
+    """What an array of floats holds after `value` is stored: floats and numbers with derivatives."""
+    return value if isinstance(value, Number) else float(value)
+
+
+def taken_in(value: Any) -> Any:
+    if isinstance(value, Array):
+        return np.asarray(value)
+    if isinstance(value, np.ndarray):
+        return elementwise(coerced, value.astype(object)) if value.ndim else coerced(value[()])
+    return coerced(value)
+
+
+def elementwise(function: Any, *operands: Any) -> Any:
+    """Apply a function of numbers to broadcast operands; the elements of the result are objects."""
+    return np.frompyfunc(function, len(operands), 1)(*operands)
+
+
+def plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Array) else value
+
+
+def wrapped(result: Any) -> Any:
+    """An array of floats from an array of objects, or the number itself."""
+    if isinstance(result, np.ndarray) and result.ndim:
+        return np.asarray(elementwise(coerced, result), dtype=object).view(Array)
+    if isinstance(result, np.ndarray):
+        return coerced(result[()])
+    return result
+
+
+class Array(np.ndarray):
+    """An array whose elements have derivatives, and are otherwise like those of an array of float64."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        np.asarray(self)[key] = taken_in(value)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **settings: Any) -> Any:
+        if method != "__call__" or settings:
+            raise Undecided(f"{ufunc.__name__}.{method} with {sorted(settings)}")
+        result = called(ufunc.__name__, inputs)
+        if out is None:
+            return result
+        out[0][...] = result
+        return out[0]
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        ours = getattr(NUMPY, function.__name__, None)
+        if ours is None or ours is function:
+            raise Undecided(f"numpy.{function.__name__}")
+        return ours(*args, **kwargs)
+
+    def sum(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+        return reduced(self, total, axis, keepdims)
+
+    def prod(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+        return reduced(self, product, axis, keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+        return reduced(self, lambda values: total(values) / len(values), axis, keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+        return reduced(self, lambda values: numbers.shared(values, max), axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+        return reduced(self, lambda values: numbers.shared(values, min), axis, keepdims)
+
+    def argmax(self, axis: Any = None, **_: Any) -> Any:
+        return first_of(self, axis, max)
+
+    def argmin(self, axis: Any = None, **_: Any) -> Any:
+        return first_of(self, axis, min)
+
+    def dot(self, other: Any, **_: Any) -> Any:
+        return dot(self, other)
+
+    def trace(self, *_: Any, **__: Any) -> Any:
+        return total([self[i, i] for i in range(min(self.shape))])
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        if np.dtype(dtype) == np.float64:
+            return self.copy()
+        raise Undecided(f"astype({dtype})")
+
+
+def called(name: str, inputs: tuple[Any, ...]) -> Any:
+    operands = [plain(v) for v in inputs]
+    if name == "matmul":
+        return wrapped(np.matmul(*(np.asarray(v, dtype=object) for v in operands)))
+    if name in COMPARISONS:
+        result = elementwise(compared(COMPARISONS[name]), *(np.asarray(v, dtype=object) for v in operands))
+        return result.astype(bool) if isinstance(result, np.ndarray) else bool(result)
+    if name not in ELEMENTWISE:
+        raise Undecided(f"numpy.{name}")
+    return wrapped(elementwise(ELEMENTWISE[name], *(np.asarray(v, dtype=object) for v in operands)))
+
+
+def compared(holds: Any) -> Any:
+    return lambda a, b: numbers.compare(a, b, holds)
+
+
+def total(values: list[Any]) -> Any:
+    result: Any = 0.0
+    for value in values:
+        result = result + value
+    return result
+
+
+def product(values: list[Any]) -> Any:
+    result: Any = 1.0
+    for value in values:
+        result = result * value
+    return result
+
+
+def reduced(array: Any, function: Any, axis: Any, keepdims: bool) -> Any:
+    """Reduce over one axis, several or all, with a function of the list of elements."""
+    base = plain(array)
+    axes = range(base.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = sorted(a % base.ndim for a in axes)
+    kept = [a for a in range(base.ndim) if a not in axes]
+    moved = base.transpose(kept + axes).reshape([base.shape[a] for a in kept] + [-1])
+    result = np.empty(moved.shape[:-1], dtype=object)
+    for place in np.ndindex(*result.shape):
+        result[place] = function(list(moved[place]))
+    if keepdims:
+        result = result.reshape([1 if a in axes else base.shape[a] for a in range(base.ndim)])
+    return wrapped(result)
+
+
+def first_of(array: Any, axis: Any, choose: Any) -> Any:
+    def function(values: list[Any]) -> int:
+        numbers.shared(values, choose)
+        floats = [primal(v) for v in values]
+        return floats.index(choose(floats))
+
+    base = plain(array)
+    if axis is None:
+        return function(list(base.reshape(-1)))
+    moved = np.moveaxis(base, axis, -1)
+    result = np.empty(moved.shape[:-1], dtype=np.int64)
+    for place in np.ndindex(*result.shape):
+        result[place] = function(list(moved[place]))
+    return result if result.ndim else int(result)
+
+
+def dot(a: Any, b: Any) -> Any:
+    return wrapped(np.dot(np.asarray(plain(a), dtype=object), np.asarray(plain(b), dtype=object)))
+
+
+def einsum(formula: str, *operands: Any) -> Any:
+    return wrapped(np.einsum(formula, *(np.asarray(plain(v), dtype=object) for v in operands)))
+
+
+def is_floating(dtype: Any) -> bool:
+    return np.dtype(dtype) in (np.dtype(np.float64), np.dtype(object))
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Any:
+    if dtype is None and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return np.full(shape, value)
+    if dtype is not None and not is_floating(dtype):
+        return np.full(shape, value, dtype)
+    result = np.empty(shape, dtype=object).view(Array)
+    result[...] = value
+    return result
+
+
+def like(value: Any) -> Any:
+    def make(array: Any, dtype: Any = None) -> Any:
+        return full(array.shape, value, array.dtype if dtype is None else dtype)
+
+    return make
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    if not isinstance(a, (Number, Array)) and not isinstance(b, (Number, Array)):
+        return np.where(condition, a, b)
+    operands = [np.asarray(plain(v), dtype=object) for v in (condition, a, b)]
+    return wrapped(elementwise(lambda c, p, q: p if c else q, *operands))
+
+
+def clip(a: Any, low: Any, high: Any) -> Any:
+    return NUMPY.minimum(NUMPY.maximum(a, low), high)
+
+
+class Function:
+    """A NumPy function of numbers and arrays, with `at` as the binary ones have it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *operands: Any) -> Any:
+        if not any(isinstance(v, (Number, Array)) for v in operands):
+            result = getattr(np, self.name)(*operands)
+            return wrapped(result.astype(object)) if getattr(result, "dtype", None) == np.float64 else result
+        return called(self.name, operands)
+
+    def at(self, array: Any, index: Any, value: Any) -> None:
+        values = np.broadcast_to(np.asarray(plain(value), dtype=object), array[index].shape)
+        places = np.arange(array.size).reshape(array.shape)[index]
+        flat = np.asarray(array).reshape(-1)
+        for place, one in zip(places.reshape(-1), values.reshape(-1), strict=True):
+            flat[place] = coerced(called(self.name, (flat[place], one)))
+        array[...] = flat.reshape(array.shape)
+
+
+def method(name: str) -> Any:
+    def apply(array: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(array, name)(*args, **kwargs)
+
+    return apply
+
+
+def to_float(value: Any) -> Any:
+    return value if isinstance(value, Number) else float(value)
+
+
+def chosen(name: str) -> Any:
+    def apply(first: Any, *rest: Any) -> Any:
+        for other in rest:
+            first = ELEMENTWISE[name](first, other) if involved(first, other) else getattr(np, name)(first, other)
+        return first
+
+    return apply
+
+
+def involved(*operands: Any) -> bool:
+    return any(isinstance(v, Number) for v in operands)
+
+
+NUMPY = SimpleNamespace(
+    **{name: Function(name) for name in [*ELEMENTWISE, *COMPARISONS, "matmul", "isnan", "isinf", "logical_not"]},
+    **{other: Function(name) for other, name in OTHER_NAMES.items()},
+    **{name: method(name) for name in "sum prod mean max min argmax argmin any all copy trace transpose reshape".split()},
+    **{name: getattr(np, name) for name in "pi e inf nan newaxis int64 int32 bool_ count_nonzero ndarray".split()},
+    zeros=lambda shape, dtype=np.float64: full(shape, 0.0, dtype),
+    ones=lambda shape, dtype=np.float64: full(shape, 1.0, dtype),
+    empty=lambda shape, dtype=np.float64: full(shape, 0.0, dtype),
+    full=full,
+    zeros_like=like(0.0),
+    ones_like=like(1.0),
+    empty_like=like(0.0),
+    full_like=lambda array, value, dtype=None: full(array.shape, value, array.dtype if dtype is None else dtype),
+    where=where,
+    clip=clip,
+    dot=dot,
+    inner=lambda a, b: einsum("i,i->" if a.ndim == 1 else "ik,jk->ij", a, b),
+    outer=lambda a, b: a[:, None] * b[None, :],
+    einsum=einsum,
+    float64=to_float,
+)
+MATH = SimpleNamespace(
+    **{name: getattr(numbers, name) for name in "exp expm1 log log1p sqrt sin cos tan sinh cosh tanh erf hypot".split()},
+    fabs=numbers.absolute,
+    pow=numbers.power,
+    atan=numbers.arctan,
+    atan2=numbers.arctan2,
+    floor=lambda a: int(numbers.floor(a)),
+    ceil=lambda a: int(numbers.ceil(a)),
+    pi=math.pi,
+    e=math.e,
+    inf=math.inf,
+)
+
+
+def scalar_ufunc(self: Number, ufunc: Any, how: str, *inputs: Any, out: Any = None, **settings: Any) -> Any:
+    if how != "__call__" or settings:
+        raise Undecided(f"{ufunc.__name__}.{how}")
+    result = called(ufunc.__name__, inputs)
+    if out is None:
+        return result
+    out[0][...] = result
+    return out[0]
+
+
+Number.__array_ufunc__ = scalar_ufunc
+
+
+def namespace() -> dict[str, Any]:
+    """The globals of a program that is run on numbers with derivatives."""
+    return {
+        "__name__": "program",
+        "np": NUMPY,
+        "math": MATH,
+        "max": chosen("maximum"),
+        "min": chosen("minimum"),
+        "float": to_float,
+    }
