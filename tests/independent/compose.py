@@ -1,0 +1,480 @@
+"""Compose programs of statements: names bound and bound anew anywhere, loops and branches around both kinds of code."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from .check import Program
+from .draw import INT, REAL, Expressions, Helper, Kind, Scope, vector
+
+NAMES = {1: "u v w z p q r b g h".split(), 2: "B C D P Q W".split(), 3: "T U".split(), 0: "s t c e acc total".split()}
+N, M = ("n", 0), ("m", 0)
+Lines = list[str]
+
+
+def indented(lines: Lines) -> Lines:
+    return ["    " + line for line in lines]
+
+
+class Composer(Expressions):
+    """Draws statements; every method returns lines and keeps the scope up to date."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng, [])
+        self.budget = 0
+        self.square = rng.random() < 0.6  # whether matrices are square
+        self.fresh = 0
+
+    # names
+
+    def target(self, scope: Scope, kind: Kind, rebind: float = 0.55) -> str:
+        """A name to bind: often one that has a value already."""
+        old = [name for name in scope.of(kind) if name not in scope.fixed]
+        if old and self.chance(rebind):
+            return self.recent(old)
+        pool = [n for n in NAMES[len(kind.shape) if kind.sort == "array" else 0] if n not in scope.kinds]
+        if pool:
+            return self.rng.choice(pool)
+        self.fresh += 1
+        return f"v{self.fresh}"
+
+    def some_kind(self, scope: Scope) -> Kind:
+        """The kind of an array, mostly of one in scope."""
+        names = scope.arrays()
+        if names and self.chance(0.85):
+            return scope.kinds[self.recent(names)]
+        if names and self.chance(0.4):
+            base, offset = scope.kinds[self.rng.choice(names)].shape[0]
+            if base == "n" and offset == 0:
+                return vector("n", -self.rng.choice([1, 2]))
+        return vector("n")
+
+    # statements
+
+    def block(self, scope: Scope, length: int, depth: int) -> Lines:
+        lines: Lines = []
+        for _ in range(length):
+            lines += self.statement(scope, depth)
+        return lines or ["pass"]
+
+    def statement(self, scope: Scope, depth: int) -> Lines:
+        self.budget -= 1
+        forms: list[Any] = [
+            (8, self.bind_array),
+            (4, self.bind_real),
+            (3, self.add_to_real),
+            (4, self.in_place),
+            (2, self.alias),
+            (2, self.store_element),
+            (1.5, self.swap),
+            (1, self.select),
+            (0.6, self.mask),
+            (0.6, self.several),
+            (0.4, self.gather_add),
+        ]
+        if any(not h.returns for h in self.helpers):
+            forms.append((1.5, self.call_in_place))
+        if any(len(h.returns) > 1 for h in self.helpers):
+            forms.append((2, self.call_several))
+        if depth > 0 and self.budget > 0:
+            forms += [
+                (7, lambda s: self.branch(s, depth)),
+                (3, lambda s: self.repeat(s, depth)),
+                (4, lambda s: self.elements(s, depth)),
+                (1, lambda s: self.while_loop(s, depth)),
+                (1.2, lambda s: self.iterate(s, depth)),
+            ]
+        weights, makers = zip(*forms, strict=True)
+        return self.rng.choices(makers, weights)[0](scope)
+
+    def bind_array(self, scope: Scope) -> Lines:
+        kind = self.some_kind(scope)
+        text = self.array(scope, kind, self.rng.choice([1, 1, 2]))
+        name = self.target(scope, kind)
+        scope.kinds[name] = kind
+        return [f"{name} = {text}"]
+
+    def bind_real(self, scope: Scope) -> Lines:
+        text = self.real(scope) if self.chance(0.85) else self.rng.choice(["0.0", "1.0"])
+        if text.lstrip("-").isdigit() or text in [*scope.sort("int"), *scope.sort("index")]:
+            text = f"1.0 * {text}"
+        name = self.target(scope, REAL, 0.4)
+        scope.kinds[name] = REAL
+        return [f"{name} = {text}"]
+
+    def add_to_real(self, scope: Scope) -> Lines:
+        names = [name for name in scope.sort("real") if name not in scope.fixed]
+        if not names:
+            return self.bind_real(scope)
+        name = self.recent(names)
+        return [f"{name} {self.rng.choice(['+=', '+=', '-=', '*='])} {self.real(scope)}"]
+
+    def in_place(self, scope: Scope) -> Lines:
+        names = scope.arrays()
+        if not names:
+            return self.bind_array(scope)
+        name = self.recent(names)
+        kind = scope.kinds[name]
+        operator = self.rng.choice(["+=", "+=", "-=", "*="])
+        if len(kind.shape) == 1 and self.chance(0.35):
+            part, offset = self.rng.choice([("[1:-1]", -2), ("[1:]", -1), ("[:-1]", -1), ("[:]", 0)])
+            base, extra = kind.shape[0]
+            text = self.array(scope, vector(base, extra + offset), 1) if self.chance(0.8) else self.real_leaf(scope)
+            return [f"{name}{part} {self.rng.choice(['=', '=', operator])} {text}"]
+        if len(kind.shape) == 2 and self.chance(0.35):
+            rows, columns = kind.shape
+            if self.chance(0.5):
+                return [f"{name}[{self.subscript(scope, rows)}] {operator} {self.array(scope, Kind('array', (columns,)), 1)}"]
+            return [f"{name}[:, {self.subscript(scope, columns)}] = {self.array(scope, Kind('array', (rows,)), 1)}"]
+        return [f"{name} {operator} {self.array(scope, kind, 1) if self.chance(0.8) else self.real_leaf(scope)}"]
+
+    def alias(self, scope: Scope) -> Lines:
+        names = scope.arrays()
+        if not names:
+            return self.bind_array(scope)
+        other = self.recent(names)
+        kind = scope.kinds[other]
+        choices = [(other, kind), (other, kind), (f"{other}.copy()", kind)]
+        if len(kind.shape) == 2:
+            choices += [
+                (f"{other}.T", Kind("array", kind.shape[::-1])),
+                (f"{other}[{self.subscript(scope, kind.shape[0])}]", Kind("array", kind.shape[1:])),
+                (f"{other}[:, 0]", Kind("array", kind.shape[:1])),
+            ]
+        if len(kind.shape) == 1 and kind.shape[0][1] == 0:
+            base = kind.shape[0][0]
+            choices += [(f"{other}[1:]", vector(base, -1)), (f"{other}[1:-1]", vector(base, -2)), (f"{other}[::-1]", kind)]
+        text, kind = self.rng.choice(choices)
+        name = self.target(scope, kind, 0.3)
+        scope.kinds[name] = kind
+        return [f"{name} = {text}"]
+
+    def store_element(self, scope: Scope) -> Lines:
+        names = [name for name in scope.arrays() if len(scope.kinds[name].shape) <= 2]
+        if not names:
+            return self.bind_array(scope)
+        place = self.element(scope, self.recent(names))
+        return [f"{place} {self.rng.choice(['=', '=', '+=', '*='])} {self.real(scope, 1)}"]
+
+    def swap(self, scope: Scope) -> Lines:
+        names = scope.arrays()
+        if not names:
+            return self.bind_array(scope)
+        one = self.recent(names)
+        kind = scope.kinds[one]
+        other = self.rng.choice(scope.of(kind))
+        if one == other or self.chance(0.4):
+            name = self.target(scope, kind, 0.5)
+            if name == one:
+                return self.bind_array(scope)
+            scope.kinds[name] = kind
+            return [f"{one}, {name} = {name if name == other else other}, {self.array(scope, kind, 1)}"]
+        return [f"{one}, {other} = {other}, {one}"]
+
+    def select(self, scope: Scope) -> Lines:
+        kind = self.some_kind(scope)
+        text = f"{self.array(scope, kind, 1)} if {self.condition(scope)} else {self.array(scope, kind, 1)}"
+        name = self.target(scope, kind)
+        scope.kinds[name] = kind
+        return [f"{name} = {text}"]
+
+    def several(self, scope: Scope) -> Lines:
+        kind = self.some_kind(scope)
+        one, other = self.array(scope, kind, 1), self.array(scope, kind, 1)
+        names = [self.target(scope, kind), self.target(scope, kind)]
+        if names[0] == names[1]:
+            return [f"{names[0]} = {one}"] if not scope.kinds.update({names[0]: kind}) else []
+        scope.kinds.update(dict.fromkeys(names, kind))
+        return [f"{names[0]}, {names[1]} = {one}, {other}"]
+
+    def mask(self, scope: Scope) -> Lines:
+        names = scope.arrays(1)
+        if not names:
+            return self.bind_array(scope)
+        name = self.recent(names)
+        other = self.recent(scope.of(scope.kinds[name]))
+        condition = f"{other} > {self.rng.choice(['0.05', '-0.4', '0.6'])}"
+        match self.rng.randrange(3):
+            case 0:
+                return [f"mask = {condition}", f"{name}[mask] = {self.rng.choice([f'2.0 * {other}[mask]', '0.3'])}"]
+            case 1:
+                return [f"{name}[{condition}] *= {self.real_leaf(scope)}"]
+            case _:
+                total = self.target(scope, REAL, 0.3)
+                scope.kinds[total] = REAL
+                return [f"mask = {condition}", f"{total} = ({name}[mask] * {other}[mask]).sum()"]
+
+    def gather_add(self, scope: Scope) -> Lines:
+        names = scope.of(vector("n"))
+        if not names or "idx" not in scope.kinds:
+            return self.bind_array(scope)
+        name, other = self.recent(names), self.array(scope, vector("n"), 1)
+        return [self.rng.choice([f"np.add.at({name}, idx, {other})", f"{name}[idx] = {other}", f"{name}[idx] += {other}"])]
+
+    def call_in_place(self, scope: Scope) -> Lines:
+        text = self.call(scope, self.rng.choice([h for h in self.helpers if not h.returns]))
+        return [text] if text else self.bind_array(scope)
+
+    def call_several(self, scope: Scope) -> Lines:
+        helper = self.rng.choice([h for h in self.helpers if len(h.returns) > 1])
+        text = self.call(scope, helper)
+        if not text:
+            return self.bind_array(scope)
+        names: Lines = []
+        for kind in helper.returns:
+            name = self.target(scope, kind, 0.4)
+            while name in names:
+                name = self.target(scope, kind, 0.0) + "2"
+            names.append(name)
+        scope.kinds.update(zip(names, helper.returns, strict=True))
+        return [f"{', '.join(names)} = {text}"]
+
+    # control flow
+
+    def join(self, scope: Scope, ways: list[Scope]) -> None:
+        """Keep the names that every way leaves with the same kind."""
+        first = ways[0].kinds
+        scope.kinds = {n: k for n, k in first.items() if all(way.kinds.get(n) == k for way in ways[1:])}
+
+    def branch(self, scope: Scope, depth: int) -> Lines:
+        if self.chance(0.3):
+            return self.bound_in_branches(scope)
+        lines: Lines = []
+        ways = []
+        keyword = "if"
+        for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3])):
+            way = scope.inner()
+            lines += [f"{keyword} {self.condition(scope)}:"]
+            lines += indented(self.block(way, self.rng.choice([1, 1, 2, 2, 3]), depth - 1))
+            ways.append(way)
+            keyword = "elif"
+        other = scope.inner()
+        if self.chance(0.5):
+            lines += ["else:", *indented(self.block(other, self.rng.choice([1, 1, 2]), depth - 1))]
+        self.join(scope, [*ways, other])
+        return lines
+
+    def bound_in_branches(self, scope: Scope) -> Lines:
+        """The same names bound on every way."""
+        kind = self.some_kind(scope)
+        name = self.target(scope, kind, 0.4)
+        ways = self.rng.choice([2, 2, 3])
+        lines: Lines = []
+        for way in range(ways):
+            lines.append(f"if {self.condition(scope)}:" if way == 0 else f"elif {self.condition(scope)}:" if way < ways - 1 else "else:")
+            lines.append(f"    {name} = {self.array(scope, kind, 1)}")
+            if self.chance(0.3):
+                inner = scope.inner()
+                inner.kinds[name] = kind
+                lines += indented(self.store_element(inner) if self.chance(0.5) else self.in_place(inner))
+        scope.kinds[name] = kind
+        return lines
+
+    def loop_body(self, scope: Scope, inner: Scope, depth: int, lengths: list[int]) -> Lines:
+        body = self.block(inner, self.rng.choice(lengths), depth - 1)
+        if self.chance(0.15):
+            place = self.rng.randrange(len(body) + 1)
+            while place < len(body) and body[place].startswith((" ", "else", "elif")):
+                place += 1
+            leave = self.rng.choice(["break", "continue"])
+            known = scope.inner()
+            known.kinds.update({n: k for n, k in inner.kinds.items() if n in inner.fixed})
+            body[place:place] = [f"if {self.condition(known)}:", f"    {leave}"]
+            bound_surely = False
+        else:
+            bound_surely = self.chance(0.5)
+        for name, kind in inner.kinds.items():
+            if bound_surely and name not in scope.kinds and kind.sort in ("array", "real") and name not in inner.fixed:
+                scope.kinds[name] = kind
+        scope.kinds = {n: k for n, k in scope.kinds.items() if inner.kinds.get(n) == k}
+        return indented(body)
+
+    def repeat(self, scope: Scope, depth: int) -> Lines:
+        """A loop over steps, whose index subscripts nothing."""
+        index = next((i for i in ("k", "step", "it", "kk") if i not in scope.kinds), "kkk")
+        inner = scope.inner()
+        inner.kinds[index] = INT
+        inner.fixed |= {index}
+        counts = [name for name in scope.sort("int") if name in scope.fixed] or ["2"]
+        count = self.rng.choice(["2", "3", *counts])
+        return [f"for {index} in range({count}):", *self.loop_body(scope, inner, depth, [1, 2, 2, 3])]
+
+    def elements(self, scope: Scope, depth: int) -> Lines:
+        """A loop whose index subscripts arrays, with element statements and others."""
+        index = next((i for i in ("i", "j", "l") if i not in scope.kinds), "ll")
+        base = self.rng.choice(["n", "n", "m"])
+        offset, start, low, high = self.rng.choice([(0, "", 0, 0), (0, "", 0, 0), (0, "1, ", 1, 0), (-1, "", 0, 1), (-1, "1, ", 1, 1)])
+        inner = scope.inner()
+        inner.kinds[index] = Kind("index", ((base, offset + high),), low, high)
+        inner.fixed |= {index}
+        header = f"for {index} in range({start}{scope.extent((base, offset))}):"
+        if not start and offset == 0 and self.chance(0.15):
+            header = f"for {index} in reversed(range({scope.extent((base, 0))})):"
+        before: Lines = []
+        if self.chance(0.4):
+            kind = Kind("array", (N,) if base == "n" else (M,))
+            name = self.target(scope, kind, 0.3)
+            before = [f"{name} = {self.allocation(scope, kind)}"]
+            scope.kinds[name] = inner.kinds[name] = kind
+            body = [f"{name}[{index}] = {self.real(inner)}"]
+            if self.chance(0.5):
+                body += self.loop_body(scope, inner, min(depth, 1), [1])[0:0]
+            lines = indented(body)
+            if self.chance(0.4):
+                lines += self.loop_body(scope, inner, min(depth, 2), [1, 1, 2])
+            return [*before, header, *lines]
+        return [*before, header, *self.loop_body(scope, inner, depth, [1, 1, 2, 2])]
+
+    def while_loop(self, scope: Scope, depth: int) -> Lines:
+        counter = next((c for c in ("count", "its", "left") if c not in scope.kinds), None)
+        if counter is None:
+            return self.bind_array(scope)
+        inner = scope.inner()
+        inner.kinds[counter] = INT
+        inner.fixed |= {counter}
+        body = self.loop_body(scope, inner, depth, [1, 2])
+        body = [line for line in body if "continue" not in line]
+        if any(line.rstrip().endswith(":") and (i + 1 == len(body) or depth_of(body[i + 1]) <= depth_of(line)) for i, line in enumerate(body)):
+            return self.bind_array(scope)
+        extra = f" and ({self.condition(scope)})" if self.chance(0.3) else ""
+        return [f"{counter} = 0", f"while {counter} < {self.rng.choice(['2', '3'])}{extra}:", *body, f"    {counter} += 1"]
+
+    def iterate(self, scope: Scope, depth: int) -> Lines:
+        """A loop over the elements or rows of arrays."""
+        names = [n for n in scope.arrays() if len(scope.kinds[n].shape) <= 2]
+        if not names:
+            return self.bind_array(scope)
+        name = self.recent(names)
+        kind = scope.kinds[name]
+        inner = scope.inner()
+        item = "row" if len(kind.shape) == 2 else "xi"
+        if item in scope.kinds:
+            return self.bind_array(scope)
+        inner.kinds[item] = Kind("array", kind.shape[1:]) if len(kind.shape) == 2 else REAL
+        if len(kind.shape) == 1:
+            inner.fixed |= {item}
+        header = f"for {item} in {name}:"
+        if len(kind.shape) == 1 and self.chance(0.3) and "i" not in scope.kinds:
+            inner.kinds["i"] = Kind("index", kind.shape)
+            inner.fixed |= {"i", item}
+            header = f"for i, {item} in enumerate({name}):"
+        elif len(kind.shape) == 1 and len(scope.of(kind)) > 1 and self.chance(0.3) and "yi" not in scope.kinds:
+            inner.kinds["yi"] = REAL
+            inner.fixed |= {"yi", item}
+            header = f"for {item}, yi in zip({name}, {self.rng.choice(scope.of(kind))}):"
+        body = self.loop_body(scope, inner, depth, [1, 2])
+        scope.kinds.pop(item, None)
+        return [header, *body]
+
+    # functions
+
+    def helper(self, name: str) -> Helper:
+        """A function of vectors of the first extent, with numbers."""
+        parameters = self.rng.choice(
+            [(vector("n"),), (vector("n"), REAL), (vector("n"), vector("n")), (vector("n"), INT), (vector("n"), vector("n"), REAL)]
+        )
+        returns = self.rng.choice([(vector("n"),)] * 4 + [(REAL,), (vector("n"), vector("n")), (vector("n"), REAL), ()])
+        pools = {"array": iter("va wa za".split()), "real": iter(["c", "d"]), "int": iter(["k"])}
+        names = [next(pools[kind.sort]) for kind in parameters]
+        spelt = f"len({names[0]})" if self.chance(0.6) else f"{names[0]}.shape[0]"
+        scope = Scope(dict(zip(names, parameters, strict=True)), {"n": spelt, "m": spelt}, frozenset({"k"}))
+        self.budget = self.rng.choice([1, 2, 3, 4])
+        body = []
+        if not returns:
+            target = names[0]
+            body += [self.rng.choice([f"{target} += {self.array(scope, vector('n'), 1)}", f"{target}[0] = {self.real(scope, 1)}", f"{target}[1:] *= {self.real_leaf(scope)}"])]
+        elif self.chance(0.35):
+            body += [f"if {self.condition(scope)}:", f"    return {self.returned(scope, returns)}"]
+        body += self.block(scope, self.rng.choice([0, 1, 1, 2]), 1) if returns else []
+        body = [line for line in body if line != "pass"]
+        if returns:
+            body.append(f"return {self.returned(scope, returns)}")
+        text = "\n".join([f"def {name}({', '.join(names)}):", *indented(body)])
+        return Helper(name, text, tuple(parameters), returns)
+
+    def returned(self, scope: Scope, kinds: tuple[Kind, ...]) -> str:
+        parts = [self.array(scope, kind, 1) if kind.sort == "array" else self.real(scope) for kind in kinds]
+        return ", ".join(parts)
+
+    def result(self, scope: Scope, form: str) -> str:
+        arrays = [n for n in scope.arrays()]
+        recent = arrays[-4:]
+        match form:
+            case "energy":
+                parts = [f"{self.reduction(scope)}" if self.chance(0.7) else f"({n} * {n}).sum()" for n in recent[-2:]]
+                reals = [n for n in scope.sort("real") if n not in ("a",)]
+                parts += self.rng.sample(reals, min(len(reals), 1))
+                return " + ".join(parts) or "0.0"
+            case "array":
+                local = [n for n in arrays if scope.kinds[n].shape]
+                name = self.recent(local)
+                return self.rng.choice([f"{self.number()} * {name}", f"{name} * {name}", f"{name}.copy()", name])
+            case _:
+                one, other = self.recent(arrays), self.recent(arrays)
+                return f"{one} * 1.5, {other}.sum()"
+
+    def program(self) -> Program:
+        size = {"n": self.rng.choice([3, 4, 5, 7]), "m": self.rng.choice([2, 3, 5])}
+        rng = np.random.default_rng(self.rng.randrange(2**32))
+        if self.chance(0.5):
+            self.helpers = [self.helper(name) for name in self.rng.choice([["step"], ["step"], ["left", "right"]])]
+        scope = Scope({"x": vector("n")}, {"n": "len(x)", "m": "2"})
+        args: dict[str, Any] = {"x": data(rng, size["n"])}
+        if self.chance(0.5):
+            scope.kinds["y"] = vector("n")
+            args["y"] = data(rng, size["n"])
+        self.draw_matrix(scope, args, size, rng)
+        if self.chance(0.4):
+            scope.kinds["a"] = REAL
+            args["a"] = float(data(rng, 1)[0])
+        if self.chance(0.15):
+            scope.kinds["idx"] = Kind("indices")
+            args["idx"] = rng.integers(0, size["n"], size["n"])
+        if self.chance(0.75):
+            scope.kinds["n"] = INT
+            scope.fixed |= {"n"}
+            args["n"] = self.rng.choice([1, 2, 3, 4, size["n"]])
+            if args["n"] == size["n"]:
+                scope.spelt["n"] = "n"
+        self.budget = self.rng.choice([2, 4, 6, 8])
+        body = self.block(scope, self.rng.choice([2, 3, 3, 4, 5]), 2)
+        form = self.rng.choices(["energy", "array", "several", "nothing"], [12, 3, 2, 1])[0]
+        if form != "nothing":
+            if self.chance(0.12):
+                top = Scope({n: k for n, k in scope.kinds.items() if n in args}, scope.spelt, scope.fixed)
+                body[0:0] = [f"if {self.condition(top)}:", f"    return {self.result(top, form)}"]
+            body.append(f"return {self.result(scope, form)}")
+        text = [h.text + "\n\n" for h in self.helpers if any(h.name + "(" in line for line in body)]
+        text.append("\n".join([f"def f({', '.join(args)}):", *indented(body)]))
+        return Program("\n".join(text) + "\n", args)
+
+    def draw_matrix(self, scope: Scope, args: dict[str, Any], size: dict[str, int], rng: np.random.Generator) -> None:
+        if not self.chance(0.4):
+            return
+        extents = (N, N) if self.square else (M, N)
+        scope.kinds["A"] = Kind("array", extents)
+        args["A"] = data(rng, *(size[base] for base, _ in extents))
+        scope.spelt["m"] = "A.shape[0]"
+        if self.square:
+            scope.spelt["m"] = "2"
+        if self.chance(0.15):
+            scope.kinds["T"] = Kind("array", (("m", 0), *extents))
+            if self.square:
+                scope.spelt["m"] = "T.shape[0]"
+            args["T"] = data(rng, size["m"], *(size[base] for base, _ in extents))
+
+
+def data(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers with few digits, as people choose them, that are not equal by chance."""
+    return (rng.uniform(-1.6, 1.6, shape).round(2) + 0.007).round(3)
+
+
+def depth_of(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def composed(seed: int) -> Program:
+    return Composer(random.Random(seed)).program()

@@ -1,0 +1,151 @@
+"""Check drawn programs for a while: draw, compare, shrink what fails, and count."""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import signal
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .check import Outcome, Program, Unusable, expected, try_setting
+from .compose import composed
+from .shrink import form, shrunk
+
+TAPES = (("auto", 4), ("store", 2), ("recompute", 2))
+OTHERS = (("parallel", 0.06), ("emulated", 0.05), ("jax", 0.08), ("second", 0.1))
+SECONDS = 60  # a program and its shrinking may take
+
+
+class TooLong(BaseException):
+    """A program took longer than it may; no program and no library catches this."""
+
+
+@dataclass
+class Counts:
+    """What became of the programs so far."""
+
+    outcomes: collections.Counter[str] = field(default_factory=collections.Counter)
+    refusals: collections.Counter[str] = field(default_factory=collections.Counter)
+    unusable: collections.Counter[str] = field(default_factory=collections.Counter)
+    slowest: list[tuple[float, int]] = field(default_factory=list)
+
+
+def alarm(signum: int, frame: Any) -> None:
+    raise TooLong
+
+
+class limited:
+    """Bounds the time of what is inside."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __enter__(self) -> None:
+        signal.signal(signal.SIGALRM, alarm)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+def drawn(seed: int) -> Program:
+    return composed(seed)
+
+
+def plan(seed: int) -> tuple[list[str], frozenset[str]]:
+    """The settings of a program, and which parts are checked under them."""
+    rng = random.Random(seed + 1)
+    names, weights = zip(*TAPES, strict=True)
+    settings = rng.choices(names, weights)
+    settings += [name for name, probability in OTHERS if rng.random() < probability]
+    parts = frozenset(
+        part for part, probability in (("value", 0.25), ("jvp", 0.25), ("grad", 0.7), ("vjp", 0.4)) if rng.random() < probability
+    )
+    return settings, parts or frozenset({"vjp"})
+
+
+def outcomes(program: Program, seed: int) -> Iterator[Outcome]:
+    settings, parts = plan(seed)
+    want = expected(program)
+    for setting in settings:
+        outcome = try_setting(program, want, setting, parts)
+        yield outcome
+        if outcome.kind != "ok":
+            return
+
+
+def fails_alike(program: Program, outcome: Outcome, parts: frozenset[str]) -> bool:
+    try:
+        other = try_setting(program, expected(program), outcome.setting, parts)
+    except Unusable:
+        return False
+    return other.kind == outcome.kind and (other.kind == "wrong" or other.stage == outcome.stage)
+
+
+def small(program: Program, outcome: Outcome, seed: int) -> Program:
+    _, parts = plan(seed)
+    return shrunk(program, lambda other: fails_alike(other, outcome, parts), SECONDS)
+
+
+def session(seeds: Iterator[int], seconds: float, record: Any) -> Counts:
+    """Check programs of these seeds; `record` gets a dictionary for each failure and refusal."""
+    counts = Counts()
+    end = time.monotonic() + seconds
+    warnings.simplefilter("ignore")
+    for seed in seeds:
+        if time.monotonic() > end:
+            break
+        program = drawn(seed)
+        start = time.monotonic()
+        record({"kind": "begin", "seed": seed})
+        try:
+            with limited(SECONDS):
+                done = list(outcomes(program, seed))
+        except Unusable as error:
+            counts.unusable[str(error)[:60]] += 1
+            continue
+        except TooLong:
+            done = [Outcome("slow", message="took too long")]
+        taken = time.monotonic() - start
+        counts.slowest = sorted([*counts.slowest, (round(taken, 1), seed)], reverse=True)[:5]
+        counts.outcomes["programs"] += 1
+        for outcome in done:
+            note(counts, outcome, program, seed, record)
+    return counts
+
+
+def note(counts: Counts, outcome: Outcome, program: Program, seed: int, record: Any) -> None:
+    counts.outcomes[f"{outcome.kind} {outcome.setting}".strip()] += 1
+    if outcome.kind == "ok":
+        return
+    entry = {"kind": outcome.kind, "seed": seed, "setting": outcome.setting, "stage": outcome.stage}
+    if outcome.kind == "refused":
+        counts.refusals[outcome.stage] += 1
+    record({**entry, "message": outcome.message, "program": program.runnable()})
+    if not outcome.failed:
+        return
+    less = program
+    try:
+        with limited(3 * SECONDS):
+            less = small(program, outcome, seed)
+    except TooLong:
+        pass
+    again = try_setting(less, expected(less), outcome.setting, plan(seed)[1]) if less is not program else outcome
+    record({**entry, "kind": "small", "form": form(less), "message": again.message, "program": less.runnable()})
+
+
+class Recorder:
+    """Appends records to a file, as lines of JSON."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("a")
+
+    def __call__(self, entry: dict[str, Any]) -> None:
+        self.file.write(json.dumps(entry) + "\n")
+        self.file.flush()
