@@ -18,10 +18,40 @@ from .numbers import Number, Undecided, primal
 ELEMENTWISE = {
     **{
         name: getattr(numbers, name)
-        for name in (
-            "add subtract multiply power remainder floor_divide maximum minimum hypot arctan2 copysign negative absolute "
-            "exp expm1 log log1p sqrt sin cos tan sinh cosh tanh arctan arcsin arccos arcsinh square floor ceil sign"
-        ).split()
+        for name in [
+            "add",
+            "subtract",
+            "multiply",
+            "power",
+            "remainder",
+            "floor_divide",
+            "maximum",
+            "minimum",
+            "hypot",
+            "arctan2",
+            "copysign",
+            "negative",
+            "absolute",
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "sqrt",
+            "sin",
+            "cos",
+            "tan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "arctan",
+            "arcsin",
+            "arccos",
+            "arcsinh",
+            "square",
+            "floor",
+            "ceil",
+            "sign",
+        ]
     },
     "divide": numbers.divide,
     "positive": lambda a: a,
@@ -274,8 +304,28 @@ def involved(*operands: Any) -> bool:
 NUMPY = SimpleNamespace(
     **{name: Function(name) for name in [*ELEMENTWISE, *COMPARISONS, "matmul", "isnan", "isinf", "logical_not"]},
     **{other: Function(name) for other, name in OTHER_NAMES.items()},
-    **{name: method(name) for name in "sum prod mean max min argmax argmin any all copy trace transpose reshape".split()},
-    **{name: getattr(np, name) for name in "pi e inf nan newaxis int64 int32 bool_ count_nonzero ndarray".split()},
+    **{
+        name: method(name)
+        for name in [
+            "sum",
+            "prod",
+            "mean",
+            "max",
+            "min",
+            "argmax",
+            "argmin",
+            "any",
+            "all",
+            "copy",
+            "trace",
+            "transpose",
+            "reshape",
+        ]
+    },
+    **{
+        name: getattr(np, name)
+        for name in ["pi", "e", "inf", "nan", "newaxis", "int64", "int32", "bool_", "count_nonzero", "ndarray"]
+    },
     zeros=lambda shape, dtype=np.float64: full(shape, 0.0, dtype),
     ones=lambda shape, dtype=np.float64: full(shape, 1.0, dtype),
     empty=lambda shape, dtype=np.float64: full(shape, 0.0, dtype),
@@ -293,7 +343,24 @@ NUMPY = SimpleNamespace(
     float64=to_float,
 )
 MATH = SimpleNamespace(
-    **{name: getattr(numbers, name) for name in "exp expm1 log log1p sqrt sin cos tan sinh cosh tanh erf hypot".split()},
+    **{
+        name: getattr(numbers, name)
+        for name in [
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "sqrt",
+            "sin",
+            "cos",
+            "tan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "erf",
+            "hypot",
+        ]
+    },
     fabs=numbers.absolute,
     pow=numbers.power,
     atan=numbers.arctan,

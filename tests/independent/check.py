@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +31,14 @@ class Program:
 
     def runnable(self) -> str:
         """The program as a script that prints what loopdiff makes of it."""
-        lines = ["import math", "", "import numpy as np", "from loopdiff import vectorize_grad", "", self.source.rstrip()]
+        lines = [
+            "import math",
+            "",
+            "import numpy as np",
+            "from loopdiff import vectorize_grad",
+            "",
+            self.source.rstrip(),
+        ]
         given = ", ".join(f"{name}={written(value)}" for name, value in self.args.items())
         return "\n".join([*lines, "", f"args = dict({given})", ""])
 
@@ -118,7 +124,10 @@ def expected(program: Program) -> Expected:
     agree_with_python(values, oracle.items(plain))
     finals = {name: oracle.floats(v) for name, v in run.finals.items() if isinstance(v, np.ndarray)}
     agree_with_python(list(finals.values()), [arguments[name] for name in finals])
-    seeds = [random_like(rng, v) if oracle.is_floating(i) else v for i, v in zip(oracle.items(run.result), values)]
+    seeds = [
+        random_like(rng, v) if oracle.is_floating(i) else v
+        for i, v in zip(oracle.items(run.result), values, strict=True)
+    ]
     weights = {name: random_like(rng, v) for name, v in program.args.items() if oracle.is_active(v) and np.ndim(v)}
     ones = run.pull([1.0 if oracle.is_floating(i) else 0 for i in seeds] if all_scalars(values) else seeds, weights)
     moderate(*values, *finals.values(), *ones.values())
@@ -131,7 +140,11 @@ def expected(program: Program) -> Expected:
         weights,
         tangents,
         [oracle.floats(i, oracle.tangent) for i in oracle.items(along.result)],
-        {name: oracle.floats(along.finals[name], oracle.tangent) for name in finals if oracle.is_floating(along.finals[name])},
+        {
+            name: oracle.floats(along.finals[name], oracle.tangent)
+            for name in finals
+            if oracle.is_floating(along.finals[name])
+        },
     )
 
 
@@ -141,7 +154,7 @@ def all_scalars(values: list[Any]) -> bool:
 
 def agree_with_python(ours: list[Any], plain: list[Any]) -> None:
     """The oracle's values are those of plain NumPy, else it has misread the program."""
-    if len(ours) != len(plain) or any(differ(a, b) for a, b in zip(ours, plain)):
+    if len(ours) != len(plain) or any(differ(a, b) for a, b in zip(ours, plain, strict=True)):
         raise Unusable("the oracle disagrees with plain Python")
 
 
@@ -297,11 +310,17 @@ def check_jax(program: Program, want: Expected) -> None:
 
     import loopdiff.jax
 
-    f = vectorize_grad(oracle.plain_function(program.source))
     if not is_energy(want) or want.written:
         return
+    wrapped = loopdiff.jax.wrap(vectorize_grad(oracle.plain_function(program.source)))
+
+    def energy(*args: Any) -> Any:
+        """The result alone: arrays that another run could write come behind it."""
+        result = wrapped(*args)
+        return result[0] if isinstance(result, tuple) else result
+
     active = [i for i, value in enumerate(program.args.values()) if oracle.is_active(value)]
-    value, gradients = jax.value_and_grad(loopdiff.jax.wrap(f), argnums=active)(*fresh(program.args).values())
+    value, gradients = jax.value_and_grad(energy, argnums=active)(*fresh(program.args).values())
     same("jax value", value, want.values[0])
     wanted = want.run.pull([1.0], {})
     for name, gradient in zip(wanted, gradients, strict=True):

@@ -10,7 +10,12 @@ import numpy as np
 from .check import Program
 from .draw import INT, REAL, Expressions, Helper, Kind, Scope, vector
 
-NAMES = {1: "u v w z p q r b g h".split(), 2: "B C D P Q W".split(), 3: "T U".split(), 0: "s t c e acc total".split()}
+NAMES = {
+    1: ["u", "v", "w", "z", "p", "q", "r", "b", "g", "h"],
+    2: ["B", "C", "D", "P", "Q", "W"],
+    3: ["T", "U"],
+    0: ["s", "t", "c", "e", "acc", "total"],
+}
 N, M = ("n", 0), ("m", 0)
 Lines = list[str]
 
@@ -127,7 +132,8 @@ class Composer(Expressions):
         if len(kind.shape) == 2 and self.chance(0.35):
             rows, columns = kind.shape
             if self.chance(0.5):
-                return [f"{name}[{self.subscript(scope, rows)}] {operator} {self.array(scope, Kind('array', (columns,)), 1)}"]
+                row = self.array(scope, Kind("array", (columns,)), 1)
+                return [f"{name}[{self.subscript(scope, rows)}] {operator} {row}"]
             return [f"{name}[:, {self.subscript(scope, columns)}] = {self.array(scope, Kind('array', (rows,)), 1)}"]
         return [f"{name} {operator} {self.array(scope, kind, 1) if self.chance(0.8) else self.real_leaf(scope)}"]
 
@@ -146,7 +152,11 @@ class Composer(Expressions):
             ]
         if len(kind.shape) == 1 and kind.shape[0][1] == 0:
             base = kind.shape[0][0]
-            choices += [(f"{other}[1:]", vector(base, -1)), (f"{other}[1:-1]", vector(base, -2)), (f"{other}[::-1]", kind)]
+            choices += [
+                (f"{other}[1:]", vector(base, -1)),
+                (f"{other}[1:-1]", vector(base, -2)),
+                (f"{other}[::-1]", kind),
+            ]
         text, kind = self.rng.choice(choices)
         name = self.target(scope, kind, 0.3)
         scope.kinds[name] = kind
@@ -212,7 +222,9 @@ class Composer(Expressions):
         if not names or "idx" not in scope.kinds:
             return self.bind_array(scope)
         name, other = self.recent(names), self.array(scope, vector("n"), 1)
-        return [self.rng.choice([f"np.add.at({name}, idx, {other})", f"{name}[idx] = {other}", f"{name}[idx] += {other}"])]
+        return [
+            self.rng.choice([f"np.add.at({name}, idx, {other})", f"{name}[idx] = {other}", f"{name}[idx] += {other}"])
+        ]
 
     def call_in_place(self, scope: Scope) -> Lines:
         text = self.call(scope, self.rng.choice([h for h in self.helpers if not h.returns]))
@@ -264,7 +276,13 @@ class Composer(Expressions):
         ways = self.rng.choice([2, 2, 3])
         lines: Lines = []
         for way in range(ways):
-            lines.append(f"if {self.condition(scope)}:" if way == 0 else f"elif {self.condition(scope)}:" if way < ways - 1 else "else:")
+            lines.append(
+                f"if {self.condition(scope)}:"
+                if way == 0
+                else f"elif {self.condition(scope)}:"
+                if way < ways - 1
+                else "else:"
+            )
             lines.append(f"    {name} = {self.array(scope, kind, 1)}")
             if self.chance(0.3):
                 inner = scope.inner()
@@ -306,7 +324,9 @@ class Composer(Expressions):
         """A loop whose index subscripts arrays, with element statements and others."""
         index = next((i for i in ("i", "j", "l") if i not in scope.kinds), "ll")
         base = self.rng.choice(["n", "n", "m"])
-        offset, start, low, high = self.rng.choice([(0, "", 0, 0), (0, "", 0, 0), (0, "1, ", 1, 0), (-1, "", 0, 1), (-1, "1, ", 1, 1)])
+        offset, start, low, high = self.rng.choice(
+            [(0, "", 0, 0), (0, "", 0, 0), (0, "1, ", 1, 0), (-1, "", 0, 1), (-1, "1, ", 1, 1)]
+        )
         inner = scope.inner()
         inner.kinds[index] = Kind("index", ((base, offset + high),), low, high)
         inner.fixed |= {index}
@@ -337,10 +357,18 @@ class Composer(Expressions):
         inner.fixed |= {counter}
         body = self.loop_body(scope, inner, depth, [1, 2])
         body = [line for line in body if "continue" not in line]
-        if any(line.rstrip().endswith(":") and (i + 1 == len(body) or depth_of(body[i + 1]) <= depth_of(line)) for i, line in enumerate(body)):
+        if any(
+            line.rstrip().endswith(":") and (i + 1 == len(body) or depth_of(body[i + 1]) <= depth_of(line))
+            for i, line in enumerate(body)
+        ):
             return self.bind_array(scope)
         extra = f" and ({self.condition(scope)})" if self.chance(0.3) else ""
-        return [f"{counter} = 0", f"while {counter} < {self.rng.choice(['2', '3'])}{extra}:", *body, f"    {counter} += 1"]
+        return [
+            f"{counter} = 0",
+            f"while {counter} < {self.rng.choice(['2', '3'])}{extra}:",
+            *body,
+            f"    {counter} += 1",
+        ]
 
     def iterate(self, scope: Scope, depth: int) -> Lines:
         """A loop over the elements or rows of arrays."""
@@ -374,10 +402,16 @@ class Composer(Expressions):
     def helper(self, name: str) -> Helper:
         """A function of vectors of the first extent, with numbers."""
         parameters = self.rng.choice(
-            [(vector("n"),), (vector("n"), REAL), (vector("n"), vector("n")), (vector("n"), INT), (vector("n"), vector("n"), REAL)]
+            [
+                (vector("n"),),
+                (vector("n"), REAL),
+                (vector("n"), vector("n")),
+                (vector("n"), INT),
+                (vector("n"), vector("n"), REAL),
+            ]
         )
         returns = self.rng.choice([(vector("n"),)] * 4 + [(REAL,), (vector("n"), vector("n")), (vector("n"), REAL), ()])
-        pools = {"array": iter("va wa za".split()), "real": iter(["c", "d"]), "int": iter(["k"])}
+        pools = {"array": iter(["va", "wa", "za"]), "real": iter(["c", "d"]), "int": iter(["k"])}
         names = [next(pools[kind.sort]) for kind in parameters]
         spelt = f"len({names[0]})" if self.chance(0.6) else f"{names[0]}.shape[0]"
         scope = Scope(dict(zip(names, parameters, strict=True)), {"n": spelt, "m": spelt}, frozenset({"k"}))
@@ -385,7 +419,15 @@ class Composer(Expressions):
         body = []
         if not returns:
             target = names[0]
-            body += [self.rng.choice([f"{target} += {self.array(scope, vector('n'), 1)}", f"{target}[0] = {self.real(scope, 1)}", f"{target}[1:] *= {self.real_leaf(scope)}"])]
+            body += [
+                self.rng.choice(
+                    [
+                        f"{target} += {self.array(scope, vector('n'), 1)}",
+                        f"{target}[0] = {self.real(scope, 1)}",
+                        f"{target}[1:] *= {self.real_leaf(scope)}",
+                    ]
+                )
+            ]
         elif self.chance(0.35):
             body += [f"if {self.condition(scope)}:", f"    return {self.returned(scope, returns)}"]
         body += self.block(scope, self.rng.choice([0, 1, 1, 2]), 1) if returns else []

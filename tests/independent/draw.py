@@ -40,9 +40,7 @@ class Scope:
         return Scope(dict(self.kinds), dict(self.spelt), self.fixed)
 
     def arrays(self, rank: int | None = None) -> list[str]:
-        return [
-            name for name, kind in self.kinds.items() if kind.sort == "array" and rank in (None, len(kind.shape))
-        ]
+        return [name for name, kind in self.kinds.items() if kind.sort == "array" and rank in (None, len(kind.shape))]
 
     def of(self, kind: Kind) -> list[str]:
         return [name for name, other in self.kinds.items() if other == kind]
@@ -140,7 +138,9 @@ class Expressions:
             if kind.sort == "index" and kind.shape[0][0] == base:
                 top = kind.shape[0][1] - offset  # how far the extent of the index is above this one
                 fits += [f"{name} - {down}" if down else name for down in range(kind.low + 1) if top - down <= 0]
-                fits += [f"{name} + {up}" for up in range(1, kind.high + 1) if top + up - kind.high <= 0 and up <= kind.high]
+                fits += [
+                    f"{name} + {up}" for up in range(1, kind.high + 1) if top + up - kind.high <= 0 and up <= kind.high
+                ]
         if fits and self.chance(0.85):
             return self.rng.choice(fits)
         return self.rng.choice(["0", "-1", "1", "0", "-2"])
@@ -180,7 +180,15 @@ class Expressions:
 
     def integer_condition(self, name: str) -> str:
         return self.rng.choice(
-            [f"{name} > 1", f"{name} % 2 == 0", f"{name} == 2", f"{name} < 3", f"{name} >= 1", f"{name} != 0", f"{name} == 1"]
+            [
+                f"{name} > 1",
+                f"{name} % 2 == 0",
+                f"{name} == 2",
+                f"{name} < 3",
+                f"{name} >= 1",
+                f"{name} != 0",
+                f"{name} == 1",
+            ]
         )
 
     def data_condition(self, scope: Scope) -> str:
@@ -234,11 +242,15 @@ class Expressions:
             for name in scope.arrays(2):
                 rows, columns = scope.kinds[name].shape
                 if rows == kind.shape[0]:
-                    forms.append((1, lambda name=name, c=columns: f"{name} @ {self.factor(scope, Kind('array', (c,)))}"))
+                    forms.append(
+                        (1, lambda name=name, c=columns: f"{name} @ {self.factor(scope, Kind('array', (c,)))}")
+                    )
                     forms.append((0.5, lambda name=name: f"{name}.sum(axis=1)"))
                 if columns == kind.shape[0]:
                     forms.append((0.7, lambda name=name: f"{name}.mean(axis=0)"))
-                    forms.append((0.7, lambda name=name, r=rows: f"{name}.T @ {self.factor(scope, Kind('array', (r,)))}"))
+                    forms.append(
+                        (0.7, lambda name=name, r=rows: f"{name}.T @ {self.factor(scope, Kind('array', (r,)))}")
+                    )
         if len(kind.shape) == 2:
             rows, columns = (Kind("array", (extent,)) for extent in kind.shape)
             if scope.of(rows) and scope.of(columns):

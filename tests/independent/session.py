@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .bindings import programs
 from .check import Outcome, Program, Unusable, expected, try_setting
 from .compose import composed
+from .idioms import idioms
 from .shrink import form, shrunk
+from .vary import varied
 
 TAPES = (("auto", 4), ("store", 2), ("recompute", 2))
 OTHERS = (("parallel", 0.06), ("emulated", 0.05), ("jax", 0.08), ("second", 0.1))
@@ -55,7 +58,11 @@ class limited:
 
 
 def drawn(seed: int) -> Program:
-    return composed(seed)
+    """A program composed of statements, or a variation of one that somebody wrote."""
+    if seed % 2:
+        return composed(seed)
+    bases = [*idioms(), *programs()]
+    return varied(bases[seed // 2 % len(bases)], seed)
 
 
 def plan(seed: int) -> tuple[list[str], frozenset[str]]:
@@ -65,7 +72,9 @@ def plan(seed: int) -> tuple[list[str], frozenset[str]]:
     settings = rng.choices(names, weights)
     settings += [name for name, probability in OTHERS if rng.random() < probability]
     parts = frozenset(
-        part for part, probability in (("value", 0.25), ("jvp", 0.25), ("grad", 0.7), ("vjp", 0.4)) if rng.random() < probability
+        part
+        for part, probability in (("value", 0.25), ("jvp", 0.25), ("grad", 0.7), ("vjp", 0.4))
+        if rng.random() < probability
     )
     return settings, parts or frozenset({"vjp"})
 

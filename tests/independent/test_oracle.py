@@ -1,0 +1,58 @@
+"""The oracle itself: against closed forms, differences, and its own other mode."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+from . import oracle
+from .bindings import programs
+from .check import Program, expected
+from .idioms import idioms
+
+
+@pytest.mark.parametrize("program", [*idioms(), *programs()[::5]], ids=lambda program: program.name)
+def test_modes_agree_with_each_other_and_with_differences(program: Program) -> None:
+    want = expected(program)
+    gradients = want.run.pull(want.seeds, want.weights)
+    by_reverse = sum(np.sum(gradients[name] * want.tangents[name]) for name in gradients)
+    by_forward = sum(
+        np.sum(s * t) for s, t in zip(want.seeds, want.result_tangents, strict=True) if not isinstance(s, int)
+    )
+    by_forward += sum(np.sum(want.weights[name] * t) for name, t in want.final_tangents.items())
+    assert by_reverse == pytest.approx(by_forward, rel=1e-9, abs=1e-9)
+    there, back = (weighted_outputs(program, want, step) for step in (1e-6, -1e-6))
+    assert by_reverse == pytest.approx((there - back) / 2e-6, rel=2e-5, abs=2e-5)
+
+
+def weighted_outputs(program: Program, want, step: float) -> float:
+    args = copy.deepcopy(program.args)
+    moved = {name: value + step * want.tangents.get(name, 0) for name, value in args.items() if name in want.tangents}
+    args.update(moved)
+    result = oracle.items(oracle.plain_function(program.source)(**args))
+    total = sum(np.sum(s * np.asarray(r)) for s, r in zip(want.seeds, result, strict=True) if not isinstance(s, int))
+    return total + sum(np.sum(weight * args[name]) for name, weight in want.weights.items())
+
+
+def test_kinks_are_those_of_the_conventions() -> None:
+    source = """
+def f(x):
+    y = np.empty((4, 3))
+    for i in range(4):
+        y[i, 0] = max(x[i], 0.0)
+        y[i, 1] = abs(x[i])
+        y[i, 2] = x.max()
+    return y
+"""
+    run = oracle.taped(source, {"x": np.array([-4.0, 0.0, 4.0, 4.0])})
+    columns = [run.pull([np.arange(3) == k + np.zeros((4, 3))], {})["x"].tolist() for k in range(3)]
+    assert columns == [[0.0, 0.5, 1.0, 1.0], [-1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0, 2.0]]
+
+
+def test_second_derivatives() -> None:
+    run = oracle.taped_dual(
+        "def f(x):\n    return (x ** 3).sum() + x[0] * x[1]\n", {"x": np.array([2.0, 3.0])}, {"x": np.array([1.0, 0.5])}
+    )
+    assert run.pull([1.0], {}, oracle.tangent)["x"].tolist() == [12.0 + 0.5, 9.0 + 1.0]
