@@ -238,6 +238,11 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Any:
     return result
 
 
+def unset(shape: Any, dtype: Any = np.float64) -> Any:
+    """An array whose elements are no numbers until they are stored: what reads them is no program."""
+    return np.empty(shape, dtype=object).view(Array) if is_floating(dtype) else np.zeros(shape, dtype)
+
+
 def like(value: Any) -> Any:
     def make(array: Any, dtype: Any = None) -> Any:
         return full(array.shape, value, array.dtype if dtype is None else dtype)
@@ -328,11 +333,11 @@ NUMPY = SimpleNamespace(
     },
     zeros=lambda shape, dtype=np.float64: full(shape, 0.0, dtype),
     ones=lambda shape, dtype=np.float64: full(shape, 1.0, dtype),
-    empty=lambda shape, dtype=np.float64: full(shape, 0.0, dtype),
+    empty=unset,
     full=full,
     zeros_like=like(0.0),
     ones_like=like(1.0),
-    empty_like=like(0.0),
+    empty_like=lambda array, dtype=None: unset(array.shape, array.dtype if dtype is None else dtype),
     full_like=lambda array, value, dtype=None: full(array.shape, value, array.dtype if dtype is None else dtype),
     where=where,
     clip=clip,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .check import Program
+from .expected import Program
 
 X = np.array([0.5, 1.7, -0.3, 2.2])
 M = np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .check import Program
 from .draw import INT, REAL, Expressions, Helper, Kind, Scope, vector
+from .expected import Program
 
 NAMES = {
     1: ["u", "v", "w", "z", "p", "q", "r", "b", "g", "h"],

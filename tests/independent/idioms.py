@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .check import Program
+from .expected import Program
 
 
 def rows(seed: int, *shape: int) -> np.ndarray:

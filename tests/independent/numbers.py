@@ -6,14 +6,29 @@ second derivatives. Derivatives at kinks are those of docs/conventions.md.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Pairs = Iterable[tuple["Number", Any]]
 
-CLOSE = 1e-9  # a decision between numbers nearer to each other may be another one after different rounding
+
+class Closeness:
+    """Decisions between numbers nearer to each other than `limit` may be others after different rounding."""
+
+    limit = 1e-9
+
+
+@contextlib.contextmanager
+def closeness(limit: float) -> Iterator[None]:
+    """Take numbers for close up to another limit, as those of a narrower type are."""
+    before, Closeness.limit = Closeness.limit, limit
+    try:
+        yield
+    finally:
+        Closeness.limit = before
 
 
 class Undecided(Exception):
@@ -159,7 +174,7 @@ def primal(number: Any) -> float:
 
 def apart(value: float) -> float:
     """A value that is going to be rounded to an integer, if no rounding of its own could change which."""
-    if value != round(value) and abs(value - round(value)) <= CLOSE * max(1.0, abs(value)):
+    if value != round(value) and abs(value - round(value)) <= Closeness.limit * max(1.0, abs(value)):
         raise Undecided("rounding decides an integer")
     return value
 
@@ -170,7 +185,7 @@ def compare(a: Any, b: Any, holds: Callable[[float, float], bool]) -> Any:
     if getattr(b, "shape", ()) != ():
         return NotImplemented
     x, y = primal(a), primal(b)
-    if x != y and abs(x - y) <= CLOSE * max(1e-3, abs(x), abs(y)):
+    if x != y and abs(x - y) <= Closeness.limit * max(1e-3, abs(x), abs(y)):
         raise Undecided("rounding decides a comparison")
     return holds(x, y)
 

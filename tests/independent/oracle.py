@@ -34,7 +34,7 @@ def plain_function(source: str) -> Any:
 def is_active(value: Any) -> bool:
     """Whether an argument is floating, so that there are derivatives with respect to it."""
     if isinstance(value, np.ndarray):
-        return value.dtype == np.float64
+        return value.dtype in (np.float64, np.float32)
     return isinstance(value, float)
 
 

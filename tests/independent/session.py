@@ -9,16 +9,17 @@ import signal
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .bindings import programs
-from .check import Outcome, Program, Unusable, expected, try_setting
+from .check import Outcome, try_setting
 from .compose import composed
+from .expected import Program, Unusable, cases_of
 from .idioms import idioms
 from .shrink import form, shrunk
-from .vary import varied
+from .vary import varied, with_other_arguments
 
 TAPES = (("auto", 4), ("store", 2), ("recompute", 2))
 OTHERS = (("parallel", 0.06), ("emulated", 0.05), ("jax", 0.08), ("second", 0.1))
@@ -60,9 +61,11 @@ class limited:
 def drawn(seed: int) -> Program:
     """A program composed of statements, or a variation of one that somebody wrote."""
     if seed % 2:
-        return composed(seed)
-    bases = [*idioms(), *programs()]
-    return varied(bases[seed // 2 % len(bases)], seed)
+        program = composed(seed)
+    else:
+        bases = [*idioms(), *programs()]
+        program = varied(bases[seed // 2 % len(bases)], seed)
+    return with_other_arguments(random.Random(seed + 2), program)
 
 
 def plan(seed: int) -> tuple[list[str], frozenset[str]]:
@@ -81,9 +84,9 @@ def plan(seed: int) -> tuple[list[str], frozenset[str]]:
 
 def outcomes(program: Program, seed: int) -> Iterator[Outcome]:
     settings, parts = plan(seed)
-    want = expected(program)
+    wants = cases_of(program)
     for setting in settings:
-        outcome = try_setting(program, want, setting, parts)
+        outcome = try_setting(wants, setting, parts)
         yield outcome
         if outcome.kind != "ok":
             return
@@ -91,7 +94,7 @@ def outcomes(program: Program, seed: int) -> Iterator[Outcome]:
 
 def fails_alike(program: Program, outcome: Outcome, parts: frozenset[str]) -> bool:
     try:
-        other = try_setting(program, expected(program), outcome.setting, parts)
+        other = try_setting(cases_of(program), outcome.setting, parts)
     except Unusable:
         return False
     return other.kind == outcome.kind and (other.kind == "wrong" or other.stage == outcome.stage)
@@ -99,6 +102,7 @@ def fails_alike(program: Program, outcome: Outcome, parts: frozenset[str]) -> bo
 
 def small(program: Program, outcome: Outcome, seed: int) -> Program:
     _, parts = plan(seed)
+    program = replace(program, others=(), args=cases_of(program)[outcome.case].args)
     return shrunk(program, lambda other: fails_alike(other, outcome, parts), SECONDS)
 
 
@@ -145,7 +149,7 @@ def note(counts: Counts, outcome: Outcome, program: Program, seed: int, record: 
             less = small(program, outcome, seed)
     except TooLong:
         pass
-    again = try_setting(less, expected(less), outcome.setting, plan(seed)[1]) if less is not program else outcome
+    again = try_setting(cases_of(less), outcome.setting, plan(seed)[1])
     record({**entry, "kind": "small", "form": form(less), "message": again.message, "program": less.runnable()})
 
 

@@ -7,7 +7,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 
-from .check import Program
+from .expected import Program
 
 Body = list[ast.stmt]
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from .bindings import programs
-from .check import Program, expected, try_setting
+from .check import try_setting
+from .expected import Program, cases_of
 
 PARTS = {"auto": frozenset({"jvp", "vjp"}), "store": frozenset({"grad"}), "recompute": frozenset({"grad"})}
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
 def test_bound_arrays(program: Program) -> None:
-    want = expected(program)
+    wants = cases_of(program)
     for tape, parts in PARTS.items():
-        outcome = try_setting(program, want, tape, parts)
+        outcome = try_setting(wants, tape, parts)
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"

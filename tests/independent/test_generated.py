@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .check import Unusable
+from .expected import Unusable
 from .session import drawn, outcomes
 
 PROGRAMS = 48

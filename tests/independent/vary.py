@@ -10,13 +10,13 @@ import copy
 import random
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .check import Program
-from .oracle import plain_function
+from .expected import Program
+from .oracle import Args, plain_function
 
 Held = dict[str, Any]  # what names hold: a shape, "real" or "int"
 CONDITIONS = ("{i} % 2 == 0", "{i} > 1", "{i} < 2", "{i} == 1", "{i} != 2")
@@ -25,7 +25,7 @@ BOUNDS = ("0.31", "-0.22", "0.83", "1.57")
 
 
 def held(value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim:
         return value.shape
     if isinstance(value, (float, np.floating)):
         return "real"
@@ -336,17 +336,39 @@ class Variation:
                     return
 
 
-def changed_data(rng: random.Random, args: dict[str, Any]) -> dict[str, Any]:
+def changed_data(rng: random.Random, args: Args, lengths: dict[int, int] | None = None) -> Args:
+    """Other data for the same function; integers and extents that are in `lengths` change together."""
+    lengths = lengths or {}
     draw = np.random.default_rng(rng.randrange(2**32))
-    result = {}
+    result: Args = {}
     for name, value in args.items():
-        if isinstance(value, np.ndarray) and value.dtype == np.float64:
-            result[name] = (draw.uniform(-1.5, 1.5, value.shape).round(2) + 0.007).round(3)
-        elif isinstance(value, int):
-            result[name] = max(1, value + rng.choice([-1, 0, 0, 1]))
-        else:
-            result[name] = value
+        match value:
+            case np.ndarray() if value.dtype.kind == "f":
+                shape = tuple(lengths.get(extent, extent) for extent in value.shape)
+                result[name] = (draw.uniform(-1.5, 1.5, shape).round(2) + 0.007).round(3).astype(value.dtype)
+            case np.ndarray():
+                shape = tuple(lengths.get(extent, extent) for extent in value.shape)
+                result[name] = draw.integers(0, max(shape), shape).astype(value.dtype)
+            case bool():
+                result[name] = not value
+            case int() | np.integer():
+                result[name] = lengths.get(int(value), max(1, value + rng.choice([-1, 0, 0, 1])))
+            case _:
+                result[name] = value
     return result
+
+
+def with_other_arguments(rng: random.Random, program: Program) -> Program:
+    """The program with more arguments to be called with, of the same types: others data, integers and sizes."""
+    args = program.args
+    if rng.random() < 0.08:
+        args = {name: np.float32(v) if getattr(v, "dtype", None) == np.float64 else v for name, v in args.items()}
+    if rng.random() < 0.15:
+        kinds = {float: rng.choice([float, np.float64]), int: rng.choice([int, np.int64])}
+        args = {name: kinds.get(type(v), lambda v: v)(v) for name, v in args.items()}
+    extents = {extent for v in args.values() for extent in np.shape(v)}
+    longer = {extent: extent + rng.choice([1, 2, 4]) for extent in extents}
+    return replace(program, args=args, others=(changed_data(rng, args), changed_data(rng, args, longer)))
 
 
 def variants(rng: random.Random, program: Program) -> Iterator[Program]:
