@@ -57,10 +57,18 @@ def by_name(record: Any) -> Args:
 
 
 def compare_gradients(stage: str, record: Any, wanted: Args, tolerance: float) -> None:
-    """An argument without a gradient in the record is one whose initial value nothing depends on."""
     got = by_name(record)
     for name, gradient in wanted.items():
-        same(f"{stage} d/d{name}", got.get(name, np.zeros_like(gradient)), gradient, tolerance)
+        if name in got:
+            same(f"{stage} d/d{name}", got[name], gradient, tolerance)
+
+
+def check_left_out(record: Any, want: Expected) -> None:
+    """Arguments without a gradient are pure outputs: nothing but their own final values depends on them."""
+    for name in want.tangents.keys() - by_name(record).keys():
+        others = {other: weight for other, weight in want.weights.items() if other != name}
+        gradient = want.run.pull(want.seeds, others)[name]
+        same(f"d/d{name} (left out)", np.zeros_like(gradient), gradient, want.tolerance)
 
 
 def compare_outputs(stage: str, result: Any, arguments: Args, want: Expected) -> None:
@@ -102,7 +110,9 @@ def check_vjp(f: Any, want: Expected, written: set[str]) -> None:
     result, pullback = f.vjp(**arguments)
     compare_outputs("vjp value", result, arguments, want)
     weights = {name: weight for name, weight in want.weights.items() if name in written}
-    compare_gradients("vjp", pullback(*want.seed(), **weights), want.run.pull(want.seeds, weights), want.tolerance)
+    gradients = pullback(*want.seed(), **weights)
+    compare_gradients("vjp", gradients, want.run.pull(want.seeds, weights), want.tolerance)
+    check_left_out(gradients, want)
 
 
 def check_gradient(f: Any, want: Expected) -> None:

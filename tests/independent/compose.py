@@ -32,6 +32,7 @@ class Composer(Expressions):
         self.budget = 0
         self.square = rng.random() < 0.6  # whether matrices are square
         self.fresh = 0
+        self.early = ""  # what a return from inside gives, where there may be one
 
     # names
 
@@ -166,7 +167,11 @@ class Composer(Expressions):
         names = [name for name in scope.arrays() if len(scope.kinds[name].shape) <= 2]
         if not names:
             return self.bind_array(scope)
-        place = self.element(scope, self.recent(names))
+        name = self.recent(names)
+        place = self.element(scope, name)
+        if self.chance(0.12):
+            other = self.element(scope, name)
+            return [f"{place}, {other} = {other}, {place}"]
         return [f"{place} {self.rng.choice(['=', '=', '+=', '*='])} {self.real(scope, 1)}"]
 
     def swap(self, scope: Scope) -> Lines:
@@ -176,6 +181,9 @@ class Composer(Expressions):
         one = self.recent(names)
         kind = scope.kinds[one]
         other = self.rng.choice(scope.of(kind))
+        third = self.rng.choice(scope.of(kind))
+        if len({one, other, third}) == 3 and self.chance(0.5):
+            return [f"{one}, {other}, {third} = {other}, {third}, {one}"]
         if one == other or self.chance(0.4):
             name = self.target(scope, kind, 0.5)
             if name == one:
@@ -218,13 +226,25 @@ class Composer(Expressions):
                 return [f"mask = {condition}", f"{total} = ({name}[mask] * {other}[mask]).sum()"]
 
     def gather_add(self, scope: Scope) -> Lines:
-        names = scope.of(vector("n"))
-        if not names or "idx" not in scope.kinds:
+        names, indices = scope.of(vector("n")), scope.sort("indices")
+        if not names:
             return self.bind_array(scope)
-        name, other = self.recent(names), self.array(scope, vector("n"), 1)
+        if not indices:
+            return self.indices(scope)
+        name, idx, other = self.recent(names), self.recent(indices), self.array(scope, vector("n"), 1)
         return [
-            self.rng.choice([f"np.add.at({name}, idx, {other})", f"{name}[idx] = {other}", f"{name}[idx] += {other}"])
+            self.rng.choice(
+                [f"np.add.at({name}, {idx}, {other})", f"{name}[{idx}] = {other}", f"{name}[{idx}] += {other}"]
+            )
         ]
+
+    def indices(self, scope: Scope) -> Lines:
+        """An array of subscripts."""
+        extent = scope.extent(N)
+        scope.kinds["pos"] = Kind("indices")
+        step = self.rng.choice(["2 * i + 1", "i + 1", "i * i"])
+        made = f"pos = np.zeros({extent}, dtype=np.int64)"
+        return [made, f"for i in range({extent}):", f"    pos[i] = ({step}) % {extent}"]
 
     def call_in_place(self, scope: Scope) -> Lines:
         text = self.call(scope, self.rng.choice([h for h in self.helpers if not h.returns]))
@@ -283,13 +303,32 @@ class Composer(Expressions):
                 if way < ways - 1
                 else "else:"
             )
-            lines.append(f"    {name} = {self.array(scope, kind, 1)}")
+            lines.append(f"    {name} = {self.bound(scope, kind)}")
             if self.chance(0.3):
                 inner = scope.inner()
                 inner.kinds[name] = kind
                 lines += indented(self.store_element(inner) if self.chance(0.5) else self.in_place(inner))
         scope.kinds[name] = kind
+        if self.chance(0.4):
+            lines += self.write(scope, name)
         return lines
+
+    def bound(self, scope: Scope, kind: Kind) -> str:
+        """What a branch binds: another name for an array, a copy, a new one or an expression."""
+        same = scope.of(kind)
+        draw = self.rng.random()
+        if same and draw < 0.3:
+            return self.recent(same)
+        if same and draw < 0.4:
+            return f"{self.recent(same)}.copy()"
+        return self.allocation(scope, kind) if draw < 0.5 else self.array(scope, kind, 1)
+
+    def write(self, scope: Scope, name: str) -> Lines:
+        """A change of the array that a name stands for now."""
+        kind = scope.kinds[name]
+        if self.chance(0.5) and len(kind.shape) <= 2:
+            return [f"{self.element(scope, name)} {self.rng.choice(['=', '+='])} {self.real_leaf(scope)}"]
+        return [f"{name} {self.rng.choice(['+=', '*='])} {self.array_leaf(scope, kind)}"]
 
     def loop_body(self, scope: Scope, inner: Scope, depth: int, lengths: list[int]) -> Lines:
         body = self.block(inner, self.rng.choice(lengths), depth - 1)
@@ -304,6 +343,8 @@ class Composer(Expressions):
             bound_surely = False
         else:
             bound_surely = self.chance(0.5)
+        if self.early and self.chance(0.06):
+            body += [f"if {self.condition(inner)}:", f"    return {self.early}"]
         for name, kind in inner.kinds.items():
             if bound_surely and name not in scope.kinds and kind.sort in ("array", "real") and name not in inner.fixed:
                 scope.kinds[name] = kind
@@ -318,7 +359,13 @@ class Composer(Expressions):
         inner.fixed |= {index}
         counts = [name for name in scope.sort("int") if name in scope.fixed] or ["2"]
         count = self.rng.choice(["2", "3", *counts])
-        return [f"for {index} in range({count}):", *self.loop_body(scope, inner, depth, [1, 2, 2, 3])]
+        lines = [f"for {index} in range({count}):", *self.loop_body(scope, inner, depth, [1, 2, 2, 3])]
+        if self.chance(0.08):
+            lines += ["else:", *indented(self.block(scope.inner(), 1, 0))]
+        elif self.chance(0.1):
+            scope.kinds[index] = INT
+            scope.fixed |= {index}
+        return lines
 
     def elements(self, scope: Scope, depth: int) -> Lines:
         """A loop whose index subscripts arrays, with element statements and others."""
@@ -399,6 +446,17 @@ class Composer(Expressions):
 
     # functions
 
+    def closure(self, scope: Scope) -> Lines:
+        """A function inside the function, that reads names from around it."""
+        inner = scope.inner()
+        inner.kinds["va"] = vector("n")
+        inner.fixed |= {"va"}
+        text = self.array(inner, vector("n"), 1)
+        self.helpers = [*self.helpers, Helper("inside", "", (vector("n"),), (vector("n"),))]
+        if self.chance(0.4):
+            return [f"inside = lambda va: {text}"]
+        return ["def inside(va):", f"    return {text}"]
+
     def helper(self, name: str) -> Helper:
         """A function of vectors of the first extent, with numbers."""
         parameters = self.rng.choice(
@@ -442,7 +500,7 @@ class Composer(Expressions):
         return ", ".join(parts)
 
     def result(self, scope: Scope, form: str) -> str:
-        arrays = [n for n in scope.arrays()]
+        arrays = scope.arrays()
         recent = arrays[-4:]
         match form:
             case "energy":
@@ -451,8 +509,7 @@ class Composer(Expressions):
                 parts += self.rng.sample(reals, min(len(reals), 1))
                 return " + ".join(parts) or "0.0"
             case "array":
-                local = [n for n in arrays if scope.kinds[n].shape]
-                name = self.recent(local)
+                name = self.recent(arrays)
                 return self.rng.choice([f"{self.number()} * {name}", f"{name} * {name}", f"{name}.copy()", name])
             case _:
                 one, other = self.recent(arrays), self.recent(arrays)
@@ -475,6 +532,9 @@ class Composer(Expressions):
         if self.chance(0.15):
             scope.kinds["idx"] = Kind("indices")
             args["idx"] = rng.integers(0, size["n"], size["n"])
+        if self.chance(0.12):
+            scope.kinds["flag"] = Kind("flag")
+            args["flag"] = self.chance(0.5)
         if self.chance(0.75):
             scope.kinds["n"] = INT
             scope.fixed |= {"n"}
@@ -482,11 +542,15 @@ class Composer(Expressions):
             if args["n"] == size["n"]:
                 scope.spelt["n"] = "n"
         self.budget = self.rng.choice([2, 4, 6, 8])
-        body = self.block(scope, self.rng.choice([2, 3, 3, 4, 5]), 2)
         form = self.rng.choices(["energy", "array", "several", "nothing"], [12, 3, 2, 1])[0]
+        top = scope.inner()
+        self.early = "" if form == "nothing" else self.result(top, form)
+        body = self.block(scope, 1, 2)
+        if self.chance(0.1):
+            body += self.closure(scope)
+        body += self.block(scope, self.rng.choice([1, 2, 2, 3, 4]), 2)
         if form != "nothing":
             if self.chance(0.12):
-                top = Scope({n: k for n, k in scope.kinds.items() if n in args}, scope.spelt, scope.fixed)
                 body[0:0] = [f"if {self.condition(top)}:", f"    return {self.result(top, form)}"]
             body.append(f"return {self.result(scope, form)}")
         text = [h.text + "\n\n" for h in self.helpers if any(h.name + "(" in line for line in body)]
@@ -502,7 +566,7 @@ class Composer(Expressions):
         scope.spelt["m"] = "A.shape[0]"
         if self.square:
             scope.spelt["m"] = "2"
-        if self.chance(0.15):
+        if self.chance(0.25):
             scope.kinds["T"] = Kind("array", (("m", 0), *extents))
             if self.square:
                 scope.spelt["m"] = "T.shape[0]"

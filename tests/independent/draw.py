@@ -173,6 +173,8 @@ class Expressions:
         integers = [*scope.sort("int"), *scope.sort("index")]
         if integers:
             forms.append((4, lambda: self.integer_condition(self.recent(integers))))
+        if scope.sort("flag"):
+            forms.append((2, lambda: self.rng.choice(["flag", "not flag"])))
         text = self.weighted(forms)
         if self.chance(0.12):
             return f"{text} {self.rng.choice(['and', 'or'])} {self.weighted(forms)}"
@@ -259,6 +261,10 @@ class Expressions:
                     (0.5, lambda: f"{self.recent(scope.of(rows))}[:, None] * {self.recent(scope.of(columns))}[None, :]")
                 )
                 forms.append((0.7, lambda: f"{self.array_leaf(scope, kind)} + {self.recent(scope.of(columns))}"))
+            axis = self.rng.choice([0, 1])
+            for name in scope.of(kind)[-1:]:
+                mean = f"{name}.{self.rng.choice(['mean', 'max'])}(axis={axis}, keepdims=True)"
+                forms.append((0.7, lambda name=name, mean=mean: f"{name} - {mean}"))
             square = kind.shape[0] == kind.shape[1]
             if square and scope.of(kind):
                 forms.append((2, lambda: f"{self.recent(scope.of(kind))} @ {self.factor(scope, kind)}"))
@@ -285,27 +291,35 @@ class Expressions:
 
     def parts(self, scope: Scope, kind: Kind) -> list[str]:
         """Slices, rows, columns and permutations of arrays in scope that have this shape."""
+        match kind.shape:
+            case (extent,):
+                return self.parts_of_rank_one(scope, kind, extent)
+            case (_, _):
+                found = [f"{n}.T" for n in scope.arrays(2) if scope.kinds[n].shape == kind.shape[::-1]]
+                for name in scope.arrays(3):
+                    if scope.kinds[name].shape[1:] == kind.shape:
+                        found.append(f"{name}.sum(axis=0)")
+                        found.append(f"{name}[{self.subscript(scope, scope.kinds[name].shape[0])}]")
+                return found
+            case _:
+                return []
+
+    def parts_of_rank_one(self, scope: Scope, kind: Kind, extent: Extent) -> list[str]:
+        base, offset = extent
         found = []
-        if len(kind.shape) == 1:
-            base, offset = kind.shape[0]
-            for name in scope.arrays(1):
-                other, extra = scope.kinds[name].shape[0]
-                if other == base:
-                    found += slices(name, extra - offset)
-            for name in scope.arrays(2):
-                rows, columns = scope.kinds[name].shape
-                if columns == kind.shape[0]:
-                    found.append(f"{name}[{self.subscript(scope, rows)}]")
-                if rows == kind.shape[0]:
-                    found.append(f"{name}[:, {self.subscript(scope, columns)}]")
-            if "idx" in scope.kinds and base == "n" and offset == 0:
-                found += [f"{name}[idx]" for name in scope.of(kind)[:1]]
-        if len(kind.shape) == 2:
-            found += [f"{n}.T" for n in scope.arrays(2) if scope.kinds[n].shape == kind.shape[::-1]]
-            for name in scope.arrays(3):
-                if scope.kinds[name].shape[1:] == kind.shape:
-                    found.append(f"{name}[{self.subscript(scope, scope.kinds[name].shape[0])}]")
-        return found
+        for name in scope.arrays(1):
+            other, extra = scope.kinds[name].shape[0]
+            if other == base:
+                found += slices(name, extra - offset)
+        for name in scope.arrays(2):
+            rows, columns = scope.kinds[name].shape
+            if columns == extent:
+                found.append(f"{name}[{self.subscript(scope, rows)}]")
+            if rows == extent:
+                found.append(f"{name}[:, {self.subscript(scope, columns)}]")
+        if scope.sort("indices") and extent == ("n", 0):
+            found += [f"{name}[{self.recent(scope.sort('indices'))}]" for name in scope.of(kind)[:1]]
+        return found + [f"{name}[0, -1]" for name in scope.arrays(3) if scope.kinds[name].shape[2] == extent]
 
     def allocation(self, scope: Scope, kind: Kind) -> str:
         same = scope.of(kind)
