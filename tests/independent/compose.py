@@ -185,11 +185,11 @@ class Composer(Expressions):
         if len({one, other, third}) == 3 and self.chance(0.5):
             return [f"{one}, {other}, {third} = {other}, {third}, {one}"]
         if one == other or self.chance(0.4):
-            name = self.target(scope, kind, 0.5)
+            name, text = self.target(scope, kind, 0.5), self.array(scope, kind, 1)
             if name == one:
                 return self.bind_array(scope)
             scope.kinds[name] = kind
-            return [f"{one}, {name} = {name if name == other else other}, {self.array(scope, kind, 1)}"]
+            return [f"{one}, {name} = {other}, {text}"]
         return [f"{one}, {other} = {other}, {one}"]
 
     def select(self, scope: Scope) -> Lines:
