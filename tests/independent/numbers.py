@@ -136,6 +136,8 @@ class Taped(Number):
     counter = itertools.count()
 
     def __init__(self, value: Any, parents: Pairs = ()) -> None:
+        if not math.isfinite(primal(value)):
+            raise Undecided("a number that is not finite")
         self.value = value
         self.parents = tuple(parents)
         self.made = next(Taped.counter)

@@ -108,11 +108,11 @@ def variants(program: Program) -> Iterator[Program]:
 
 def shrunk(program: Program, fails: Callable[[Program], bool], seconds: float = 60.0) -> Program:
     """The smallest program found that still fails."""
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     seen = set()
     while True:
         for other in variants(program):
-            if time.monotonic() > end:
+            if time.process_time() > end:
                 return program
             if other.source in seen:
                 continue
