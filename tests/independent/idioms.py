@@ -201,10 +201,10 @@ def f(c):
 def f(start, A, E):
     score = start
     for t in range(E.shape[0]):
-        new = np.zeros(len(score))
-        for j in range(len(score)):
+        new = np.zeros(len(start))
+        for j in range(len(start)):
             m = score[0] + A[0, j]
-            for i in range(1, len(score)):
+            for i in range(1, len(start)):
                 m = max(m, score[i] + A[i, j])
             new[j] = m + E[t, j]
         score = new

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from loopdiff import vectorize_grad
+
 from .bindings import programs
 from .check import try_setting
 from .expected import Program, cases_of
+from .found import found
+from .idioms import idioms
+from .oracle import plain_function
 
 PARTS = {"auto": frozenset({"jvp", "vjp"}), "store": frozenset({"grad"}), "recompute": frozenset({"grad"})}
 
@@ -17,3 +22,16 @@ def test_bound_arrays(program: Program) -> None:
     for tape, parts in PARTS.items():
         outcome = try_setting(wants, tape, parts)
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"
+
+
+@pytest.mark.parametrize("program", found(), ids=lambda program: program.name)
+def test_found_programs(program: Program) -> None:
+    wants = cases_of(program)
+    for tape, parts in PARTS.items():
+        outcome = try_setting(wants, tape, parts)
+        assert not outcome.failed, f"{tape}: {outcome.message}\n{program.runnable()}"
+
+
+@pytest.mark.parametrize("program", idioms(), ids=lambda program: program.name)
+def test_programs_of_people_are_accepted(program: Program) -> None:
+    vectorize_grad(plain_function(program.source))
