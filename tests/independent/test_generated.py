@@ -7,7 +7,7 @@ import pytest
 from .expected import Unusable
 from .session import drawn, outcomes
 
-PROGRAMS = 48
+PROGRAMS = 36
 GROUP = 6  # programs of one test
 
 
