@@ -119,29 +119,29 @@ class Array(np.ndarray):
             raise Undecided(f"numpy.{function.__name__}")
         return ours(*args, **kwargs)
 
-    def sum(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-        return reduced(self, total, axis, keepdims)
+    def sum(self, *args: Any, **settings: Any) -> Any:
+        return reduced(self, total, *args, **settings)
 
-    def prod(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-        return reduced(self, product, axis, keepdims)
+    def prod(self, *args: Any, **settings: Any) -> Any:
+        return reduced(self, product, *args, **settings)
 
-    def mean(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-        return reduced(self, lambda values: total(values) / len(values), axis, keepdims)
+    def mean(self, *args: Any, **settings: Any) -> Any:
+        return reduced(self, lambda values: total(values) / len(values), *args, **settings)
 
-    def max(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-        return reduced(self, lambda values: numbers.shared(values, max), axis, keepdims)
+    def max(self, *args: Any, **settings: Any) -> Any:
+        return reduced(self, lambda values: numbers.shared(values, max), *args, **settings)
 
-    def min(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-        return reduced(self, lambda values: numbers.shared(values, min), axis, keepdims)
+    def min(self, *args: Any, **settings: Any) -> Any:
+        return reduced(self, lambda values: numbers.shared(values, min), *args, **settings)
 
-    def argmax(self, axis: Any = None, **_: Any) -> Any:
-        return first_of(self, axis, max)
+    def argmax(self, *args: Any, **settings: Any) -> Any:
+        return first_of(self, max, *args, **settings)
 
-    def argmin(self, axis: Any = None, **_: Any) -> Any:
-        return first_of(self, axis, min)
+    def argmin(self, *args: Any, **settings: Any) -> Any:
+        return first_of(self, min, *args, **settings)
 
-    def dot(self, other: Any, **_: Any) -> Any:
-        return dot(self, other)
+    def dot(self, *others: Any, **_: Any) -> Any:
+        return dot(self, *others)
 
     def trace(self, *_: Any, **__: Any) -> Any:
         return total([self[i, i] for i in range(min(self.shape))])
@@ -185,7 +185,7 @@ def product(values: list[Any]) -> Any:
     return result
 
 
-def reduced(array: Any, function: Any, axis: Any, keepdims: bool) -> Any:
+def reduced(array: Any, function: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
     """Reduce over one axis, several or all, with a function of the list of elements."""
     base = plain(array)
     axes = range(base.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -200,7 +200,7 @@ def reduced(array: Any, function: Any, axis: Any, keepdims: bool) -> Any:
     return wrapped(result)
 
 
-def first_of(array: Any, axis: Any, choose: Any) -> Any:
+def first_of(array: Any, choose: Any, axis: Any = None, **_: Any) -> Any:
     def function(values: list[Any]) -> int:
         numbers.shared(values, choose)
         floats = [primal(v) for v in values]
