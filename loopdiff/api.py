@@ -15,7 +15,14 @@ from loopdiff.call import Arguments, Checked, Key, arrange, key_of, positional_c
 from loopdiff.codes import reject
 from loopdiff.compiled import CompiledGradient
 from loopdiff.declared import declared_type, is_declaration, types_of
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, LoopdiffWarning, UnsupportedLoopError
+from loopdiff.errors import (
+    NOWHERE,
+    ArgumentError,
+    DifferentiationError,
+    LoopdiffWarning,
+    UnsupportedLoopError,
+    callers_level,
+)
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.gradients import record_type
 from loopdiff.identity import prove
@@ -292,14 +299,6 @@ class Differentiable:
         if found is self:
             return self.plain.__qualname__
         return decorate, (self.plain, self.requested, self.options)
-
-
-def callers_level() -> int:
-    """How many frames up the code is that is not loopdiff's own, for a warning from where this is called."""
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "loopdiff":
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def decorate(function: Callable[..., Any], wrt: tuple[str, ...] | None, options: Options) -> Differentiable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,3 +143,11 @@ class InternalError(LoopdiffError):
 
 class LoopdiffWarning(UserWarning):
     """Base of loopdiff's warnings; every message starts with its id, e.g. `LW101`."""
+
+
+def callers_level() -> int:
+    """How many frames up the code is that is not loopdiff's own, for a warning from where this is called."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "loopdiff":
+        level, frame = level + 1, frame.f_back
+    return level
