@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.codec import known
 from loopdiff.gradients import record_type
 from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.types import C64, ArrayType, ScalarType
@@ -22,6 +23,7 @@ ValueType = ScalarType | ArrayType
 COMPLEX_DTYPES = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
 
 
+@known
 @dataclass(frozen=True, slots=True)
 class Interface:
     """Parameters and results as the caller sees them.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from loopdiff.codec import known
 from loopdiff.errors import Span
 from loopdiff.ir.nodes import ArrayDecl, LoopSet
 from loopdiff.ir.printer import print_expr
@@ -58,6 +59,7 @@ class Unit:
             raise self.refuse(error) from None
 
 
+@known
 @dataclass(frozen=True, slots=True)
 class Temporary:
     """An array kept between the sweeps: from which place `loc`, its `shape` formula and `dtype`, and why.
@@ -88,6 +90,7 @@ class Temporary:
         return f"{self.name}[{shape}] {self.dtype} (line {self.line}){size}: {self.decision}, {self.reason}"
 
 
+@known
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Sweeps in a form that can be kept on disk and read without the modules that made them."""

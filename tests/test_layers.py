@@ -15,10 +15,11 @@ import loopdiff
 ROOT = Path(loopdiff.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = (
-    ("errors", "homes", "names", "marks", "installation", "machine_codes"),
+    ("errors", "homes", "names", "marks", "installation", "machine_codes", "disk"),
     ("codes", "rules"),
     ("options", "requests", "scopes", "texts", "source"),
     ("ir",),
+    ("codec",),
     ("frontend",),
     ("analysis",),
     ("transform",),
