@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from loopdiff.backends.machine_code import kept
 from loopdiff.options import Check
 
 HALF = np.uint64(0xFFFFFFFF)
@@ -21,7 +22,8 @@ Mixer = Callable[..., Any]
 SMALL = 1 << 16  # bytes that are compared sooner than a checksum is made ready
 
 
-@njit(cache=True, nogil=True)
+@kept
+@njit(nogil=True)
 def mixed(words: Any, total: Any, key: Any) -> Any:
     """`total` with `words` added, each mixed with a key for its place: equal sums of different words are chance.
 

@@ -15,7 +15,12 @@ import numpy as np
 from numba.core import config
 
 # What Numba's environment variables say about the code that it makes.
-SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK")
+SETTINGS = (
+    "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML",
+)  # fmt: skip
+# The last was added long after the first (glibc 2.22, 2.35): they tell versions of the library apart.
+PROBES = ("_ZGVbN2v_exp", "_ZGVnN2v_exp", "_ZGVbN2v_log1p", "_ZGVnN2v_log1p")
 
 
 def installation() -> str:
@@ -49,3 +54,18 @@ def library_of_c() -> str:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, ValueError, OSError):
         return ""
+
+
+@cache
+def vector_library() -> str:
+    """glibc's vector mathematics library as far as this machine has it, loaded; empty where there is none.
+
+    Compiled code that calls it ends the process where it is missing.
+    """
+    from llvmlite import binding
+
+    try:
+        binding.load_library_permanently("libmvec.so.1")
+    except RuntimeError:
+        return ""
+    return ",".join(f for f in PROBES if binding.address_of_symbol(f))

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from loopdiff.backends.cpu.threads.calling import run_in_chunks, share
+from loopdiff.backends.machine_code import kept
 from loopdiff.guards import KEY, mixed
 
 BLOCK = 4096  # words
@@ -20,7 +21,8 @@ def mixed_chunk(chunk: int, words: Any, key: Any, size: int, parts: Any) -> None
     parts[chunk] = mixed(words[first : first + size], np.uint64(0), key + KEY * np.uint64(first))
 
 
-@njit(cache=True, nogil=True)
+@kept
+@njit(nogil=True)
 def mixed_on_threads(words: Any, total: Any, key: Any) -> Any:
     """What `mixed` gives."""
     chunks, size = share(words.size, BLOCK, 1, False, TAKES * words.size, 0.0)

@@ -20,14 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 from numba.core.errors import NumbaError
 
-from loopdiff.backends.load import CompiledFunction, load_function
+from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.codes import reject
 from loopdiff.errors import BackendError
 from loopdiff.frontend.capture import ArgumentType
@@ -406,9 +405,12 @@ def explain_loops(
     return text, None if found is None else found.total
 
 
-def reload_function(name: str, path: Path, source: str) -> CompiledFunction | None:
-    """A function generated before, if its file is still there."""
-    return load_function(name, path, source) if path.exists() else None
+def reload_function(name: str, source: str) -> CompiledFunction | None:
+    """A function generated before; None if kernels that it launches are gone."""
+    try:
+        return load_function(name, write_module(name, source), source)
+    except LookupError:
+        return None
 
 
 def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stages: Stages) -> Callable[..., Any]:

@@ -428,7 +428,7 @@ class Specialization:
         function = None if kept is None else reload_function(*kept)
         if function is None:
             function = compile_function(ls, self.options, requests, self.stages, reader)
-            store.save(f"{label}-emitted", (function.name, function.path, function.source))
+            store.save(f"{label}-emitted", (function.name, function.source))
         entry = instantiate(ls, function, self.options, self.stages)
         return Unit(ls, function, requests, reader, entry, self.options.target == "cuda")
 

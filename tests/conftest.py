@@ -31,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = getattr(config, "cache", None)
     if "LOOPDIFF_CACHE_DIR" not in os.environ and cache is not None:
         os.environ["LOOPDIFF_CACHE_DIR"] = str(cache.mkdir("loopdiff"))
+    if "LOOPDIFF_CONFIG_DIR" not in os.environ and cache is not None:
+        os.environ["LOOPDIFF_CONFIG_DIR"] = str(cache.mkdir("loopdiff-key"))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,15 +1,17 @@
-"""Generated modules on disk: written once under a name that hashes their content and this
-installation, imported, and found again by key.
+"""Generated modules: made of texts that are at hand, under names that hash these and this installation.
 
-The files stay where tracebacks, Numba's disk cache and curious users can find them: `LOOPDIFF_CACHE_DIR`, or
-`loopdiff` in the user's cache directory.
+What is executed is the text that was generated here, or that came out of an authenticated entry. The files beside the
+entries are for tracebacks, profilers and curious users, and nothing reads them back.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import importlib.util
+import linecache
+import marshal
 import os
 import shutil
 import sys
@@ -17,14 +19,22 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.abc import ExecutionLoader
 from pathlib import Path
-from types import ModuleType
+from threading import RLock
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from loopdiff.disk import entries
+from loopdiff.disk.files import write_file
+from loopdiff.disk.places import cache_directory
 from loopdiff.installation import installation
 
 if TYPE_CHECKING:
     from loopdiff.transform.schedule import Arranged
+
+LOCK = RLock()
+TEXTS: dict[str, str] = {}  # of generated modules, by the names of their files
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,67 +49,111 @@ class CompiledFunction:
     arranged: Arranged | None = None
 
 
-def cache_directory() -> Path:
-    """Where generated modules live: `LOOPDIFF_CACHE_DIR`, else below `XDG_CACHE_HOME` or `~/.cache`."""
-    chosen = os.environ.get("LOOPDIFF_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
-    return Path(base) / "loopdiff"
+def digest_of_text(text: str) -> str:
+    """A name of the text, and of the loopdiff that it calls."""
+    return hashlib.sha256(f"{installation()} {text}".encode()).hexdigest()
 
 
 def module_name(stem: str, text: str) -> str:
-    """A name for the text, and for the loopdiff that it calls: Numba's cache only looks at the text."""
-    return f"loopdiff_{stem}_{hashlib.sha256(f'{installation()} {text}'.encode()).hexdigest()[:16]}"
+    return f"loopdiff_{stem}_{digest_of_text(text)[:16]}"
 
 
 def write_module(stem: str, text: str, *, is_cached: bool = True) -> Path:
-    """Write `text` as a module file and return its path.
+    """Write `text` where people find it, and return the path of the module.
 
     Where the cache directory cannot be written, as without `is_cached`, the file lasts as long as the process.
     """
-    name = f"{module_name(stem, text)}.py"
+    path = shown(f"{module_name(stem, text)}.py", text, is_cached)
+    TEXTS[str(path)] = text
+    return path
+
+
+def shown(name: str, text: str, is_cached: bool) -> Path:
+    """Where people find `text`."""
     if is_cached:
-        try:
-            return write_once(cache_directory() / name, text)
-        except OSError:
-            pass
-    return write_once(scratch_directory() / name, text)
+        with contextlib.suppress(OSError):
+            return entries.publish(name, text)
+    path = scratch_directory() / name
+    with contextlib.suppress(OSError):  # then there is nothing to look at
+        write_file(path, text.encode())
+    return path
+
+
+def in_cache(path: Path) -> bool:
+    """Whether what is made of the module at `path` may be kept."""
+    return path.parent == cache_directory()
 
 
 @cache
 def scratch_directory() -> Path:
     """A directory that goes away with the process."""
-    path = tempfile.mkdtemp(prefix="loopdiff_")
+    try:
+        path = tempfile.mkdtemp(prefix="loopdiff_")
+    except OSError:
+        return Path(os.devnull)  # in which there are no files
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return Path(path)
 
 
-def write_once(path: Path, content: str | bytes) -> Path:
-    """Write the file in one step, unless it is there: its name is a hash of its content, or of what that comes from."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
-        Path(temporary).replace(path)
-    return path
+class TextLoader(ExecutionLoader):
+    """Makes a module of `text`, which the file at `path` shows."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.text = path, text
+
+    def get_filename(self, fullname: str) -> str:
+        return str(self.path)
+
+    def get_source(self, fullname: str) -> str:
+        return self.text
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Bytecode, which takes less time to read than to make."""
+        if not in_cache(self.path):
+            return self.compiled()
+        place = hashlib.sha256(str(self.path).encode()).hexdigest()[:16]
+        name = f"modules/{fullname}-{place}.bin"
+        kept = entries.read(name)
+        if kept is not None:
+            try:
+                return marshal.loads(kept)
+            except (EOFError, ValueError, TypeError):
+                entries.discard(name, "cannot be read")
+        code = self.compiled()
+        entries.write(name, marshal.dumps(code))
+        return code
+
+    def compiled(self) -> CodeType:
+        return compile(self.text, str(self.path), "exec", dont_inherit=True)
 
 
 def import_module(path: Path) -> ModuleType:
-    """Import a generated module, once per process."""
+    """The generated module that was written to `path` in this process, made once."""
     name = path.stem
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    with LOCK:
+        if name in sys.modules:
+            return sys.modules[name]
+        text = TEXTS[str(path)]
+        linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
+        spec = importlib.util.spec_from_loader(name, TextLoader(path, text))
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
 
 
 def load_function(name: str, path: Path, text: str, arranged: Arranged | None = None) -> CompiledFunction:
-    """The generated function `name` in the module at `path`."""
+    """The generated function `name` in the module at `path`, which is made of `text`."""
+    TEXTS[str(path)] = text
     return CompiledFunction(name, getattr(import_module(path), name), text, path, arranged)
+
+
+def text_of(file: str) -> str:
+    """The text of a generated module, or of one of Python's files. Raises OSError."""
+    return TEXTS[file] if file in TEXTS else Path(file).read_text(encoding="utf-8")

@@ -60,15 +60,6 @@ def test_values_from_outside_are_those_at_decoration(program: Path) -> None:
     assert run(program, 2, 3, "f8") == 24.0
 
 
-def test_damaged_files_are_made_again(program: Path) -> None:
-    assert run(program, 2, 3, "f8") == 24.0
-    kept = list((program.parent / "cache").rglob("*.pickle"))
-    assert kept
-    for path in kept:
-        path.write_bytes(path.read_bytes()[:10])
-    assert run(program, 2, 3, "f8") == 24.0
-
-
 def test_a_directory_that_cannot_be_written_is_no_error(program: Path) -> None:
     blocked = program.parent / "blocked"
     blocked.write_text("a file, not a directory")

@@ -41,7 +41,7 @@ from loopdiff.transform.zeros import drop_unread_zeros
 
 THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
 CALLS = ("multiply", "use", *THREADS)
-BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
+BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", "kept", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
@@ -132,10 +132,16 @@ def generate(arranged: Arranged, style: Style, *, cache: bool) -> str:
     emitter = emitter_of(arranged, may_reassociate=style.fastmath)
     function = emitter.function() if arranged.threads is None else with_threads(emitter, arranged.threads)
     flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
-    decorator = f"@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
+    decorator = decorator_of(flags, cache=cache)
     chunks = (line for text in emitter.chunks for line in ("@njit", text))
     name = arranged.ls.name
     return render("\n".join([*header(emitter, name, style.accuracy), *chunks, decorator, function]))
+
+
+def decorator_of(flags: str, *, cache: bool) -> str:
+    """The decorators of a generated function, with those `flags` for the arithmetic."""
+    compiled = f"@njit(nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
+    return f"@kept\n{compiled}" if cache else compiled
 
 
 def emitter_of(arranged: Arranged, **others: Any) -> ScheduledEmitter:
@@ -191,6 +197,7 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         "import numpy as np",
         "from numba import njit",
         "from loopdiff.backends.cpu.direct import Direct",
+        "from loopdiff.backends.machine_code import kept",
     ]
     if any(isinstance(s.stmt, Require) for s in statements(emitter.ls.body)):
         lines.append("from loopdiff.errors import ArgumentError")

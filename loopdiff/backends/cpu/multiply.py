@@ -22,10 +22,11 @@ from loopdiff.backends.cpu.simd.memory import Place, accepts, address, place, wr
 from loopdiff.backends.load import import_module, write_module
 
 TEXT = """{title}
-from numba import cfunc, types
+from numba import types
+from loopdiff.backends.machine_code import kept_callback
 from loopdiff.backends.cpu.simd.{module} import {function}
 
-@cfunc(types.void({types}), cache=True)
+@kept_callback(types.void({types}))
 def multiply({names}, scale):
     {function}(({names}), scale)
 """

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from loopdiff.analysis.polyhedra import build_model
-from loopdiff.backends.cpu.compile import Style, avoid_reserved_names
+from loopdiff.backends.cpu.compile import Style, avoid_reserved_names, decorator_of
 from loopdiff.backends.cuda.device import Device, KernelText, kernel_modules
 from loopdiff.backends.cuda.emulate import Emulated, grid_function
 from loopdiff.backends.cuda.emulated_functions import COMBINE, FUNCTIONS
@@ -48,6 +48,7 @@ PRELUDE = (
     "import numpy as np",
     "from numba import njit",
     "from loopdiff.backends.cpu.direct import Direct",
+    "from loopdiff.backends.machine_code import kept",
     "from loopdiff.errors import ArgumentError",
 )
 # Names of what generated modules call, besides those of the CPU's.
@@ -58,7 +59,6 @@ CALLED = (
 RESERVED = frozenset((*CALLED, *FUNCTIONS)) | {
     f"{stem}_{op}_{kind}" for stem in ("block", "warp", "finish") for op in COMBINE for kind in NUMBERS
 }
-DECORATOR = "@njit(cache={cache}, nogil=True, error_model='numpy', fastmath={flags}, pipeline_class=Direct)"
 
 
 def plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> LaunchPlan:
@@ -103,7 +103,7 @@ def emulated_text(plan: LaunchPlan, style: Style, *, cache: bool, is_backwards: 
     """The module with the host's function, and for each kernel the functions of a thread and of all of them."""
     host = HostEmitter(plan.ls, plan=plan, target=Emulated(is_backwards))
     flags = "{'contract'}" if style.fastmath else "False"
-    decorator = DECORATOR.format(cache=cache, flags=flags)
+    decorator = decorator_of(flags, cache=cache)
     sums = {f"block_{op}" for k in host.kernels for _, op, _ in k.sums}
     used = host.emitter.imports | host.target.imports | sums
     lines = [
@@ -132,7 +132,7 @@ def write_device(plan: LaunchPlan, *, cache: bool) -> CompiledFunction:
         "from loopdiff.backends.cuda.kernel_store import launcher_of",
         *(f"{k.name} = launcher_of({k.digest!r}, {k.block!r})" for k in kernels),
         *host.target.lists.host_lines(),
-        DECORATOR.format(cache=cache, flags="False"),
+        decorator_of("False", cache=cache),
     ]
     whole = render("\n".join([*lines, host.text]))
     return load_function(plan.ls.name, write_module(plan.ls.name, whole, is_cached=cache), whole)

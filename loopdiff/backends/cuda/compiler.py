@@ -18,11 +18,13 @@ from numba.np.numpy_support import as_dtype
 from loopdiff.backends.cuda.direct import direct_compiler
 from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.backends.cuda.toolchain import cuda
+from loopdiff.codec import known
 
 WORD = 8
 VERSION = f"numba-cuda {version('numba-cuda')}, sm_{CAPABILITY[0]}{CAPABILITY[1]}"
 
 
+@known
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a kernel as the driver takes it: so many bytes of what `meaning` says of argument `argument`."""
@@ -32,6 +34,7 @@ class Parameter:
     size: int
 
 
+@known
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What a kernel takes, as ptxas reports it; bytes but for the registers, all for one thread but `shared`."""
@@ -44,6 +47,7 @@ class Resources:
     barriers: int
 
 
+@known
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
     """`code` is a cubin for `CAPABILITY`, `entry` its name in there, `layout` what is passed to it."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopdiff.backends.cuda.launching import launcher
-from loopdiff.backends.load import import_module, module_name, write_once
+from loopdiff.backends.load import import_module, in_cache, module_name
+from loopdiff.codec import CodecError, decode, encode
+from loopdiff.disk import entries
 
 if TYPE_CHECKING:
     from loopdiff.backends.cuda.compiler import CompiledKernel
     from loopdiff.backends.cuda.device import KernelText
 
-FOLDERS: dict[str, Path] = {}
+KERNELS: dict[str, CompiledKernel] = {}
+
+
+class MissingKernelError(LookupError):
+    """A kernel that is not on disk any more: it is to be compiled again."""
 
 
 def kernel_code(path: Path, kernel: KernelText) -> str:
@@ -23,25 +27,44 @@ def kernel_code(path: Path, kernel: KernelText) -> str:
     from loopdiff.backends.cuda.compiler import VERSION, compile_kernel
 
     digest = module_name("kernel", "\n".join([path.name, kernel.name, repr(kernel.signature), VERSION]))
-    place = path.parent / f"{digest}.pickle"
-    FOLDERS[digest] = path.parent
-    if not place.exists():
-        compiled = compile_kernel(getattr(import_module(path), kernel.name), kernel.signature)
-        write_once(place, pickle.dumps(compiled))
+    try:
+        stored_kernel(digest)
+    except MissingKernelError:
+        found = compile_kernel(getattr(import_module(path), kernel.name), kernel.signature)
+        KERNELS[digest] = found
+        if in_cache(path):
+            entries.write(entry_of(digest), encode(found))
     return digest
 
 
-@cache
-def stored_kernel(digest: str) -> CompiledKernel:
-    """The kernel with that digest."""
-    from loopdiff.backends.load import cache_directory
+def entry_of(digest: str) -> str:
+    return f"kernels/{digest}.json"
 
-    folder = FOLDERS.get(digest, cache_directory())
-    return pickle.loads((folder / f"{digest}.pickle").read_bytes())
+
+def stored_kernel(digest: str) -> CompiledKernel:
+    """The kernel with that digest. Raises MissingKernelError."""
+    if digest not in KERNELS:
+        KERNELS[digest] = read_kernel(digest)
+    return KERNELS[digest]
+
+
+def read_kernel(digest: str) -> CompiledKernel:
+    from loopdiff.backends.cuda.compiler import CompiledKernel
+
+    payload = entries.read(entry_of(digest))
+    if payload is None:
+        raise MissingKernelError(digest)
+    try:
+        found = decode(payload)
+    except CodecError as error:
+        entries.discard(entry_of(digest), "cannot be read")
+        raise MissingKernelError(digest) from error
+    assert isinstance(found, CompiledKernel)
+    return found
 
 
 def launcher_of(digest: str, block: tuple[int, int, int]) -> Callable[..., Any]:
-    """What launches the kernel with that digest, which is loaded if there is a GPU."""
+    """What launches the kernel with that digest, which is loaded if there is a GPU. Raises MissingKernelError."""
     from loopdiff.backends.cuda.driver import is_there, the_driver
 
     if is_there():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import operator
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 from numba.core.errors import UnsupportedError
+
+from loopdiff.backends.load import text_of
 
 BINARY: dict[type[ast.operator], Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -32,10 +33,9 @@ class Unknown(UnsupportedError):
 
 
 def tree_of(function: FunctionType) -> ast.FunctionDef:
-    """The definition of `function` in its file."""
-    path = Path(function.__code__.co_filename)
+    """The definition of `function` in its text."""
     try:
-        module = ast.parse(path.read_text(encoding="utf-8"))
+        module = ast.parse(text_of(function.__code__.co_filename))
     except (OSError, SyntaxError, ValueError) as error:
         raise Unknown(f"no source of {function.__name__}") from error
     first = function.__code__.co_firstlineno

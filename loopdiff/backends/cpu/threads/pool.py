@@ -8,7 +8,7 @@ a handler of XLA, a loop inside a chunk) its chunks run one after the other on t
 with the first job, look out for the next for a while, then sleep. A process that was forked has none and starts its
 own.
 
-`run_chunks` is compiled once, kept on disk by Numba, and known to generated code by the symbol `RUN`.
+`run_chunks` is compiled once, kept on disk, and known to generated code by the symbol `RUN`.
 
 Why no chunk is run after its job has ended: a worker first counts itself `ACTIVE` and then looks at `OPEN`; the caller
 first clears `OPEN` and then waits for `ACTIVE` to be zero, all in one order that every thread agrees on. `SLEEPING` and
@@ -24,11 +24,12 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import njit, types
 from numba.core.cgutils import alloca_once, alloca_once_value, get_or_insert_function
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from loopdiff.backends.machine_code import kept_callback
 from loopdiff.options import thread_count
 
 RUN, STATE = "loopdiff_run_chunks", "loopdiff_pool"
@@ -328,14 +329,14 @@ def install() -> list[Any]:
     three = types.void(i64, i64, i64)
     llvm.add_symbol(STATE, BASE)
     if not HAS_THREADS:
-        alone: Any = cfunc(three, cache=True)(run_alone)
+        alone: Any = kept_callback(three)(run_alone)
         llvm.add_symbol(RUN, alone.address)
         return [alone]
-    worker: Any = cfunc(i64(i64), cache=True)(work)
+    worker: Any = kept_callback(i64(i64))(work)
     llvm.add_symbol(f"{STATE}_worker", worker.address)
-    run: Any = cfunc(three, cache=True)(run_chunks)
+    run: Any = kept_callback(three)(run_chunks)
     llvm.add_symbol(RUN, run.address)
-    stop: Any = cfunc(types.void(i64), cache=True)(stop_workers)
+    stop: Any = kept_callback(types.void(i64))(stop_workers)
     atexit.register(stop.ctypes, BASE)
     return [worker, run, stop]
 

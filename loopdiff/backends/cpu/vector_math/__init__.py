@@ -6,9 +6,8 @@ from typing import Any
 
 from .. import scalar_math, simd
 from .functions import DEFAULT, HIGH, vector_function
-from .libmvec import target_key
 
-__all__ = ["ACCURATE_FUNCTIONS", "VECTOR_FUNCTIONS", "target_key", "vector_function", "vector_functions"]
+__all__ = ["ACCURATE_FUNCTIONS", "VECTOR_FUNCTIONS", "vector_function", "vector_functions"]
 
 COMMON: dict[str, Any] = {
     "sqrt": simd.sqrt, "floor": simd.floor, "ceil": simd.ceil, "trunc": simd.trunc, "round": simd.rint,

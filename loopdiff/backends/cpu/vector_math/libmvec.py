@@ -1,8 +1,7 @@
 """glibc's vector mathematics library, where it is present.
 
 The functions follow the vector ABI of the platform: `_ZGV`, instruction set, lanes, one `v` per argument,
-name. Importing this module loads the library, so that compiled code read from Numba's on-disk cache finds
-its symbols."""
+name. Importing this module loads the library, so that compiled code read from a disk cache finds its symbols."""
 
 from __future__ import annotations
 
@@ -14,24 +13,14 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.cgutils import get_or_insert_function
 
+from loopdiff.installation import vector_library
+
 from ..simd.build import shuffle
 from ..simd.types import cpu_features
 
 # Feature needed, ABI letter, bytes of a register.
 INSTRUCTION_SETS = (("avx512f", "e", 64), ("avx2", "d", 32), ("sse4.1", "b", 16), ("neon", "n", 16))
-
-
-def load_library() -> bool:
-    try:
-        llvm.load_library_permanently("libmvec.so.1")
-    except RuntimeError:
-        return False
-    return True
-
-
-IS_LOADED = load_library()
-# The last was added long after the first (glibc 2.22, 2.35): they tell versions of the library apart.
-PROBES = ("_ZGVbN2v_exp", "_ZGVnN2v_exp", "_ZGVbN2v_log1p", "_ZGVnN2v_log1p")
+IS_LOADED = bool(vector_library())
 
 
 @cache
@@ -47,13 +36,6 @@ def variants(name: str, element: types.Type, arity: int) -> tuple[tuple[int, str
         if needed in features
     ]
     return tuple((lanes, symbol) for lanes, symbol in found if llvm.address_of_symbol(symbol))
-
-
-def target_key() -> str:
-    """What machine code depends on besides the source: CPU features and the library; for keys of disk
-    caches."""
-    features = ",".join(sorted(cpu_features()))
-    return f"{features};libmvec={','.join(f for f in PROBES if llvm.address_of_symbol(f))}"
 
 
 def emit(builder: Any, element: types.Type, name: str, *values: Any) -> Any:
