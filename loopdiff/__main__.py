@@ -1,4 +1,4 @@
-"""Commands: `python -m loopdiff fuzz`."""
+"""Commands: `python -m loopdiff fuzz` and `python -m loopdiff cache`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from loopdiff.disk.report import clear, describe
 from loopdiff.fuzz.campaign import Campaign, run_campaign
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status is 1 if the fuzzer found a failure."""
+    """Run a command; the exit status is 1 if the fuzzer found a failure, or not all could be removed."""
     parser = argparse.ArgumentParser(prog="python -m loopdiff", description="Automatic differentiation of loop nests.")
     commands = parser.add_subparsers(dest="command", required=True)
-    fuzz = commands.add_parser("fuzz", help="check random programs against independent oracles")
+    add_fuzz(commands.add_parser("fuzz", help="check random programs against independent oracles"))
+    add_cache(commands.add_parser("cache", help="what is kept on disk for later processes"))
+    given = parser.parse_args(arguments)
+    return given.run(given)
+
+
+def add_fuzz(fuzz: argparse.ArgumentParser) -> None:
     fuzz.add_argument("--seconds", type=float, help="stop after so long (default: 60, or when --count is reached)")
     fuzz.add_argument("--count", type=int, help="stop after so many programs")
     fuzz.add_argument("--seed", type=int, default=0, help="seed of the first program; the next ones count up")
@@ -22,13 +29,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--compiled", type=int, default=20, metavar="N", help="compile the programs of every N-th seed (0: none)"
     )
     fuzz.add_argument("--save", type=Path, metavar="DIR", help="write each failure there as a corpus entry")
-    given = parser.parse_args(arguments)
+    fuzz.set_defaults(run=run_fuzz)
+
+
+def run_fuzz(given: argparse.Namespace) -> int:
     seconds = 60.0 if given.seconds is None and given.count is None else given.seconds
     summary = run_campaign(Campaign(given.seed, given.count, seconds, given.compiled, given.save))
     print(summary)
     for code, number in summary.codes.most_common(12):
         print(f"  {number:6d} {code}")
     return 1 if summary.failures else 0
+
+
+def add_cache(cache: argparse.ArgumentParser) -> None:
+    asked = cache.add_mutually_exclusive_group()
+    asked.add_argument("--info", action="store_true", help="say where files are and how large (the default)")
+    asked.add_argument("--clear", action="store_true", help="remove them")
+    cache.set_defaults(run=run_cache)
+
+
+def run_cache(given: argparse.Namespace) -> int:
+    if not given.clear:
+        print(describe())
+        return 0
+    removed, left = clear()
+    print(f"{removed} files removed" + (f", {left} could not be" if left else ""))
+    return 1 if left else 0
 
 
 if __name__ == "__main__":
