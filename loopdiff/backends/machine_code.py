@@ -56,7 +56,7 @@ class MachineCode(_Cache):
             repr(codegen.magic_tuple()), vector_library(),
         )  # fmt: skip
         digest = sha256("\0".join(parts).encode()).hexdigest()[:32]
-        return f"machine/{function.__name__[:80]}-{digest}.bin"
+        return f"machine/{function.__name__[:50]}-{digest}.bin"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()

@@ -69,7 +69,7 @@ def opened(name: str, *, is_made: bool = False) -> Opened | None:
             return None
         return Opened(folder, signing_key())
     except NoKeyError as error:
-        say_once("LW602", f"nothing is kept on disk for want of a key, which `LOOPDIFF_CONFIG_DIR` says where: {error}")
+        say_once("LW602", f"nothing is kept for want of a key: {error}; `LOOPDIFF_CONFIG_DIR` names another folder")
     except OSError:
         pass
     return None
