@@ -1,7 +1,7 @@
 """The whole compilation on one screen: what is derived from a function, in which order, and nothing else.
 
     source -> surface                                            read
-    surface -> bound -> real -> normal -> bounds -> checked -> hoisted   lower
+    surface -> bound -> real -> normal -> strict -> bounds -> checked -> hoisted   lower
     hoisted -> forward + reverse (+ counts)                      derive_sweeps
     hoisted -> tangent                                           derive_tangent
     forward + reverse -> gradient, to start again from           derive_gradient
@@ -75,19 +75,23 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
     return found
 
 
-def lower(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
+def lower(
+    surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages, fastmath: bool = True
+) -> LoopSet:  # fmt: skip
     """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
     from loopdiff.frontend.binding.complex_parts import split_complex
     from loopdiff.transform.checks import add_checks
     from loopdiff.transform.hoist import hoist
     from loopdiff.transform.normalize import drop_unused, normalize
     from loopdiff.transform.simplify import simplify
+    from loopdiff.transform.strict import keep_decisions
 
     real = stages.run("real", split_complex, bind_types(surface, types, stages))
     normal = stages.run("normal", normalize, real, True)
+    strict = stages.run("strict", partial(keep_decisions, is_strict=not fastmath), normal)
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
     # What nothing uses goes only now: that it is read may be what a check is for.
-    checked = stages.run("checked", simplify, drop_unused(stages.run("bounds", add_checks, normal, words)))
+    checked = stages.run("checked", simplify, drop_unused(stages.run("bounds", add_checks, strict, words)))
     return stages.run("hoisted", hoist, checked)
 
 

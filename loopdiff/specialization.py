@@ -88,7 +88,7 @@ class Program:
 
     def lower(self, spec: Specialization) -> LoopSet:
         """The normal LoopSet for the types of `spec`."""
-        return lower(spec.surface.ls, spec.types, spec.stages)
+        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath)
 
     def interface(self, spec: Specialization) -> Interface:
         return interface_of(bind_types(spec.surface.ls, spec.types, spec.stages), spec.normal)

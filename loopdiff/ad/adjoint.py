@@ -11,12 +11,12 @@ from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partial
 from loopdiff.analysis.activity import is_active
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import SUMS, Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import map_expr, subexprs
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS, Op.STRONG_MUL))
-LINEAR = frozenset((Op.ADD, Op.SUB, Op.NEG))
+LINEAR = frozenset((*SUMS, Op.NEG))
 RESULT = Var("$result")
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.sweeps import Built
 from loopdiff.ir.nodes import Apply, Const, Expr, Load
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.walk import operands, read_arrays, written_arrays
 
 Names = frozenset[str]
@@ -42,9 +42,9 @@ def summed(expr: Expr) -> Names | None:
     match expr:
         case Load(access=access) if access.subscripts:
             return frozenset({access.array})
-        case Apply(op=Op.MUL, args=(Const(), a)) | Apply(op=Op.MUL, args=(a, Const())):
+        case Apply(op=op, args=(Const(), a) | (a, Const())) if op in PRODUCTS:
             return summed(a)
-        case Apply(op=Op.ADD | Op.SUB | Op.NEG):
+        case Apply(op=op) if op in SUMS or op is Op.NEG:
             parts = [summed(e) for e in operands(expr)]
             known = [p for p in parts if p is not None]
             return NONE.union(*known) if len(known) == len(parts) else None

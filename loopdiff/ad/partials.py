@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
 from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
 from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
-from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
+from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, QUOTIENTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
 
 
@@ -243,6 +243,7 @@ ARITHMETIC: dict[Op, Rule] = {
     Op.STRONG_MUL: binary(lambda t, x, y, r: (y, x), is_regular=False),
     Op.STRICT_ADD: binary(lambda t, x, y, r: (t.one, t.one), is_regular=True),
     Op.STRICT_MUL: binary(lambda t, x, y, r: (y, x), is_regular=True),
+    Op.STRICT_DIV: binary(quotient_partials, is_regular=False),
 }
 EXPONENTIAL: dict[Op, Rule] = {
     Op.SQRT: unary(lambda t, x, r: t.over(0.5, r), is_regular=False),
@@ -339,7 +340,7 @@ def is_strong_factor(op: Op, position: int) -> bool:
 
 def has_regular_partials(apply: Apply) -> bool:
     """`is_regular` of this application: literal divisors and whole exponents from 1 on are harmless."""
-    if apply.op in (Op.POW, Op.DIV) and isinstance(apply.args[1], Const):
+    if apply.op in (Op.POW, *QUOTIENTS) and isinstance(apply.args[1], Const):
         literal = float(apply.args[1].value)
         return literal >= 1.0 and literal.is_integer() if apply.op is Op.POW else literal != 0.0
     return is_regular(apply.op)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from loopdiff.ir.build import neg
+from loopdiff.ir.build import rounded_alone
 from loopdiff.ir.nodes import Apply, Const, Expr
-from loopdiff.ir.ops import INFO, ROUNDINGS, STRICT, Op
+from loopdiff.ir.ops import INFO, PRODUCTS, QUOTIENTS, ROUNDINGS, STRICT, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import map_expr, subexprs
 
-CHEAP = frozenset(
-    (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN, *ROUNDINGS, *STRICT)
-)
-MODERATE = frozenset((Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD))
+CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN, *ROUNDINGS))
+MODERATE = frozenset((*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD))
 EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
 FUNCTION, RECOMPUTE_LIMIT = 16, 48
 MOST_STRICT = 3  # sums and products in an expression: each takes an instruction more, of which a tape takes a few
@@ -55,17 +53,8 @@ def strict_form(expr: Expr, types: TypeEnv) -> Expr | None:
     """`expr` with sums and products of floating numbers rounded one by one; None where these are too many, or none."""
 
     def strict(node: Expr) -> Expr:
-        if not isinstance(node, Apply) or not type_of(node, types).is_float:
-            return node
-        match node.op, node.args:
-            case Op.ADD, _:
-                return Apply(Op.STRICT_ADD, node.args, loc=node.loc)
-            case Op.SUB, (a, b):
-                return Apply(Op.STRICT_ADD, (a, neg(b)), loc=node.loc)
-            case Op.MUL, _:
-                return Apply(Op.STRICT_MUL, node.args, loc=node.loc)
-            case _:
-                return node
+        is_plain = isinstance(node, Apply) and node.op in (*SUMS, *PRODUCTS) and type_of(node, types).is_float
+        return rounded_alone(node) if is_plain else node
 
     form = map_expr(strict, expr)
     count = sum(1 for e in subexprs(form) if isinstance(e, Apply) and e.op in STRICT)

@@ -71,6 +71,21 @@ def neg(a: Expr) -> Expr:
     return Apply(Op.NEG, (a,))
 
 
+def rounded_alone(expr: Apply) -> Apply:
+    """The operation `expr` of floating numbers in the form that no compiler merges with another; most have no other."""
+    match expr.op, expr.args:
+        case Op.ADD, args:
+            return Apply(Op.STRICT_ADD, args, loc=expr.loc)
+        case Op.SUB, (a, b):
+            return Apply(Op.STRICT_ADD, (a, neg(b)), loc=expr.loc)
+        case Op.MUL, args:
+            return Apply(Op.STRICT_MUL, args, loc=expr.loc)
+        case Op.DIV, args:
+            return Apply(Op.STRICT_DIV, args, loc=expr.loc)
+        case _:
+            return expr
+
+
 def floordiv(a: Expr, b: Expr) -> Expr:
     return a if is_constant(b, 1) else Apply(Op.FLOORDIV, (a, b))
 

@@ -117,11 +117,16 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """`op` applied to `args`."""
+    """`op` applied to `args`.
+
+    `is_strict`: a function that is evaluated by the C library wherever it stands, not by code of our own for vectors,
+    so that it gives the same bits everywhere.
+    """
 
     op: Op
     args: tuple[Expr, ...]
     loc: Span = location()
+    is_strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ class Op(Enum):
     """Scalar operations; the value is the spelling used by the printer.
 
     `strong_mul(a, b)` is `a * b`, and zero where `a` is zero, whatever `b`: how derivatives are multiplied.
-    `strict_add` and `strict_mul` are operations of floating numbers that no compiler merges with others, so that they
-    give the same bits wherever they are evaluated. No program spells these.
+    `strict_add`, `strict_mul` and `strict_div` are operations of floating numbers that no compiler merges with others,
+    so that they give the same bits wherever they are evaluated. No program spells these.
     """
 
     ADD = "+"
@@ -83,6 +83,7 @@ class Op(Enum):
     STRONG_MUL = "strong_mul"
     STRICT_ADD = "strict_add"
     STRICT_MUL = "strict_mul"
+    STRICT_DIV = "strict_div"
     ISNAN = "isnan"
     ISINF = "isinf"
     ISFINITE = "isfinite"
@@ -103,19 +104,24 @@ class OpInfo:
 BINARY_SAME = (Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.MOD, Op.POW)
 BITWISE = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR)
 COMPARISONS = (Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
-STRICT = (Op.STRICT_ADD, Op.STRICT_MUL)
+STRICT = (Op.STRICT_ADD, Op.STRICT_MUL, Op.STRICT_DIV)
+SUMS = (Op.ADD, Op.SUB, Op.STRICT_ADD)
+PRODUCTS = (Op.MUL, Op.STRICT_MUL)
+QUOTIENTS = (Op.DIV, Op.STRICT_DIV)
 UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN, Op.STOP)
 ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND)
-BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD, Op.STRONG_MUL)
+BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD, Op.STRONG_MUL, Op.STRICT_DIV)
 UNARY_FLOAT = (
     Op.SQRT, Op.CBRT, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN,
     Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC,
     Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA,
 )  # fmt: skip
+# What more than one implementation has: for vectors, and in the C library.
+FUNCTIONS = frozenset((*UNARY_FLOAT, Op.HYPOT, Op.ATAN2, Op.POW)) - {Op.SQRT, Op.DIGAMMA, Op.TRIGAMMA}
 FLOAT_TESTS = (Op.ISNAN, Op.ISINF, Op.ISFINITE)
 
 INFO: dict[Op, OpInfo] = {
-    **{op: OpInfo(2, "same") for op in BINARY_SAME + STRICT + BITWISE},
+    **{op: OpInfo(2, "same") for op in (*BINARY_SAME, *BITWISE, Op.STRICT_ADD, Op.STRICT_MUL)},
     **{op: OpInfo(2, "bool") for op in COMPARISONS},
     **{op: OpInfo(1, "same") for op in (*UNARY_SAME, Op.INVERT)},
     **{op: OpInfo(1, "float") for op in ROUNDINGS + UNARY_FLOAT},

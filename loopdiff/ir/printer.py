@@ -78,14 +78,16 @@ def spell(expr: Expr) -> tuple[str, int]:
             return f"{part}({print_expr(value)})", ATOM
         case Pair(real=real, imag=imag):
             return f"complex({print_expr(real)}, {print_expr(imag)})", ATOM
-        case Apply(op=op, args=args):
-            return spell_apply(op, args)
+        case Apply():
+            return spell_apply(expr)
 
 
-def spell_apply(op: Op, args: tuple[Expr, ...]) -> tuple[str, int]:
+def spell_apply(expr: Apply) -> tuple[str, int]:
+    op, args = expr.op, expr.args
     level = PRECEDENCE.get(op)
-    if level is None:
-        return f"{op.value}({', '.join(print_expr(a) for a in args)})", ATOM
+    if level is None or expr.is_strict:
+        name = f"strict_{op.name.lower()}" if expr.is_strict else op.value
+        return f"{name}({', '.join(print_expr(a) for a in args)})", ATOM
     match op, args:
         case Op.NEG, (a,):
             return f"-{print_expr(a, level)}", level

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, If, Index, Load, Loop, LoopSet, Param, Select, Stmt, Var
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, subexprs
 
-CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS))
+CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS))
 
 
 def merge_choices(ls: LoopSet) -> LoopSet:

@@ -35,13 +35,13 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.ops import COMPARISONS, PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import operands, rebuild, statements, subexprs, written_arrays
 from loopdiff.names import NameSupply
 from loopdiff.transform.normalize import supply
 
-PLAIN = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN))
+PLAIN = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN))
 LOGICAL = frozenset((Op.AND, Op.OR, Op.NOT))
 INDEX_ARITHMETIC = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, *COMPARISONS, *LOGICAL))
 

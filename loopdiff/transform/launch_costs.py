@@ -27,7 +27,7 @@ from loopdiff.ir.nodes import (
     Require,
     Stmt,
 )
-from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.transform.extents import Counter, Extents, Range, lets_of
 from loopdiff.transform.grid import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
@@ -364,6 +364,6 @@ def all_touches(nest: tuple[Stmt, ...]) -> Iterator[Touch]:
 
 
 def worth(part: Apply) -> float:
-    if part.op in (Op.DIV, Op.FLOORDIV, Op.MOD, Op.SQRT):
+    if part.op in (*QUOTIENTS, Op.FLOORDIV, Op.MOD, Op.SQRT):
         return QUOTIENT
     return FUNCTION if INFO[part.op].result == "float" and part.op not in (Op.COPYSIGN, Op.STRONG_MUL) else 1.0

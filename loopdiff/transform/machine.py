@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopdiff.ir.ops import COMPARISONS, ROUNDINGS, Op
+from loopdiff.ir.ops import COMPARISONS, QUOTIENTS, ROUNDINGS, Op
 
 ARITHMETIC, LOAD, STORE, ISSUE = 0.5, 0.5, 1.0, 0.25
 IMPEDED = 0.15  # of what units other than the busiest do is not hidden behind it
@@ -38,7 +38,7 @@ FREE = frozenset((Op.STOP, Op.NOT))
 TESTS = frozenset(COMPARISONS)
 # Cycles of a division and a square root, for each lane and at least, by bits of an element.
 DIVISIONS: dict[Op, dict[int, tuple[float, float]]] = {
-    Op.DIV: {64: (2.0, 4.0), 32: (0.625, 3.0)},
+    **{op: {64: (2.0, 4.0), 32: (0.625, 3.0)} for op in QUOTIENTS},
     Op.SQRT: {64: (3.0, 6.0), 32: (0.75, 3.0)},
 }
 INTEGER_DIVISION = 45.0  # of each lane: vectors have none

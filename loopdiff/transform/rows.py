@@ -47,7 +47,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
@@ -86,7 +86,7 @@ class Fitting:
         return Apply(Op.MAX, (integer(self.least), Apply(Op.MIN, (integer(self.most), fitting))))
 
 
-CHEAP = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
+CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG))
 CHEAP_NODES = (Const, Index, Param, Dim, Var, Load)
 MOST_REPEATED = 2
 Names = frozenset[str]

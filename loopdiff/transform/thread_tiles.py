@@ -45,7 +45,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.walk import (
     accesses,
     children,
@@ -178,7 +178,7 @@ def is_function(expr: Expr) -> bool:
     """Whether it takes much longer than a product."""
     if not isinstance(expr, Apply):
         return False
-    is_slow = expr.op in (Op.DIV, Op.FLOORDIV, Op.MOD, Op.SQRT)
+    is_slow = expr.op in (*QUOTIENTS, Op.FLOORDIV, Op.MOD, Op.SQRT)
     return is_slow or (INFO[expr.op].result == "float" and expr.op not in (Op.COPYSIGN, Op.STRONG_MUL))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Load, Select, Var
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import PRODUCTS, QUOTIENTS, SUMS, Op
 
 
 def vanishes(expr: Expr, zeros: Collection[str]) -> bool:
@@ -18,11 +18,11 @@ def vanishes(expr: Expr, zeros: Collection[str]) -> bool:
             return name in zeros
         case Cast(value=value):
             return vanishes(value, zeros)
-        case Apply(op=Op.MUL, args=args):
+        case Apply(op=op, args=args) if op in PRODUCTS:
             return any(vanishes(a, zeros) for a in args)
-        case Apply(op=Op.DIV | Op.STRONG_MUL, args=(value, _)):
+        case Apply(op=op, args=(value, _)) if op in QUOTIENTS or op is Op.STRONG_MUL:
             return vanishes(value, zeros)
-        case Apply(op=Op.ADD | Op.SUB | Op.NEG, args=args):
+        case Apply(op=op, args=args) if op in SUMS or op is Op.NEG:
             return all(vanishes(a, zeros) for a in args)
         case Select(cond=Apply(op=Op.NE, args=(value, Const(value=0.0))), orelse=orelse) if vanishes(value, zeros):
             return vanishes(orelse, zeros)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from loopdiff.ir.build import integer, sub
 from loopdiff.ir.nodes import Apply, Cast, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
-from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.types import F64
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, substitute
 from loopdiff.transform.mapping import Mapping, TiledNest, VectorLoop
@@ -139,7 +139,7 @@ def cost(stmt: Stmt, speed: float) -> float:
 
 
 def operation(op: Op) -> float:
-    if op in (Op.DIV, Op.SQRT, Op.FLOORDIV, Op.MOD):
+    if op in (*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD):
         return SLOW
     is_function = op is Op.POW or (INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL))
     return FUNCTION if is_function else SIMPLE

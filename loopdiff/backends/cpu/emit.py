@@ -113,13 +113,21 @@ class ScalarEmitter:
             found = type_of(arg, self.types)
             keeps = is_power and position == 1 and found is INT
             texts.append(self.expr(arg) if keeps else spell_cast(self.expr(arg), found, kind))
-        if is_power and isinstance(expr.args[1], Const):
-            written = literal_power(texts[0], expr.args[1], expr.args[0])
+        if is_power:
+            written = self.power(expr, texts)
             if written is not None:
                 return written
         if expr.op in (Op.FLOORDIV, Op.MOD) and kind is INT and is_positive(expr.args[1]):
             return f"({texts[0]} {expr.op.value} {texts[1]})"
         return self.spelled(expr.op, kind, texts)
+
+    def power(self, expr: Apply, texts: list[str]) -> str | None:
+        """A power of a floating number that is more than the operator, or less."""
+        base, exponent = expr.args
+        if expr.is_strict and not (isinstance(exponent, Const) and exponent.value in (0.5, 2)):
+            kind = type_of(base, self.types)
+            return f"math.pow({texts[0]}, {spell_cast(texts[1], type_of(exponent, self.types), kind)})"
+        return literal_power(texts[0], exponent, base) if isinstance(exponent, Const) else None
 
     def spelled(self, op: Op, kind: ScalarType, texts: list[str]) -> str:
         """The text of an operation on operands of one type."""

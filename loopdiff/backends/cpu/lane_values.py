@@ -25,6 +25,7 @@ NAMED = {
     Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
     Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
     Op.MAX: "maximum", Op.MIN: "minimum", Op.STRICT_ADD: "strict_add", Op.STRICT_MUL: "strict_mul",
+    Op.STRICT_DIV: "strict_div",
 }  # fmt: skip
 CHOICES = (Op.AND, Op.OR)
 LARGEST_POWER = 16  # whole exponents up to here are multiplied out
@@ -207,8 +208,13 @@ class LaneValues:
             for text in rest:
                 folded = f"{self.simd(NAMED[op])}({folded}, {text})"
             return folded
-        self.emitter.functions.add(op.name.lower())
-        return f"v{op.name.lower()}({', '.join(texts)})"
+        return self.called(expr, texts)
+
+    def called(self, expr: Apply, texts: list[str]) -> str:
+        """A call of a function that is no operator of vectors."""
+        name = f"{'strict_' if expr.is_strict else ''}{expr.op.name.lower()}"
+        self.emitter.functions.add(name)
+        return f"v{name}({', '.join(texts)})"
 
     def logical(self, expr: Apply, lanes: Lanes) -> str:
         """`and` / `or` of masks; later operands load only where the earlier ones leave it open, unless the first one
@@ -231,15 +237,14 @@ class LaneValues:
         exponent = expr.args[1]
         if isinstance(exponent, Const):
             value = float(exponent.value)
-            if value.is_integer() and abs(value) <= LARGEST_POWER:
+            if value == 2.0 or (not expr.is_strict and value.is_integer() and abs(value) <= LARGEST_POWER):
                 return f"{self.simd('powi')}({texts[0]}, {int(value)})"
             if value == 0.5:
                 return f"{self.simd('root')}({texts[0]})"
-        self.emitter.functions.add("pow")
         kind = type_of(expr, self.emitter.types)
         if type_of(exponent, self.emitter.types) is not kind:
             texts[1] = f"{self.simd('cast')}({texts[1]}, {kind.value!r})"
-        return f"vpow({texts[0]}, {texts[1]})"
+        return self.called(expr, texts)
 
 
 def element_loads(expr: Expr) -> set[Load]:

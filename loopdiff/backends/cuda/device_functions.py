@@ -130,6 +130,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"{n}_f32": getattr(libdevice, f"{n}f") for n in OF_LIBDEVICE},
     "strict_add_f64": libdevice.dadd_rn, "strict_add_f32": libdevice.fadd_rn,
     "strict_mul_f64": libdevice.dmul_rn, "strict_mul_f32": libdevice.fmul_rn,
+    "strict_div_f64": libdevice.ddiv_rn, "strict_div_f32": libdevice.fdiv_rn,
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
     **SORTING_FUNCTIONS,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,

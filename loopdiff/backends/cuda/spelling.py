@@ -18,6 +18,7 @@ OWN_FUNCTIONS: dict[tuple[Op, ScalarType], str] = {
         for op, name in {
             Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint", Op.CBRT: "cbrt", Op.EXP2: "exp2",
             Op.FMOD: "fmod", Op.STRICT_ADD: "strict_add", Op.STRICT_MUL: "strict_mul",
+            Op.STRICT_DIV: "strict_div",
         }.items()
     },
     **{(Op.SIGN, kind): f"sign_{SUFFIX[kind]}" for kind in SUFFIX},

@@ -11,7 +11,8 @@ from loopdiff.ir.walk import loads
 def store(access: Access, value: Expr, span: Span, is_elementwise: bool = False) -> Assign | Accumulate:
     """`x = x + e`, `x = x - e`, `x = max(x, e)` and `x = min(x, e)` accumulate; anything else is assigned.
 
-    `is_elementwise`: the store is one of a whole array, whose `np.maximum` of two arrays is no reduction.
+    So is `x = x + e + f`, which rounds twice. `is_elementwise`: the store is one of a whole array, whose `np.maximum`
+    of two arrays is no reduction.
     """
     match value:
         case Apply(op=(Op.ADD | Op.SUB)) if (rest := added(value, access)) is not None:
@@ -26,16 +27,30 @@ def store(access: Access, value: Expr, span: Span, is_elementwise: bool = False)
     return Assign(access, value, loc=span)
 
 
+def stores(access: Access, number: Expr, span: Span) -> list[Assign | Accumulate]:
+    """`store` of a number; to a cell, `x = x + e + f` adds twice."""
+    match number:
+        case Apply(op=(Op.ADD | Op.SUB) as op, args=(Apply() as left, right)) if is_cell_apart(access, right):
+            first = stores(access, left, span)
+            if all(isinstance(s, Accumulate) and s.op == "add" for s in first):
+                return [*first, Accumulate("add", access, right if op is Op.ADD else negated(right), loc=span)]
+        case _:
+            pass
+    return [store(access, number, span)]
+
+
+def is_cell_apart(access: Access, expr: Expr) -> bool:
+    """Whether `access` is a cell that `expr` does not read."""
+    return not access.subscripts and not reads(expr, access)
+
+
 def added(value: Expr, access: Access) -> Expr | None:
-    """What `value` adds to it: `e` in `x + e`, `e + x`, `x - e`, `x + e + f`; None for other forms."""
+    """What `value` adds to it: `e` in `x + e`, `e + x` and `x - e`; None for other forms."""
     match value:
         case Apply(op=Op.ADD, args=(left, right)) if right == Load(access) and not reads(left, access):
             return left
-        case Apply(op=(Op.ADD | Op.SUB) as op, args=(left, right)) if not reads(right, access):
-            if left == Load(access):
-                return right if op is Op.ADD else negated(right)
-            rest = added(left, access)
-            return None if rest is None else Apply(op, (rest, right), loc=value.loc)
+        case Apply(op=(Op.ADD | Op.SUB) as op, args=(left, right)) if left == Load(access) and not reads(right, access):
+            return right if op is Op.ADD else negated(right)
         case _:
             return None
 

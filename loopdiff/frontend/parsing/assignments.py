@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.accumulations import negated, reads, store
+from loopdiff.frontend.arrays.accumulations import negated, reads, stores
 from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scatter, store_masked
@@ -114,7 +114,7 @@ def store_into(state: State, place: Target, value: Quantity, target: ast.expr, s
             message = f"an array is assigned to the element `{ast.unparse(target)}`"
             state.reject("LD121", message, target, "reduce it, or take one of its elements")
         case Access():
-            state.out.append(store(place, state.as_number(value, target), span))
+            state.out += stores(place, state.as_number(value, target), span)
         case View():
             store_array(state, place, value, target)
         case ArrayValue():
@@ -133,7 +133,7 @@ def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> 
             bind_view(state, name, copied(state, value, name, span), span)
         case number:
             access = state.define(name, state.source.span(target))
-            state.out.append(store(access, number, span))
+            state.out += stores(access, number, span)
             is_only = state.survey.stores[name] == 1 and name not in state.survey.parameters
             note_number(state, access, number, is_only)
 

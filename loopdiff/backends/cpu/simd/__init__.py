@@ -21,6 +21,7 @@ from .arithmetic import (
     splat,
     sqrt,
     strict_add,
+    strict_div,
     strict_mul,
     trunc,
 )
@@ -146,6 +147,7 @@ __all__ = [
     "store_strided",
     "store_strided_masked",
     "strict_add",
+    "strict_div",
     "strict_mul",
     "subtract_each",
     "sum_rows",

@@ -8,7 +8,19 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from .build import FLOATS, NUMBERS, PLAIN, Typed, bring, broadcast, constant, convert, elementwise, overloaded
+from .build import (
+    ARITHMETIC,
+    FLOATS,
+    NUMBERS,
+    PLAIN,
+    Typed,
+    bring,
+    broadcast,
+    constant,
+    convert,
+    elementwise,
+    overloaded,
+)
 from .types import ELEMENTS, element_of, join, shaped, width_of
 
 
@@ -52,7 +64,7 @@ def powi(typingctx: Any, x: Any, n: Any) -> Typed | None:
                 result = multiply(result, square)
             left //= 2
             square = multiply(square, square) if left else square
-        return builder.fdiv(constant(value.type, 1), result) if exponent < 0 else result
+        return builder.fdiv(constant(value.type, 1), result, flags=ARITHMETIC) if exponent < 0 else result
 
     found = elementwise((x,), emit, FLOATS if exponent < 0 else NUMBERS)
     if found is None:
@@ -129,6 +141,12 @@ def strict_mul(typingctx: Any, a: Any, b: Any) -> Typed | None:
     return elementwise((a, b), emit_strict("fmul"), FLOATS)
 
 
+@intrinsic
+def strict_div(typingctx: Any, a: Any, b: Any) -> Typed | None:
+    """a / b, rounded by itself, as `strict_add`: never a product with a reciprocal."""
+    return elementwise((a, b), emit_strict("fdiv"), FLOATS, least=types.float64)
+
+
 def rounding(x: types.Type, name: str) -> Typed | None:
     def emit(builder: Any, element: types.Type, value: Any) -> Any:
         return overloaded(builder, name, value)
@@ -149,7 +167,9 @@ def root(typingctx: Any, x: Any) -> Typed | None:
     def emit(builder: Any, element: types.Type, value: Any) -> Any:
         zero, infinity = constant(value.type, 0.0), constant(value.type, float("inf"))
         is_lowest = builder.fcmp_ordered("==", value, constant(value.type, float("-inf")))
-        return builder.select(is_lowest, infinity, overloaded(builder, "llvm.sqrt", builder.fadd(value, zero)))
+        return builder.select(
+            is_lowest, infinity, overloaded(builder, "llvm.sqrt", builder.fadd(value, zero, flags=PLAIN))
+        )
 
     return elementwise((x,), emit, FLOATS, least=types.float64)
 

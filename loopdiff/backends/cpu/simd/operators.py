@@ -15,7 +15,7 @@ from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin
 
-from .build import ANY, ARITHMETIC, BITS, FLOATS, NUMBERS, constant, elementwise, frozen, overloaded
+from .build import ANY, ARITHMETIC, BITS, FLOATS, NUMBERS, PLAIN, constant, elementwise, frozen, overloaded
 from .types import Vector
 
 Emit = Callable[..., Any]
@@ -52,19 +52,19 @@ def integer_divmod(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def float_divmod(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Floored quotient and remainder as NumPy defines them (`npy_divmod`), by the exact `fmod`."""
+    """Floored quotient and remainder as NumPy defines them (`npy_divmod`), by the exact `fmod`; rounded one by one."""
     zero = constant(a.type, 0.0)
     remainder = builder.frem(a, b)
     nonzero = builder.fcmp_unordered("!=", remainder, zero)
     differs = builder.xor(builder.fcmp_ordered("<", b, zero), builder.fcmp_ordered("<", remainder, zero))
     adjust = builder.and_(nonzero, differs)
-    moved = builder.select(adjust, builder.fadd(remainder, b), remainder)
-    ratio = builder.fdiv(builder.fsub(a, remainder), b)
-    ratio = builder.select(adjust, builder.fsub(ratio, constant(a.type, 1.0)), ratio)
+    moved = builder.select(adjust, builder.fadd(remainder, b, flags=PLAIN), remainder)
+    ratio = builder.fdiv(builder.fsub(a, remainder, flags=PLAIN), b, flags=PLAIN)
+    ratio = builder.select(adjust, builder.fsub(ratio, constant(a.type, 1.0), flags=PLAIN), ratio)
     floored = overloaded(builder, "llvm.floor", ratio)
-    above = builder.fcmp_ordered(">", builder.fsub(ratio, floored), constant(a.type, 0.5))
-    floored = builder.select(above, builder.fadd(floored, constant(a.type, 1.0)), floored)
-    exact = builder.fdiv(a, b)
+    above = builder.fcmp_ordered(">", builder.fsub(ratio, floored, flags=PLAIN), constant(a.type, 0.5))
+    floored = builder.select(above, builder.fadd(floored, constant(a.type, 1.0), flags=PLAIN), floored)
+    exact = builder.fdiv(a, b, flags=PLAIN)
     signed_zero = overloaded(builder, "llvm.copysign", zero, exact)
     floored = builder.select(builder.fcmp_unordered("!=", ratio, zero), floored, signed_zero)
     by_zero = builder.fcmp_ordered("==", b, zero)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import scalar_math, simd
-from .functions import DEFAULT, HIGH, vector_function
+from .functions import DEFAULT, HIGH, LIBM, vector_function
 
 __all__ = ["ACCURATE_FUNCTIONS", "VECTOR_FUNCTIONS", "vector_function", "vector_functions"]
 
@@ -16,10 +16,12 @@ COMMON: dict[str, Any] = {
     "digamma": simd.lanewise(scalar_math.digamma, is_same=True),
     "trigamma": simd.lanewise(scalar_math.trigamma, is_same=True),
 }  # fmt: skip
-VECTOR_FUNCTIONS: dict[str, Any] = {**COMMON, **DEFAULT}
-ACCURATE_FUNCTIONS: dict[str, Any] = {**COMMON, **HIGH}
+STRICT = {f"strict_{name}": function for name, function in LIBM.items()}
+VECTOR_FUNCTIONS: dict[str, Any] = {**COMMON, **STRICT, **DEFAULT}
+ACCURATE_FUNCTIONS: dict[str, Any] = {**COMMON, **STRICT, **HIGH}
 """By operation (lower-case name of its `Op`): the intrinsic that generated code calls; operations missing
-here are operators of the vector type. The first table is within 4 ulp, the second within about 1."""
+here are operators of the vector type. The first table is within 4 ulp, the second within about 1. Those named `strict`
+give the bits that scalar code gives."""
 
 
 def vector_functions(accuracy: str) -> dict[str, Any]:

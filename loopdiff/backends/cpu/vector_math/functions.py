@@ -120,3 +120,4 @@ def vector_function(name: str, method: Method = "auto") -> Any:
 NAMES = (*OWN, *LIBRARY_ONLY)
 DEFAULT = {name: vector_function(name) for name in NAMES}
 HIGH = {name: vector_function(name, "high") for name in NAMES}
+LIBM = {name: vector_function(name, "libm") for name in NAMES}

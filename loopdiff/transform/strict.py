@@ -1,0 +1,139 @@
+"""Decisions as Python makes them: what they are made from is rounded operation by operation, in every sweep.
+
+    t = -1.0 + 2.0 * i / (n - 1.0)            let t = strict_add(-1.0, strict_div(strict_mul(2.0, i), ...))
+    if t > 0.0: ...                  becomes   if t > 0.0: ...
+
+A compiler may make a product with a reciprocal of the quotient, or one operation of a product and a sum, in one sweep
+and not in another: then `t` is 0 in one of them and not in the other, and they go different ways. Everything derived
+from the result of this transform inherits its operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.decisions import Deciding, added, deciding, deciding_operands
+from loopdiff.ir.build import is_atom, rounded_alone
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Call,
+    Const,
+    Exit,
+    Expr,
+    If,
+    Jump,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Stmt,
+)
+from loopdiff.ir.ops import FUNCTIONS, Op
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import Path, operands, rebuild
+
+
+def keep_decisions(ls: LoopSet, is_strict: bool = False) -> LoopSet:
+    """The normal LoopSet `ls` with operations that decisions depend on rounded one by one; all, if it `is_strict`.
+
+    Sums that decide nothing are accumulations again, however they were written.
+    """
+    types = type_env(ls)
+    keeper = Keeper(types, deciding(ls, types), is_strict)
+    body = keeper.block(ls.body, (), 0)
+    results = tuple(
+        replace(r, value=keeper.expr(r.value, is_strict)) if isinstance(r, ScalarResult) else r for r in ls.results
+    )
+    return replace(ls, body=body, results=results)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    types: TypeEnv
+    deciding: Deciding
+    is_strict: bool
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def block(self, body: tuple[Stmt, ...], path: Path, first: int) -> tuple[Stmt, ...]:
+        """`body`, whose statements are the children of that at `path` from number `first` on."""
+        found = tuple(self.statement(s, (*path, k)) for k, s in enumerate(body, first))
+        return found if self.is_strict else together(found)
+
+    def statement(self, stmt: Stmt, path: Path) -> Stmt:
+        match stmt:
+            case Let(name=name, value=value):
+                return replace(stmt, value=self.expr(value, self.decides(name)))
+            case Assign() | Accumulate():
+                return self.store(stmt, path)
+            case Loop(lower=lower, upper=upper, step=step, body=body):
+                lower, upper, step = (self.expr(e, False) for e in (lower, upper, step))
+                return replace(stmt, lower=lower, upper=upper, step=step, body=self.block(body, path, 0))
+            case If(cond=cond, then=then, orelse=orelse):
+                then, orelse = self.block(then, path, 0), self.block(orelse, path, len(then))
+                return replace(stmt, cond=self.expr(cond, False), then=then, orelse=orelse)
+            case Exit(cond=cond) | Require(cond=cond):
+                return replace(stmt, cond=self.expr(cond, False))
+            case Call(args=args):
+                return replace(stmt, args=tuple(None if a is None else self.expr(a, self.is_strict) for a in args))
+            case Allocate() | Jump():
+                return stmt
+
+    def store(self, stmt: Assign | Accumulate, path: Path) -> Stmt:
+        target = replace(stmt.target, subscripts=tuple(self.expr(e, False) for e in stmt.target.subscripts))
+        decides = self.decides(target.array)
+        if path in self.deciding.additions and not self.is_strict:
+            return Assign(target, self.expr(whole(stmt), True), loc=stmt.loc)
+        rest = added(stmt.value, stmt.target) if isinstance(stmt, Assign) and not self.is_strict else None
+        if rest is not None:
+            return Accumulate("add", target, self.expr(rest, False), loc=stmt.loc)
+        is_sum = isinstance(stmt, Accumulate) and stmt.op == "add"
+        return replace(stmt, target=target, value=self.expr(stmt.value, self.is_strict or (decides and not is_sum)))
+
+    def decides(self, name: str) -> bool:
+        return self.is_strict or name in self.deciding.names
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def expr(self, expr: Expr, decides: bool) -> Expr:
+        """`expr`, rounded operation by operation where it `decides`."""
+        old = operands(expr)
+        which = deciding_operands(expr, decides, self.types)
+        new = tuple(self.expr(e, is_so) for e, is_so in zip(old, which, strict=True))
+        found = expr if all(a is b for a, b in zip(old, new, strict=True)) else rebuild(expr, new)
+        if not decides or not isinstance(expr, Apply) or not type_of(expr, self.types).is_float:
+            return found
+        assert isinstance(found, Apply)
+        if found.op not in FUNCTIONS:
+            return rounded_alone(found)
+        match found:
+            case Apply(op=Op.POW, args=(base, Const(value=2))) if is_atom(base):
+                return Apply(Op.STRICT_MUL, (base, base), loc=expr.loc)
+            case Apply(op=Op.POW, args=(base, Const(value=-1))):
+                return Apply(Op.STRICT_DIV, (Const(1.0, type_of(expr, self.types)), base), loc=expr.loc)
+            case _:
+                return replace(found, is_strict=True)
+
+
+def whole(stmt: Assign | Accumulate) -> Expr:
+    """What the target of a statement that adds to it holds after it."""
+    return stmt.value if isinstance(stmt, Assign) else Apply(Op.ADD, (Load(stmt.target), stmt.value), loc=stmt.loc)
+
+
+def together(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
+    """The statements, with what `s = s + e + f` adds to a cell, one after the other, added at once."""
+    out: list[Stmt] = []
+    for stmt in stmts:
+        match out[-1:], stmt:
+            case [Accumulate(op="add", target=Access(subscripts=()) as cell) as last], Accumulate(op="add") if (
+                cell == stmt.target and last.loc == stmt.loc
+            ):
+                out[-1] = replace(last, value=Apply(Op.ADD, (last.value, stmt.value), loc=stmt.value.loc))
+            case _:
+                out.append(stmt)
+    return tuple(out)
