@@ -36,7 +36,7 @@ class Emitter:
     def share(self, expr: Expr) -> Expr:
         """A Let for `expr` when it is an operation worth naming after itself."""
         if isinstance(expr, Apply):
-            return self.hold(expr, f"{expr.op.name.lower()}_val")
+            return self.hold(expr, f"{expr.op.stem}_val")
         return expr
 
     def nested(self) -> Emitter:

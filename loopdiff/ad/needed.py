@@ -22,7 +22,7 @@ from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.kept_sums import is_sum_of
 from loopdiff.ad.repeating import is_dear, strict_form
 from loopdiff.ad.same_reads import Known, same_read
-from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, trip_number, trips
+from loopdiff.ad.tape import Guards, Scope, Segment, Store, Tape, Why, stem_of, trip_number, trips
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.nodes import (
     Access,
@@ -41,7 +41,7 @@ from loopdiff.ir.nodes import (
     Select,
     Var,
 )
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, substitute, written_arrays
@@ -110,6 +110,7 @@ class Needed:
     snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
     parts: dict[tuple[Path, Access, bool], Slot] = field(default_factory=dict)
     copied: dict[Path, frozenset[str]] = field(default_factory=dict)
+    strict: set[Expr] = field(default_factory=set)
     written: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -259,7 +260,7 @@ class Needed:
                     self.exact(orelse, at.under(cond, False), closed),
                 )
             case _:
-                if not self.facts.repeatable.is_operation(expr) or not self.is_cheaply_exact(expr, at):
+                if not self.is_repeatable(expr) or not self.is_cheaply_exact(expr, at):
                     form = self.made_strict(expr, at)
                     return self.record(expr, at) if form is None else self.exact(form, at, closed)
                 return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
@@ -290,10 +291,20 @@ class Needed:
         if not at.path or self.policy == "store" or not type_of(expr, self.facts.types).is_float:
             return None
         form = strict_form(expr, self.facts.types)
-        if form is None or not self.is_exact(form, at):
+        if form is None:
+            return None
+        parts = {e for e in subexprs(form) if isinstance(e, Apply) and e.op in STRICT} - self.strict
+        self.strict |= parts
+        if not self.is_exact(form, at):
+            self.strict -= parts
             return None
         self.tape.strict.setdefault(at.path, {})[expr] = form
         return form
+
+    def is_repeatable(self, expr: Expr) -> bool:
+        """Whether the operation is one that both sweeps may evaluate, or has become one."""
+        is_strict = isinstance(expr, Apply) and expr.op in STRICT and expr in self.strict
+        return is_strict or self.facts.repeatable.is_operation(expr)
 
     def is_cheaply_exact(self, expr: Expr, at: At) -> bool:
         """False for a truth value that would need a wider recording than its own."""
@@ -310,7 +321,7 @@ class Needed:
                 is_there = not isinstance(self.provider(access, at), AtUse)
                 return is_there and all(self.is_exact(e, at) for e in access.subscripts)
             case _:
-                return self.facts.repeatable.is_operation(expr) and all(self.is_exact(e, at) for e in operands(expr))
+                return self.is_repeatable(expr) and all(self.is_exact(e, at) for e in operands(expr))
 
     # -- loops -----------------------------------------------------------------------------------------------
     def range_made(self, loop: Loop, path: Path, closed: bool = False) -> tuple[Expr, Expr, Expr, Expr]:
@@ -478,16 +489,3 @@ class Needed:
         slot = self.slot(Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
         self.tape.stores.append(Store(None, path, "after", self.element(slot, exactly=False), Load(cell)))
         return Load(self.element(slot))
-
-
-def stem_of(expr: Expr) -> str:
-    """A name for the tape array of `expr` that the user recognises."""
-    match expr:
-        case Var(name=name):
-            return name
-        case Load(access=access):
-            return access.array
-        case Apply(op=op):
-            return op.name.lower()
-        case _:
-            return "value"

@@ -156,7 +156,7 @@ class Recorder:
             out += self.copy(store)
             return stmt
         if isinstance(value, Apply) and not store.guards:
-            held = Var(self.names.fresh(f"{value.op.name.lower()}_val"), loc=value.loc)
+            held = Var(self.names.fresh(f"{value.op.stem}_val"), loc=value.loc)
             out.append(Let(held.name, value, loc=stmt.loc))
             out.append(self.fitting(Assign(store.target, held, loc=stmt.loc)))
             return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)

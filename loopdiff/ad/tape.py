@@ -14,7 +14,7 @@ from typing import Literal
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir.build import add, floordiv, integer, natural, sub
-from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Cast, Const, Expr, Index, Loop, Param, Select, Var
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Cast, Const, Expr, Index, Load, Loop, Param, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
@@ -224,3 +224,16 @@ def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
     up = floordiv(sub(add(sub(upper, lower), step), integer(1)), step)
     down = floordiv(sub(sub(sub(lower, upper), step), integer(1)), Apply(Op.NEG, (step,)))
     return Apply(Op.MAX, (integer(0), Select(Apply(Op.GT, (step, integer(0))), up, down)))
+
+
+def stem_of(expr: Expr) -> str:
+    """A name for the tape array of `expr` that the user recognises."""
+    match expr:
+        case Var(name=name):
+            return name
+        case Load(access=access):
+            return access.array
+        case Apply(op=op):
+            return op.stem
+        case _:
+            return "value"

@@ -3,7 +3,8 @@
 What decides control flow or an address may be worked out twice only if it comes out the same. Arithmetic on floating
 numbers may not: a compiler is free to contract `a * b + c`, and to reassociate sums and products, in one place and not
 in another. One multiplication, addition or subtraction leaves it no such choice where no operand is arithmetic itself:
-a number of the caller, an element that nothing writes, or an integer converted.
+a number of the caller, an element that nothing writes, or an integer converted. Operations that no compiler merges are
+held to the same, for another reason: what they decide is mostly dearer to work out again than to keep.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, STRICT, Op
+from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
 
 EXACT_ON_FLOATS = frozenset(
-    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, *STRICT, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
+    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
 )
-ROUNDED_ONCE = frozenset((Op.ADD, Op.SUB, Op.MUL))
+ROUNDED_ONCE = frozenset((*SUMS, *PRODUCTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Repeatable:
                 return access.array not in self.written
             case Var(name=name):
                 return not type_of(expr, self.types).is_float or self.is_no_arithmetic(self.lets[name])
-            case Cast(value=value):
+            case Cast(value=value) | Apply(op=Op.NEG, args=(value,)):
                 return not type_of(value, self.types).is_float or self.is_no_arithmetic(value)
             case _:
                 return not type_of(expr, self.types).is_float

@@ -88,6 +88,11 @@ class Op(Enum):
     ISINF = "isinf"
     ISFINITE = "isfinite"
 
+    @property
+    def stem(self) -> str:
+        """What the names of values are made of that the operation gives."""
+        return self.name.lower().removeprefix("strict_")
+
 
 @dataclass(frozen=True, slots=True)
 class OpInfo:

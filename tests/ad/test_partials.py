@@ -84,6 +84,7 @@ BINARY: dict[Op, tuple[Callable[[Any, Any], Any], tuple[tuple[float, float], ...
     Op.STRONG_MUL: (lambda x, y: x * y, PAIRS),
     Op.STRICT_ADD: (lambda x, y: x + y, PAIRS),
     Op.STRICT_MUL: (lambda x, y: x * y, PAIRS),
+    Op.STRICT_DIV: (lambda x, y: x / y, PAIRS),
 }
 
 

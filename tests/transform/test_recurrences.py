@@ -48,7 +48,7 @@ def summed(x, y):
     t = 0.0
     for i in range(1, x.shape[0]):
         t += x[i] + 0.5 * x[i - 1] - 1.0
-        if t > 3.0:
+        if x[i] > 3.0:
             t = 0.0
         y[i] = t
 
