@@ -1,0 +1,202 @@
+"""Decisions are those of plain Python, whatever sweep makes them: thresholds that data meet exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.backends.cpu.threads import pool
+from tests.api.thresholds import arguments, function_of, program
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "auto": {}, "store": {"tape": "store"}, "recompute": {"tape": "recompute"}, "threads": {"parallel": True},
+    "cuda": {"target": "cuda-emulated"}, "strict": {"fastmath": False},
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def eager_threads() -> Iterator[None]:
+    """Threads run loops of any length."""
+    pool.word(pool.EAGER).value = 1
+    yield
+    pool.word(pool.EAGER).value = 0
+
+
+def ways(function: Callable[..., Any], settings: dict[str, Any], args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The value, and the arguments after it, by all ways of calling the differentiable `function`."""
+    f = vectorize_grad(wrt=("x",), **settings)(function)
+    calls: tuple[Callable[..., Any], ...] = (
+        f,
+        lambda *a: f.value_and_grad(*a)[0],
+        lambda *a: f.vjp(*a)[0],
+        lambda *a: f.jvp(a, {"x": np.ones_like(a[0])})[0],
+    )
+    for call in calls:
+        mine = copied(args)
+        yield call(*mine), mine
+
+
+def copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(np.copy(a) if isinstance(a, np.ndarray) else a for a in args)
+
+
+def check(function: Callable[..., Any], settings: dict[str, Any], args: tuple[Any, ...]) -> None:
+    """The same decisions, noted in the last argument, and the same value but for the order of sums; to the bit where
+    sums keep their order."""
+    mine = copied(args)
+    with np.errstate(all="ignore"):
+        value = function(*mine)
+    for found, after in ways(function, settings, args):
+        np.testing.assert_array_equal(after[-1], mine[-1])
+        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
+        if settings == SETTINGS["strict"]:
+            assert found == value
+
+
+def sides(x, n, d):
+    s = 0.0
+    for i in range(n):
+        t = -1.0 + 2.0 * i / (n - 1.0)
+        r = 0.5
+        if t > 0.0:
+            r = 1.0
+        if t < 0.0:
+            r = -1.0
+        d[i] = r
+        s += r * x[i]
+    return s
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_the_middle_of_a_grid(settings: dict[str, Any]) -> None:
+    for n in (2, 7, 13, 31, 50, 95):
+        check(sides, settings, (np.random.default_rng(n).random(n), n, np.zeros(n)))
+
+
+@pytest.mark.parametrize(("seed", "name"), list(enumerate(SETTINGS)), ids=str)
+def test_random_programs(seed: int, name: str) -> None:
+    f = function_of(program(seed), f"thresholds {seed}")
+    for n in (7, 11, 37):
+        check(f, SETTINGS[name], arguments(seed * 7 + n, n))
+
+
+def in_steps(x, d):
+    n = x.shape[0]
+    w = np.empty(n)
+    for i in range(n):
+        w[i] = 0.1
+        w[i] = w[i] + 0.2 - 0.3 * (i % 2)
+    s = 0.0
+    for i in range(n):
+        t = 0.1
+        t = t + 0.2 - 0.3
+        t += x[i] * 0.0
+        d[i] = (1.0 if t == 0.0 else 2.0) + (4.0 if w[i] + 0.0 * x[i] == 0.0 else 8.0)
+        s += x[i] * t
+    return s
+
+
+def handed_on(x, d):
+    t = 0.0
+    s = 0.0
+    for i in range(x.shape[0]):
+        t = t + 0.1 + 0.2 * x[i]
+        if t >= 0.3:
+            t -= 0.3
+            s += x[i]
+        d[i] = np.floor(t / 0.1)
+    k = 0
+    e = 0.0
+    while e < 1.0:
+        e += 0.1
+        k += 1
+    d[0] = k
+    return s * e
+
+
+@pytest.mark.parametrize("function", [in_steps, handed_on])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_sums_in_several_steps(function: Callable[..., Any], settings: dict[str, Any]) -> None:
+    """`0.1 + 0.2 - 0.3` is not zero, and `0.1 + (0.2 - 0.3)` is not `0.1 + 0.2 - 0.3`."""
+    check(function, settings, (np.array([0.5, 0.25, -0.5, 1.0, 0.0, 0.5, 0.5, 0.75, 0.1]), np.zeros(9)))
+
+
+FUNCTIONS = (
+    "exp(t)", "log(t)", "sin(t)", "cos(t)", "tan(t)", "tanh(t)", "sinh(t)", "cosh(t)", "asin(0.1 * t)",
+    "acos(0.1 * t)", "atan(t)", "atan2(t, -0.7)", "expm1(t)", "log1p(t)", "log10(t)", "log2(t)", "erf(t)",
+    "erfc(t)", "sqrt(t)", "asinh(t)", "atanh(0.1 * t)", "acosh(1.0 + t)",
+    "pow(t, 2.5)", "pow(t, 3)", "pow(t, -2)", "pow(t, 0.5)", "pow(t, i)", "cbrt(t)", "exp2(t)",
+)  # fmt: skip
+
+
+OF_PYTHON = ("hypot(t, 0.3)", "gamma(t)", "lgamma(t)")  # which has formulas of its own
+
+
+def functions(calls: tuple[str, ...]) -> Callable[..., Any]:
+    """Functions of numbers, each with a decision on its value, which is noted to the bit."""
+    lines = ["def f(x, d):", "    s = 0.0", "    for i in range(x.shape[0]):", "        t = x[i]"]
+    for k, call in enumerate(calls):
+        lines += [f"        u{k} = math.{call}", f"        d[i, {k}] = u{k} if u{k} > -100.0 else 0.0"]
+    return function_of("\n".join([*lines, "        s += t", "    return s", ""]), f"{len(calls)} functions")
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_functions_that_decide_have_one_implementation(settings: dict[str, Any]) -> None:
+    """That of the C library, which is Python's, on every target, in vectors or not: to the bit."""
+    x = np.random.default_rng(0).random(61) * 2.9 + 0.1
+    check(functions(FUNCTIONS), settings, (x, np.zeros((61, len(FUNCTIONS)))))
+
+
+def test_functions_that_python_computes_in_its_own_way() -> None:
+    """They are the C library's, everywhere."""
+    x = np.random.default_rng(0).random(61) * 2.9 + 0.1
+    args, f = (x, np.zeros((61, len(OF_PYTHON)))), functions(OF_PYTHON)
+    first, *others = (after[-1] for s in SETTINGS.values() for _, after in ways(f, s, args))
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+    f(*args)
+    np.testing.assert_allclose(first, args[1], rtol=1e-11)
+
+
+def test_nothing_but_the_slice_is_strict() -> None:
+    def f(x, y, tol):
+        e = 1.0
+        s = 0.0
+        while e > tol:
+            e = 0.0
+            for i in range(x.shape[0]):
+                r = 0.5 * x[i] - y[i] * y[i]
+                e += r * r
+                s += x[i] * y[i] + 0.5
+            e = e / 4.0
+            tol = tol * 10.0
+        return s
+
+    text = vectorize_grad(f).compile(np.ones(3), np.ones(3), 1.0).ir("normal")
+    strict = [line.strip() for line in text.splitlines() if "strict" in line]
+    assert strict == ["let e_2 = strict_div(e_1[], 4.0)", "let tol_1_1 = strict_mul(tol_1[], 10.0)"], text
+
+
+def test_through_jax() -> None:
+    jax = pytest.importorskip("jax")
+    from loopdiff.jax import wrap
+
+    jax.config.update("jax_enable_x64", True)
+
+    def f(x, n):
+        d = np.zeros(n)
+        return sides(x, n, d)
+
+    wrapped = wrap(vectorize_grad(f))
+    for n in (7, 13, 50):
+        x = np.random.default_rng(n).random(n)
+        value, gradient = jax.value_and_grad(wrapped)(x, n)
+        np.testing.assert_allclose(value, f(x, n), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(wrapped(x, n), f(x, n), rtol=1e-12, atol=1e-12)
+        side = np.sign(-1.0 + 2.0 * np.arange(n) / (n - 1.0))
+        np.testing.assert_array_equal(gradient, np.where(side == 0.0, 0.5, side))
