@@ -6,13 +6,17 @@
 This is the slice of a program (Weiser 1984) that its decisions depend on element by element: through names, cells that
 iterations hand on, and arrays, each of them as a whole. It ends at a sum over a loop, whose terms may be added in any
 order: one that several iterations add to while nobody reads it.
+
+Whether a function has a value is such a decision, too: a difference that is zero in Python has a root, and a negative
+number in its place has none. What is not a difference keeps its sign, however it is rounded.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
 from loopdiff.ir.linear import linear
 from loopdiff.ir.nodes import (
@@ -21,6 +25,7 @@ from loopdiff.ir.nodes import (
     Apply,
     Assign,
     Cast,
+    Const,
     Expr,
     Index,
     Let,
@@ -28,31 +33,91 @@ from loopdiff.ir.nodes import (
     Loop,
     LoopSet,
     Select,
+    Stmt,
     Var,
 )
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import Path, Site, expressions, loads, operands, statements, stmt_exprs, subexprs
 
-# What jumps however little its operands change: an angle does on the negative axis.
-JUMPS = frozenset((*COMPARISONS, *FLOAT_TESTS, *ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.MOD, Op.FMOD, Op.ATAN2))
+# What jumps however little its operands change: an angle does on the negative axis, and an inverse sine has no value
+# beyond 1.
+JUMPS = frozenset((
+    *COMPARISONS, *FLOAT_TESTS, *ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.MOD, Op.FMOD, Op.ATAN2,
+    Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH, Op.LOG1P,
+))  # fmt: skip
+OF_POSITIVE = frozenset((Op.SQRT, Op.LOG, Op.LOG2, Op.LOG10))
+POSITIVE = frozenset((Op.ABS, Op.EXP, Op.EXP2, Op.COSH, Op.HYPOT, Op.ERFC))
 
 
-def deciding_operands(expr: Expr, decides: bool, types: TypeEnv) -> tuple[bool, ...]:
-    """Whether each of the `operands` of `expr` decides something; `decides`: `expr` does."""
+class Stake(IntEnum):
+    """What hangs on the rounding of a value: nothing, whether it is negative or zero, or any decision."""
+
+    NONE = 0
+    SIGN = 1
+    DECISION = 2
+
+
+def stakes_of_operands(expr: Expr, stake: Stake, types: TypeEnv) -> tuple[Stake, ...]:
+    """What hangs on each of the `operands` of `expr`, on which `stake` does."""
     match expr:
         case Apply(op=Op.COPYSIGN):
-            return decides, True
-        case Apply(op=op, args=args):
-            return (decides or op in JUMPS,) * len(args)
+            return stake, Stake.DECISION
+        case Apply(args=args):
+            return (stake_of_arguments(expr, stake),) * len(args)
         case Cast(dtype=dtype, value=value):
-            return (decides or (not dtype.is_float and type_of(value, types).is_float),)
+            return (Stake.DECISION if not dtype.is_float and type_of(value, types).is_float else stake,)
         case Select():
-            return False, decides, decides
+            return Stake.NONE, stake, stake
         case Load(access=access):
-            return (False,) * len(access.subscripts)
+            return (Stake.NONE,) * len(access.subscripts)
         case _:
-            return (decides,) * len(operands(expr))
+            return (stake,) * len(operands(expr))
+
+
+def stake_of_arguments(expr: Apply, stake: Stake) -> Stake:
+    if expr.op in JUMPS or is_decided(expr, stake):
+        return Stake.DECISION
+    if is_of_positive(expr):
+        return Stake.SIGN
+    return Stake.NONE if is_positive(expr) else stake
+
+
+def is_of_positive(expr: Apply) -> bool:
+    """Whether a negative operand has no value."""
+    match expr:
+        case Apply(op=Op.POW, args=(_, Const(value=exponent))):
+            return not float(exponent).is_integer()
+        case _:
+            return expr.op in OF_POSITIVE or expr.op is Op.POW
+
+
+def is_positive(expr: Apply) -> bool:
+    """Whether the value is positive or zero however operands are rounded, as a square is."""
+    match expr:
+        case Apply(op=Op.MUL, args=(a, b)):
+            return a == b
+        case Apply(op=Op.POW, args=(_, Const(value=exponent))):
+            return float(exponent) % 2.0 == 0.0
+        case _:
+            return expr.op in POSITIVE
+
+
+def is_decided(expr: Expr, stake: Stake) -> bool:
+    """Whether `expr`, on which `stake` hangs, is to be rounded as Python rounds it."""
+    return stake is Stake.DECISION or (stake is Stake.SIGN and is_difference(expr))
+
+
+def is_difference(expr: Expr) -> bool:
+    match expr:
+        case Apply(op=Op.SUB):
+            return True
+        case Apply(op=Op.ADD, args=args):
+            return any(isinstance(a, Apply) and a.op is Op.NEG for a in args) or any(
+                isinstance(a, Const) and a.value < 0 for a in args
+            )
+        case _:
+            return False
 
 
 def added(value: Expr, target: Access) -> Expr | None:
@@ -78,22 +143,28 @@ def reads(expr: Expr, access: Access) -> bool:
     return any(load.access == access for load in loads(expr))
 
 
-def addition(site: Site) -> tuple[Access, Expr] | None:
-    """What the statement adds, and to what, if that is all that it does."""
-    match site.stmt:
-        case Accumulate(op="add", target=target, value=value):
-            return target, value
-        case Assign(target=target, value=value) if (rest := added(value, target)) is not None:
-            return target, rest
+def addend(stmt: Stmt) -> Expr | None:
+    """What the statement adds to its target, if that is all that it does."""
+    match stmt:
+        case Accumulate(op="add", value=value):
+            return value
+        case Assign(target=target, value=value):
+            return added(value, target)
         case _:
             return None
 
 
+def total(stmt: Assign | Accumulate) -> Expr:
+    """What the target of a statement that adds to it holds after it."""
+    return stmt.value if isinstance(stmt, Assign) else Apply(Op.ADD, (Load(stmt.target), stmt.value), loc=stmt.loc)
+
+
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """Lets, cells and arrays whose values decide; the paths of statements that add to those element by element."""
+    """What hangs on Lets, cells and arrays, if anything does; the paths of statements that add to those element by
+    element."""
 
-    names: frozenset[str]
+    stakes: Mapping[str, Stake]
     additions: frozenset[Path]
 
 
@@ -102,8 +173,8 @@ def deciding(ls: LoopSet, types: TypeEnv) -> Deciding:
     slicing = Slicing(types)
     for site in statements(ls.body):
         slicing.enter(site)
-    slicing.follow([n for e in expressions(ls) for n in slicing.names_in(e, False)])
-    return Deciding(frozenset(slicing.found), frozenset(slicing.additions))
+    slicing.follow([found for e in expressions(ls) for found in slicing.names_in(e, Stake.NONE)])
+    return Deciding(slicing.stakes, frozenset(slicing.additions))
 
 
 @dataclass(slots=True)
@@ -114,7 +185,7 @@ class Slicing:
     types: TypeEnv
     makers: dict[str, list[Site]] = field(default_factory=lambda: defaultdict(list))
     readers: dict[str, list[Site]] = field(default_factory=lambda: defaultdict(list))
-    found: set[str] = field(default_factory=set)
+    stakes: dict[str, Stake] = field(default_factory=dict)
     additions: set[Path] = field(default_factory=set)
 
     def enter(self, site: Site) -> None:
@@ -124,41 +195,41 @@ class Slicing:
                 self.makers[name].append(site)
             case Assign(target=target) | Accumulate(target=target):
                 self.makers[target.array].append(site)
-                rest = addition(site)
-                read = read if rest is None else (*target.subscripts, rest[1])
+                rest = addend(site.stmt)
+                read = read if rest is None else (*target.subscripts, rest)
             case _:
                 pass
         for array in {e.access.array for expr in read for e in loads(expr)}:
             self.readers[array].append(site)
 
-    def names_in(self, expr: Expr, decides: bool) -> Iterator[str]:
-        """What `expr` reads that decides."""
-        if decides and type_of(expr, self.types).is_float:
+    def names_in(self, expr: Expr, stake: Stake) -> Iterator[tuple[str, Stake]]:
+        """What `expr` reads on whose rounding something hangs."""
+        if stake and type_of(expr, self.types).is_float:
             match expr:
                 case Var(name=name) | Load(access=Access(array=name)):
-                    yield name
+                    yield name, stake
                 case _:
                     pass
-        for part, is_so in zip(operands(expr), deciding_operands(expr, decides, self.types), strict=True):
-            yield from self.names_in(part, is_so)
+        for part, found in zip(operands(expr), stakes_of_operands(expr, stake, self.types), strict=True):
+            yield from self.names_in(part, found)
 
-    def follow(self, names: list[str]) -> None:
+    def follow(self, names: list[tuple[str, Stake]]) -> None:
         while names:
-            name = names.pop()
-            if name not in self.found:
-                self.found.add(name)
+            name, stake = names.pop()
+            if stake > self.stakes.get(name, Stake.NONE):
+                self.stakes[name] = stake
                 for site in self.makers[name]:
-                    names += self.makes(site)
+                    names += self.makes(site, stake)
 
-    def makes(self, site: Site) -> Iterator[str]:
-        """What decides because `site` makes a value of it that does."""
-        added_here = addition(site)
-        if added_here is None:
-            assert isinstance(site.stmt, Let | Assign | Accumulate)
-            yield from self.names_in(site.stmt.value, True)
-        elif self.adds_once(site, added_here[0]):
+    def makes(self, site: Site, stake: Stake) -> Iterator[tuple[str, Stake]]:
+        """What `site` makes a value of on which `stake` hangs."""
+        stmt = site.stmt
+        assert isinstance(stmt, Let | Assign | Accumulate)
+        if isinstance(stmt, Let) or addend(stmt) is None:
+            yield from self.names_in(stmt.value, stake)
+        elif self.adds_once(site, stmt.target):
             self.additions.add(site.path)
-            yield from self.names_in(added_here[1], True)
+            yield from self.names_in(total(stmt), stake)
 
     def adds_once(self, site: Site, target: Access) -> bool:
         """Whether no loop adds several numbers to one element of `target` that nobody reads in between."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.decisions import Deciding, added, deciding, deciding_operands
+from loopdiff.analysis.decisions import Deciding, Stake, addend, deciding, is_decided, stakes_of_operands, total
 from loopdiff.ir.build import is_atom, rounded_alone
 from loopdiff.ir.nodes import (
     Access,
@@ -28,7 +28,6 @@ from loopdiff.ir.nodes import (
     If,
     Jump,
     Let,
-    Load,
     Loop,
     LoopSet,
     Require,
@@ -49,7 +48,7 @@ def keep_decisions(ls: LoopSet, is_strict: bool = False) -> LoopSet:
     keeper = Keeper(types, deciding(ls, types), is_strict)
     body = keeper.block(ls.body, (), 0)
     results = tuple(
-        replace(r, value=keeper.expr(r.value, is_strict)) if isinstance(r, ScalarResult) else r for r in ls.results
+        replace(r, value=keeper.expr(r.value, keeper.stake())) if isinstance(r, ScalarResult) else r for r in ls.results
     )
     return replace(ls, body=body, results=results)
 
@@ -69,60 +68,54 @@ class Keeper:
     def statement(self, stmt: Stmt, path: Path) -> Stmt:
         match stmt:
             case Let(name=name, value=value):
-                return replace(stmt, value=self.expr(value, self.decides(name)))
+                return replace(stmt, value=self.expr(value, self.stake(name)))
             case Assign() | Accumulate():
                 return self.store(stmt, path)
             case Loop(lower=lower, upper=upper, step=step, body=body):
-                lower, upper, step = (self.expr(e, False) for e in (lower, upper, step))
+                lower, upper, step = (self.expr(e, Stake.NONE) for e in (lower, upper, step))
                 return replace(stmt, lower=lower, upper=upper, step=step, body=self.block(body, path, 0))
             case If(cond=cond, then=then, orelse=orelse):
                 then, orelse = self.block(then, path, 0), self.block(orelse, path, len(then))
-                return replace(stmt, cond=self.expr(cond, False), then=then, orelse=orelse)
+                return replace(stmt, cond=self.expr(cond, Stake.NONE), then=then, orelse=orelse)
             case Exit(cond=cond) | Require(cond=cond):
-                return replace(stmt, cond=self.expr(cond, False))
+                return replace(stmt, cond=self.expr(cond, Stake.NONE))
             case Call(args=args):
-                return replace(stmt, args=tuple(None if a is None else self.expr(a, self.is_strict) for a in args))
+                return replace(stmt, args=tuple(None if a is None else self.expr(a, self.stake()) for a in args))
             case Allocate() | Jump():
                 return stmt
 
     def store(self, stmt: Assign | Accumulate, path: Path) -> Stmt:
-        target = replace(stmt.target, subscripts=tuple(self.expr(e, False) for e in stmt.target.subscripts))
-        decides = self.decides(target.array)
-        if path in self.deciding.additions and not self.is_strict:
-            return Assign(target, self.expr(whole(stmt), True), loc=stmt.loc)
-        rest = added(stmt.value, stmt.target) if isinstance(stmt, Assign) and not self.is_strict else None
-        if rest is not None:
-            return Accumulate("add", target, self.expr(rest, False), loc=stmt.loc)
-        is_sum = isinstance(stmt, Accumulate) and stmt.op == "add"
-        return replace(stmt, target=target, value=self.expr(stmt.value, self.is_strict or (decides and not is_sum)))
+        target = replace(stmt.target, subscripts=tuple(self.expr(e, Stake.NONE) for e in stmt.target.subscripts))
+        rest = None if self.is_strict else addend(stmt)
+        if rest is None:
+            return replace(stmt, target=target, value=self.expr(stmt.value, self.stake(target.array)))
+        stake = self.stake(target.array) if path in self.deciding.additions else Stake.NONE
+        if is_decided(total(stmt), stake):
+            return Assign(target, self.expr(total(stmt), stake), loc=stmt.loc)
+        return Accumulate("add", target, self.expr(rest, stake), loc=stmt.loc)
 
-    def decides(self, name: str) -> bool:
-        return self.is_strict or name in self.deciding.names
+    def stake(self, name: str = "") -> Stake:
+        """What hangs on the value of `name`; without one, on any."""
+        return Stake.DECISION if self.is_strict else self.deciding.stakes.get(name, Stake.NONE)
 
     # -- expressions -----------------------------------------------------------------------------------------
-    def expr(self, expr: Expr, decides: bool) -> Expr:
-        """`expr`, rounded operation by operation where it `decides`."""
+    def expr(self, expr: Expr, stake: Stake) -> Expr:
+        """`expr`, on which `stake` hangs, rounded operation by operation where that matters."""
         old = operands(expr)
-        which = deciding_operands(expr, decides, self.types)
-        new = tuple(self.expr(e, is_so) for e, is_so in zip(old, which, strict=True))
+        stakes = stakes_of_operands(expr, stake, self.types)
+        new = tuple(self.expr(e, found) for e, found in zip(old, stakes, strict=True))
         found = expr if all(a is b for a, b in zip(old, new, strict=True)) else rebuild(expr, new)
-        if not decides or not isinstance(expr, Apply) or not type_of(expr, self.types).is_float:
+        if not isinstance(found, Apply) or not is_decided(expr, stake) or not type_of(expr, self.types).is_float:
             return found
-        assert isinstance(found, Apply)
-        if found.op not in FUNCTIONS:
-            return rounded_alone(found)
         match found:
             case Apply(op=Op.POW, args=(base, Const(value=2))) if is_atom(base):
                 return Apply(Op.STRICT_MUL, (base, base), loc=expr.loc)
             case Apply(op=Op.POW, args=(base, Const(value=-1))):
                 return Apply(Op.STRICT_DIV, (Const(1.0, type_of(expr, self.types)), base), loc=expr.loc)
-            case _:
+            case Apply(op=op) if op in FUNCTIONS:
                 return replace(found, is_strict=True)
-
-
-def whole(stmt: Assign | Accumulate) -> Expr:
-    """What the target of a statement that adds to it holds after it."""
-    return stmt.value if isinstance(stmt, Assign) else Apply(Op.ADD, (Load(stmt.target), stmt.value), loc=stmt.loc)
+            case _:
+                return rounded_alone(found)
 
 
 def together(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
