@@ -14,10 +14,14 @@ number in its place has none. What is not a difference keeps its sign, however i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cache
 
+from loopdiff.analysis.legality import may_meet
+from loopdiff.analysis.polyhedra import build_model
+from loopdiff.analysis.polyhedra_sets import Model, orders
 from loopdiff.ir.linear import linear
 from loopdiff.ir.nodes import (
     Access,
@@ -44,7 +48,7 @@ from loopdiff.ir.walk import Path, Site, expressions, loads, operands, statement
 # beyond 1.
 JUMPS = frozenset((
     *COMPARISONS, *FLOAT_TESTS, *ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.MOD, Op.FMOD, Op.ATAN2,
-    Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH, Op.LOG1P,
+    Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH,
 ))  # fmt: skip
 OF_POSITIVE = frozenset((Op.SQRT, Op.LOG, Op.LOG2, Op.LOG10))
 POSITIVE = frozenset((Op.ABS, Op.EXP, Op.EXP2, Op.COSH, Op.HYPOT, Op.ERFC))
@@ -170,7 +174,7 @@ class Deciding:
 
 def deciding(ls: LoopSet, types: TypeEnv) -> Deciding:
     """What decides in the normal LoopSet `ls`."""
-    slicing = Slicing(types)
+    slicing = Slicing(types, cache(lambda: build_model(ls)))
     for site in statements(ls.body):
         slicing.enter(site)
     slicing.follow([found for e in expressions(ls) for found in slicing.names_in(e, Stake.NONE)])
@@ -180,11 +184,12 @@ def deciding(ls: LoopSet, types: TypeEnv) -> Deciding:
 @dataclass(slots=True)
 class Slicing:
     """Follows values back to what they are made from: `makers` and `readers` are the statements that give and read a
-    name."""
+    name. `model` of the program is made where subscripts have to be compared."""
 
     types: TypeEnv
+    model: Callable[[], Model]
     makers: dict[str, list[Site]] = field(default_factory=lambda: defaultdict(list))
-    readers: dict[str, list[Site]] = field(default_factory=lambda: defaultdict(list))
+    readers: dict[str, list[tuple[Site, Access]]] = field(default_factory=lambda: defaultdict(list))
     stakes: dict[str, Stake] = field(default_factory=dict)
     additions: set[Path] = field(default_factory=set)
 
@@ -199,8 +204,8 @@ class Slicing:
                 read = read if rest is None else (*target.subscripts, rest)
             case _:
                 pass
-        for array in {e.access.array for expr in read for e in loads(expr)}:
-            self.readers[array].append(site)
+        for access in {e.access for expr in read for e in loads(expr)}:
+            self.readers[access.array].append((site, access))
 
     def names_in(self, expr: Expr, stake: Stake) -> Iterator[tuple[str, Stake]]:
         """What `expr` reads on whose rounding something hangs."""
@@ -233,15 +238,39 @@ class Slicing:
 
     def adds_once(self, site: Site, target: Access) -> bool:
         """Whether no loop adds several numbers to one element of `target` that nobody reads in between."""
-        shared = max((common(site.loops, r.loops) for r in self.readers[target.array]), default=0)
-        inner = site.loops[shared:]
-        return all(any(is_axis(s, loop, inner) for s in target.subscripts) for loop in inner)
+        depth = 0
+        apart: list[tuple[Site, Access]] = []
+        for reader, access in self.readers[target.array]:
+            shared = common(site.loops, reader.loops)
+            if access == target or not target.subscripts:
+                depth = max(depth, shared)
+            elif shared:
+                apart.append((reader, access))
+        while not is_injective(target, site.loops[depth:]):
+            if not apart:
+                return False
+            depth = max(depth, self.depth_read(site, target, *apart.pop()))
+        return True
+
+    def depth_read(self, site: Site, target: Access, reader: Site, access: Access) -> int:
+        """How many loops are around a read of an element between two additions to it at `site`."""
+        model = self.model()
+        adding = [e for e in model.events if e.path == site.path and e.is_write and e.access == target]
+        reading = [e for e in model.events if e.path == reader.path and not e.is_write and e.access == access]
+        both = [pair for a in adding for r in reading for pair in ((a, r), (r, a))]
+        found = (o.shared + o.is_carried for a, b in both for o in orders(a, b) if may_meet(model, a, b, o))
+        return max(found, default=0 if both else common(site.loops, reader.loops))
 
 
 def common(a: tuple[Loop, ...], b: tuple[Loop, ...]) -> int:
     """How many loops are around both."""
     pairs = zip(a, b, strict=False)
     return next((k for k, (x, y) in enumerate(pairs) if x is not y), min(len(a), len(b)))
+
+
+def is_injective(target: Access, loops: tuple[Loop, ...]) -> bool:
+    """Whether all iterations of `loops` have elements of their own."""
+    return all(any(is_axis(s, loop, loops) for s in target.subscripts) for loop in loops)
 
 
 def is_axis(subscript: Expr, loop: Loop, loops: tuple[Loop, ...]) -> bool:

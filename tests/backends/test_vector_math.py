@@ -242,7 +242,7 @@ def test_scalars_use_the_c_library():
 
 
 def test_tables_name_operations():
-    names = {op.name.lower() for op in Op}
+    names = {f"{how}{op.name.lower()}" for op in Op for how in ("", "strict_")}
     assert set(vector_math.VECTOR_FUNCTIONS) <= names
     assert set(LIBRARY_ONLY) | set(OWN) < set(vector_math.VECTOR_FUNCTIONS)
     assert vector_math.vector_functions("high").keys() == vector_math.vector_functions("default").keys()
@@ -251,7 +251,7 @@ def test_tables_name_operations():
 def test_every_operation_is_a_function_or_an_operator():
     operators = {"add", "sub", "mul", "floordiv", "mod", "neg", "div", "invert", "and", "or", "not"}
     operators |= {"bitand", "bitor", "bitxor", "shl", "shr", "lt", "le", "gt", "ge", "eq", "ne"}
-    operators |= {"stop", "strong_mul", "strict_add", "strict_mul"}
+    operators |= {"stop", "strong_mul", "strict_add", "strict_mul", "strict_div"}
     assert {op.name.lower() for op in Op} - set(vector_math.VECTOR_FUNCTIONS) == operators
 
 
