@@ -23,7 +23,9 @@ class Writer:
 
     rng: np.random.Generator
     lines: list[str] = field(default_factory=list)
-    values: list[str] = field(default_factory=lambda: ["a[i]", "b[i]", "i / (n - 1.0)", "(i + 0.5) / n", "0.1 * i", "h"])
+    values: list[str] = field(
+        default_factory=lambda: ["a[i]", "b[i]", "i / (n - 1.0)", "(i + 0.5) / n", "0.1 * i", "h"]
+    )
     number: int = 0
 
     def pick(self, choices: Any) -> str:
@@ -46,7 +48,9 @@ class Writer:
             return f"({left} {self.pick('+-*')} {right})"
         if kind < 0.9:
             return f"({left} / {self.pick(('h', 'n', '(n - 1.0)', '(n * 0.1)', *NUMBERS))})"
-        form = self.pick(("np.sqrt(abs({}))", "math.exp(-abs({}))", "abs({}) ** 1.5", "min({}, 1.0)", "-{}", "math.sin({})"))
+        form = self.pick(
+            ("np.sqrt(abs({}))", "math.exp(-abs({}))", "abs({}) ** 1.5", "min({}, 1.0)", "-{}", "math.sin({})")
+        )
         return form.format(left)
 
     def names(self) -> None:
@@ -79,7 +83,9 @@ class Writer:
     # -- decisions -------------------------------------------------------------------------------------------
     def reached(self, value: str) -> str:
         """A number that `value` is likely to meet: one of what it takes in plain Python, or a plain one."""
-        return self.pick((*NUMBERS, "0.0", "0.0", "1.0", "h", "a[0]", f"(0.5 * {value} + 0.5 * {value})", self.value(1)))
+        return self.pick(
+            (*NUMBERS, "0.0", "0.0", "1.0", "h", "a[0]", f"(0.5 * {value} + 0.5 * {value})", self.value(1))
+        )
 
     def decide(self, place: int) -> None:
         value = self.pick(self.values) if self.rng.random() < 0.4 else self.value()
@@ -94,9 +100,13 @@ class Writer:
             self.line(f"s -= x[i] * {self.pick(NUMBERS)}", 3)
             return
         if kind == 3:
-            form = self.pick(("np.floor({0} / h)", "np.ceil({0} * 10.0)", "({0}) // h", "np.sign({0} - {1})", "np.rint({0} / h)"))
+            form = self.pick(
+                ("np.floor({0} / h)", "np.ceil({0} * 10.0)", "({0}) // h", "np.sign({0} - {1})", "np.rint({0} / h)")
+            )
         elif kind == 4:
-            form = self.pick(("1.0 * int(({0}) * 10.0)", "1.0 * int(({0}) / h)", "round(({0}) / h + 0.5) * 1.0", "({0}) // 0.1"))
+            form = self.pick(
+                ("1.0 * int(({0}) * 10.0)", "1.0 * int(({0}) / h)", "round(({0}) / h + 0.5) * 1.0", "({0}) // 0.1")
+            )
         elif kind == 5:
             form = "1.0 if ({0}) % h < 0.5 * h else 2.0"
         elif kind == 6:

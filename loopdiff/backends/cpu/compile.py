@@ -52,9 +52,9 @@ class Style:
     """How a function is written.
 
     `fastmath` allows reassociation, reciprocals and ignoring the sign of zero, never assumptions about NaN or infinity.
-    Without it sums keep their order; products and sums in vectors may be fused all the same. `accuracy`: which
-    elementary functions. `dead`: arrays that nobody looks at before or after the function, so that threads may each
-    have their own; None: no threads.
+    Without it sums keep their order; products and sums in vectors, but for strict ones, may be fused all the same.
+    `accuracy`: which elementary functions. `dead`: arrays that nobody looks at before or after the function, so that
+    threads may each have their own; None: no threads.
     """
 
     fastmath: bool = True
