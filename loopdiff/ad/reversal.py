@@ -15,6 +15,7 @@ from loopdiff.ad.replay import slice_of
 from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, partial_calls, unless_zero
 from loopdiff.ad.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
+from loopdiff.analysis.decisions import addend
 from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
 from loopdiff.ir.nodes import (
     Access,
@@ -123,10 +124,11 @@ class Reversal:
         match stmt:
             case Let(name=name, value=value) if name in self.adjoint_of:
                 return self.consume(Access(self.adjoint_of[name]), value, stmt, path, is_cleared=False)
-            case Assign(target=target, value=value) if target.array in self.adjoint_of:
-                return self.consume(self.adjoint(target, path), value, stmt, path, is_cleared=True)
-            case Accumulate(op="add", target=target, value=value) if target.array in self.adjoint_of:
-                return self.consume(self.adjoint(target, path), value, stmt, path, is_cleared=False)
+            case Assign(target=target, value=value) | Accumulate(op="add", target=target, value=value) if (
+                target.array in self.adjoint_of
+            ):
+                rest = addend(stmt)
+                return self.consume(self.adjoint(target, path), rest or value, stmt, path, is_cleared=rest is None)
             case Accumulate(target=target, value=value) if target.array in self.adjoint_of:
                 return self.extremum(stmt, value, path)
             case Call():

@@ -40,7 +40,7 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
+from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import Path, Site, expressions, loads, operands, statements, stmt_exprs, subexprs
 
@@ -130,9 +130,9 @@ def added(value: Expr, target: Access) -> Expr | None:
         case Cast(dtype=dtype, value=inner):
             rest = added(inner, target)
             return None if rest is None else Cast(dtype, rest, loc=value.loc)
-        case Apply(op=(Op.ADD | Op.SUB) as op, args=(left, right)) if not reads(right, target):
+        case Apply(op=op, args=(left, right)) if op in SUMS and not reads(right, target):
             if is_load(left, target):
-                return right if op is Op.ADD else Apply(Op.NEG, (right,), loc=value.loc)
+                return Apply(Op.NEG, (right,), loc=value.loc) if op is Op.SUB else right
             rest = added(left, target) if isinstance(left, Apply) else None
             return None if rest is None else replace(value, args=(rest, right))
         case _:

@@ -119,10 +119,10 @@ def handed_on(x, d):
 
 
 @pytest.mark.parametrize("function", [in_steps, handed_on])
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_sums_in_several_steps(function: Callable[..., Any], settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", ["auto", "recompute", "cuda", "strict"])
+def test_sums_in_several_steps(function: Callable[..., Any], name: str) -> None:
     """`0.1 + 0.2 - 0.3` is not zero, and `0.1 + (0.2 - 0.3)` is not `0.1 + 0.2 - 0.3`."""
-    check(function, settings, (np.array([0.5, 0.25, -0.5, 1.0, 0.0, 0.5, 0.5, 0.75, 0.1]), np.zeros(9)))
+    check(function, SETTINGS[name], (np.array([0.5, 0.25, -0.5, 1.0, 0.0, 0.5, 0.5, 0.75, 0.1]), np.zeros(9)))
 
 
 FUNCTIONS = (
@@ -185,16 +185,17 @@ def test_through_jax() -> None:
 
     jax.config.update("jax_enable_x64", True)
 
-    def f(x, n):
+    def f(x):
+        n = x.shape[0]
         d = np.zeros(n)
         return sides(x, n, d)
 
     wrapped, strict = wrap(vectorize_grad(f)), wrap(vectorize_grad(fastmath=False)(f))
-    for n in (7, 13, 50):
+    for n in (7, 13):
         x = np.random.default_rng(n).random(n)
-        value, gradient = jax.value_and_grad(wrapped)(x, n)
-        np.testing.assert_allclose(value, f(x, n), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(wrapped(x, n), f(x, n), rtol=1e-12, atol=1e-12)
-        assert strict(x, n) == jax.value_and_grad(strict)(x, n)[0] == f(x, n)
+        value, gradient = jax.value_and_grad(wrapped)(x)
         side = np.sign(-1.0 + 2.0 * np.arange(n) / (n - 1.0))
         np.testing.assert_array_equal(gradient, np.where(side == 0.0, 0.5, side))
+        np.testing.assert_allclose(value, f(x), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(wrapped(x), f(x), rtol=1e-12, atol=1e-12)
+        assert strict(x) == jax.value_and_grad(strict)(x)[0] == f(x)

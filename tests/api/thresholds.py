@@ -82,7 +82,7 @@ class Writer:
 
     # -- decisions -------------------------------------------------------------------------------------------
     def reached(self, value: str) -> str:
-        """A number that `value` is likely to meet: one of what it takes in plain Python, or a plain one."""
+        """A number that `value` may well meet."""
         return self.pick(
             (*NUMBERS, "0.0", "0.0", "1.0", "h", "a[0]", f"(0.5 * {value} + 0.5 * {value})", self.value(1))
         )

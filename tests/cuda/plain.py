@@ -97,7 +97,7 @@ MATH = SimpleNamespace(
     **{n: getattr(np, n) for n in ("sinh", "cosh", "tanh", "hypot", "copysign", "isnan", "isinf", "isfinite")},
     **{n: getattr(np, f"arc{n[1:]}") for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
     erf=special(math.erf), erfc=special(math.erfc), gamma=special(scipy.special.gamma),
-    lgamma=special(scipy.special.gammaln),
+    lgamma=special(scipy.special.gammaln), pow=operator.pow,
 )  # fmt: skip
 
 
@@ -129,8 +129,11 @@ NAMES: dict[str, Any] = {
         for n in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod", "sign")
         for kind in ("f64", "f32", "i64")
     },
-    **{f"strict_add_{kind}": operator.add for kind in ("f64", "f32")},
-    **{f"strict_mul_{kind}": operator.mul for kind in ("f64", "f32")},
+    **{
+        f"strict_{name}{kind}": function
+        for name, function in {"add": operator.add, "mul": operator.mul, "div": operator.truediv}.items()
+        for kind in ("", "_f64", "_f32")
+    },
     **{f"block_{op}": over_block(combine) for op, combine in COMBINE.items()},
     **{f"finish_{op}": finished(combine) for op, combine in COMBINE.items()},
     "scan": scan, "add_listed": add_listed, "clear_rows": clear_rows, "of_first_lane": lambda value: value,
