@@ -53,8 +53,9 @@ def strict_form(expr: Expr, types: TypeEnv) -> Expr | None:
     """`expr` with sums and products of floating numbers rounded one by one; None where these are too many, or none."""
 
     def strict(node: Expr) -> Expr:
-        is_plain = isinstance(node, Apply) and node.op in (*SUMS, *PRODUCTS) and type_of(node, types).is_float
-        return rounded_alone(node) if is_plain else node
+        if isinstance(node, Apply) and node.op in (*SUMS, *PRODUCTS) and type_of(node, types).is_float:
+            return rounded_alone(node)
+        return node
 
     form = map_expr(strict, expr)
     count = sum(1 for e in subexprs(form) if isinstance(e, Apply) and e.op in STRICT)
