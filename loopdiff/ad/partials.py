@@ -242,6 +242,7 @@ ARITHMETIC: dict[Op, Rule] = {
     ),
     Op.STRONG_MUL: binary(lambda t, x, y, r: (y, x), is_regular=False),
     Op.STRICT_ADD: binary(lambda t, x, y, r: (t.one, t.one), is_regular=True),
+    Op.STRICT_SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0)), is_regular=True),
     Op.STRICT_MUL: binary(lambda t, x, y, r: (y, x), is_regular=True),
     Op.STRICT_DIV: binary(quotient_partials, is_regular=False),
 }

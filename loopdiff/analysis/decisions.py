@@ -132,7 +132,7 @@ def added(value: Expr, target: Access) -> Expr | None:
             return None if rest is None else Cast(dtype, rest, loc=value.loc)
         case Apply(op=op, args=(left, right)) if op in SUMS and not reads(right, target):
             if is_load(left, target):
-                return Apply(Op.NEG, (right,), loc=value.loc) if op is Op.SUB else right
+                return Apply(Op.NEG, (right,), loc=value.loc) if op in (Op.SUB, Op.STRICT_SUB) else right
             rest = added(left, target) if isinstance(left, Apply) else None
             return None if rest is None else replace(value, args=(rest, right))
         case _:

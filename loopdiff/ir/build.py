@@ -76,8 +76,8 @@ def rounded_alone(expr: Apply) -> Apply:
     match expr.op, expr.args:
         case Op.ADD, args:
             return Apply(Op.STRICT_ADD, args, loc=expr.loc)
-        case Op.SUB, (a, b):
-            return Apply(Op.STRICT_ADD, (a, neg(b)), loc=expr.loc)
+        case Op.SUB, args:
+            return Apply(Op.STRICT_SUB, args, loc=expr.loc)
         case Op.MUL, args:
             return Apply(Op.STRICT_MUL, args, loc=expr.loc)
         case Op.DIV, args:

@@ -13,8 +13,8 @@ class Op(Enum):
     """Scalar operations; the value is the spelling used by the printer.
 
     `strong_mul(a, b)` is `a * b`, and zero where `a` is zero, whatever `b`: how derivatives are multiplied.
-    `strict_add`, `strict_mul` and `strict_div` are operations of floating numbers that no compiler merges with others,
-    so that they give the same bits wherever they are evaluated. No program spells these.
+    `strict_add`, `strict_sub`, `strict_mul` and `strict_div` are operations of floating numbers that no compiler merges
+    with others, so that they give the same bits wherever they are evaluated. No program spells these.
     """
 
     ADD = "+"
@@ -82,6 +82,7 @@ class Op(Enum):
     FMOD = "fmod"
     STRONG_MUL = "strong_mul"
     STRICT_ADD = "strict_add"
+    STRICT_SUB = "strict_sub"
     STRICT_MUL = "strict_mul"
     STRICT_DIV = "strict_div"
     ISNAN = "isnan"
@@ -109,8 +110,8 @@ class OpInfo:
 BINARY_SAME = (Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.MOD, Op.POW)
 BITWISE = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.SHL, Op.SHR)
 COMPARISONS = (Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
-STRICT = (Op.STRICT_ADD, Op.STRICT_MUL, Op.STRICT_DIV)
-SUMS = (Op.ADD, Op.SUB, Op.STRICT_ADD)
+STRICT = (Op.STRICT_ADD, Op.STRICT_SUB, Op.STRICT_MUL, Op.STRICT_DIV)
+SUMS = (Op.ADD, Op.SUB, Op.STRICT_ADD, Op.STRICT_SUB)
 PRODUCTS = (Op.MUL, Op.STRICT_MUL)
 QUOTIENTS = (Op.DIV, Op.STRICT_DIV)
 UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN, Op.STOP)
@@ -126,7 +127,7 @@ FUNCTIONS = frozenset((*UNARY_FLOAT, Op.HYPOT, Op.ATAN2, Op.POW)) - {Op.SQRT, Op
 FLOAT_TESTS = (Op.ISNAN, Op.ISINF, Op.ISFINITE)
 
 INFO: dict[Op, OpInfo] = {
-    **{op: OpInfo(2, "same") for op in (*BINARY_SAME, *BITWISE, Op.STRICT_ADD, Op.STRICT_MUL)},
+    **{op: OpInfo(2, "same") for op in (*BINARY_SAME, *BITWISE, Op.STRICT_ADD, Op.STRICT_SUB, Op.STRICT_MUL)},
     **{op: OpInfo(2, "bool") for op in COMPARISONS},
     **{op: OpInfo(1, "same") for op in (*UNARY_SAME, Op.INVERT)},
     **{op: OpInfo(1, "float") for op in ROUNDINGS + UNARY_FLOAT},

@@ -225,6 +225,7 @@ REAL_FUNCTIONS: dict[Op, Function] = {
     Op.FMOD: np.fmod,
     Op.STRONG_MUL: strong_product,
     Op.STRICT_ADD: lambda a, b: a + b,
+    Op.STRICT_SUB: lambda a, b: a - b,
     Op.STRICT_MUL: lambda a, b: a * b,
     Op.STRICT_DIV: lambda a, b: a / b,
 }

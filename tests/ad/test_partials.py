@@ -83,6 +83,7 @@ BINARY: dict[Op, tuple[Callable[[Any, Any], Any], tuple[tuple[float, float], ...
     Op.COPYSIGN: (lambda x, y: abs(x) * mp.sign(y), PAIRS),
     Op.STRONG_MUL: (lambda x, y: x * y, PAIRS),
     Op.STRICT_ADD: (lambda x, y: x + y, PAIRS),
+    Op.STRICT_SUB: (lambda x, y: x - y, PAIRS),
     Op.STRICT_MUL: (lambda x, y: x * y, PAIRS),
     Op.STRICT_DIV: (lambda x, y: x / y, PAIRS),
 }

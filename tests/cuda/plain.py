@@ -119,6 +119,7 @@ class Poisoned(ModuleType):
         return found
 
 
+ARITHMETIC = (operator.add, operator.sub, operator.mul, operator.truediv)
 NAMES: dict[str, Any] = {
     "np": Poisoned("np"), "math": MATH, "ArgumentError": ArgumentError, "at": int, "max2": greater, "min2": smaller,
     "digamma": scalar_eval.digamma, "trigamma": scalar_eval.trigamma, "strong_mul": scalar_eval.strong_product,
@@ -131,7 +132,7 @@ NAMES: dict[str, Any] = {
     },
     **{
         f"strict_{name}{kind}": function
-        for name, function in {"add": operator.add, "mul": operator.mul, "div": operator.truediv}.items()
+        for name, function in zip(("add", "sub", "mul", "div"), ARITHMETIC, strict=True)
         for kind in ("", "_f64", "_f32")
     },
     **{f"block_{op}": over_block(combine) for op, combine in COMBINE.items()},

@@ -82,7 +82,7 @@ LINES = {
     pivots: ["A[i, j] = strict_mul(x[i], y[j])"],
     filled: ["w[i_1] = strict_add(w[i_1], strict_mul(x[i_1], 2.0))"],
     running: ["z[] = strict_add(z[], x[i])", "z[] = strict_add(z[], strict_mul(y[i], 0.5))"],
-    far: ["s[] += log(strict_add(strict_mul(y[i], y[i]), -strict_mul(0.5, x[i])))"],
+    far: ["s[] += log(strict_sub(strict_mul(y[i], y[i]), strict_mul(0.5, x[i])))"],
 }
 
 

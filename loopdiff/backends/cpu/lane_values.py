@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Index, Load, Loop, Select, Var
-from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, Op
+from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, STRICT, Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import subexprs, substitute
@@ -24,8 +24,7 @@ INFIX = frozenset((*COMPARISONS, *BINARY_SAME, *BITWISE, Op.DIV)) - {Op.POW}
 NAMED = {
     Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
     Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
-    Op.MAX: "maximum", Op.MIN: "minimum", Op.STRICT_ADD: "strict_add", Op.STRICT_MUL: "strict_mul",
-    Op.STRICT_DIV: "strict_div",
+    Op.MAX: "maximum", Op.MIN: "minimum", **{op: op.value for op in STRICT},
 }  # fmt: skip
 CHOICES = (Op.AND, Op.OR)
 LARGEST_POWER = 16  # whole exponents up to here are multiplied out

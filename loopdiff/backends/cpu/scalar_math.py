@@ -22,7 +22,7 @@ from typing import Any
 from numba import njit, types
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.simd.arithmetic import maximum, minimum, strict_add, strict_div, strict_mul
+from loopdiff.backends.cpu.simd.arithmetic import maximum, minimum, strict_add, strict_div, strict_mul, strict_sub
 from loopdiff.errors import InternalError
 from loopdiff.ir import scalar_eval
 from loopdiff.ir.ops import COMPARISONS, Op
@@ -120,8 +120,8 @@ strong_mul = jit(scalar_eval.strong_product)
 HELPERS: Mapping[str, Callable[..., Any]] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
     "shr_int": shr_int, "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma,
-    "strong_mul": strong_mul, "strict_add": strict_add, "strict_mul": strict_mul, "strict_div": strict_div,
-    "at": at, "after": after,
+    "strong_mul": strong_mul, "strict_add": strict_add, "strict_sub": strict_sub,
+    "strict_mul": strict_mul, "strict_div": strict_div, "at": at, "after": after,
 }  # fmt: skip
 
 
@@ -220,6 +220,7 @@ SCALAR_FUNCTIONS: dict[Op, Spelling] = {
     Op.FMOD: floats("np.fmod({0}, {1})"),
     Op.STRONG_MUL: floats("strong_mul({0}, {1})"),
     Op.STRICT_ADD: floats("strict_add({0}, {1})"),
+    Op.STRICT_SUB: floats("strict_sub({0}, {1})"),
     Op.STRICT_MUL: floats("strict_mul({0}, {1})"),
     Op.STRICT_DIV: floats("strict_div({0}, {1})"),
     Op.ISNAN: floats("math.isnan({0})"),

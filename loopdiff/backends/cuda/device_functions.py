@@ -120,6 +120,12 @@ def mix_words(words: Any, parts: Any) -> None:
         parts[cuda.blockIdx.x] = found
 
 
+@jit
+def strict_sub_f64(a: Any, b: Any) -> Any:
+    """The library has none for doubles."""
+    return libdevice.dadd_rn(a, -b)
+
+
 COMBINE = {"add": jit(plus), "max": max2, "min": min2}
 KINDS = {"float64": np.float64, "float32": np.float32, "int64": np.int64}
 OF_LIBDEVICE = ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod")
@@ -129,6 +135,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"{n}_f64": getattr(libdevice, n) for n in OF_LIBDEVICE},
     **{f"{n}_f32": getattr(libdevice, f"{n}f") for n in OF_LIBDEVICE},
     "strict_add_f64": libdevice.dadd_rn, "strict_add_f32": libdevice.fadd_rn,
+    "strict_sub_f64": strict_sub_f64, "strict_sub_f32": libdevice.fsub_rn,
     "strict_mul_f64": libdevice.dmul_rn, "strict_mul_f32": libdevice.fmul_rn,
     "strict_div_f64": libdevice.ddiv_rn, "strict_div_f32": libdevice.fdiv_rn,
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},

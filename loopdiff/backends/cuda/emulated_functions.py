@@ -15,6 +15,7 @@ from loopdiff.backends.cpu.scalar_math import (
     strict_add,
     strict_div,
     strict_mul,
+    strict_sub,
     strong_mul,
     trigamma,
 )
@@ -109,6 +110,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         for suffix in ("f64", "f32", "i64")
     },
     "strict_add_f64": strict_add, "strict_add_f32": strict_add,
+    "strict_sub_f64": strict_sub, "strict_sub_f32": strict_sub,
     "strict_mul_f64": strict_mul, "strict_mul_f32": strict_mul,
     "strict_div_f64": strict_div, "strict_div_f32": strict_div,
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},

@@ -17,7 +17,7 @@ OWN_FUNCTIONS: dict[tuple[Op, ScalarType], str] = {
         for kind in (F64, F32)
         for op, name in {
             Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint", Op.CBRT: "cbrt", Op.EXP2: "exp2",
-            Op.FMOD: "fmod", Op.STRICT_ADD: "strict_add", Op.STRICT_MUL: "strict_mul",
+            Op.FMOD: "fmod", Op.STRICT_ADD: "strict_add", Op.STRICT_SUB: "strict_sub", Op.STRICT_MUL: "strict_mul",
             Op.STRICT_DIV: "strict_div",
         }.items()
     },

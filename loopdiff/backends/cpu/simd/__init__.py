@@ -23,6 +23,7 @@ from .arithmetic import (
     strict_add,
     strict_div,
     strict_mul,
+    strict_sub,
     trunc,
 )
 from .blocks import add_rows, load_rows, splat_rows, store_rows
@@ -149,6 +150,7 @@ __all__ = [
     "strict_add",
     "strict_div",
     "strict_mul",
+    "strict_sub",
     "subtract_each",
     "sum_rows",
     "tail_mask",

@@ -136,6 +136,12 @@ def strict_add(typingctx: Any, a: Any, b: Any) -> Typed | None:
 
 
 @intrinsic
+def strict_sub(typingctx: Any, a: Any, b: Any) -> Typed | None:
+    """a - b, rounded by itself, as `strict_add`."""
+    return elementwise((a, b), emit_strict("fsub"), FLOATS)
+
+
+@intrinsic
 def strict_mul(typingctx: Any, a: Any, b: Any) -> Typed | None:
     """a * b, rounded by itself, as `strict_add`."""
     return elementwise((a, b), emit_strict("fmul"), FLOATS)
