@@ -114,7 +114,7 @@ class ScalarEmitter:
             keeps = is_power and position == 1 and found is INT
             texts.append(self.expr(arg) if keeps else spell_cast(self.expr(arg), found, kind))
         if is_power and isinstance(expr.args[1], Const):
-            written = literal_power(texts[0], expr.args[1], expr.args[0])
+            written = literal_power(texts[0], expr.args[1], expr.args[0], kind)
             if written is not None:
                 return written
         if expr.op in (Op.FLOORDIV, Op.MOD) and kind is INT and is_positive(expr.args[1]):
@@ -333,8 +333,11 @@ def is_positive(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value > 0
 
 
-def literal_power(base: str, exponent: Const, argument: Expr) -> str | None:
-    """Small whole powers of something that is cheap to repeat, as products."""
+def literal_power(base: str, exponent: Const, argument: Expr, kind: ScalarType) -> str | None:
+    """Small whole powers of something that is cheap to repeat, as products; negative ones, which Numba refuses for
+    zero, as quotients."""
+    if exponent.dtype is INT and exponent.value < 0:
+        return f"({spell_constant(1.0, kind)} / {base} ** {-int(exponent.value)})"
     is_cheap = isinstance(argument, Var | Param | Index) or (
         isinstance(argument, Load) and not argument.access.subscripts
     )
