@@ -351,6 +351,11 @@ CODES: dict[str, Code] = {
         "The reverse sweep reads arguments as the forward sweep left them; others would give a wrong gradient.",
         "call the pullback before they change, or give `vjp` copies: `f.vjp(x.copy())`",
     ),
+    "LD349": Code(
+        "buffer that does not fit",
+        "A generated function gets arrays of the dtype, axes, extents and order that it was compiled for.",
+        "pass it so: `k.workspace(*args)` makes arrays between the sweeps, `np.zeros_like` adjoints in C order",
+    ),
     "LD350": Code(
         "argument that JAX cannot pass on",
         "Arguments of a wrapped function are numbers and arrays of the dtypes loopdiff compiles; "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +11,10 @@ import numba
 import numpy as np
 
 from loopdiff.arena import allocate, size_in_bytes
+from loopdiff.entry_checks import EntryChecks
 from loopdiff.errors import ArgumentError
 from loopdiff.explain import Sweep, explain
+from loopdiff.generated import Generated, Unchecked
 from loopdiff.ir.printer import print_loopset
 from loopdiff.pipeline import arrange, bind_types, explain_loops
 from loopdiff.requests import NOTHING
@@ -25,14 +26,16 @@ QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked
 
 
 class CompiledGradient:
-    """Numba dispatchers of one signature and what was decided for them.
+    """The generated functions of one signature and what was decided for them.
 
-    `primal`, `forward`, `reverse` and `tangent` are callable from Python and from `@njit` code; `signature`
-    lists their parameters.
+    `primal`, `forward`, `reverse`, `pullback`, `gradient` and `tangent` are callable from Python, where every buffer is
+    checked, and from `@njit` code, where none is; `signature` lists their parameters. `unchecked` has the same
+    functions without the checks.
     """
 
     def __init__(self, spec: Specialization, run: ReverseRun, args: tuple[Any, ...] | None) -> None:
         self.spec, self.run, self.args = spec, run, args
+        self.made: dict[str, Generated] = {}
 
     def unit(self, name: str) -> Unit:
         """The function `name` with its LoopSet. Raises ValueError for a name that is none of `functions`."""
@@ -65,21 +68,50 @@ class CompiledGradient:
         counts = () if self.run.units.plan.counts is None else ("counts",)
         return ("primal", "forward", "reverse", "pullback", "gradient", "tangent", *counts)
 
-    @cached_property
-    def primal(self) -> Callable[..., Any]:
-        return self.unit("primal").dispatcher
+    def generated(self, name: str) -> Generated:
+        """The function `name` behind the checks of its buffers."""
+        found = self.made.get(name)
+        if found is None:
+            unit, plan = self.unit(name), self.run.units.plan
+            fills_blindly = name == "forward" and not plan.count_tapes and bool(plan.count_names)
+            counts = self.run.counts if fills_blindly else None
+            found = self.made[name] = Generated(
+                name, unit, EntryChecks(self.spec, unit, name, plan.count_names, counts)
+            )
+        return found
+
+    @property
+    def primal(self) -> Generated:
+        return self.generated("primal")
+
+    @property
+    def forward(self) -> Generated:
+        return self.generated("forward")
+
+    @property
+    def reverse(self) -> Generated:
+        return self.generated("reverse")
+
+    @property
+    def pullback(self) -> Generated:
+        return self.generated("pullback")
+
+    @property
+    def gradient(self) -> Generated:
+        return self.generated("gradient")
+
+    @property
+    def tangent(self) -> Generated:
+        return self.generated("tangent")
+
+    @property
+    def counts(self) -> Generated:
+        return self.generated("counts")
 
     @cached_property
-    def forward(self) -> Callable[..., Any]:
-        return self.unit("forward").dispatcher
-
-    @cached_property
-    def reverse(self) -> Callable[..., Any]:
-        return self.unit("reverse").dispatcher
-
-    @cached_property
-    def tangent(self) -> Callable[..., Any]:
-        return self.unit("tangent").dispatcher
+    def unchecked(self) -> Unchecked:
+        """The functions without the checks, which trust their buffers: for calls that these would slow down."""
+        return Unchecked(self.unit)
 
     @property
     def wrt(self) -> tuple[str, ...]:
