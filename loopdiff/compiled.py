@@ -15,6 +15,7 @@ from loopdiff.entry_checks import EntryChecks
 from loopdiff.errors import ArgumentError
 from loopdiff.explain import Sweep, explain
 from loopdiff.generated import Generated, Unchecked
+from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_loopset
 from loopdiff.pipeline import arrange, bind_types, explain_loops
 from loopdiff.requests import NOTHING
@@ -122,11 +123,10 @@ class CompiledGradient:
         return self.unit(name).ls.params
 
     def workspace(self, *args: Any) -> tuple[np.ndarray, ...]:
-        """Fresh arrays to pass to `forward` and `reverse` after the arguments."""
-        count = self.run.workspace_size
-        sizes = self.run.sizes(args)[:count]
-        arena = self.run.arena
-        return allocate(sizes, arena.dtypes[:count], arena.orders[:count])
+        """Fresh arrays to pass to `forward` and `reverse` after the arguments, here of any types and layouts."""
+        run, arena, count = self.run, self.run.arena, self.run.workspace_size
+        args = tuple(as_compiled(self.spec.normal, n, a) for n, a in zip(self.spec.normal.params, args, strict=True))
+        return allocate(run.sizes(args)[:count], arena.dtypes[:count], arena.orders[:count])
 
     @property
     def temporaries(self) -> tuple[Temporary, ...]:
@@ -218,3 +218,9 @@ class CompiledGradient:
             if is_forced:
                 raise
             return None, None
+
+
+def as_compiled(ls: LoopSet, name: str, value: Any) -> Any:
+    """An argument in the type and layout that compiled code counts with: a copy, if it is in another one."""
+    kind = ls.array(name).type if ls.has_array(name) else None
+    return value if kind is None else np.asarray(value, kind.dtype, order="K" if kind.layout == "A" else kind.layout)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.arena import EXTENT_NAMES, placed, tuple_text
+from loopdiff.arena import EXTENT_NAMES, placed
 from loopdiff.call import INT_MAX, INT_MIN, overlap, refusals, repeats
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
@@ -130,8 +130,8 @@ class EntryChecks:
             return f"`{self.like[name]}.shape`"
         stated = next((d.extents for d in self.sized if d.name == name), None)
         if stated is None:
-            return tuple_text([":" if n is None else str(n) for n in self.shape(name)])
-        return f"`{tuple_text([print_expr(extent) for extent in stated])}`"
+            return in_brackets([":" if n is None else str(n) for n in self.shape(name)])
+        return f"`{in_brackets([print_expr(extent) for extent in stated])}`"
 
     # -- together ----------------------------------------------------------------------------------------------
     def misshapen(self, given: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -201,6 +201,11 @@ def value_of(cond: Expr, given: Mapping[str, Any]) -> bool:
     places = {name: f"a{k}" for k, name in enumerate(given)}
     values = dict(zip(places.values(), given.values(), strict=True))
     return bool(eval(print_expr(placed(cond, places)), {**EXTENT_NAMES, **values}))
+
+
+def in_brackets(extents: Sequence[str]) -> str:
+    """A shape as Python writes it."""
+    return f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
 
 
 def described(value: Any) -> str:

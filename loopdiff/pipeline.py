@@ -426,10 +426,13 @@ def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stage
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
     try:
+        dispatcher.disable_compile(False)
         entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
     except NumbaError as error:
         message = f"Numba cannot compile {function.path}, generated from `{ls.name}`: {error}"
         raise BackendError(reject("LD601", message, ls.loc)) from error
+    finally:
+        dispatcher.disable_compile()  # the text is for these types and layouts: with gaps it would read on in them
     if options.target != "cuda":
         return entry
     from loopdiff.backends.cuda.transfers import with_transfers

@@ -28,7 +28,7 @@ WORD = 8
 HEADER = object.__basicsize__  # bytes ahead of what an object holds; its type is the last word of them
 TYPE, ITEMS = HEADER - WORD, tuple.__basicsize__
 DATA, AXES, EXTENTS, STRIDES, DTYPE, FLAGS = (HEADER + WORD * k for k in (0, 1, 2, 3, 5, 6))
-ANY, ARRAY, FLOAT, INTEGER = range(4)  # what an entry of the table is about
+ANY, ARRAY, FLOAT, INTEGER, WHOLE = range(5)  # what an entry of the table is about
 ONE_ARGUMENT = 0x0008  # METH_O
 emitted: Any = intrinsic  # to type checkers, what a function of the typing context is when called
 Recognise = Callable[[tuple[Any, ...]], bool]
@@ -78,8 +78,8 @@ def are_alike(state: int, args: int) -> int:
                     at += 2 * WORD
         elif is_same and kind == FLOAT:
             is_same = word(found + HEADER) == expected
-        elif is_same and kind == INTEGER:
-            is_same = as_integer(found) == expected
+        elif is_same and (kind == INTEGER or kind == WHOLE):
+            is_same = as_integer(found) == expected or kind == WHOLE
             if error() != 0:
                 clear_error()
                 is_same = False
@@ -94,14 +94,17 @@ def are_alike(state: int, args: int) -> int:
 
 
 def entry_of(value: Any, is_written: bool, has_value: bool) -> list[int]:
-    """The entry of an argument; `has_value`: it is a number, and another one is not the same."""
+    """The entry of an argument; `has_value`: it is a number, and another one is not the same.
+
+    Of other integers it is asked that they fit in 64 bits.
+    """
     kind = id(type(value))
     if isinstance(value, np.ndarray):
         flags = ALIGNED | (WRITEABLE if is_written else 0)
         geometry = (n for axis in zip(value.shape, value.strides, strict=True) for n in axis)
         return [ARRAY, kind, id(value.dtype), value.ndim, flags, *geometry]
     if not has_value:
-        return [ANY, kind, 0]
+        return [WHOLE if isinstance(value, int | np.integer) else ANY, kind, 0]
     if isinstance(value, int):
         return [INTEGER, kind, value]
     return [FLOAT, kind, int(np.float64(value).view(np.int64))]
