@@ -83,10 +83,12 @@ class ChunkWriter:
         writer.line(f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}")
         work = estimate_of((self.loop,), self.emitter.mapping_of).statement(self.loop)
         costs = (work, self.apart())
-        given = ", ".join(map(self.emitter.expr, costs))
+        given = [self.emitter.expr(c) for c in costs]
+        if self.emitter.around:
+            self.emitter.patience.count(given[0])
         trips = trip_count(lower, upper, self.step)
         limits = f"{sharing.granule}, {sharing.reach}, {sharing.is_repeated}"
-        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {given})")
+        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {', '.join(given)})")
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
             shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
@@ -186,7 +188,9 @@ class ChunkWriter:
         name = emitter.names.fresh(f"{emitter.ls.name}_chunk")
         given = sorted((free_names(body.text) | replaced) & emitter.names.taken - {chunk})
         header = f"def {name}({', '.join((chunk, *given))}):"
-        emitter.chunks.append("\n".join([header, *(f"    {line}" for line in body.lines)]))
+        function = Writer([header, *(f"    {line}" for line in body.lines)])
+        emitter.patience.begin_function(function)
+        emitter.chunks.append(function.text.rstrip())
         return name, given
 
     # -- loops of which chunks leave something for later -----------------------------------------------------
@@ -230,9 +234,10 @@ class ChunkWriter:
     def elsewhere(self) -> Iterator[Writer]:
         """A writer of its own for what the emitter writes."""
         emitter = self.emitter
-        here, emitter.writer = emitter.writer, Writer()
+        here, around = emitter.writer, emitter.around
+        emitter.writer, emitter.around = Writer(), 0
         yield emitter.writer
-        emitter.writer = here
+        emitter.writer, emitter.around = here, around
 
     def own(self, chunk: str, parts: dict[str, str]) -> None:
         """What each chunk has for itself; the first chunk uses the arrays themselves."""

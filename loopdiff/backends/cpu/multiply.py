@@ -12,8 +12,8 @@ from threading import Lock
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
 from numba.core import types
+from numba.core.cgutils import if_unlikely
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
@@ -25,9 +25,9 @@ TEXT = """{title}
 from numba import cfunc, types
 from loopdiff.backends.cpu.simd.{module} import {function}
 
-@cfunc(types.void({types}), cache=True)
+@cfunc(types.int64({types}), cache=True)
 def multiply({names}, scale):
-    {function}(({names}), scale)
+    return {function}(({names}), scale)
 """
 # Of each function: the module it is in, and its parameters before the scale.
 FUNCTIONS = {
@@ -114,7 +114,7 @@ def multiply(
 
     `extents` has the trip counts from the inside out: of the rows, of the columns, of the lanes if products lie side by
     side, and of the sums. The moves say for each loop in which an operand moves how far that goes along each axis.
-    Columns of c are consecutive elements unless there are lanes.
+    Columns of c are consecutive elements unless there are lanes. An interrupt ends the function that this is part of.
     """
     operands = ((c, c_idx, c_moves), (a, a_idx, a_moves), (b, b_idx, b_moves))
     groups: Any = extents if isinstance(extents, types.BaseTuple) else ()
@@ -138,7 +138,9 @@ def multiply(
                 args += filled([stride(builder, at, next(moves)) for _ in trips[k]], form.loops[k], 0)
         for found, most in zip(trips, form.loops, strict=True):
             args += filled(found, most, 1)
-        call(builder, symbol(form.function, str(scale)), ir.VoidType(), [*args, *values[10:]])
+        ended = call(builder, symbol(form.function, str(scale)), INT64, [*args, *values[10:]])
+        with if_unlikely(builder, builder.icmp_signed("!=", ended, INT64(0))):
+            context.call_conv.return_exc(builder)
         return context.get_dummy_value()
 
     flat = tuple(t for operand in operands for t in operand)

@@ -14,6 +14,7 @@ from loopdiff.ir.walk import substitute
 from loopdiff.transform.contractions import Contraction
 from loopdiff.transform.mapping import Product
 from loopdiff.transform.strides import coefficient
+from loopdiff.transform.work import PRODUCT, number, times
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -39,6 +40,10 @@ class ProductWriter:
 
     def call(self) -> None:
         nest, emitter = self.nest, self.emitter
+        if emitter.around or len(self.inside) < len(self.found.loops):
+            loops = tuple(p for p in self.found.loops if p.index in self.inside)
+            runs = emitter.patience.estimate(*self.found.loops).runs(loops)
+            emitter.patience.look(emitter.expr(times(number(PRODUCT), runs)))
         target = emitter.types.arrays[self.found.update.target.array]
         emitter.products.add(("lane_product" if nest.lanes else "product", target.dtype))
         scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), target.element)

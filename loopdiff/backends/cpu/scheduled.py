@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.backends.cpu.patience import Patience
 from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
@@ -39,7 +40,8 @@ class ScheduledEmitter(ScalarEmitter):
 
     `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks. `is_sharing`: loops
     to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
-    what to do instead. `may_reassociate`: sums may be made in any order.
+    what to do instead. `may_reassociate`: sums may be made in any order. `around`: how many loops there are around what
+    is being written, and `looks` the import of what looks out for signals from them.
     """
 
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
@@ -54,6 +56,18 @@ class ScheduledEmitter(ScalarEmitter):
     aside: Aside | None = None
     may_reassociate: bool = False
     kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
+    looks: set[str] = field(default_factory=set)
+    around: int = 0
+    patience: Patience = field(init=False)
+
+    def __post_init__(self) -> None:
+        ScalarEmitter.__post_init__(self)
+        self.patience = Patience(self, self.names.fresh("patience"))
+
+    def function(self) -> str:
+        ScalarEmitter.function(self)
+        self.patience.begin_function(self.writer)
+        return self.writer.text
 
     def begin(self) -> None:
         if self.aside is None:
@@ -138,12 +152,17 @@ class ScheduledEmitter(ScalarEmitter):
 
     def in_order(self, stmt: Loop) -> None:
         """One iteration after the other; what waits for the one before is added last."""
-        if not self.may_reassociate:
-            ScalarEmitter.loop(self, stmt)
-            return
-        around, self.recurrence = self.recurrence, recurrence(stmt, self.cells)
-        ScalarEmitter.loop(self, stmt)
-        self.recurrence = around
+        before = self.recurrence
+        if self.may_reassociate:
+            self.recurrence = recurrence(stmt, self.cells)
+        with self.patience.counted(stmt) as block:
+            self.around += 1
+            ScalarEmitter.loop(self, block)
+            self.around -= 1
+        self.recurrence = before
+
+    def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
+        self.patience.begin_iteration(body)
 
     def jam(self, stmt: Loop, rows: Rows, count: int) -> None:
         """So many iterations with one vector loop for all; one after the other where not all of them are the same.
@@ -160,7 +179,9 @@ class ScheduledEmitter(ScalarEmitter):
         )
         found = side_by_side(rows, index, start, count, self.names)
         self.take_types(tuple(new for _, stmts in found for new in stmts))
+        self.around += 1
         with self.writer.block(f"for {start.name} in range({bounds}, {count}):"):
+            self.patience.begin_iteration(stmt.body, count)
             with self.writer.block(f"if {self.expr(all_of(conds))}:"):
                 for leaf, stmts in found:
                     for new in stmts:
@@ -170,6 +191,7 @@ class ScheduledEmitter(ScalarEmitter):
             with self.writer.block("else:"):
                 rest = replace(stmt, lower=start, upper=Apply(Op.MIN, (end, stmt.upper)))
                 self.in_order(rest)
+        self.around -= 1
 
     def take_types(self, body: tuple[Stmt, ...]) -> None:
         """Know the types of the Lets of `body`, which are new."""

@@ -7,7 +7,7 @@ all end in scalar code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 from loopdiff.transform.lane_blocks import FEW
 from loopdiff.transform.strides import is_varying, varying_names
+from loopdiff.transform.work import LANES, number, times
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -71,6 +72,7 @@ class VectorLoopWriter(LaneValues):
         start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
         line(f"{start} = {self.emitter.expr(self.loop.lower)}")
         line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
+        self.count_ahead(start, end)
         promoted, is_block = self.promoted(), self.is_block_of_nests()
         suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
         if may_be_short or (self.is_small_block() and not has_mask_registers()):
@@ -107,7 +109,7 @@ class VectorLoopWriter(LaneValues):
             line(f"{full} = {end} - ({end} - {start}) % {width}")
             self.start_cells(promoted, suffixes)
             first = self.write_many(start, end, suffixes, promoted)
-            with block(f"for {index} in range({first}, {full}, {width}):"):
+            with self.over(first, full, width):
                 self.block(self.loop.body, [Lanes(index)])
             self.finish_sums(promoted)
         for cell in sorted(self.private):
@@ -129,7 +131,7 @@ class VectorLoopWriter(LaneValues):
             if promoted:
                 stack.enter_context(self.emitter.writer.block(f"if {first} > {start}:"))
                 self.start_copies(promoted)
-            with self.emitter.writer.block(f"for {index} in range({start}, {first}, {size}):"):
+            with self.over(start, first, size):
                 self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in self.places(suffixes)])
             self.join_copies(promoted)
         return first
@@ -140,17 +142,50 @@ class VectorLoopWriter(LaneValues):
         index, width = self.loop.index, self.width
         mask, first = names.fresh("live"), self.write_many(start, end, suffixes, promoted)
         if self.is_masked_throughout():
-            with block(f"for {index} in range({first}, {end}, {width}):"):
+            with self.over(first, end, width):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
                 self.block(self.loop.body, [Lanes(index, mask)])
         else:
             full = names.fresh(f"{index}_full")
             line(f"{full} = {end} - ({end} - {start}) % {width}")
-            with block(f"for {index} in range({first}, {full}, {width}):"):
+            with self.over(first, full, width):
                 self.block(self.loop.body, [Lanes(index)])
             with block(f"if {full} < {end}:"):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
                 self.block(self.loop.body, [Lanes(full, mask)])
+
+    @property
+    def is_around(self) -> bool:
+        """Whether the vectors have loops inside."""
+        return self.emitter.patience.counts_itself(self.loop.body)
+
+    def count_ahead(self, start: str, end: str) -> None:
+        """Count the work of vectors that nobody looks at."""
+        if self.emitter.around and not self.is_around:
+            each = self.emitter.patience.each(self.loop, LANES)
+            self.emitter.patience.count(f"{each!r} * np.float64({end} - {start})")
+
+    @contextmanager
+    def over(self, start: str, end: str, step: int) -> Iterator[None]:
+        """The loop over vectors: those with loops inside count each time, others run in blocks if nothing is around."""
+        emitter, header = self.emitter, f"for {self.loop.index} in range"
+        if self.is_around:
+            work = emitter.names.fresh("work")
+            estimate = emitter.patience.estimate(self.loop).block(self.loop.body, LANES)
+            emitter.writer.line(f"{work} = {emitter.expr(times(number(step), estimate))}")
+            with emitter.writer.block(f"{header}({start}, {end}, {step}):"):
+                emitter.patience.look(work)
+                yield
+        elif emitter.around:
+            with emitter.writer.block(f"{header}({start}, {end}, {step}):"):
+                yield
+        else:
+            each = step * emitter.patience.each(self.loop, LANES)
+            with (
+                emitter.patience.blocks(self.loop.index, (start, end), step, each) as (first, last),
+                emitter.writer.block(f"{header}({first}, {last}, {step}):"),
+            ):
+                yield
 
     def write_block(self, start: str, end: str, suffixes: list[str]) -> None:
         """The vectors of a block of lanes side by side, all of them masked: inner loops are written once.
@@ -160,7 +195,7 @@ class VectorLoopWriter(LaneValues):
         index, width, line = self.loop.index, self.width, self.emitter.writer.line
         if not has_mask_registers() and len(self.operations()) <= TWICE:
             start = self.write_many(start, end, suffixes, [])
-        with self.emitter.writer.block(f"for {index} in range({start}, {end}, {len(suffixes) * width}):"):
+        with self.over(start, end, len(suffixes) * width):
             copies = []
             for base, suffix in self.places(suffixes):
                 mask = self.emitter.names.fresh("live")

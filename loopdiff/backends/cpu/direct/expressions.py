@@ -63,19 +63,18 @@ class Expressions:
             self.places[key] = cgutils.alloca_once(self.builder, kind, name=name)  # zero at first
         return self.places[key]
 
-    def drop_owned(self) -> None:
-        """Release what expressions made and no variable keeps."""
-        for ty, value in self.owned:
+    def drop_owned(self, first: int = 0) -> None:
+        """Release what expressions made and no variable keeps, from number `first` on."""
+        for ty, value in self.owned[first:]:
             self.context.nrt.decref(self.builder, ty, value)
-        self.owned.clear()
+        del self.owned[first:]
 
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Code that need not run: it releases what it makes."""
-        outer, self.owned = self.owned, []
+        first = len(self.owned)
         yield
-        self.drop_owned()
-        self.owned = outer
+        self.drop_owned(first)
 
     # -- expressions -----------------------------------------------------------------------------------------
     def expr(self, node: ast.expr) -> Value:

@@ -1,7 +1,8 @@
 """Second walk, statements: LLVM of a typed function.
 
 A variable that is set once is an LLVM value, any other a place on the stack for each of its types, which LLVM makes
-values of. Those that hold arrays own a reference until they are set again, or the function ends.
+values of. Those that hold arrays own a reference until they are set again, or the function ends: with a result, with an
+error of its own or with one of what it calls.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from llvmlite import ir as llvm
 from numba.core import types
 from numba.core.ir import Loc
 from numba.np.arrayobj import load_item, store_item
@@ -33,11 +35,14 @@ class Lowering(Expressions):
         super().init()
         self.exits: list[Value] = []  # of the loops around
         self.held: set[tuple[str, types.Type]] = set()  # counted variables that may hold something
+        self.end: Value = None  # the block that every way out leads to
+        self.status: Value = None  # what the function says there
 
     def lower_function_body(self) -> Value:
         """Lower the tree, and return the last block of the entry, from which Numba goes to the first one here."""
         start = self.blkmap[self.firstblk] = self.function.append_basic_block("start")
         self.pre_lower()
+        self.begin_end()
         changed = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for name, ty, value in zip(self.fndesc.args, self.fndesc.argtypes, self.fnargs, strict=True):
             if name in changed:
@@ -51,8 +56,31 @@ class Lowering(Expressions):
         self.suite(self.tree.body)
         if not self.builder.block.is_terminated:
             self.leave(types.none, self.nothing())
+        self.finish_end()
         self.post_lower()
         return entry
+
+    def begin_end(self) -> None:
+        """From now on whatever returns, Numba's code for calls that fail too, goes to the end of the function."""
+        builder = self.builder
+        self.end = self.function.append_basic_block("end")
+        with builder.goto_block(self.end):
+            self.status = builder.phi(llvm.IntType(32))
+
+        def returned(code: Value) -> Value:
+            for ty, value in self.owned:
+                self.context.nrt.decref(builder, ty, value)
+            self.status.add_incoming(code, builder.block)
+            return builder.branch(self.end)
+
+        builder.ret = returned
+
+    def finish_end(self) -> None:
+        """Release everything, and return."""
+        del self.builder.ret
+        self.builder.position_at_end(self.end)
+        self.release_all()
+        self.builder.ret(self.status)
 
     def nothing(self) -> Value:
         return self.context.get_constant_generic(self.builder, types.none, None)
@@ -231,11 +259,9 @@ class Lowering(Expressions):
 
     def leave(self, ty: types.Type, value: Value) -> None:
         self.drop_owned()
-        self.release_all()
         lower: Any = self  # a property of what this is mixed with
         lower.call_conv.return_value(self.builder, self.context.get_return_value(self.builder, ty, value))
 
     def fail(self, stmt: ast.Raise, args: list[ast.expr]) -> None:
-        self.release_all()
         given = tuple(a.value for a in args if isinstance(a, ast.Constant))
         self.return_exception(self.found.outside[id(stmt)], given, loc=self.loc)

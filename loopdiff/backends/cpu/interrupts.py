@@ -1,0 +1,190 @@
+"""Ctrl-C in generated code: loops that take long ask the interpreter now and then whether a signal came.
+
+Python's own handlers of signals only leave a note, which the interpreter looks at between instructions of Python: what
+runs without it is not interrupted. So generated code counts the work that it predicts for its loops, as `patience` that
+it loses. When that is used up it calls `look_out`: on the main thread, which is the one that signals are for, and not
+more often than each `PAUSE`, it takes the interpreter's lock and lets the handlers run. No handler is installed, none
+is replaced: those of the program, of notebooks and of timeouts run as ever, in the midst of a loop, and what one of them
+raises ends the function, after it has released all that it holds.
+
+A worker of the pool is asked to end by a note of the thread that it works for. Threads of the program's own are never
+asked, as they never get signals from Python.
+
+The state is known to generated code by a symbol, so that machine code on disk stays valid.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import types
+from numba.core.cgutils import alloca_once, get_or_insert_function, if_unlikely
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic
+
+STATE = "loopdiff_interrupts"
+MOST_WORKERS = 128
+# Words of the state: the main thread, when it asked last, whether workers are to end, and which threads these are.
+MAIN, LAST, STOP, WORKERS = 0, 1, 2, 3
+MEMORY = (ctypes.c_int64 * (WORKERS + MOST_WORKERS))()
+PATIENCE = 4e6  # nanoseconds of predicted work from one look to the next
+PAUSE = 50_000_000  # nanoseconds: whoever takes the lock may have to wait for others
+CLOCK = getattr(time, "CLOCK_MONOTONIC", None) if llvm.address_of_symbol("clock_gettime") else None
+
+BIT, INT32, INT64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+emitted: Any = intrinsic  # to type checkers, what a function of the typing context is when called
+
+
+def pointer(builder: Any, number: Any) -> Any:
+    """Where a word of the state is."""
+    words = ir.ArrayType(INT64, len(MEMORY))
+    state = builder.module.globals.get(STATE) or ir.GlobalVariable(builder.module, words, STATE)
+    return builder.gep(state, [INT64(0), number], inbounds=True)
+
+
+def load(builder: Any, number: Any) -> Any:
+    return builder.load_atomic(pointer(builder, number), "monotonic", 8)
+
+
+def store(builder: Any, number: Any, value: Any) -> None:
+    builder.store_atomic(value, pointer(builder, number), "monotonic", 8)
+
+
+def call(builder: Any, name: str, result: ir.Type, *args: Any) -> Any:
+    """Call a function of the C library or of Python."""
+    kind = ir.FunctionType(result, [a.type for a in args])
+    return builder.call(get_or_insert_function(builder.module, kind, name), args)
+
+
+def this_thread(builder: Any) -> Any:
+    return call(builder, "PyThread_get_thread_ident", INT64)
+
+
+# -- the function that looks ---------------------------------------------------------------------------------
+def looking(module: Any) -> Any:
+    """The function of the module that says whether to end. On the main thread, an exception is set if so."""
+    name = f"{STATE}_looking"
+    found = module.globals.get(name)
+    if found is not None:
+        return found
+    function = ir.Function(module, ir.FunctionType(BIT, []), name)
+    function.linkage = "linkonce_odr"
+    # What handlers do to arrays is nothing that loops have to see: what they loaded before stays in registers.
+    for attribute in ("cold", "noinline", "nounwind", "inaccessiblememonly"):
+        function.attributes.add(attribute)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    main, other = (function.append_basic_block(n) for n in ("main", "other"))
+    thread = this_thread(builder)
+    builder.cbranch(builder.icmp_signed("==", thread, load(builder, INT64(MAIN))), main, other)
+    builder.position_at_end(main)
+    look_on_main(builder)
+    builder.position_at_end(other)
+    look_elsewhere(builder, thread)
+    return function
+
+
+def look_on_main(builder: Any) -> None:
+    """Let Python run handlers, if that was not done just now."""
+    if CLOCK is not None:
+        moment = alloca_once(builder, ir.LiteralStructType([INT64, INT64]))
+        call(builder, "clock_gettime", INT32, INT32(CLOCK), moment)
+        seconds, rest = (builder.load(builder.gep(moment, [INT32(0), INT32(k)])) for k in (0, 1))
+        now = builder.add(builder.mul(seconds, INT64(1_000_000_000)), rest)
+        since = builder.sub(now, load(builder, INT64(LAST)))
+        with builder.if_then(builder.icmp_unsigned("<", since, INT64(PAUSE))):
+            builder.ret(BIT(0))
+        store(builder, INT64(LAST), now)
+    lock = call(builder, "PyGILState_Ensure", INT32)
+    found = call(builder, "PyErr_CheckSignals", INT32)
+    call(builder, "PyGILState_Release", ir.VoidType(), lock)
+    builder.ret(builder.icmp_signed("!=", found, INT32(0)))
+
+
+def look_elsewhere(builder: Any, thread: Any) -> None:
+    """A worker ends with the loop that it works for."""
+    with builder.if_then(builder.icmp_signed("==", load(builder, INT64(STOP)), INT64(0)), likely=True):
+        builder.ret(BIT(0))
+    before = builder.block
+    loop, following, found, none = (builder.append_basic_block(n) for n in ("loop", "next", "found", "none"))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    number = builder.phi(INT64)
+    number.add_incoming(INT64(WORKERS), before)
+    builder.cbranch(builder.icmp_signed("==", load(builder, number), thread), found, following)
+    builder.position_at_end(following)
+    after = builder.add(number, INT64(1))
+    number.add_incoming(after, following)
+    builder.cbranch(builder.icmp_signed("<", after, INT64(len(MEMORY))), loop, none)
+    for block, answer in ((found, 1), (none, 0)):
+        builder.position_at_end(block)
+        builder.ret(BIT(answer))
+
+
+# -- what generated code and the pool call -------------------------------------------------------------------
+@emitted
+def look_out(typingctx: Any) -> Any:
+    """The patience until the next look. Ends the function with Python's exception if a handler raised one."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        with if_unlikely(builder, builder.call(looking(builder.module), [])):
+            context.call_conv.return_exc(builder)
+        return ir.Constant(ir.DoubleType(), PATIENCE)
+
+    return signature(types.float64), lower
+
+
+@emitted
+def is_interrupted(typingctx: Any) -> Any:
+    """Whether a handler raised an exception, which is set from now on."""
+    return signature(types.boolean), lambda context, builder, sig, values: builder.call(looking(builder.module), [])
+
+
+@emitted
+def stop_workers(typingctx: Any, value: Any) -> Any:
+    """Whether the workers of the pool are to end what they do."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        builder.store_atomic(builder.zext(values[0], INT64), pointer(builder, INT64(STOP)), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return signature(types.void, types.boolean), lower
+
+
+@emitted
+def are_stopped(typingctx: Any) -> Any:
+    """Whether they are."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        return builder.icmp_signed("!=", builder.load_atomic(pointer(builder, INT64(STOP)), "seq_cst", 8), INT64(0))
+
+    return signature(types.boolean), lower
+
+
+@emitted
+def be_worker(typingctx: Any, number: Any) -> Any:
+    """Say that this thread is the worker of that number."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        store(builder, builder.add(values[0], INT64(WORKERS)), this_thread(builder))
+        return context.get_dummy_value()
+
+    return signature(types.void, types.int64), lower
+
+
+# -- this process --------------------------------------------------------------------------------------------
+def begin() -> None:
+    """Nobody but the main thread is known; after a fork, that is the one that forked."""
+    ctypes.memset(MEMORY, 0, ctypes.sizeof(MEMORY))
+    MEMORY[MAIN] = threading.main_thread().ident or 0
+
+
+begin()
+llvm.add_symbol(STATE, ctypes.addressof(MEMORY))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=begin)
