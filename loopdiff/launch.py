@@ -51,11 +51,15 @@ class Script:
         self.names[name] = value
         return name
 
-    def call(self, target: str, function: Callable[..., Any], args: str, refuse: Callable[..., Any]) -> None:
-        """Run compiled code; `refuse` says what its errors mean."""
+    def call(
+        self, target: str, function: Callable[..., Any], args: str, refuse: Callable[..., Any], after: str = ""
+    ) -> None:
+        """Run compiled code; `refuse` says what its errors mean. Whatever ends it, an interrupt too, `after` is done."""
         self.put("refuse", refuse)
-        called = self.put(f"run_{target}", function)
-        self.add(f"try: {target} = {called}({args})", "except ValueError as error: raise refuse(error) from None")
+        called, done = self.put(f"run_{target}", function), f"{after}; " if after else ""
+        self.add(f"try: {target} = {called}({args})", f"except ValueError as error: {done}raise refuse(error) from None")
+        if after:
+            self.add(f"except BaseException: {done}raise")
 
     def unpack(self, names: Sequence[str], values: str) -> None:
         if names:

@@ -33,7 +33,7 @@ MOST_WORKERS = 128
 # Words of the state: the main thread, when it asked last, whether workers are to end, and which threads these are.
 MAIN, LAST, STOP, WORKERS = 0, 1, 2, 3
 MEMORY = (ctypes.c_int64 * (WORKERS + MOST_WORKERS))()
-PATIENCE = 4e6  # nanoseconds of predicted work from one look to the next
+PATIENCE = 1e6  # nanoseconds of predicted work from one look to the next
 PAUSE = 50_000_000  # nanoseconds: whoever takes the lock may have to wait for others
 CLOCK = getattr(time, "CLOCK_MONOTONIC", None) if llvm.address_of_symbol("clock_gettime") else None
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 
 # Nanoseconds: of a block of an innermost loop, below which a loop counts as a statement, and of a function with a rule.
-BLOCK, LITTLE, CALLED = 1e6, 200.0, 1e5
+BLOCK, LITTLE, CALLED = 2e5, 200.0, 1e5
 LEAST = 0.05  # of an iteration
 
 
