@@ -29,6 +29,7 @@ from numba.core.errors import NumbaError
 
 from loopdiff.backends.load import CompiledFunction, load_function
 from loopdiff.codes import reject
+from loopdiff.deferred import deferred_interrupts
 from loopdiff.errors import BackendError
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir.nodes import LoopSet
@@ -275,7 +276,8 @@ def arrange(
     `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep. Raises ScheduleError for
     `requests` that cannot be granted (LD5xx).
     """
-    from loopdiff.backends.cpu.compile import fuse_loops, prepare_loops, schedule_loops
+    with deferred_interrupts():
+        from loopdiff.backends.cpu.compile import fuse_loops, prepare_loops, schedule_loops
     from loopdiff.transform.parallel import shares_all_of, with_rows_apart
     from loopdiff.transform.rolling import roll_rows
 
@@ -317,10 +319,12 @@ def compile_function(
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
     if not options.is_for_cpu:
         return compile_for_cuda(ls, options, requests, stages, reader)
-    from loopdiff.backends.cpu.compile import write_function
+    with deferred_interrupts():
+        from loopdiff.backends.cpu.compile import write_function
 
+    arranged = arrange(ls, options, requests, stages, reader)
     write = partial(write_function, style=style_of(ls, options, reader), cache=options.cache)
-    generated = stages.run(f"emit {ls.name}", write, arrange(ls, options, requests, stages, reader))
+    generated = stages.run(f"emit {ls.name}", write, arranged)
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
 
@@ -329,7 +333,8 @@ def compile_for_cuda(
     ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function that launches the kernels of a normal LoopSet, or runs them on the CPU."""
-    from loopdiff.backends.cuda.compile import write_device, write_emulated
+    with deferred_interrupts():
+        from loopdiff.backends.cuda.compile import write_device, write_emulated
 
     plan, style = plan_for_cuda(ls, options, requests, stages, reader), style_of(ls, options, reader)
     write = partial(write_device, plan) if options.target == "cuda" else partial(write_emulated, plan, style)
@@ -420,7 +425,8 @@ def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stage
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
     try:
-        entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+        with deferred_interrupts():
+            entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
     except NumbaError as error:
         message = f"Numba cannot compile {function.path}, generated from `{ls.name}`: {error}"
         raise BackendError(reject("LD601", message, ls.loc)) from error

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from loopdiff.deferred import deferred_interrupts
 from loopdiff.installation import installation
 
 if TYPE_CHECKING:
@@ -95,12 +96,13 @@ def import_module(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]  # half of a module is none
-        raise
+    with deferred_interrupts():  # it may bring the back end with it
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]  # half of a module is none
+            raise
     return module
 
 

@@ -15,6 +15,7 @@ import numba
 from numba import types
 from numba.np.numpy_support import carray
 
+from loopdiff.deferred import deferred_interrupts
 from loopdiff.jax import abi
 
 Kind = Literal["array", "scalar"]
@@ -98,7 +99,7 @@ def register(handler: Handler, target: str, platform: str) -> None:
     exec(compile(text, filename, "exec"), names)
     for name in ("complain", *(["launch"] if handler.is_on_device else [])):
         names[name] = numba.njit(names[name])
-    with LOCK:
+    with LOCK, deferred_interrupts():
         compiled = numba.cfunc(types.intp(types.intp))(names["handler"])
         capsule = jax.ffi.pycapsule(compiled.address)
         jax.ffi.register_ffi_target(target, capsule, platform=platform, api_version=1)

@@ -83,12 +83,10 @@ class ChunkWriter:
         writer.line(f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}")
         work = estimate_of((self.loop,), self.emitter.mapping_of).statement(self.loop)
         costs = (work, self.apart())
-        given = [self.emitter.expr(c) for c in costs]
-        if self.emitter.around:
-            self.emitter.patience.count(given[0])
+        given = ", ".join(map(self.emitter.expr, costs))
         trips = trip_count(lower, upper, self.step)
         limits = f"{sharing.granule}, {sharing.reach}, {sharing.is_repeated}"
-        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {', '.join(given)})")
+        writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {given})")
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
             shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"

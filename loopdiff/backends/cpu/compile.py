@@ -41,7 +41,7 @@ from loopdiff.transform.zeros import drop_unread_zeros
 
 THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
 CALLS = ("multiply", "use", *THREADS)
-BUILTINS = ("ArgumentError", "look_out", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
+BUILTINS = ("ArgumentError", "look_out", "block_size", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
@@ -195,7 +195,7 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
     if any(isinstance(s.stmt, Require) for s in statements(emitter.ls.body)):
         lines.append("from loopdiff.errors import ArgumentError")
     if emitter.looks:
-        lines.append("from loopdiff.backends.cpu.interrupts import look_out")
+        lines.append(f"from loopdiff.backends.cpu.interrupts import {', '.join(sorted(emitter.looks))}")
     if emitter.calls:
         lines.append("from loopdiff.backends.ruled import called")
         found = sorted((name, key_of(rule), form) for (rule, form), name in emitter.calls.items())

@@ -1,8 +1,8 @@
 """Ctrl-C in generated code: loops that take long ask the interpreter now and then whether a signal came.
 
 Python's own handlers of signals only leave a note, which the interpreter looks at between instructions of Python: what
-runs without it is not interrupted. So generated code counts the work that it predicts for its loops, as `patience` that
-it loses. When that is used up it calls `look_out`: on the main thread, which is the one that signals are for, and not
+runs without it is not interrupted. So generated code calls `look_out` when it has been at work for a while (see `patience`):
+on the main thread, which is the one that signals are for, and not
 more often than each `PAUSE`, it takes the interpreter's lock and lets the handlers run. No handler is installed, none
 is replaced: those of the program, of notebooks and of timeouts run as ever, in the midst of a loop, and what one of them
 raises ends the function, after it has released all that it holds.
@@ -16,6 +16,7 @@ The state is known to generated code by a symbol, so that machine code on disk s
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 import time
@@ -33,7 +34,9 @@ MOST_WORKERS = 128
 # Words of the state: the main thread, when it asked last, whether workers are to end, and which threads these are.
 MAIN, LAST, STOP, WORKERS = 0, 1, 2, 3
 MEMORY = (ctypes.c_int64 * (WORKERS + MOST_WORKERS))()
-PATIENCE = 1e6  # nanoseconds of predicted work from one look to the next
+BLOCK = 1 << 18  # nanoseconds of predicted work from one look to the next
+MOST = 40  # iterations of a block, as the exponent of two
+PATIENCE = 1000 * BLOCK  # the same in smaller units, for what is counted in short steps
 PAUSE = 50_000_000  # nanoseconds: whoever takes the lock may have to wait for others
 CLOCK = getattr(time, "CLOCK_MONOTONIC", None) if llvm.address_of_symbol("clock_gettime") else None
 
@@ -129,14 +132,33 @@ def look_elsewhere(builder: Any, thread: Any) -> None:
 # -- what generated code and the pool call -------------------------------------------------------------------
 @emitted
 def look_out(typingctx: Any) -> Any:
-    """The patience until the next look. Ends the function with Python's exception if a handler raised one."""
+    """The patience with which to go on. Ends the function with Python's exception if a handler raised one."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         with if_unlikely(builder, builder.call(looking(builder.module), [])):
             context.call_conv.return_exc(builder)
-        return ir.Constant(ir.DoubleType(), PATIENCE)
+        return INT64(PATIENCE)
 
-    return signature(types.float64), lower
+    return signature(types.int64), lower
+
+
+def largest_block(work: float) -> int:
+    """How many iterations of so many nanoseconds make a block: a power of two."""
+    return 1 << min(max(BLOCK.bit_length() - math.frexp(work)[1], 0), MOST) if work > 0.0 else 1 << MOST
+
+
+@emitted
+def block_size(typingctx: Any, work: Any) -> Any:
+    """The same in generated code."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        exponent = builder.sub(builder.lshr(builder.bitcast(values[0], INT64), INT64(52)), INT64(1022))
+        found = builder.sub(INT64(BLOCK.bit_length()), exponent)
+        for relation, bound in (("<", 0), (">", MOST)):
+            found = builder.select(builder.icmp_signed(relation, found, INT64(bound)), INT64(bound), found)
+        return builder.shl(INT64(1), found)
+
+    return signature(types.int64, types.float64), lower
 
 
 @emitted

@@ -1,142 +1,175 @@
-"""Where generated code looks out for signals: each function counts its work, and looks when patience is used up.
+"""Where generated code looks out for signals: between blocks of iterations, so that what takes the time is as it was.
 
-    for i in range(n):                            for i_block in range(0, n, 1000000):
-        patience -= 2.0                               i_end = min(i_block + 1000000, n)
-        if patience < 0.0:                            patience -= 0.3 * np.float64(i_end - i_block)
-            patience = look_out()                     if patience < 0.0:
-        patience -= 0.05 * np.float64(m)                  patience = look_out()
-        for j in range(m):                            for i in range(i_block, i_end):
-            ...                                           ...
+    i_size, j_size = block_size(0.3 * n), ...             for trip in range(4611686018427387904):
+    for i_block in range(0, m, i_size):                       patience -= 2300
+        i_end = min(i_block + i_size, m)                      if patience < 0:
+        for i in range(i_block, i_end):                           patience = look_out()
+            ...                                               if error < 1e-9:
+        if i_end < m:                                             break
+            look_out()                                        ...
 
-Loops around loops count their own statements and look, the innermost ones are counted where they begin, so that what
-takes the time is as it was. An innermost loop that nothing is around runs in blocks. Whether a loop that is left by a
-condition takes long is known to nobody: it counts each iteration.
+A block is as many iterations as take a fraction of a millisecond by the estimate of their work, which is made before
+the outermost loop. That one runs in blocks, and the next one if there are more inside: what is further inside is over
+soon, and would pay each time. Nobody knows how often a loop runs that is left by a condition: it counts its
+iterations, as tiles do, whose loops begin and end in many ways.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from loopdiff.backends.cpu.interrupts import PATIENCE
+from loopdiff.backends.cpu.interrupts import PATIENCE, largest_block
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.build import natural, sub
-from loopdiff.ir.nodes import Call, Cast, Const, Exit, If, Index, Loop, Stmt
-from loopdiff.ir.types import F64
+from loopdiff.ir.nodes import Call, Cast, Const, Exit, Expr, Index, Loop, Stmt
+from loopdiff.ir.types import INT
 from loopdiff.ir.walk import statements
-from loopdiff.transform.work import Estimate, cost, estimate_of, number, times
+from loopdiff.transform.mapping import TiledNest, VectorLoop
+from loopdiff.transform.work import LANES, Estimate, estimate_of, number, times
+from loopdiff.transform.work import UNKNOWN as FEWER
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 
-# Nanoseconds: of a block of an innermost loop, below which a loop counts as a statement, and of a function with a rule.
-BLOCK, LITTLE, CALLED = 2e5, 200.0, 1e5
-LEAST = 0.05  # of an iteration
+FEW = 64  # iterations of a loop that counts for nothing
+LEAST = 0.05  # nanoseconds of an iteration
+TICKS = 1000.0  # of patience in a nanosecond
+# Iterations of a loop of which nothing is known, and nanoseconds of a function with a rule: with fewer there are few
+# looks all the same, and with more they do not come too late.
+UNKNOWN, CALLED = 100.0, 1000.0
+
+
+class Guess(Estimate):
+    """An estimate that rather has a look too many than one too late."""
+
+    def statement(self, stmt: Stmt, speed: float = 1.0) -> Expr:
+        return number(CALLED) if isinstance(stmt, Call) else super().statement(stmt, speed)
+
+    def trips(self, loop: Loop) -> Expr:
+        found = number(UNKNOWN) if is_left(loop) else super().trips(loop)
+        return number(UNKNOWN) if found == number(FEWER) else found
 
 
 @dataclass(slots=True)
 class Patience:
-    """Writes counts and looks into `emitter`, for the variable `name` that each function has for itself."""
+    """Writes blocks, counts and looks into `emitter`.
+
+    `name` is the variable that each function counts in, `sizes` are those of blocks, by the index of the loop.
+    """
 
     emitter: ScheduledEmitter
     name: str
+    sizes: dict[str, str] = field(default_factory=dict)
 
     def line(self, text: str) -> None:
         self.emitter.writer.line(text)
 
     def begin_function(self, writer: Writer) -> None:
         """Give `writer`, which has written a function, the variable's line if the function counts."""
-        if any(self.name in line for line in writer.lines):
-            writer.lines.insert(1, f"    {self.name} = {PATIENCE!r}")
+        if any(f"{self.name} -=" in line for line in writer.lines):
+            writer.lines.insert(1, f"    {self.name} = {PATIENCE}")
 
-    # -- costs, in nanoseconds -------------------------------------------------------------------------------
-    def estimate(self, *stmts: Stmt) -> Estimate:
-        return estimate_of(stmts, self.emitter.mapping_of)
+    def call(self, name: str) -> str:
+        self.emitter.looks.add(name)
+        return name
 
-    def own(self, body: tuple[Stmt, ...]) -> float:
-        """What `body` costs without what is counted apart."""
-        total = 0.0
-        for stmt in body:
-            total += CALLED if isinstance(stmt, Call) else cost(stmt, 1.0) if not isinstance(stmt, Loop) else 0.0
-            match stmt:
-                case Loop():
-                    total += self.little(stmt) or 0.0
-                case If(then=then, orelse=orelse):
-                    total += self.own(then) + self.own(orelse)
-        return total
+    # -- work ------------------------------------------------------------------------------------------------
+    def estimate(self, *stmts: Stmt) -> Guess:
+        known = estimate_of(stmts, self.emitter.mapping_of)
+        return Guess(known.chosen, known.known, known.inside)
 
-    def little(self, loop: Loop) -> float | None:
-        """What a loop costs that takes so little that it is not counted apart."""
-        if any(isinstance(s.stmt, Exit | Call) for s in statements(loop.body)):
-            return None
-        found = self.estimate(loop).statement(loop)
-        return float(found.value) if isinstance(found, Const) and found.value <= LITTLE else None
-
-    def counts_itself(self, body: tuple[Stmt, ...]) -> bool:
-        """Whether a loop counts each iteration: it is around others, calls functions, or may be left."""
-        inside = [s.stmt for s in statements(body)]
-        is_left = any(isinstance(s, Exit) for s in body)
-        return is_left or any(isinstance(s, Call) or (isinstance(s, Loop) and self.little(s) is None) for s in inside)
-
-    # -- counts and looks ------------------------------------------------------------------------------------
-    def count(self, work: str) -> None:
-        self.emitter.looks.add("look_out")
-        self.line(f"{self.name} -= {work}")
-
-    def look(self, work: str) -> None:
-        """Count `work`, and look if it is time."""
-        self.count(work)
-        with self.emitter.writer.block(f"if {self.name} < 0.0:"):
-            self.line(f"{self.name} = look_out()")
-
-    def begin_iteration(self, body: tuple[Stmt, ...], count: int = 1) -> None:
-        """In front of `count` iterations of a loop with that body."""
-        if self.counts_itself(body):
-            self.look(repr(count * max(self.own(body), LEAST)))
-
-    def count_ahead(self, loop: Loop) -> None:
-        """All of an innermost loop."""
-        each, step = self.each(loop), loop.step.value if isinstance(loop.step, Const) else 1
-        span = sub(loop.lower, loop.upper) if step < 0 else sub(loop.upper, loop.lower)
-        self.count(self.emitter.expr(times(number(each / abs(step)), Cast(F64, natural(span)))))
-
-    def each(self, loop: Loop, speed: float = 1.0) -> float:
-        """What an iteration of an innermost loop costs."""
-        found = self.estimate(loop).block(loop.body, speed)
-        return max(float(found.value), LEAST) if isinstance(found, Const) else LITTLE
-
-    @contextmanager
-    def counted(self, loop: Loop) -> Iterator[Loop]:
-        """The loop, which runs in order, or a block of it in a loop that is already there."""
-        is_apart = not self.counts_itself(loop.body) and self.little(loop) is None
-        if is_apart and self.emitter.around == 0:
-            with self.in_blocks(loop) as block:
-                yield block
-            return
-        if is_apart:
-            self.count_ahead(loop)
-        yield loop
+    def iteration(self, loop: Loop, estimate: Estimate) -> Expr:
+        """Nanoseconds of an iteration."""
+        is_vector = isinstance(self.emitter.mapping_of(loop), VectorLoop)
+        found = estimate.block(loop.body, LANES if is_vector else 1.0)
+        return number(max(float(found.value), LEAST)) if isinstance(found, Const) else found
 
     # -- blocks ----------------------------------------------------------------------------------------------
+    def begin_nest(self, nest: Loop) -> None:
+        """How large blocks are, of the loops of a nest that nothing is around."""
+        estimate = self.estimate(nest)
+        for site in statements((nest,)):
+            if isinstance(site.stmt, Loop) and self.has_blocks(site.stmt, site.loops):
+                work = self.iteration(site.stmt, estimate)
+                self.sizes[site.stmt.index] = self.size(site.stmt.index, work)
+
+    def size(self, index: str, work: Expr) -> str:
+        """So many iterations make a block, as a number or the name of one."""
+        if isinstance(work, Const):
+            return str(largest_block(float(work.value)))
+        name = self.emitter.names.fresh(f"{index}_size")
+        self.line(f"{name} = {self.call('block_size')}({self.emitter.expr(work)})")
+        return name
+
+    def has_blocks(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
+        """Whether the loop runs in blocks: it is the outermost one of its nest, or the next one and around others."""
+        kinds = [self.emitter.mapping_of(s) for s in (*around, loop)]
+        if is_left(loop) or not isinstance(loop.step, Const) or any(isinstance(k, TiledNest) for k in kinds):
+            return False
+        if self.has_few(loop) or sum(not self.has_few(p) for p in around) > 1:
+            return False
+        is_around = any(isinstance(s.stmt, Loop | Call) for s in statements(loop.body))
+        return not around or is_around or isinstance(kinds[-2], VectorLoop)
+
+    def has_few(self, loop: Loop) -> bool:
+        """Whether the loop has only a few iterations for certain."""
+        trips = self.estimate(loop).trips(loop)
+        return isinstance(trips, Const) and trips.value <= FEW and not is_left(loop)
+
     @contextmanager
-    def in_blocks(self, loop: Loop) -> Iterator[Loop]:
-        """An innermost loop that nothing is around, inside one over its blocks if its step is known."""
-        if not isinstance(loop.step, Const):
+    def blocks(self, loop: Loop, together: int = 1) -> Iterator[Loop]:
+        """One block of the loop, which has a multiple of `together` iterations, or all of it."""
+        size = self.sizes.get(loop.index)
+        if size is None:
             yield loop
             return
-        step = int(loop.step.value)
-        lower, upper = self.emitter.expr(loop.lower), self.emitter.expr(loop.upper)
-        with self.blocks(loop.index, (lower, upper), step, self.each(loop)) as (start, end):
+        assert isinstance(loop.step, Const)
+        bounds = (self.emitter.expr(loop.lower), self.emitter.expr(loop.upper))
+        with self.range(loop.index, bounds, int(loop.step.value) * together) as (start, end):
             yield replace(loop, lower=Index(start), upper=Index(end))
 
     @contextmanager
-    def blocks(self, index: str, bounds: tuple[str, str], step: int, each: float) -> Iterator[tuple[str, str]]:
-        """A loop over blocks of iterations, of which `each` nanoseconds are for one; the names of a block's bounds."""
-        start, end = self.emitter.names.fresh(f"{index}_block"), self.emitter.names.fresh(f"{index}_end")
-        size = step * max(1, int(BLOCK / each))
-        with self.emitter.writer.block(f"for {start} in range({bounds[0]}, {bounds[1]}, {size}):"):
-            self.line(f"{end} = {'min' if step > 0 else 'max'}({start} + {size}, {bounds[1]})")
-            self.look(f"{each / step!r} * np.float64({end} - {start})")
+    def range(self, index: str, bounds: tuple[str, str], step: int) -> Iterator[tuple[str, str]]:
+        """A loop over blocks of that many times `step`, and the names of their bounds."""
+        start, end = (self.emitter.names.fresh(f"{index}_{n}") for n in ("block", "end"))
+        limit, nearest, relation = bounds[1], *(("min", "<") if step > 0 else ("max", ">"))
+        count = times_step(self.sizes[index], step)
+        with self.emitter.writer.block(f"for {start} in range({bounds[0]}, {limit}, {count}):"):
+            self.line(f"{end} = {nearest}({start} + {count}, {limit})")
             yield start, end
+            with self.emitter.writer.block(f"if {end} {relation} {limit}:"):
+                self.line(f"{self.call('look_out')}()")
+
+    # -- counts ----------------------------------------------------------------------------------------------
+    def begin_counting(self, loop: Loop) -> str:
+        """The ticks of an iteration of a loop that counts."""
+        work = self.iteration(loop, self.estimate(loop))
+        if isinstance(work, Const):
+            return str(round(TICKS * float(work.value)))
+        return self.ticks(work, f"{loop.index}_ticks")
+
+    def ticks(self, work: Expr, stem: str) -> str:
+        """The name of the ticks of so many nanoseconds."""
+        name = self.emitter.names.fresh(stem)
+        self.line(f"{name} = {self.emitter.expr(Cast(INT, times(number(TICKS), work)))}")
+        return name
+
+    def count(self, ticks: str) -> None:
+        """Count, and look if it is time."""
+        self.line(f"{self.name} -= {ticks}")
+        with self.emitter.writer.block(f"if {self.name} < 0:"):
+            self.line(f"{self.name} = {self.call('look_out')}()")
+
+
+def is_left(loop: Loop) -> bool:
+    """Whether a condition may end the loop."""
+    return any(isinstance(s, Exit) for s in loop.body)
+
+
+def times_step(size: str, step: int) -> str:
+    """So many times that step."""
+    if size.isdigit():
+        return str(int(size) * step)
+    return size if step == 1 else f"-{size}" if step == -1 else f"{size} * {step}"

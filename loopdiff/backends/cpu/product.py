@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ProductWriter:
-    """Writes one product inside the loops that are not part of it."""
+    """Writes one product inside the loops that are not part of it, each of which counts `ticks` then."""
 
     emitter: ScheduledEmitter
     nest: Product
     found: Contraction
+    ticks: str = ""
 
     def write(self) -> None:
         found, writer = self.found, self.emitter.writer
         writer.quote(found.update.loc)
+        if len(self.inside) < len(found.loops):
+            runs = self.emitter.patience.estimate(*found.loops).runs(tuple(map(self.loop, sorted(self.inside))))
+            self.ticks = self.emitter.patience.ticks(times(number(PRODUCT), runs), "product_ticks")
         with ExitStack() as stack:
             for loop in found.loops:
                 if loop.index not in self.inside:
@@ -40,10 +44,8 @@ class ProductWriter:
 
     def call(self) -> None:
         nest, emitter = self.nest, self.emitter
-        if emitter.around or len(self.inside) < len(self.found.loops):
-            loops = tuple(p for p in self.found.loops if p.index in self.inside)
-            runs = emitter.patience.estimate(*self.found.loops).runs(loops)
-            emitter.patience.look(emitter.expr(times(number(PRODUCT), runs)))
+        if self.ticks:
+            emitter.patience.count(self.ticks)
         target = emitter.types.arrays[self.found.update.target.array]
         emitter.products.add(("lane_product" if nest.lanes else "product", target.dtype))
         scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), target.element)

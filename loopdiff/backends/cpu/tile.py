@@ -75,13 +75,13 @@ Factor = tuple[Expr, str, Shape]
 
 @dataclass(slots=True)
 class TileWriter:
-    """Writes one contraction as nested tiles. `zero` is a vector of zeros, `work` how long a tile takes."""
+    """Writes one contraction as nested tiles. `zero` is a vector of zeros, `ticks` what a tile counts."""
 
     emitter: ScheduledEmitter
     tile: TiledNest
     found: Contraction
     zero: str = ""
-    work: str = ""
+    ticks: str = ""
     held: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -101,8 +101,7 @@ class TileWriter:
         writer.quote(self.found.update.loc)
         self.zero = self.fresh("zero")
         self.line(f"{self.zero} = {self.splat(0.0)}")
-        self.work = self.fresh("work")
-        self.line(f"{self.work} = {self.emitter.expr(self.work_of_tile())}")
+        self.ticks = self.emitter.patience.ticks(self.work_of_tile(), "tile_ticks")
         used = {tile.lanes, tile.rows, tile.columns, *tile.sums}
         with ExitStack() as stack:
             if self.found.start is None:
@@ -140,7 +139,7 @@ class TileWriter:
 
     def zero_tile(self, size: int) -> str:
         """The name of a tile of `size` vectors of zeros, with which each tile begins."""
-        self.emitter.patience.look(self.work)
+        self.emitter.patience.count(self.ticks)
         tile = self.fresh("tile")
         self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {size})")
         return tile

@@ -33,7 +33,6 @@ from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 from loopdiff.transform.lane_blocks import FEW
 from loopdiff.transform.strides import is_varying, varying_names
-from loopdiff.transform.work import LANES, number, times
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -72,7 +71,6 @@ class VectorLoopWriter(LaneValues):
         start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
         line(f"{start} = {self.emitter.expr(self.loop.lower)}")
         line(f"{end} = {self.simd('maximum')}({start}, {self.emitter.expr(self.loop.upper)})")
-        self.count_ahead(start, end)
         promoted, is_block = self.promoted(), self.is_block_of_nests()
         suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
         if may_be_short or (self.is_small_block() and not has_mask_registers()):
@@ -154,38 +152,17 @@ class VectorLoopWriter(LaneValues):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
                 self.block(self.loop.body, [Lanes(full, mask)])
 
-    @property
-    def is_around(self) -> bool:
-        """Whether the vectors have loops inside."""
-        return self.emitter.patience.counts_itself(self.loop.body)
-
-    def count_ahead(self, start: str, end: str) -> None:
-        """Count the work of vectors that nobody looks at."""
-        if self.emitter.around and not self.is_around:
-            each = self.emitter.patience.each(self.loop, LANES)
-            self.emitter.patience.count(f"{each!r} * np.float64({end} - {start})")
-
     @contextmanager
     def over(self, start: str, end: str, step: int) -> Iterator[None]:
-        """The loop over vectors: those with loops inside count each time, others run in blocks if nothing is around."""
-        emitter, header = self.emitter, f"for {self.loop.index} in range"
-        if self.is_around:
-            work = emitter.names.fresh("work")
-            estimate = emitter.patience.estimate(self.loop).block(self.loop.body, LANES)
-            emitter.writer.line(f"{work} = {emitter.expr(times(number(step), estimate))}")
-            with emitter.writer.block(f"{header}({start}, {end}, {step}):"):
-                emitter.patience.look(work)
-                yield
-        elif emitter.around:
-            with emitter.writer.block(f"{header}({start}, {end}, {step}):"):
-                yield
-        else:
-            each = step * emitter.patience.each(self.loop, LANES)
-            with (
-                emitter.patience.blocks(self.loop.index, (start, end), step, each) as (first, last),
-                emitter.writer.block(f"{header}({first}, {last}, {step}):"),
-            ):
-                yield
+        """The loop over vectors; in blocks if nothing is around it."""
+        emitter, index = self.emitter, self.loop.index
+        with ExitStack() as stack:
+            if index in emitter.patience.sizes and not emitter.around:
+                start, end = stack.enter_context(emitter.patience.range(index, (start, end), step))
+            stack.enter_context(emitter.writer.block(f"for {index} in range({start}, {end}, {step}):"))
+            emitter.around += 1
+            yield
+            emitter.around -= 1
 
     def write_block(self, start: str, end: str, suffixes: list[str]) -> None:
         """The vectors of a block of lanes side by side, all of them masked: inner loops are written once.
@@ -335,10 +312,11 @@ class VectorLoopWriter(LaneValues):
         match stmt:
             case If():
                 self.branch(stmt, copies)
-            case Loop(index=index, lower=lower, upper=upper, step=step, body=body):
-                bounds = ", ".join(self.emitter.expr(e) for e in (lower, upper, step))
-                with self.emitter.writer.block(f"for {index} in range({bounds}):"):
-                    self.block(body, copies)
+            case Loop():
+                with self.emitter.patience.blocks(stmt) as part:
+                    bounds = ", ".join(self.emitter.expr(e) for e in (part.lower, part.upper, part.step))
+                    with self.emitter.writer.block(f"for {stmt.index} in range({bounds}):"):
+                        self.block(stmt.body, copies)
             case Let(name=name, value=value) if name not in self.varying:
                 self.emitter.writer.line(f"{name} = {self.emitter.expr(value)}")
             case Accumulate(target=Access(array=array)) if array in self.shared:

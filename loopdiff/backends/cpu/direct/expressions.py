@@ -17,6 +17,8 @@ from numba.core import cgutils, ir, types
 from numba.core.typing.templates import fold_arguments
 from numba.np.arrayobj import load_item
 
+from loopdiff.backends.cpu.interrupts import block_size
+
 from .syntax import constant_of
 from .typed import Called, Typed, is_counted, items_of
 
@@ -288,6 +290,8 @@ class Expressions:
                 return self.is_natural(left) and self.is_natural(right)
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return True
+            case ast.Call(func=function):
+                return self.found.outside.get(id(function)) is block_size
             case _:
                 number = constant_of(node)
                 return type(number) is int and number >= 0

@@ -16,7 +16,7 @@ from numba.core.ir import Loc
 from numba.np.arrayobj import load_item, store_item
 
 from .expressions import INT64, Expressions, Value
-from .syntax import constant_of
+from .syntax import Unknown, constant_of
 from .typed import is_counted
 
 
@@ -153,6 +153,9 @@ class Lowering(Expressions):
         match target:
             case ast.Name(id=name) if is_counted(ty):
                 self.set_array(name, value, ty)
+            case ast.Name(id=name) if name in self.once and self.is_natural(value):
+                self.give(target, self.expr(value), ty)
+                self.natural.add(name)
             case _:
                 self.give(target, self.expr(value), ty)
 
@@ -204,17 +207,18 @@ class Lowering(Expressions):
         bounds = [self.converted(self.expr(a), self.found.types[id(a)], types.int64) for a in given]
         self.drop_owned()
         start = INT64(0) if len(bounds) == 1 else bounds[0]
-        step = constant_of(given[2]) if len(bounds) == 3 else 1
+        step = bounds[2] if len(bounds) == 3 else INT64(1)
+        is_up = len(bounds) < 3 or self.goes_up(given[2])
         builder, before = self.builder, self.builder.block
         head, inside, after = (self.function.append_basic_block() for _ in range(3))
         builder.branch(head)
         builder.position_at_end(head)
         count = builder.phi(INT64)
         count.add_incoming(start, before)
-        more = builder.icmp_signed("<" if step > 0 else ">", count, bounds[0 if len(bounds) == 1 else 1])
+        more = builder.icmp_signed("<" if is_up else ">", count, bounds[0 if len(bounds) == 1 else 1])
         builder.cbranch(more, inside, after)
         builder.position_at_end(inside)
-        if index in self.once and step > 0 and (len(bounds) == 1 or self.is_natural(given[0])):
+        if index in self.once and is_up and (len(bounds) == 1 or self.is_natural(given[0])):
             self.natural.add(index)
         self.set(index, types.int64, count)
         self.exits.append(after)
@@ -222,9 +226,20 @@ class Lowering(Expressions):
         self.suite(body)
         self.exits.pop()
         if not builder.block.is_terminated:
-            count.add_incoming(builder.add(count, INT64(step), flags=("nsw",)), builder.block)
+            count.add_incoming(builder.add(count, step, flags=("nsw",)), builder.block)
             builder.branch(head)
         builder.position_at_end(after)
+
+    def goes_up(self, step: ast.expr) -> bool:
+        """Whether a step, which is not zero, is positive. Raises Unknown if that is not plain."""
+        number = constant_of(step)
+        if type(number) is int:
+            return number > 0
+        if isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and self.is_natural(step.operand):
+            return False
+        if not self.is_natural(step):
+            raise Unknown("a range with a step of either sign", step)
+        return True
 
     def held_by(self, body: list[ast.stmt]) -> set[tuple[str, types.Type]]:
         """Counted variables that statements set."""
