@@ -156,7 +156,7 @@ def block_size(typingctx: Any, work: Any) -> Any:
         found = builder.sub(INT64(BLOCK.bit_length()), exponent)
         for relation, bound in (("<", 0), (">", MOST)):
             found = builder.select(builder.icmp_signed(relation, found, INT64(bound)), INT64(bound), found)
-        return builder.shl(INT64(1), found)
+        return builder.shl(INT64(1), found, flags=("nuw", "nsw"))
 
     return signature(types.int64, types.float64), lower
 
