@@ -62,6 +62,7 @@ class Patience:
     emitter: ScheduledEmitter
     name: str
     sizes: dict[str, str] = field(default_factory=dict)
+    turns: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def line(self, text: str) -> None:
         self.emitter.writer.line(text)
@@ -104,14 +105,20 @@ class Patience:
         return name
 
     def has_blocks(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
-        """Whether the loop runs in blocks: it is the outermost one of its nest, or the next one and around others."""
+        """Whether something looks out in the loop: it is the outermost one of its nest, or the next one around others."""
         kinds = [self.emitter.mapping_of(s) for s in (*around, loop)]
         if is_left(loop) or not isinstance(loop.step, Const) or any(isinstance(k, TiledNest) for k in kinds):
             return False
         if self.has_few(loop) or sum(not self.has_few(p) for p in around) > 1:
             return False
-        is_around = any(isinstance(s.stmt, Loop | Call) for s in statements(loop.body))
-        return not around or is_around or isinstance(kinds[-2], VectorLoop)
+        return not around or self.may_be_long(loop) or isinstance(kinds[-2], VectorLoop)
+
+    def may_be_long(self, loop: Loop) -> bool:
+        """Whether the loop is around others, not all of which are short as a rule."""
+        inside = [s.stmt for s in statements(loop.body)]
+        found = [self.emitter.mapping_of(s) for s in inside if isinstance(s, Loop)]
+        is_short = [isinstance(k, VectorLoop) and k.may_be_short for k in found]
+        return not all(is_short) or any(isinstance(s, Call) for s in inside)
 
     def has_few(self, loop: Loop) -> bool:
         """Whether the loop has only a few iterations for certain."""
@@ -120,15 +127,30 @@ class Patience:
 
     @contextmanager
     def blocks(self, loop: Loop, together: int = 1) -> Iterator[Loop]:
-        """One block of the loop, which has a multiple of `together` iterations, or all of it."""
+        """An innermost loop, or a block of it; one around others looks whenever its index `turns` up."""
         size = self.sizes.get(loop.index)
         if size is None:
             yield loop
             return
         assert isinstance(loop.step, Const)
+        step = int(loop.step.value) * together
+        if any(isinstance(s.stmt, Loop) for s in statements(loop.body)):
+            lower, count, turn = self.emitter.expr(loop.lower), times_step(size, step), self.emitter.names.fresh(f"{loop.index}_turn")
+            self.line(f"{turn} = {lower} + {count}")
+            self.turns[loop.index] = (turn, count)
+            yield loop
+            return
         bounds = (self.emitter.expr(loop.lower), self.emitter.expr(loop.upper))
-        with self.range(loop.index, bounds, int(loop.step.value) * together) as (start, end):
+        with self.range(loop.index, bounds, step) as (start, end):
             yield replace(loop, lower=Index(start), upper=Index(end))
+
+    def begin_iteration(self, index: str, place: str) -> None:
+        """At the head of a loop over `index`, which is at `place`."""
+        if index in self.turns:
+            turn, count = self.turns[index]
+            with self.emitter.writer.block(f"if {place} == {turn}:"):
+                self.line(f"{turn} += {count}")
+                self.line(f"{self.call('look_out')}()")
 
     @contextmanager
     def range(self, index: str, bounds: tuple[str, str], step: int) -> Iterator[tuple[str, str]]:

@@ -169,6 +169,7 @@ class ScheduledEmitter(ScalarEmitter):
     def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
         if self.ticks:
             self.patience.count(self.ticks)
+        self.patience.begin_iteration(index, index)
 
     def jam(self, stmt: Loop, rows: Rows, count: int) -> None:
         """So many iterations with one vector loop for all; one after the other where not all of them are the same.
@@ -187,6 +188,7 @@ class ScheduledEmitter(ScalarEmitter):
         self.take_types(tuple(new for _, stmts in found for new in stmts))
         self.around += 1
         with self.writer.block(f"for {start.name} in range({bounds}, {count}):"):
+            self.patience.begin_iteration(index, start.name)
             with self.writer.block(f"if {self.expr(all_of(conds))}:"):
                 for leaf, stmts in found:
                     for new in stmts:
