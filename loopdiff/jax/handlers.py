@@ -15,6 +15,7 @@ import numba
 from numba import types
 from numba.np.numpy_support import carray
 
+from loopdiff.backends.cpu.interrupts import is_handed_on
 from loopdiff.deferred import deferred_interrupts
 from loopdiff.jax import abi
 
@@ -87,7 +88,7 @@ def register(handler: Handler, target: str, platform: str) -> None:
         "run": handler.function, "carray": carray, "read64": abi.read64, "read32": abi.read32,
         "metadata_extension": abi.metadata_extension, "answer_metadata": abi.answer_metadata,
         "operand": abi.operand, "result": abi.result, "extent": abi.extent, "mismatch": abi.mismatch,
-        "make_error": abi.make_error,
+        "make_error": abi.make_error, "is_handed_on": is_handed_on,
         **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
     }  # fmt: skip
     if handler.is_on_device:
@@ -141,6 +142,8 @@ def host_call(handler: Handler) -> list[str]:
         f"        value = run(*{arguments})",
         "    except Exception:",
         "        return complain(frame, 0)",
+        "    if is_handed_on():",
+        f"        return make_error(frame, {abi.CANCELLED}, 'loopdiff: interrupted')",
     ]
     kept = [(k, r) for k, r in enumerate(handler.returns) if r is not None]
     for position, number in kept:

@@ -25,14 +25,15 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import types
-from numba.core.cgutils import alloca_once, get_or_insert_function, if_unlikely
+from numba.core.cgutils import alloca_once, alloca_once_value, get_or_insert_function, if_unlikely
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 STATE = "loopdiff_interrupts"
 MOST_WORKERS = 128
-# Words of the state: the main thread, when it asked last, whether workers are to end, and which threads these are.
-MAIN, LAST, STOP, WORKERS = 0, 1, 2, 3
+# Words of the state: the main thread, when it asked last, whether a handler raised an exception since somebody wanted to
+# know, whether workers are to end, and which threads these are.
+MAIN, LAST, RAISED, STOP, WORKERS = range(5)
 MEMORY = (ctypes.c_int64 * (WORKERS + MOST_WORKERS))()
 BLOCK = 1 << 18  # nanoseconds of predicted work from one look to the next
 MOST = 40  # iterations of a block, as the exponent of two
@@ -106,7 +107,10 @@ def look_on_main(builder: Any) -> None:
     lock = call(builder, "PyGILState_Ensure", INT32)
     found = call(builder, "PyErr_CheckSignals", INT32)
     call(builder, "PyGILState_Release", ir.VoidType(), lock)
-    builder.ret(builder.icmp_signed("!=", found, INT32(0)))
+    is_raised = builder.icmp_signed("!=", found, INT32(0))
+    with builder.if_then(is_raised):
+        store(builder, INT64(RAISED), INT64(1))
+    builder.ret(is_raised)
 
 
 def look_elsewhere(builder: Any, thread: Any) -> None:
@@ -165,6 +169,27 @@ def block_size(typingctx: Any, work: Any) -> Any:
 def is_interrupted(typingctx: Any) -> Any:
     """Whether a handler raised an exception, which is set from now on."""
     return signature(types.boolean), lambda context, builder, sig, values: builder.call(looking(builder.module), [])
+
+
+@emitted
+def is_handed_on(typingctx: Any) -> Any:
+    """Whether Python's exception ended what was called, which the main thread raises at its next instruction then: for
+    callers that have an error of their own to return."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        answer = alloca_once_value(builder, BIT(0))
+        with if_unlikely(builder, builder.icmp_signed("!=", load(builder, INT64(RAISED)), INT64(0))):
+            store(builder, INT64(RAISED), INT64(0))
+            lock = call(builder, "PyGILState_Ensure", INT32)
+            kind = call(builder, "PyErr_Occurred", INT64)
+            with builder.if_then(builder.icmp_signed("!=", kind, INT64(0))):
+                call(builder, "PyThreadState_SetAsyncExc", INT32, this_thread(builder), kind)
+                call(builder, "PyErr_Clear", ir.VoidType())
+                builder.store(BIT(1), answer)
+            call(builder, "PyGILState_Release", ir.VoidType(), lock)
+        return builder.load(answer)
+
+    return signature(types.boolean), lower
 
 
 @emitted
