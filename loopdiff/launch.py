@@ -54,10 +54,11 @@ class Script:
     def call(
         self, target: str, function: Callable[..., Any], args: str, refuse: Callable[..., Any], after: str = ""
     ) -> None:
-        """Run compiled code; `refuse` says what its errors mean. Whatever ends it, an interrupt too, `after` is done."""
+        """Run compiled code; `refuse` says what its errors mean. Where it fails, or is interrupted, `after` is done."""
         self.put("refuse", refuse)
         called, done = self.put(f"run_{target}", function), f"{after}; " if after else ""
-        self.add(f"try: {target} = {called}({args})", f"except ValueError as error: {done}raise refuse(error) from None")
+        self.add(f"try: {target} = {called}({args})")
+        self.add(f"except ValueError as error: {done}raise refuse(error) from None")
         if after:
             self.add(f"except BaseException: {done}raise")
 

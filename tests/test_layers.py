@@ -15,7 +15,7 @@ import loopdiff
 ROOT = Path(loopdiff.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = (
-    ("errors", "names", "marks", "installation", "machine_codes"),
+    ("errors", "names", "marks", "installation", "machine_codes", "deferred"),
     ("codes", "rules"),
     ("options", "requests", "source"),
     ("ir",),

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, TypeVar
 
-
 from loopdiff.analysis.polyhedra_digits import Digit, digits
 from loopdiff.analysis.polyhedra_events import Event, Frame, element_event, find_events
 from loopdiff.analysis.polyhedra_terms import Terms, constant

@@ -51,20 +51,29 @@ def test_interrupted_imports(tmp_path: Path) -> None:
 def test_deferred() -> None:
     """The signal comes when all is done, once, and to the handler that was there."""
     done: list[str] = []
-    with pytest.raises(KeyboardInterrupt), deferred_interrupts():
+
+    def interrupted() -> None:
         with deferred_interrupts():
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
-            done.append("inner")
-        done.append("outer")
+            with deferred_interrupts():
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+                done.append("inner")
+            done.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert done == ["inner", "outer"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_deferred_with_an_error() -> None:
-    with pytest.raises(KeyboardInterrupt) as found, deferred_interrupts():
+    @deferred_interrupts()
+    def interrupted() -> None:
         signal.raise_signal(signal.SIGINT)
         raise ValueError
+
+    with pytest.raises(KeyboardInterrupt) as found:
+        interrupted()
     assert isinstance(found.value.__context__, ValueError)
 
 

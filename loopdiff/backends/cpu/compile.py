@@ -40,8 +40,8 @@ from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.zeros import drop_unread_zeros
 
 THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
-CALLS = ("multiply", "use", *THREADS)
-BUILTINS = ("ArgumentError", "look_out", "block_size", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
+CALLS = ("multiply", "use", "look_out", "block_size", *THREADS)
+BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")

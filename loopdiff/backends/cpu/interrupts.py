@@ -1,11 +1,11 @@
 """Ctrl-C in generated code: loops that take long ask the interpreter now and then whether a signal came.
 
 Python's own handlers of signals only leave a note, which the interpreter looks at between instructions of Python: what
-runs without it is not interrupted. So generated code calls `look_out` when it has been at work for a while (see `patience`):
-on the main thread, which is the one that signals are for, and not
-more often than each `PAUSE`, it takes the interpreter's lock and lets the handlers run. No handler is installed, none
-is replaced: those of the program, of notebooks and of timeouts run as ever, in the midst of a loop, and what one of them
-raises ends the function, after it has released all that it holds.
+runs without it is not interrupted. So generated code calls `look_out` when it has been at work for a while (see
+`patience`): on the main thread, which is the one that signals are for, and not more often than each `PAUSE`, it takes
+the interpreter's lock and lets the handlers run. No handler is installed, none is replaced: those of the program, of
+notebooks and of timeouts run as ever, in the midst of a loop, and what one of them raises ends the function, after it
+has released all that it holds.
 
 A worker of the pool is asked to end by a note of the thread that it works for. Threads of the program's own are never
 asked, as they never get signals from Python.
@@ -31,7 +31,7 @@ from numba.extending import intrinsic
 
 STATE = "loopdiff_interrupts"
 MOST_WORKERS = 128
-# Words of the state: the main thread, when it asked last, whether a handler raised an exception since somebody wanted to
+# Words of the state: the main thread, when it asked last, whether a handler raised something since somebody wanted to
 # know, whether workers are to end, and which threads these are.
 MAIN, LAST, RAISED, STOP, WORKERS = range(5)
 MEMORY = (ctypes.c_int64 * (WORKERS + MOST_WORKERS))()

@@ -1,17 +1,19 @@
-"""Where generated code looks out for signals: between blocks of iterations, so that what takes the time is as it was.
+"""Where generated code looks out for signals: seldom enough that what takes the time is as it was.
 
-    i_size, j_size = block_size(0.3 * n), ...             for trip in range(4611686018427387904):
-    for i_block in range(0, m, i_size):                       patience -= 2300
-        i_end = min(i_block + i_size, m)                      if patience < 0:
-        for i in range(i_block, i_end):                           patience = look_out()
-            ...                                               if error < 1e-9:
-        if i_end < m:                                             break
-            look_out()                                        ...
+    i_size = block_size(0.3 * np.float64(n))              for trip in range(4611686018427387904):
+    i_turn = 0 + i_size                                       patience -= 2300
+    for i in range(m):                                        if patience < 0:
+        if i == i_turn:                                           patience = look_out()
+            i_turn += i_size                                  if error < 1e-9:
+            look_out()                                            break
+        for j in range(n):                                    ...
+            ...
 
-A block is as many iterations as take a fraction of a millisecond by the estimate of their work, which is made before
-the outermost loop. That one runs in blocks, and the next one if there are more inside: what is further inside is over
-soon, and would pay each time. Nobody knows how often a loop runs that is left by a condition: it counts its
-iterations, as tiles do, whose loops begin and end in many ways.
+So many iterations as take a fraction of a millisecond by the estimate of their work, which is made before the outermost
+loop, are between two looks. The outermost loop of a nest looks out, and the next one if there are more inside: what is
+further inside is over soon, and would pay each time. An innermost loop that nothing is around runs in blocks. Nobody
+knows how often a loop runs that is left by a condition: it counts its iterations, as tiles do, whose loops begin and
+end in many ways.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ class Guess(Estimate):
 class Patience:
     """Writes blocks, counts and looks into `emitter`.
 
-    `name` is the variable that each function counts in, `sizes` are those of blocks, by the index of the loop.
+    `name` is the variable that each function counts in. By the index of a loop: `sizes` of its blocks, and `turns` at
+    which it looks, with what they are apart.
     """
 
     emitter: ScheduledEmitter
@@ -92,6 +95,9 @@ class Patience:
         """How large blocks are, of the loops of a nest that nothing is around."""
         estimate = self.estimate(nest)
         for site in statements((nest,)):
+            if isinstance(site.stmt, Loop):  # which may have been written before, in another function
+                self.sizes.pop(site.stmt.index, None)
+                self.turns.pop(site.stmt.index, None)
             if isinstance(site.stmt, Loop) and self.has_blocks(site.stmt, site.loops):
                 work = self.iteration(site.stmt, estimate)
                 self.sizes[site.stmt.index] = self.size(site.stmt.index, work)
@@ -105,7 +111,7 @@ class Patience:
         return name
 
     def has_blocks(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
-        """Whether something looks out in the loop: it is the outermost one of its nest, or the next one around others."""
+        """Whether the loop looks out: it is the outermost one of its nest, or the next one around others."""
         kinds = [self.emitter.mapping_of(s) for s in (*around, loop)]
         if is_left(loop) or not isinstance(loop.step, Const) or any(isinstance(k, TiledNest) for k in kinds):
             return False
@@ -135,8 +141,8 @@ class Patience:
         assert isinstance(loop.step, Const)
         step = int(loop.step.value) * together
         if any(isinstance(s.stmt, Loop) for s in statements(loop.body)):
-            lower, count, turn = self.emitter.expr(loop.lower), times_step(size, step), self.emitter.names.fresh(f"{loop.index}_turn")
-            self.line(f"{turn} = {lower} + {count}")
+            turn, count = self.emitter.names.fresh(f"{loop.index}_turn"), times_step(size, step)
+            self.line(f"{turn} = {self.emitter.expr(loop.lower)} + {count}")
             self.turns[loop.index] = (turn, count)
             yield loop
             return

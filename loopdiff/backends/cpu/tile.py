@@ -24,7 +24,8 @@ from loopdiff.transform.contractions import Contraction, factors, indices_in, te
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import Stride, lane_axis, stride_of
 from loopdiff.transform.tiles import TileShape, tile_shape
-from loopdiff.transform.work import PRODUCT, number, times
+from loopdiff.transform.work import PRODUCT, times
+from loopdiff.transform.work import number as nanoseconds
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -121,7 +122,7 @@ class TileWriter:
     def work_of_tile(self) -> Expr:
         size = self.shape.rows * self.shape.columns * self.width
         loops = [self.loop(index) for index in self.tile.sums]
-        return times(number(size * PRODUCT), self.emitter.patience.estimate(*self.found.loops).runs(tuple(loops)))
+        return times(nanoseconds(size * PRODUCT), self.emitter.patience.estimate(*self.found.loops).runs(tuple(loops)))
 
     # -- loops -----------------------------------------------------------------------------------------------
     def line(self, text: str) -> None:

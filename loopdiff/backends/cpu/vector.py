@@ -169,7 +169,7 @@ class VectorLoopWriter(LaneValues):
 
         Where masked stores are slow, short bodies are written again for what is not all there.
         """
-        index, width, line = self.loop.index, self.width, self.emitter.writer.line
+        width, line = self.width, self.emitter.writer.line
         if not has_mask_registers() and len(self.operations()) <= TWICE:
             start = self.write_many(start, end, suffixes, [])
         with self.over(start, end, len(suffixes) * width):
@@ -316,6 +316,7 @@ class VectorLoopWriter(LaneValues):
                 with self.emitter.patience.blocks(stmt) as part:
                     bounds = ", ".join(self.emitter.expr(e) for e in (part.lower, part.upper, part.step))
                     with self.emitter.writer.block(f"for {stmt.index} in range({bounds}):"):
+                        self.emitter.patience.begin_iteration(stmt.index, stmt.index)
                         self.block(stmt.body, copies)
             case Let(name=name, value=value) if name not in self.varying:
                 self.emitter.writer.line(f"{name} = {self.emitter.expr(value)}")

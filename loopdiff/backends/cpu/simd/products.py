@@ -173,9 +173,9 @@ class Product:
 
     # -- the whole -------------------------------------------------------------------------------------------
     def function(self, module: Any) -> Any:
-        """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3,
-        how, watch, scale: C = scale * A * B, or C += that if `how` has ADD. With IN_PARTS, rows may be a part of those
-        of the program, and their number makes no difference to the order of sums."""
+        """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, how,
+        watch, scale: C = scale * A * B, or C += that if `how` has ADD. With IN_PARTS, rows may be a part of those of
+        the program, and their number makes no difference to the order of sums."""
         return shared_function(module, self.stem, [*[INT64] * 22, self.lanes.scalar], self.body)
 
     def body(self, builder: Any, *args: Any) -> None:
@@ -191,7 +191,8 @@ class Product:
                 with then:
                     c, c_row, _, a, a_row, *_ = args
                     dots = Dots(self.lanes).function(builder.module)
-                    builder.call(dots, [c, c_row, a, a_row, args[9], args[10], args[14], *args[16:18], args[20], args[22]])
+                    others = (args[k] for k in (9, 10, 14, 16, 17, 20, 22))
+                    builder.call(dots, [c, c_row, a, a_row, *others])
                 with otherwise:
                     self.blocked(builder, args)
 
