@@ -156,7 +156,7 @@ def block_size(typingctx: Any, work: Any) -> Any:
     """The same in generated code."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        exponent = builder.sub(builder.lshr(builder.bitcast(values[0], INT64), INT64(52)), INT64(1022))
+        exponent = builder.sub(builder.and_(builder.lshr(builder.bitcast(values[0], INT64), INT64(52)), INT64(2047)), INT64(1022))
         found = builder.sub(INT64(BLOCK.bit_length()), exponent)
         for relation, bound in (("<", 0), (">", MOST)):
             found = builder.select(builder.icmp_signed(relation, found, INT64(bound)), INT64(bound), found)

@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING
 
 from loopdiff.backends.cpu.interrupts import PATIENCE, largest_block
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.nodes import Call, Cast, Const, Exit, Expr, Index, Loop, Stmt
-from loopdiff.ir.types import INT
-from loopdiff.ir.walk import statements
+from loopdiff.ir.nodes import Apply, Call, Cast, Const, Exit, Expr, Index, Loop, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F64, INT
+from loopdiff.ir.walk import map_expr, statements
 from loopdiff.transform.mapping import TiledNest, VectorLoop
 from loopdiff.transform.work import LANES, Estimate, estimate_of, number, times
 from loopdiff.transform.work import UNKNOWN as FEWER
@@ -51,7 +52,16 @@ class Guess(Estimate):
 
     def trips(self, loop: Loop) -> Expr:
         found = number(UNKNOWN) if is_left(loop) else super().trips(loop)
-        return number(UNKNOWN) if found == number(FEWER) else found
+        return number(UNKNOWN) if found == number(FEWER) else map_expr(without_limit, found)
+
+
+def without_limit(expr: Expr) -> Expr:
+    """Iterations of a loop that may have fewer than none: those are no concern here."""
+    match expr:
+        case Apply(op=Op.MAX, args=(Cast(dtype=kind) as trips, Const(value=0.0))) if kind is F64:
+            return trips
+        case _:
+            return expr
 
 
 @dataclass(slots=True)
