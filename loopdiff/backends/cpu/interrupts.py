@@ -10,7 +10,8 @@ has released all that it holds.
 A worker of the pool is asked to end by a note of the thread that it works for. Threads of the program's own are never
 asked, as they never get signals from Python.
 
-The state is known to generated code by a symbol, so that machine code on disk stays valid.
+The state, and the function that looks, are known to generated code by symbols, so that machine code on disk stays
+valid.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from numba import cfunc
 from numba.core import types
-from numba.core.cgutils import alloca_once, alloca_once_value, get_or_insert_function, if_unlikely
+from numba.core.cgutils import alloca_once, alloca_once_value, for_range, get_or_insert_function, if_unlikely
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-STATE = "loopdiff_interrupts"
+STATE, LOOK = "loopdiff_interrupts", "loopdiff_look"
 MOST_WORKERS = 128
 # Words of the state: the main thread, when it asked last, whether a handler raised something since somebody wanted to
 # know, whether workers are to end, and which threads these are.
@@ -71,66 +73,64 @@ def this_thread(builder: Any) -> Any:
 
 
 # -- the function that looks ---------------------------------------------------------------------------------
-def looking(module: Any) -> Any:
-    """The function of the module that says whether to end. On the main thread, an exception is set if so."""
-    name = f"{STATE}_looking"
-    found = module.globals.get(name)
-    if found is not None:
-        return found
-    function = ir.Function(module, ir.FunctionType(BIT, []), name)
-    function.linkage = "linkonce_odr"
+@emitted
+def looked(typingctx: Any) -> Any:
+    """Whether to end what this thread does. On the main thread, an exception is set if so."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        answer = alloca_once_value(builder, INT64(0))
+        thread = this_thread(builder)
+        with builder.if_else(builder.icmp_signed("==", thread, load(builder, INT64(MAIN)))) as (main, other):
+            with main:
+                look_on_main(builder, answer)
+            with other:
+                look_elsewhere(builder, thread, answer)
+        return builder.load(answer)
+
+    return signature(types.int64), lower
+
+
+def look() -> int:
+    return looked()  # type: ignore[call-arg]
+
+
+def looking(builder: Any) -> Any:
+    """Call the compiled `look`; whether to end."""
+    function = get_or_insert_function(builder.module, ir.FunctionType(INT64, []), LOOK)
     # What handlers do to arrays is nothing that loops have to see: what they loaded before stays in registers.
-    for attribute in ("cold", "noinline", "nounwind", "inaccessiblememonly"):
+    for attribute in ("cold", "nounwind", "inaccessiblememonly"):
         function.attributes.add(attribute)
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    main, other = (function.append_basic_block(n) for n in ("main", "other"))
-    thread = this_thread(builder)
-    builder.cbranch(builder.icmp_signed("==", thread, load(builder, INT64(MAIN))), main, other)
-    builder.position_at_end(main)
-    look_on_main(builder)
-    builder.position_at_end(other)
-    look_elsewhere(builder, thread)
-    return function
+    return builder.icmp_signed("!=", builder.call(function, []), INT64(0))
 
 
-def look_on_main(builder: Any) -> None:
+def look_on_main(builder: Any, answer: Any) -> None:
     """Let Python run handlers, if that was not done just now."""
+    is_time = BIT(1)
     if CLOCK is not None:
         moment = alloca_once(builder, ir.LiteralStructType([INT64, INT64]))
         call(builder, "clock_gettime", INT32, INT32(CLOCK), moment)
         seconds, rest = (builder.load(builder.gep(moment, [INT32(0), INT32(k)])) for k in (0, 1))
         now = builder.add(builder.mul(seconds, INT64(1_000_000_000)), rest)
         since = builder.sub(now, load(builder, INT64(LAST)))
-        with builder.if_then(builder.icmp_unsigned("<", since, INT64(PAUSE))):
-            builder.ret(BIT(0))
-        store(builder, INT64(LAST), now)
-    lock = call(builder, "PyGILState_Ensure", INT32)
-    found = call(builder, "PyErr_CheckSignals", INT32)
-    call(builder, "PyGILState_Release", ir.VoidType(), lock)
-    is_raised = builder.icmp_signed("!=", found, INT32(0))
-    with builder.if_then(is_raised):
-        store(builder, INT64(RAISED), INT64(1))
-    builder.ret(is_raised)
+        is_time = builder.icmp_unsigned(">=", since, INT64(PAUSE))
+        with builder.if_then(is_time):
+            store(builder, INT64(LAST), now)
+    with builder.if_then(is_time):
+        lock = call(builder, "PyGILState_Ensure", INT32)
+        found = call(builder, "PyErr_CheckSignals", INT32)
+        call(builder, "PyGILState_Release", ir.VoidType(), lock)
+        with builder.if_then(builder.icmp_signed("!=", found, INT32(0))):
+            store(builder, INT64(RAISED), INT64(1))
+            builder.store(INT64(1), answer)
 
 
-def look_elsewhere(builder: Any, thread: Any) -> None:
+def look_elsewhere(builder: Any, thread: Any, answer: Any) -> None:
     """A worker ends with the loop that it works for."""
-    with builder.if_then(builder.icmp_signed("==", load(builder, INT64(STOP)), INT64(0)), likely=True):
-        builder.ret(BIT(0))
-    before = builder.block
-    loop, following, found, none = (builder.append_basic_block(n) for n in ("loop", "next", "found", "none"))
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    number = builder.phi(INT64)
-    number.add_incoming(INT64(WORKERS), before)
-    builder.cbranch(builder.icmp_signed("==", load(builder, number), thread), found, following)
-    builder.position_at_end(following)
-    after = builder.add(number, INT64(1))
-    number.add_incoming(after, following)
-    builder.cbranch(builder.icmp_signed("<", after, INT64(len(MEMORY))), loop, none)
-    for block, answer in ((found, 1), (none, 0)):
-        builder.position_at_end(block)
-        builder.ret(BIT(answer))
+    is_asked = builder.icmp_signed("!=", load(builder, INT64(STOP)), INT64(0))
+    with builder.if_then(is_asked), for_range(builder, INT64(MOST_WORKERS)) as each:
+        worker = load(builder, builder.add(each.index, INT64(WORKERS)))
+        with builder.if_then(builder.icmp_signed("==", worker, thread)):
+            builder.store(INT64(1), answer)
 
 
 # -- what generated code and the pool call -------------------------------------------------------------------
@@ -139,7 +139,7 @@ def look_out(typingctx: Any) -> Any:
     """The patience with which to go on. Ends the function with Python's exception if a handler raised one."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        with if_unlikely(builder, builder.call(looking(builder.module), [])):
+        with if_unlikely(builder, looking(builder)):
             context.call_conv.return_exc(builder)
         return INT64(PATIENCE)
 
@@ -156,8 +156,8 @@ def block_size(typingctx: Any, work: Any) -> Any:
     """The same in generated code."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        exponent = builder.sub(builder.and_(builder.lshr(builder.bitcast(values[0], INT64), INT64(52)), INT64(2047)), INT64(1022))
-        found = builder.sub(INT64(BLOCK.bit_length()), exponent)
+        bits = builder.and_(builder.lshr(builder.bitcast(values[0], INT64), INT64(52)), INT64(2047))
+        found = builder.sub(INT64(BLOCK.bit_length() + 1022), bits)
         for relation, bound in (("<", 0), (">", MOST)):
             found = builder.select(builder.icmp_signed(relation, found, INT64(bound)), INT64(bound), found)
         return builder.shl(INT64(1), found, flags=("nuw", "nsw"))
@@ -168,7 +168,7 @@ def block_size(typingctx: Any, work: Any) -> Any:
 @emitted
 def is_interrupted(typingctx: Any) -> Any:
     """Whether a handler raised an exception, which is set from now on."""
-    return signature(types.boolean), lambda context, builder, sig, values: builder.call(looking(builder.module), [])
+    return signature(types.boolean), lambda context, builder, sig, values: looking(builder)
 
 
 @emitted
@@ -233,5 +233,7 @@ def begin() -> None:
 
 begin()
 llvm.add_symbol(STATE, ctypes.addressof(MEMORY))
+COMPILED: Any = cfunc(types.int64(), cache=True)(look)
+llvm.add_symbol(LOOK, COMPILED.address)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=begin)

@@ -32,5 +32,5 @@ def goes_on(builder: Any, watch: Word, work: Word) -> Any:
     is_due = builder.icmp_signed(">", total, INT64(LONG))
     with cgutils.if_unlikely(builder, builder.and_(is_due, builder.icmp_signed("==", builder.load(ended), INT64(0)))):
         builder.store(INT64(0), count)
-        builder.store(builder.zext(builder.call(looking(builder.module), []), INT64), ended)
+        builder.store(builder.zext(looking(builder), INT64), ended)
     return builder.icmp_signed("==", builder.load(ended), INT64(0))
