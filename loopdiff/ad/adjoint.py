@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partials
+from loopdiff.ad.partials import is_strong_factor, partials
+from loopdiff.ad.strength import Strength, is_always_finite
 from loopdiff.analysis.activity import is_active
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var
@@ -68,14 +69,14 @@ class Propagation:
         args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
         table = partials(replace(expr, args=args), kind, RESULT)
         bar = emitter.hold(bar, "bar") if len(expr.args) > 1 or expr.op not in LINEAR else bar
-        is_guarded = not has_regular_partials(expr) or (is_masked and expr.op not in LINEAR)
+        strength = Strength(facts.types)
         for position, (arg, partial) in enumerate(zip(expr.args, table, strict=True)):
             if is_constant(partial, 0) or not is_active(arg, facts.activity.active, facts.types):
                 continue
             slope = self.provide(partial, expr, at)
             if is_strong_factor(expr.op, position):
                 contribution = strong_mul(slope, bar)
-            elif is_guarded and not isinstance(slope, Const):
+            elif strength.is_needed(expr, position, partial) or (is_masked and not is_always_finite(partial)):
                 contribution = strong_mul(emitter.hold(bar, "bar"), slope)
             else:
                 contribution = times(bar, slope)

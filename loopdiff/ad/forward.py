@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.partials import has_regular_partials, is_strong_factor, partials
+from loopdiff.ad.partials import is_strong_factor, partials
 from loopdiff.ad.record import own_expressions
 from loopdiff.ad.regions import Region, mark_regions, region_of, where
 from loopdiff.ad.ruled import cleared, constant_parts, given, is_asked, partial_calls, tangent_of_call
+from loopdiff.ad.strength import Strength
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.nodes import (
@@ -256,17 +257,18 @@ class Tangent:
         args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
         table = partials(replace(expr, args=args), kind, RESULT)
         total: Expr | None = None
-        is_regular = has_regular_partials(expr)
+        strength = Strength(self.types)
         for position, (slope, partial) in enumerate(zip(slopes, table, strict=True)):
             if is_constant(slope, 0) or is_constant(partial, 0):
                 continue
             factor = self.provide(partial, expr, emitter)
-            if emitter is not None and not is_regular:
+            is_strong = strength.is_needed(expr, position, partial)
+            if emitter is not None and is_strong:
                 slope = emitter.hold(slope, "slope")
-            if is_strong_factor(expr.op, position) or (is_regular and expr.op in MASKING):
+            if is_strong_factor(expr.op, position) or (expr.op in MASKING and not is_strong):
                 term = strong_mul(factor, slope)
             else:
-                term = mul(factor, slope) if is_regular else strong_mul(slope, factor)
+                term = strong_mul(slope, factor) if is_strong else mul(factor, slope)
             total = term if total is None else Apply(Op.ADD, (total, term))
         return zero(kind) if total is None else total
 

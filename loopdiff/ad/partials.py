@@ -6,7 +6,7 @@ or `Refused` (no rule: differentiating it is an error). No row at all is an erro
 Conventions at kinks and singular points:
 
 * max / min split a tie evenly among all tied arguments; NaN arguments get nothing;
-* abs has slope 0 at 0 (sign), hypot has gradient 0 at the origin (the smallest subgradient);
+* abs has slope 0 at 0 and at NaN, hypot has gradient 0 at the origin (the smallest subgradient);
 * sqrt, cbrt, log, asin, ... are infinite where the true slope is: the strong zero of the adjoint removes that
   where it does not matter. atan2 at the origin is NaN;
 * x ** y: slope in x is 0 for y == 0; slope in y is 0 at x == 0 for y >= 0 and NaN for negative x (no
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
 from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
 from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
-from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, QUOTIENTS, ROUNDINGS, Op
+from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
 
 
@@ -74,14 +74,9 @@ Rule2 = Callable[[Terms, Expr, Expr, Expr], Partials]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`derive(terms, args, result)` gives the partials.
-
-    `is_regular`: they are finite wherever the arguments are, so that a zero adjoint times the partial is zero
-    without a test.
-    """
+    """`derive(terms, args, result)` gives the partials."""
 
     derive: Callable[[Terms, Partials, Expr], Partials]
-    is_regular: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +93,12 @@ class Refused:
     reason: str
 
 
-def unary(rule: Rule1, *, is_regular: bool) -> Rule:
-    return Rule(lambda t, args, r: (rule(t, args[0], r),), is_regular)
+def unary(rule: Rule1) -> Rule:
+    return Rule(lambda t, args, r: (rule(t, args[0], r),))
 
 
-def binary(rule: Rule2, *, is_regular: bool) -> Rule:
-    return Rule(lambda t, args, r: rule(t, args[0], args[1], r), is_regular)
+def binary(rule: Rule2) -> Rule:
+    return Rule(lambda t, args, r: rule(t, args[0], args[1], r))
 
 
 def square_of(x: Expr) -> Expr:
@@ -132,6 +127,11 @@ def extremum_partials(op: Op, t: Terms, args: Partials) -> Partials:
     for count in counts[1:]:
         total = Apply(Op.ADD, (total, count))
     return tuple(Select(tied, t.inverse(total), t.zero) for tied in is_tied)
+
+
+def sign(t: Terms, x: Expr, result: Expr) -> Expr:
+    """-1, 0 or 1, and of NaN 0."""
+    return Select(compare(Op.GT, x, t.zero), t.one, Select(compare(Op.LT, x, t.zero), t.const(-1.0), t.zero))
 
 
 def quotient_partial(result: Expr, x: Expr, y: Expr) -> Expr:
@@ -223,63 +223,61 @@ def unit_circle(t: Terms, x: Expr) -> Expr:
 
 
 ARITHMETIC: dict[Op, Rule] = {
-    Op.ADD: binary(lambda t, x, y, r: (t.one, t.one), is_regular=True),
-    Op.SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0)), is_regular=True),
-    Op.MUL: binary(lambda t, x, y, r: (y, x), is_regular=True),
-    Op.DIV: binary(quotient_partials, is_regular=False),
-    Op.MOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y)), is_regular=False),
-    Op.FMOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y)), is_regular=False),
-    Op.POW: binary(power_partials, is_regular=False),
-    Op.NEG: unary(lambda t, x, r: t.const(-1.0), is_regular=True),
-    Op.MIN: Rule(lambda t, args, r: extremum_partials(Op.MIN, t, args), is_regular=True),
-    Op.MAX: Rule(lambda t, args, r: extremum_partials(Op.MAX, t, args), is_regular=True),
-    Op.ABS: unary(lambda t, x, r: call(Op.SIGN, x), is_regular=True),
-    Op.ATAN2: binary(atan2_partials, is_regular=False),
-    Op.HYPOT: binary(hypot_partials, is_regular=True),
+    Op.ADD: binary(lambda t, x, y, r: (t.one, t.one)),
+    Op.SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0))),
+    Op.MUL: binary(lambda t, x, y, r: (y, x)),
+    Op.DIV: binary(quotient_partials),
+    Op.MOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y))),
+    Op.FMOD: binary(lambda t, x, y, r: (t.one, quotient_partial(r, x, y))),
+    Op.POW: binary(power_partials),
+    Op.NEG: unary(lambda t, x, r: t.const(-1.0)),
+    Op.MIN: Rule(lambda t, args, r: extremum_partials(Op.MIN, t, args)),
+    Op.MAX: Rule(lambda t, args, r: extremum_partials(Op.MAX, t, args)),
+    Op.ABS: unary(sign),
+    Op.ATAN2: binary(atan2_partials),
+    Op.HYPOT: binary(hypot_partials),
     Op.COPYSIGN: binary(
         lambda t, x, y, r: (mul(call(Op.COPYSIGN, t.one, x), call(Op.COPYSIGN, t.one, y)), t.zero),
-        is_regular=True,
     ),
-    Op.STRONG_MUL: binary(lambda t, x, y, r: (y, x), is_regular=False),
-    Op.STRICT_ADD: binary(lambda t, x, y, r: (t.one, t.one), is_regular=True),
-    Op.STRICT_SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0)), is_regular=True),
-    Op.STRICT_MUL: binary(lambda t, x, y, r: (y, x), is_regular=True),
-    Op.STRICT_DIV: binary(quotient_partials, is_regular=False),
+    Op.STRONG_MUL: binary(lambda t, x, y, r: (y, x)),
+    Op.STRICT_ADD: binary(lambda t, x, y, r: (t.one, t.one)),
+    Op.STRICT_SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0))),
+    Op.STRICT_MUL: binary(lambda t, x, y, r: (y, x)),
+    Op.STRICT_DIV: binary(quotient_partials),
 }
 EXPONENTIAL: dict[Op, Rule] = {
-    Op.SQRT: unary(lambda t, x, r: t.over(0.5, r), is_regular=False),
-    Op.CBRT: unary(lambda t, x, r: t.over(1.0 / 3.0, square_of(r)), is_regular=False),
-    Op.EXP: unary(lambda t, x, r: r, is_regular=False),
-    Op.EXP2: unary(lambda t, x, r: t.times(LN2, r), is_regular=False),
-    Op.EXPM1: unary(lambda t, x, r: t.plus_one(r), is_regular=False),
-    Op.LOG: unary(lambda t, x, r: t.inverse(x), is_regular=False),
-    Op.LOG2: unary(lambda t, x, r: t.over(1.0 / LN2, x), is_regular=False),
-    Op.LOG10: unary(lambda t, x, r: t.over(1.0 / LN10, x), is_regular=False),
-    Op.LOG1P: unary(lambda t, x, r: t.inverse(t.plus_one(x)), is_regular=False),
+    Op.SQRT: unary(lambda t, x, r: t.over(0.5, r)),
+    Op.CBRT: unary(lambda t, x, r: t.over(1.0 / 3.0, square_of(r))),
+    Op.EXP: unary(lambda t, x, r: r),
+    Op.EXP2: unary(lambda t, x, r: t.times(LN2, r)),
+    Op.EXPM1: unary(lambda t, x, r: t.plus_one(r)),
+    Op.LOG: unary(lambda t, x, r: t.inverse(x)),
+    Op.LOG2: unary(lambda t, x, r: t.over(1.0 / LN2, x)),
+    Op.LOG10: unary(lambda t, x, r: t.over(1.0 / LN10, x)),
+    Op.LOG1P: unary(lambda t, x, r: t.inverse(t.plus_one(x))),
 }
 TRIGONOMETRIC: dict[Op, Rule] = {
-    Op.SIN: unary(lambda t, x, r: call(Op.COS, x), is_regular=True),
-    Op.COS: unary(lambda t, x, r: neg(call(Op.SIN, x)), is_regular=True),
-    Op.TAN: unary(lambda t, x, r: t.plus_one(square_of(r)), is_regular=True),
-    Op.ASIN: unary(lambda t, x, r: t.inverse(unit_circle(t, x)), is_regular=False),
-    Op.ACOS: unary(lambda t, x, r: t.over(-1.0, unit_circle(t, x)), is_regular=False),
-    Op.ATAN: unary(lambda t, x, r: t.inverse(t.plus_one(square_of(x))), is_regular=True),
-    Op.SINH: unary(lambda t, x, r: call(Op.COSH, x), is_regular=False),
-    Op.COSH: unary(lambda t, x, r: call(Op.SINH, x), is_regular=False),
-    Op.TANH: unary(lambda t, x, r: mul(t.one_minus(r), t.plus_one(r)), is_regular=True),
-    Op.ASINH: unary(lambda t, x, r: t.inverse(call(Op.HYPOT, x, t.one)), is_regular=True),
+    Op.SIN: unary(lambda t, x, r: call(Op.COS, x)),
+    Op.COS: unary(lambda t, x, r: neg(call(Op.SIN, x))),
+    Op.TAN: unary(lambda t, x, r: t.plus_one(square_of(r))),
+    Op.ASIN: unary(lambda t, x, r: t.inverse(unit_circle(t, x))),
+    Op.ACOS: unary(lambda t, x, r: t.over(-1.0, unit_circle(t, x))),
+    Op.ATAN: unary(lambda t, x, r: t.inverse(t.plus_one(square_of(x)))),
+    Op.SINH: unary(lambda t, x, r: call(Op.COSH, x)),
+    Op.COSH: unary(lambda t, x, r: call(Op.SINH, x)),
+    Op.TANH: unary(lambda t, x, r: mul(t.one_minus(r), t.plus_one(r))),
+    Op.ASINH: unary(lambda t, x, r: t.inverse(call(Op.HYPOT, x, t.one))),
     Op.ACOSH: unary(
         lambda t, x, r: t.inverse(mul(call(Op.SQRT, t.minus_one(x)), call(Op.SQRT, t.plus_one(x)))),
-        is_regular=False,
     ),
-    Op.ATANH: unary(lambda t, x, r: t.inverse(mul(t.one_minus(x), t.plus_one(x))), is_regular=False),
+    Op.ATANH: unary(lambda t, x, r: t.inverse(mul(t.one_minus(x), t.plus_one(x)))),
 }
 SPECIAL: dict[Op, Rule] = {
-    Op.ERF: unary(lambda t, x, r: t.times(TWO_OVER_SQRT_PI, gaussian(t, x)), is_regular=True),
-    Op.ERFC: unary(lambda t, x, r: t.times(-TWO_OVER_SQRT_PI, gaussian(t, x)), is_regular=True),
-    Op.GAMMA: unary(lambda t, x, r: mul(r, call(Op.DIGAMMA, x)), is_regular=False),
-    Op.LGAMMA: unary(lambda t, x, r: call(Op.DIGAMMA, x), is_regular=False),
-    Op.DIGAMMA: unary(lambda t, x, r: call(Op.TRIGAMMA, x), is_regular=False),
+    Op.ERF: unary(lambda t, x, r: t.times(TWO_OVER_SQRT_PI, gaussian(t, x))),
+    Op.ERFC: unary(lambda t, x, r: t.times(-TWO_OVER_SQRT_PI, gaussian(t, x))),
+    Op.GAMMA: unary(lambda t, x, r: mul(r, call(Op.DIGAMMA, x))),
+    Op.LGAMMA: unary(lambda t, x, r: call(Op.DIGAMMA, x)),
+    Op.DIGAMMA: unary(lambda t, x, r: call(Op.TRIGAMMA, x)),
 }
 STEP = "it is a step function: its slope is zero wherever it has one"
 TRUTH = "its result is a truth value"
@@ -328,20 +326,6 @@ def zero_reason(op: Op) -> str | None:
     return row.reason if isinstance(row, ZeroDerivative) else None
 
 
-def is_regular(op: Op) -> bool:
-    """Whether the partials of `op` are finite wherever its arguments are."""
-    row = TABLE.get(op)
-    return not isinstance(row, Rule) or row.is_regular
-
-
 def is_strong_factor(op: Op, position: int) -> bool:
     """Whether the partial by the argument at `position` is a derivative: where it is zero, it contributes nothing."""
     return op is Op.STRONG_MUL and position == 1
-
-
-def has_regular_partials(apply: Apply) -> bool:
-    """`is_regular` of this application: literal divisors and whole exponents from 1 on are harmless."""
-    if apply.op in (Op.POW, *QUOTIENTS) and isinstance(apply.args[1], Const):
-        literal = float(apply.args[1].value)
-        return literal >= 1.0 and literal.is_integer() if apply.op is Op.POW else literal != 0.0
-    return is_regular(apply.op)

@@ -1,0 +1,89 @@
+"""Which products with partials are strong: zero where the adjoint or the tangent is, whatever the partial.
+
+It is the partial that decides, not the operation. One that is finite for all operands, NaN among them, needs no care:
+a constant, a sign. All others do, because they may be infinite or NaN: by their operands, or because they overflow.
+Only the other factor of a product is taken as it is where it is there already: an element, a variable, or a sum of
+such, or their multiples by a scalar. A contraction has no room for a test of each element, and such a number is
+infinite only if what the program keeps is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from loopdiff.ir.build import is_constant
+from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Load, Param, Select, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import TypeEnv, type_of
+from loopdiff.ir.walk import operands
+
+PRODUCTS = frozenset((Op.MUL, Op.STRICT_MUL))
+SUMS = frozenset((Op.ADD, Op.SUB, Op.STRICT_ADD, Op.STRICT_SUB, Op.NEG, Op.ABS, Op.MIN, Op.MAX))
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """Decides for the expressions of one program, of which it knows the types."""
+
+    types: TypeEnv
+
+    def is_needed(self, expr: Apply, position: int, partial: Expr) -> bool:
+        """Whether a product with `partial`, that of `expr` by its argument at `position`, must be strong."""
+        if is_always_finite(partial):
+            return False
+        return expr.op not in PRODUCTS or is_power(expr) or not self.is_there(expr.args[1 - position])
+
+    def is_there(self, factor: Expr) -> bool:
+        """Whether `factor` is an element or a variable, or a sum of such, or a multiple by a scalar."""
+        match factor:
+            case Load() | Var():
+                return True
+            case Cast(value=value):
+                return self.is_there(value)
+            case Apply(op=op, args=args) if op in SUMS:
+                return all(map(self.is_there, args))
+            case Apply(op=op, args=(a, b)) if op in PRODUCTS:
+                return (self.is_scalar(a) and self.is_there(b)) or (self.is_scalar(b) and self.is_there(a))
+            case _:
+                return self.is_scalar(factor)
+
+    def is_scalar(self, factor: Expr) -> bool:
+        """Whether `factor` is a number that the program or the call gives, or an integer."""
+        match factor:
+            case Const() | Param():
+                return True
+            case Cast(value=value):
+                return self.is_scalar(value)
+            case _:
+                return not type_of(factor, self.types).is_float
+
+
+def is_power(product: Apply) -> bool:
+    """Whether both factors of `product` are made from one number, as in `v * v`, which is as strong as `v ** 2`."""
+    one, other = map(made_from, product.args)
+    return bool(one & other)
+
+
+def made_from(expr: Expr) -> frozenset[Expr]:
+    """The elements and variables that `expr` is computed from."""
+    match expr:
+        case Load() | Var() | Param():
+            return frozenset((expr,))
+        case _:
+            return frozenset().union(*map(made_from, operands(expr)))
+
+
+def is_always_finite(partial: Expr) -> bool:
+    """Whether `partial` is finite whatever the operands are."""
+    match partial:
+        case Const(value=value):
+            return math.isfinite(float(value))
+        case Select(then=then, orelse=orelse):
+            return is_always_finite(then) and is_always_finite(orelse)
+        case Apply(op=Op.DIV, args=(Const(value=over), Const(value=under))):
+            return float(under) != 0.0 and math.isfinite(float(over) / float(under))
+        case Apply(op=Op.MUL, args=args):
+            return all(isinstance(a, Apply) and a.op is Op.COPYSIGN and is_constant(a.args[0], 1) for a in args)
+        case _:
+            return False
