@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Load, Param, Select, Var
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import operands
 
-PRODUCTS = frozenset((Op.MUL, Op.STRICT_MUL))
-SUMS = frozenset((Op.ADD, Op.SUB, Op.STRICT_ADD, Op.STRICT_SUB, Op.NEG, Op.ABS, Op.MIN, Op.MAX))
+AS_LARGE_AS_ARGUMENTS = (*SUMS, Op.NEG, Op.ABS, Op.MIN, Op.MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Strength:
                 return True
             case Cast(value=value):
                 return self.is_there(value)
-            case Apply(op=op, args=args) if op in SUMS:
+            case Apply(op=op, args=args) if op in AS_LARGE_AS_ARGUMENTS:
                 return all(map(self.is_there, args))
             case Apply(op=op, args=(a, b)) if op in PRODUCTS:
                 return (self.is_scalar(a) and self.is_there(b)) or (self.is_scalar(b) and self.is_there(a))

@@ -152,8 +152,7 @@ NUMPY_BINARY: dict[str, Op] = {
     "add": Op.ADD, "subtract": Op.SUB, "multiply": Op.MUL, "divide": Op.DIV, "power": Op.POW,
     "floor_divide": Op.FLOORDIV, "mod": Op.MOD, "remainder": Op.MOD, "fmod": Op.FMOD,
     "arctan2": Op.ATAN2, "hypot": Op.HYPOT, "copysign": Op.COPYSIGN, "maximum": Op.MAX, "minimum": Op.MIN,
-    "fmax": Op.MAX, "fmin": Op.MIN, "less": Op.LT, "less_equal": Op.LE, "greater": Op.GT,
-    "greater_equal": Op.GE,
+    "less": Op.LT, "less_equal": Op.LE, "greater": Op.GT, "greater_equal": Op.GE,
     "equal": Op.EQ, "not_equal": Op.NE, "logical_and": Op.AND, "logical_or": Op.OR, "bitwise_and": Op.BITAND,
     "bitwise_or": Op.BITOR, "bitwise_xor": Op.BITXOR, "left_shift": Op.SHL, "right_shift": Op.SHR,
 }  # fmt: skip
@@ -167,6 +166,12 @@ def log_in_base(x: Expr, base: Expr | None = None) -> Expr:
     """`math.log(x)` or `math.log(x, base)`."""
     natural = Apply(Op.LOG, (x,))
     return natural if base is None else Apply(Op.DIV, (natural, Apply(Op.LOG, (base,))))
+
+
+def ignoring_nan(op: Op, a: Expr, b: Expr) -> Expr:
+    """`np.fmax` and `np.fmin`: the other argument where one is NaN."""
+    rest = Select(Apply(Op.NE, (a, a)), b, Apply(op, (a, b)))
+    return Select(Apply(Op.NE, (b, b)), a, rest)
 
 
 def hypotenuse(*args: Expr) -> Expr:
@@ -193,6 +198,8 @@ def function_table() -> dict[Any, ScalarFunction]:
             table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op))
     for name, op in NUMPY_BINARY.items():
         table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op), 2, 2)
+    for name, op in (("fmax", Op.MAX), ("fmin", Op.MIN)):
+        table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(ignoring_nan, op), 2, 2)
     for name, op in CMATH_FUNCTIONS.items():
         table[getattr(cmath, name)] = ScalarFunction(f"cmath.{name}", partial(of_complex, op))
     for name, kind in PARTS.items():

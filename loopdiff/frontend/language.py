@@ -266,7 +266,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "min and max",
         "y[0] = max(s, x[0], 0.0) + np.minimum(s, 1.0) + np.clip(s, 0.0, 1.0)",
         "0.1",
-        "A tie shares the derivative evenly. NaN if an argument is NaN.",
+        "A tie shares the derivative evenly. The first of equals. Only np.fmax and np.fmin ignore NaN.",
     ),
     Construct("powers", "y[0] = s**2 + s**-1 + s**1.5 + s**n + 2**n + pow(s, 2)", "0.1"),
     Construct(

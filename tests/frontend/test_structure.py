@@ -94,7 +94,7 @@ def test_accumulations() -> None:
             m = np.minimum(x[1], m)
             m = max(x[2], m, 0.0)
             x[0] = x[0] + x[1]
-            x[1] = np.fmax(x[1], 0.0)
+            x[1] = np.maximum(x[1], 0.0)
         """)
     assert found == expect("""
         s_1[] = s

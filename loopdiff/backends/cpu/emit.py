@@ -114,20 +114,19 @@ class ScalarEmitter:
             keeps = is_power and position == 1 and found is INT
             texts.append(self.expr(arg) if keeps else spell_cast(self.expr(arg), found, kind))
         if is_power:
-            written = self.power(expr, texts)
+            written = self.power(expr, texts, kind)
             if written is not None:
                 return written
         if expr.op in (Op.FLOORDIV, Op.MOD) and kind is INT and is_positive(expr.args[1]):
             return f"({texts[0]} {expr.op.value} {texts[1]})"
         return self.spelled(expr.op, kind, texts)
 
-    def power(self, expr: Apply, texts: list[str]) -> str | None:
+    def power(self, expr: Apply, texts: list[str], kind: ScalarType) -> str | None:
         """A power of a floating number that is more than the operator, or less."""
         base, exponent = expr.args
         if expr.is_strict and not (isinstance(exponent, Const) and exponent.value in (0.5, 2)):
-            kind = type_of(base, self.types)
             return f"math.pow({texts[0]}, {spell_cast(texts[1], type_of(exponent, self.types), kind)})"
-        return literal_power(texts[0], exponent, base) if isinstance(exponent, Const) else None
+        return literal_power(texts[0], exponent, base, kind) if isinstance(exponent, Const) else None
 
     def spelled(self, op: Op, kind: ScalarType, texts: list[str]) -> str:
         """The text of an operation on operands of one type."""
@@ -341,8 +340,11 @@ def is_positive(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value > 0
 
 
-def literal_power(base: str, exponent: Const, argument: Expr) -> str | None:
-    """Small whole powers of something that is cheap to repeat, as products."""
+def literal_power(base: str, exponent: Const, argument: Expr, kind: ScalarType) -> str | None:
+    """Small whole powers of something that is cheap to repeat, as products; negative ones, which Numba refuses for
+    zero, as quotients."""
+    if exponent.dtype is INT and exponent.value < 0:
+        return f"({spell_constant(1.0, kind)} / {base} ** {-int(exponent.value)})"
     is_cheap = isinstance(argument, Var | Param | Index) or (
         isinstance(argument, Load) and not argument.access.subscripts
     )

@@ -22,7 +22,7 @@ from typing import Any
 from numba import njit, types
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.simd.arithmetic import maximum, minimum, strict_add, strict_div, strict_mul, strict_sub
+from loopdiff.backends.cpu.simd.arithmetic import maximum, minimum, sign, strict_add, strict_div, strict_mul, strict_sub
 from loopdiff.errors import InternalError
 from loopdiff.ir import scalar_eval
 from loopdiff.ir.ops import COMPARISONS, Op
@@ -119,7 +119,7 @@ strong_mul = jit(scalar_eval.strong_product)
 
 HELPERS: Mapping[str, Callable[..., Any]] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
-    "shr_int": shr_int, "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma,
+    "shr_int": shr_int, "max2": max2, "min2": min2, "sign": sign, "digamma": digamma, "trigamma": trigamma,
     "strong_mul": strong_mul, "strict_add": strict_add, "strict_sub": strict_sub,
     "strict_mul": strict_mul, "strict_div": strict_div, "at": at, "after": after,
 }  # fmt: skip
@@ -181,7 +181,7 @@ SCALAR_FUNCTIONS: dict[Op, Spelling] = {
     Op.MIN: numbers("min2({0}, {1})"),
     Op.MAX: numbers("max2({0}, {1})"),
     Op.ABS: numbers("abs({0})"),
-    Op.SIGN: numbers("np.sign({0})"),
+    Op.SIGN: numbers("sign({0})"),
     Op.STOP: numbers("({0})"),
     Op.FLOOR: floats("np.floor({0})"),
     Op.CEIL: floats("np.ceil({0})"),

@@ -23,12 +23,12 @@ WARPS, ALL = 8, 0xFFFFFFFF
 
 @jit
 def max2(a: Any, b: Any) -> Any:
-    return a if a > b or a != a else b
+    return b if b > a or b != b else a
 
 
 @jit
 def min2(a: Any, b: Any) -> Any:
-    return a if a < b or a != a else b
+    return b if b < a or b != b else a
 
 
 @jit
@@ -38,12 +38,13 @@ def sign_i64(x: Any) -> Any:
 
 @jit
 def sign_f64(x: Any) -> Any:
-    return libdevice.copysign(1.0, x) if x > 0.0 or x < 0.0 else x
+    return libdevice.copysign(1.0, x) if x > 0.0 or x < 0.0 else x if x != x else 0.0
 
 
 @jit
 def sign_f32(x: Any) -> Any:
-    return libdevice.copysignf(np.float32(1.0), x) if x > np.float32(0.0) or x < np.float32(0.0) else x
+    is_some = x > np.float32(0.0) or x < np.float32(0.0)
+    return libdevice.copysignf(np.float32(1.0), x) if is_some else x if x != x else np.float32(0.0)
 
 
 def with_own_floor(function: FunctionType) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from loopdiff.backends.cpu.scalar_math import (
     jit,
     max2,
     min2,
+    sign,
     strict_add,
     strict_div,
     strict_mul,
@@ -105,7 +106,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"finish_{op}": finish_function(combine, BLOCK_FUNCTIONS[op]) for op, combine in COMBINE.items()},
     **{
         f"{name}_{suffix}": found
-        for name in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod", "sign")
+        for name in ("floor", "ceil", "trunc", "rint", "cbrt", "exp2", "fmod")
         for found in [of_numpy(name)]
         for suffix in ("f64", "f32", "i64")
     },
@@ -116,4 +117,5 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{name: jit(function) for name, function in CHECKED_FUNCTIONS.items()},
     "scan": scan, "add_listed": add_listed, "clear_rows": clear_rows, "of_first_lane": of_first_lane,
     "max2": max2, "min2": min2, "digamma": digamma, "trigamma": trigamma, "strong_mul": strong_mul,
+    "sign_f64": sign, "sign_f32": sign, "sign_i64": sign,
 }  # fmt: skip

@@ -94,17 +94,17 @@ def select(typingctx: Any, mask: Any, a: Any, b: Any) -> Typed | None:
 
 
 def emit_extremum(builder: Any, element: types.Type, a: Any, b: Any, relation: str) -> Any:
-    """The larger (`>`) or smaller (`<`) of `a` and `b`; nan when either is."""
+    """The larger (`>`) or smaller (`<`) of `a` and `b`, the first of equals; nan when either is."""
     if element not in FLOATS:
         return builder.select(builder.icmp_signed(relation, a, b), a, b)
-    # `a > b ? a : b` is one x86 instruction and gives b for a nan on either side.
-    chosen = builder.select(builder.fcmp_ordered(relation, a, b), a, b)
-    return builder.select(builder.fcmp_unordered("uno", a, a), a, chosen)
+    # `b > a ? b : a` is one x86 instruction and gives a for a nan on either side.
+    chosen = builder.select(builder.fcmp_ordered(relation, b, a), b, a)
+    return builder.select(builder.fcmp_unordered("uno", b, b), b, chosen)
 
 
 @intrinsic
 def maximum(typingctx: Any, a: Any, b: Any) -> Typed | None:
-    """The larger lane, nan if either is nan (`numpy.maximum`)."""
+    """The larger lane, the first of equals, nan if either is nan."""
 
     def emit(builder: Any, element: types.Type, x: Any, y: Any) -> Any:
         return emit_extremum(builder, element, x, y, ">")
@@ -114,7 +114,7 @@ def maximum(typingctx: Any, a: Any, b: Any) -> Typed | None:
 
 @intrinsic
 def minimum(typingctx: Any, a: Any, b: Any) -> Typed | None:
-    """The smaller lane, nan if either is nan (`numpy.minimum`)."""
+    """The smaller lane, the first of equals, nan if either is nan."""
 
     def emit(builder: Any, element: types.Type, x: Any, y: Any) -> Any:
         return emit_extremum(builder, element, x, y, "<")
