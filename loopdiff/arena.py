@@ -12,6 +12,7 @@ import numpy as np
 
 from loopdiff.codes import reject
 from loopdiff.errors import ArgumentError, Span
+from loopdiff.ir.build import natural
 from loopdiff.ir.nodes import Access, ArrayDecl, Dim, Expr, Load, Param
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, subexprs
@@ -31,10 +32,11 @@ def sizes_function(
 ) -> Callable[..., Sizes]:
     """The function from `parameters` to the shapes of `decls`, then of the arguments `like`.
 
-    Parameters are the arguments, then the counts. Sizes are found once for the same shapes and numbers.
+    Parameters are the arguments, then the counts. An extent that a program refuses as negative is zero here. Sizes are
+    found once for the same shapes and numbers.
     """
     places = {name: f"a{k}" for k, name in enumerate(parameters)}  # an argument may be called `max`
-    shapes = [tuple_text([print_expr(placed(e, places)) for e in d.extents or ()]) for d in decls]
+    shapes = [tuple_text([print_expr(natural(placed(e, places))) for e in d.extents or ()]) for d in decls]
     shapes += [f"{places[name]}.shape" for name in like]
     found, given = tuple_text(shapes), ", ".join(places.values())
     nodes = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]

@@ -289,6 +289,17 @@ CODES: dict[str, Code] = {
         "The extents of the new shape multiply to the number of elements there are.",
         "pass an array of a size that fits",
     ),
+    "LD324": Code(
+        "array of a negative extent",
+        "`np.zeros(n)` and its like need an extent that is not negative, as in Python.",
+        "pass a larger number, or start from `max(n, 0)`",
+    ),
+    "LD325": Code(
+        "range whose bounds overflow",
+        "Python's integers have no end, those of compiled loops have 64 bits: where a bound is a sum or a product of "
+        "numbers that the call gives, these must be so small that it cannot overflow.",
+        "pass smaller numbers, or write the product as two loops",
+    ),
     # -- LD33x: checks the program itself asks for, made while it runs -------------------------------------
     "LD330": Code(
         "range step is zero",

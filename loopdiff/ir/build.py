@@ -37,13 +37,24 @@ def sub(a: Expr, b: Expr) -> Expr:
 
 def natural(extent: Expr) -> Expr:
     """`extent`, or zero where it is negative."""
+    if isinstance(extent, Const):
+        return integer(max(0, int(extent.value)))
+    return extent if is_natural(extent) else Apply(Op.MAX, (integer(0), extent))
+
+
+def is_natural(extent: Expr) -> bool:
+    """Whether `extent` can be seen not to be negative."""
     match extent:
         case Dim():
-            return extent
+            return True
         case Const(value=value):
-            return integer(max(0, int(value)))
+            return value >= 0
+        case Apply(op=Op.MAX, args=args):
+            return any(map(is_natural, args))
+        case Apply(op=Op.ADD | Op.MUL | Op.MIN, args=args):
+            return all(map(is_natural, args))
         case _:
-            return Apply(Op.MAX, (integer(0), extent))
+            return False
 
 
 def at_least_one(expr: Expr) -> Expr:

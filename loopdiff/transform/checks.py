@@ -56,11 +56,12 @@ from loopdiff.ir.walk import (
 from loopdiff.names import in_user_words
 from loopdiff.transform.inspection import Group, place_checks
 from loopdiff.transform.places import Kept, keep_place
+from loopdiff.transform.size_checks import extent_conditions, range_conditions
 
 Guards = tuple[Expr, ...]
 Rewrite = Callable[[Path, Stmt], tuple[Stmt, ...]]
 Table = Mapping[tuple[Path, Access], tuple[Unchecked, ...]]
-OWN_CODES = ("LD310", "LD311")
+OWN_CODES = ("LD310", "LD311", "LD324", "LD325")
 
 
 def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
@@ -77,12 +78,12 @@ def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
         unchecked = list(unchecked_accesses(model))
     ls = model.ls
     conditions = bounds_conditions(model)
-    conditions += overflow_conditions(conditions)
+    conditions += (*overflow_conditions(conditions), *range_conditions(ls))
     table: dict[tuple[Path, Access], tuple[Unchecked, ...]] = {}
     for found in unchecked:
         key = (found.path, found.access)
         table[key] = (*table.get(key, ()), found)
-    checked = check_elements(ls, table) if table else ls
+    checked = check_extents(check_elements(ls, table) if table else ls)
 
     def in_words(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Require) and stmt.code in OWN_CODES:
@@ -173,6 +174,11 @@ def count_from_the_end(model: Model) -> Model:
     at_end: dict[Expr, Expr] = {Load(old): Load(new) for old, new in found.get((), {}).items()}
     results = tuple(ScalarResult(substitute(r.value, at_end)) if isinstance(r, ScalarResult) else r for r in ls.results)
     return build_model(replace(ls, body=map_sites(ls.body, rewrite), results=results)) if found else model
+
+
+def check_extents(ls: LoopSet) -> LoopSet:
+    """`ls` with a check ahead of every array that is made with an extent that may be negative."""
+    return replace(ls, body=map_sites(ls.body, lambda path, stmt: (*extent_conditions(ls, path, stmt), stmt)))
 
 
 # -- subscripts that depend on data --------------------------------------------------------------------------

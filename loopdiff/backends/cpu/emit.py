@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from loopdiff.backends.cpu.scalar_math import helpers_of, spell, spell_cast, spell_constant
 from loopdiff.backends.writer import Writer
+from loopdiff.ir.build import natural
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -292,7 +293,7 @@ class ScalarEmitter:
             if decl.name in self.cells:
                 self.writer.line(f"{decl.name} = {spell_constant(0, decl.type.element)}")
             elif decl.type.rank:
-                shape = ", ".join(self.expr(e) for e in decl.extents or ())
+                shape = ", ".join(self.expr(natural(e)) for e in decl.extents or ())
                 dtype = "np.bool_" if decl.type.dtype == "bool" else f"np.{decl.type.dtype}"
                 self.writer.line(f"{decl.name} = np.empty(({shape},), {dtype})")
 

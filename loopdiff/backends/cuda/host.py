@@ -13,6 +13,7 @@ from loopdiff.backends.cuda.failures import FAILURES
 from loopdiff.backends.cuda.grids import RAISE_FOUND, RELEASE_ALL, AnyTarget, GridEmitter
 from loopdiff.backends.cuda.spelling import STATUS
 from loopdiff.backends.writer import Writer
+from loopdiff.ir.build import natural
 from loopdiff.ir.nodes import (
     Access,
     Allocate,
@@ -199,7 +200,7 @@ class HostEmitter(GridEmitter[AnyTarget]):
             elif decl.name in self.cells - of_kernels:
                 self.writer.line(f"{decl.name} = {spell_constant(0, kind)}")
             elif decl.type.rank and decl.name in used:
-                shape = ", ".join(self.expr(e) for e in decl.extents or ())
+                shape = ", ".join(self.expr(natural(e)) for e in decl.extents or ())
                 self.own(decl.name, f"({shape},)", decl.type.dtype)
         for name in sorted(self.plan.on_device & self.types.lets.keys()):
             self.own(name, "(1,)", self.types.lets[name].value)
