@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.partials import is_strong_factor, partials
+from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
 from loopdiff.analysis.activity import is_active
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times
@@ -66,6 +66,7 @@ class Propagation:
     def through_apply(self, expr: Apply, bar: Expr, at: At, emitter: Emitter, is_masked: bool) -> None:
         facts = self.needed.facts
         kind = type_of(expr, facts.types)
+        expr = with_squares(expr)
         args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
         table = partials(replace(expr, args=args), kind, RESULT)
         bar = emitter.hold(bar, "bar") if len(expr.args) > 1 or expr.op not in LINEAR else bar

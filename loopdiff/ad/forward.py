@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.partials import is_strong_factor, partials
+from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.record import own_expressions
 from loopdiff.ad.regions import Region, mark_regions, region_of, where
 from loopdiff.ad.ruled import cleared, constant_parts, given, is_asked, partial_calls, tangent_of_call
@@ -253,6 +253,7 @@ class Tangent:
                 return zero(kind)
 
     def of_apply(self, expr: Apply, kind: ScalarType, emitter: Emitter | None) -> Expr:
+        expr = with_squares(expr)
         slopes = [self.of(a, emitter) for a in expr.args]
         args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
         table = partials(replace(expr, args=args), kind, RESULT)

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
 from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
 from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
-from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, ROUNDINGS, Op
+from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
 
 
@@ -294,6 +294,12 @@ TABLE: dict[Op, Rule | ZeroDerivative | Refused] = {
     Op.STOP: ZeroDerivative(DECLARED),
     Op.TRIGAMMA: Refused("polygamma functions beyond trigamma are not available"),
 }
+
+
+def with_squares(apply: Apply) -> Apply:
+    """`apply`; if it multiplies something by itself, as a power: one partial in place of two that are equal."""
+    is_square = apply.op in PRODUCTS and apply.args[0] == apply.args[1]
+    return replace(apply, op=Op.POW, args=(apply.args[0], Const(2, INT))) if is_square else apply
 
 
 def partials(apply: Apply, dtype: ScalarType, result: Expr) -> Partials:
