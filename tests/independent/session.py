@@ -52,7 +52,7 @@ class limited:
 
     def __enter__(self) -> None:
         signal.signal(signal.SIGPROF, alarm)
-        signal.setitimer(signal.ITIMER_PROF, self.seconds)
+        signal.setitimer(signal.ITIMER_PROF, self.seconds, 1.0)  # again, where a callback swallowed the first
 
     def __exit__(self, *_: object) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
