@@ -1,4 +1,4 @@
-"""The page on silent errors and the tests it names agree: thirty traps, each held by a test that exists."""
+"""The page on silent errors and the tests it names agree: thirty-eight traps, each held by a test that exists."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def defined(file: str) -> set[str]:
     return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
 
 
-def test_all_thirty_are_there() -> None:
-    assert [t.number for t in TRAPS] == list(range(1, 31))
+def test_all_are_there() -> None:
+    assert [t.number for t in TRAPS] == list(range(1, 39))
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda t: str(t.number))
