@@ -362,6 +362,12 @@ CODES: dict[str, Code] = {
         "The reverse sweep reads arguments as the forward sweep left them; others would give a wrong gradient.",
         "call the pullback before they change, or give `vjp` copies: `f.vjp(x.copy())`",
     ),
+    "LD349": Code(
+        "buffer that does not fit",
+        "A generated function takes numbers and arrays as it was compiled for: of the same dtype, axes and order. "
+        "Arrays between the sweeps, adjoints and tangents have the extents that the arguments say.",
+        "`k.workspace(*args)` makes the arrays between the sweeps, `f.compile(*args)` functions for other arguments",
+    ),
     "LD350": Code(
         "argument that JAX cannot pass on",
         "Arguments of a wrapped function are numbers and arrays of the dtypes loopdiff compiles; "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -14,25 +14,35 @@ import numpy as np
 from loopdiff.arena import allocate, size_in_bytes
 from loopdiff.errors import ArgumentError
 from loopdiff.explain import Sweep, explain
+from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_loopset
-from loopdiff.pipeline import arrange, bind_types, explain_loops
+from loopdiff.ir.walk import written_arrays
+from loopdiff.keys import digest_of
+from loopdiff.memory import layout_preserving_copy
+from loopdiff.pipeline import arrange, bind_types, derive_checks, explain_loops
 from loopdiff.requests import NOTHING
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization
 from loopdiff.units import Temporary, Unit
 
+if TYPE_CHECKING:
+    from loopdiff.generated import Generated, Unchecked
+
+REVERSE = ("reverse", "pullback", "gradient")
 QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
 
 
 class CompiledGradient:
-    """Numba dispatchers of one signature and what was decided for them.
+    """The generated functions of one signature and what was decided for them.
 
-    `primal`, `forward`, `reverse` and `tangent` are callable from Python and from `@njit` code; `signature`
-    lists their parameters.
+    `primal`, `forward`, `reverse`, `pullback`, `gradient` and `tangent` are callable from Python, where every buffer is
+    checked, and from `@njit` code, where none is; `signature` lists their parameters. `unchecked` has the same
+    functions without the checks.
     """
 
     def __init__(self, spec: Specialization, run: ReverseRun, args: tuple[Any, ...] | None) -> None:
         self.spec, self.run, self.args = spec, run, args
+        self.made: dict[str, Generated] = {}
 
     def unit(self, name: str) -> Unit:
         """The function `name` with its LoopSet. Raises ValueError for a name that is none of `functions`."""
@@ -65,21 +75,63 @@ class CompiledGradient:
         counts = () if self.run.units.plan.counts is None else ("counts",)
         return ("primal", "forward", "reverse", "pullback", "gradient", "tangent", *counts)
 
-    @cached_property
-    def primal(self) -> Callable[..., Any]:
-        return self.unit("primal").dispatcher
+    def generated(self, name: str) -> Generated:
+        """The function `name` behind the checks of its buffers."""
+        found = self.made.get(name)
+        if found is None:
+            unit, plan = self.unit(name), self.run.units.plan
+            fills_blindly = name == "forward" and not plan.count_tapes and bool(plan.count_names)
+            counts = self.run.counts if fills_blindly else None
+            from loopdiff.entry_checks import EntryChecks
+            from loopdiff.generated import Generated
+
+            checks = EntryChecks(self.spec, unit, name, plan.count_names, counts)
+            found = self.made[name] = Generated(name, unit, checks, partial(self.look, name, unit, checks.like))
+        return found
+
+    def look(self, name: str, unit: Unit, like: Mapping[str, str]) -> Callable[..., None] | None:
+        """What looks into arrays that decide where a reverse sweep reads and writes; None where none does."""
+        if name not in REVERSE or unit is self.spec.one_pass:
+            return None
+        spec, count_names = self.spec, self.run.units.plan.count_names
+        label = f"checks-{name}-{self.run.label}-{digest_of(list(spec.wrt))[:12]}".replace(" ", "-")
+        ls = spec.kept(label, lambda: derive_checks(unit.ls, like, count_names, spec.stages))
+        return looker(spec.once(f"{label} code", lambda: spec.unit(f"{label}-code", ls))) if ls.body else None
+
+    @property
+    def primal(self) -> Generated:
+        return self.generated("primal")
+
+    @property
+    def forward(self) -> Generated:
+        return self.generated("forward")
+
+    @property
+    def reverse(self) -> Generated:
+        return self.generated("reverse")
+
+    @property
+    def pullback(self) -> Generated:
+        return self.generated("pullback")
+
+    @property
+    def gradient(self) -> Generated:
+        return self.generated("gradient")
+
+    @property
+    def tangent(self) -> Generated:
+        return self.generated("tangent")
+
+    @property
+    def counts(self) -> Generated:
+        return self.generated("counts")
 
     @cached_property
-    def forward(self) -> Callable[..., Any]:
-        return self.unit("forward").dispatcher
+    def unchecked(self) -> Unchecked:
+        """The functions without the checks, which trust their buffers: for calls that these would slow down."""
+        from loopdiff.generated import Unchecked
 
-    @cached_property
-    def reverse(self) -> Callable[..., Any]:
-        return self.unit("reverse").dispatcher
-
-    @cached_property
-    def tangent(self) -> Callable[..., Any]:
-        return self.unit("tangent").dispatcher
+        return Unchecked(self.unit)
 
     @property
     def wrt(self) -> tuple[str, ...]:
@@ -90,11 +142,10 @@ class CompiledGradient:
         return self.unit(name).ls.params
 
     def workspace(self, *args: Any) -> tuple[np.ndarray, ...]:
-        """Fresh arrays to pass to `forward` and `reverse` after the arguments."""
-        count = self.run.workspace_size
-        sizes = self.run.sizes(args)[:count]
-        arena = self.run.arena
-        return allocate(sizes, arena.dtypes[:count], arena.orders[:count])
+        """Fresh arrays to pass to `forward` and `reverse` after the arguments, here of any types and layouts."""
+        run, arena, count = self.run, self.run.arena, self.run.workspace_size
+        args = tuple(as_compiled(self.spec.normal, n, a) for n, a in zip(self.spec.normal.params, args, strict=True))
+        return allocate(run.sizes(args)[:count], arena.dtypes[:count], arena.orders[:count])
 
     @property
     def temporaries(self) -> tuple[Temporary, ...]:
@@ -186,3 +237,23 @@ class CompiledGradient:
             if is_forced:
                 raise
             return None, None
+
+
+def looker(unit: Unit) -> Callable[..., None]:
+    """A function that runs the checks of `unit` on arguments, and leaves these as they are."""
+    touched = written_arrays(unit.ls.body)
+    copied = [k for k, p in enumerate(unit.ls.params) if p in touched]
+
+    def look(args: tuple[Any, ...]) -> None:
+        given = list(args)
+        for k in copied:
+            given[k] = layout_preserving_copy(args[k])
+        unit.run(*given)
+
+    return look
+
+
+def as_compiled(ls: LoopSet, name: str, value: Any) -> Any:
+    """An argument in the type and layout that compiled code counts with: a copy, if it is in another one."""
+    kind = ls.array(name).type if ls.has_array(name) else None
+    return value if kind is None else np.asarray(value, kind.dtype, order="K" if kind.layout == "A" else kind.layout)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
@@ -417,6 +418,13 @@ def reload_function(name: str, source: str) -> CompiledFunction | None:
         return None
 
 
+def derive_checks(reverse: LoopSet, like: Mapping[str, str], counted: tuple[str, ...], stages: Stages) -> LoopSet:
+    """What sees to it that a reverse sweep stays inside its arrays, those of `like` with the extents of another one."""
+    from loopdiff.transform.only_checks import only_checks
+
+    return stages.run("checks alone", only_checks, reverse, like, counted)
+
+
 def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stages: Stages) -> Callable[..., Any]:
     """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache; its entry point
     for these types from Python. That of a function for GPUs brings arrays there and back.
@@ -426,7 +434,10 @@ def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stage
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
     try:
-        entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+        with global_compiler_lock:  # other threads may ask for the same text
+            dispatcher.disable_compile(False)
+            entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
+            dispatcher.disable_compile()  # the text is for these types and layouts: with gaps it would read on in them
     except NumbaError as error:
         message = f"Numba cannot compile {function.path}, generated from `{ls.name}`: {error}"
         raise BackendError(reject("LD601", message, ls.loc)) from error

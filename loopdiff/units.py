@@ -38,7 +38,7 @@ class Unit:
 
     @property
     def dispatcher(self) -> Callable[..., Any]:
-        """The function as compiled code calls it, and from Python with arguments of any type."""
+        """The function as compiled code calls it."""
         return self.function.dispatcher
 
     @property
@@ -51,10 +51,9 @@ class Unit:
         return refusal(self.ls, error)
 
     def run(self, *args: Any) -> Any:
-        """Call the compiled function, with arguments of any type. Raises ArgumentError where a `Require` does not
-        hold."""
+        """Call the compiled function, with prepared arguments. Raises ArgumentError where a `Require` does not hold."""
         try:
-            return self.call(*args) if self.is_on_device else self.dispatcher(*args)
+            return self.call(*args)
         except ValueError as error:
             raise self.refuse(error) from None
 

@@ -124,8 +124,8 @@ def sweep_calls(at: Problem) -> dict[str, Call]:
     for name, adjoint in zip(names, adjoints, strict=True):
         adjoint[...] = at.weight.get(name, 0.0)
     return {
-        "forward": lambda: k.forward(*args, *workspace),
-        "reverse": lambda: k.reverse(*args, *workspace, *adjoints),
+        "forward": lambda: k.unchecked.forward(*args, *workspace),
+        "reverse": lambda: k.unchecked.reverse(*args, *workspace, *adjoints),
     }
 
 

@@ -217,10 +217,10 @@ def test_nothing_is_written_before_the_refusal(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.access}")
 def test_generated_functions_check_themselves(case: Case) -> None:
-    """Called with workspaces of their own; the reverse sweep runs on what a forward sweep has passed."""
+    """Called with workspaces that fit; the reverse sweep runs on what a forward sweep has passed."""
     k = vectorize_grad(case.function).compile(*copies(case.good))
     bad = copies(case.bad)
-    for function, extra in ((k.primal, ()), (k.forward, k.workspace(*copies(case.good)))):
+    for function, extra in ((k.primal, ()), (k.forward, k.workspace(*copies(case.bad)))):
         with pytest.raises(ValueError, match=case.code):
             function(*bad, *extra)
         for found, before in zip(bad, case.bad, strict=True):
