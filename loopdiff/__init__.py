@@ -9,6 +9,7 @@ from loopdiff.errors import (
     InternalError,
     LoopdiffError,
     LoopdiffWarning,
+    OutOfMemoryError,
     ScheduleError,
     UnsupportedLoopError,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "DifferentiationError",
     "ScheduleError",
     "BackendError",
+    "OutOfMemoryError",
     "InternalError",
     "GradientCheckError",
     "LoopdiffWarning",

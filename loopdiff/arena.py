@@ -20,6 +20,7 @@ from loopdiff.ir.walk import map_expr, subexprs
 ALIGNMENT = 64
 SHAPES_KEPT = 8
 SIZES_KEPT = 64
+MOST_BYTES = 1 << 62  # NumPy's own error for more is another one
 FREE_KEPT = 4
 Order = Literal["C", "F"]
 Sizes = tuple[tuple[int, ...], ...]
@@ -96,7 +97,10 @@ def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Ord
 
 
 def aligned_block(size: int) -> tuple[np.ndarray, int]:
-    """Uninitialised memory with room for `size` bytes from a cache line on, and where that starts."""
+    """Uninitialised memory with room for `size` bytes from a cache line on, and where that starts. MemoryError where
+    there is not as much."""
+    if size > MOST_BYTES:
+        raise MemoryError(f"{size} bytes are more than can be addressed")
     block = np.empty(size + ALIGNMENT, np.uint8)
     return block, -block.ctypes.data % ALIGNMENT
 

@@ -13,7 +13,7 @@ from loopdiff.buffers import ALIGNED, WRITEABLE
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.interface import pairs
-from loopdiff.launch import Checks, guard, primal_launcher
+from loopdiff.launch import Checks, Needs, guard, primal_launcher
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization, require_scalar_result
 from loopdiff.sweep_calls import gradient_entry, one_pass_entry, vjp_entry
@@ -198,7 +198,8 @@ class Checked:
     def primal(self) -> Callable[..., Any]:
         """The compiled function behind its checks."""
         spec = self.specialization
-        return primal_launcher(self.checks, spec.primal.call, spec.finish, spec.primal.refuse)
+        needs = Needs(spec.normal.name, spec.normal.params, (spec.primal.ls,))
+        return primal_launcher(self.checks, spec.primal.call, spec.finish, spec.primal.refuse, needs)
 
     @cached_property
     def value_and_grad(self) -> Callable[..., Any]:
@@ -211,7 +212,12 @@ class Checked:
 
     def jvp(self, args: Arguments, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """Forward mode behind the same checks."""
-        return tangent_run(self.specialization).jvp(self.prepare(*args), tangents)
+        run, prepared = tangent_run(self.specialization), self.prepare(*args)
+        try:
+            return run.jvp(prepared, tangents)
+        except MemoryError as error:
+            needs = Needs(run.ls.name, run.ls.params, (run.unit.ls,))
+            raise needs.refusal(dict(zip(run.ls.params, prepared, strict=True)), error) from None
 
     @cached_property
     def vjp(self) -> Callable[..., Any]:

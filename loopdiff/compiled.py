@@ -145,7 +145,10 @@ class CompiledGradient:
         """Fresh arrays to pass to `forward` and `reverse` after the arguments, here of any types and layouts."""
         run, arena, count = self.run, self.run.arena, self.run.workspace_size
         args = tuple(as_compiled(self.spec.normal, n, a) for n, a in zip(self.spec.normal.params, args, strict=True))
-        return allocate(run.sizes(args)[:count], arena.dtypes[:count], arena.orders[:count])
+        try:
+            return allocate(run.sizes(args)[:count], arena.dtypes[:count], arena.orders[:count])
+        except MemoryError as error:
+            raise run.needs.refusal(dict(zip(run.ls.params, args, strict=True)), error) from None
 
     @property
     def temporaries(self) -> tuple[Temporary, ...]:

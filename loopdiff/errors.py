@@ -137,6 +137,10 @@ class BackendError(LoopdiffError):
     """Numba could not compile the generated source (LD6xx); the message names the file."""
 
 
+class OutOfMemoryError(BackendError, MemoryError):
+    """There is not enough memory for the arrays of a call (LD606 on a GPU, LD610); the message has their bytes."""
+
+
 class InternalError(LoopdiffError):
     """A broken invariant inside loopdiff (LD9xx); please report it with the dump."""
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from loopdiff.call import arrange
 from loopdiff.entry_checks import EntryChecks
+from loopdiff.launch import Needs
 from loopdiff.recognition import Recognise
 from loopdiff.units import Unit
 
@@ -43,9 +44,13 @@ class Generated:
         if self.look is not None:
             self.look(args)
         try:
-            return self.call(*args)
-        except ValueError as error:
-            raise self.unit.refuse(error) from None
+            try:
+                return self.call(*args)
+            except ValueError as error:
+                raise self.unit.refuse(error) from None
+        except MemoryError as error:
+            needs = Needs(self.__name__, self.unit.ls.params, (self.unit.ls,))
+            raise needs.refusal(dict(zip(needs.params, args, strict=True)), error) from None
 
     def checked(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in order, which are not like those of the call before."""

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.arena import size_in_bytes
 from loopdiff.codes import reject
 from loopdiff.errors import DifferentiationError
 from loopdiff.gradients import record_type
 from loopdiff.ir.types import ArrayType
+from loopdiff.launch import Needs
 from loopdiff.pullback import Pullback
 from loopdiff.runs import Arguments, ReverseRun, caller_results, with_copies_of_written
 from loopdiff.specialization import Specialization, is_floating
@@ -46,12 +48,21 @@ def side_of(key: int | str, value: Any) -> Side:
 
 def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
     """The record of `Differentiable.jacobian` for prepared arguments, which end as the function leaves them."""
+    try:
+        return run_by_run(spec, reverse_run, args)
+    except MemoryError as error:
+        params = spec.normal.params
+        needs = Needs(spec.normal.name, params, (tangent_run(spec).unit.ls,))
+        raise needs.refusal(dict(zip(params, args, strict=True)), error) from None
+
+
+def run_by_run(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
     if not spec.interface.is_real:
         message = f"`{spec.normal.name}` has complex numbers: their derivative is not one matrix"
         raise DifferentiationError(reject("LD407", message, spec.normal.loc))
     inputs = [side_of(n, args[spec.normal.params.index(n)]) for n in spec.wrt]
     outputs = outputs_of(spec, args)
-    blocks = [[np.zeros(o.shape + i.shape, np.result_type(o.dtype, i.dtype)) for i in inputs] for o in outputs]
+    blocks = [[block(spec, o, i) for i in inputs] for o in outputs]
     if sum(i.size for i in inputs) <= sum(o.size for o in outputs):
         fill_columns(spec, args, inputs, outputs, blocks)
         spec.primal.run(*args)
@@ -60,6 +71,19 @@ def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun
         fill_rows(pullback, inputs, outputs, blocks)
     gradients = record_type("Gradients", spec.wrt)
     return arranged(spec, {o.key: tuple.__new__(gradients, row) for o, row in zip(outputs, blocks, strict=True)})
+
+
+def block(spec: Specialization, output: Side, given: Side) -> np.ndarray:
+    """Zeros for the derivative of one by the other. Raises OutOfMemoryError (LD610)."""
+    shape, dtype = output.shape + given.shape, np.result_type(output.dtype, given.dtype)
+    try:
+        return np.zeros(shape, dtype)
+    except MemoryError:
+        from loopdiff import shortage
+
+        what = output.key if isinstance(output.key, str) else "result"
+        sizes = {f"{what} by {given.key}": size_in_bytes(shape, dtype)}
+        raise shortage.report(spec.normal.name, sizes, shortage.WITHOUT_TAPE) from None
 
 
 def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:

@@ -6,8 +6,9 @@ array types, the checks, the buffers and the two calls are written out as straig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,48 @@ from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.ir.nodes import LoopSet, Require
 from loopdiff.ir.walk import statements
 
+TOO_BIG = "array is too big"  # so Numba begins, of an array whose size does not fit in 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What calls of the function `name` need memory for: what `loopsets` declare beside the `params`.
+
+    `counts` finds the integers `count_names` that decide about more, for the arguments of a call. `has_tape`: less can
+    be kept between sweeps.
+    """
+
+    name: str
+    params: tuple[str, ...]
+    loopsets: tuple[LoopSet, ...]
+    count_names: tuple[str, ...] = ()
+    counts: Callable[[tuple[Any, ...]], tuple[int, ...]] | None = None
+    has_tape: bool = False
+
+    def of_variables(self, passed: Sequence[str], variables: Mapping[str, Any], error: MemoryError) -> MemoryError:
+        """The same for arguments that are `variables` of an entry point, as far as it has come."""
+        known = {p: variables[v] for p, v in zip(self.params, passed, strict=False) if v in variables}
+        return self.refusal(known, error)
+
+    def refusal(self, given: Mapping[str, Any], error: MemoryError) -> MemoryError:
+        """What `error`, for which there was not enough memory, is to the caller."""
+        from loopdiff.shortage import shortage
+
+        return shortage(self, given, error)
+
 
 @dataclass(slots=True)
 class Script:
     """A Python function of `count` arguments `a0`, `a1`, ... in the making; its text refers to `names`.
 
-    `passed` are the variables that compiled code gets.
+    `passed` are the variables that compiled code gets; `needs` says what there has to be memory for.
     """
 
     count: int
     passed: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
+    needs: Needs | None = None
 
     @classmethod
     def of_prepared(cls, count: int) -> Script:
@@ -63,7 +94,12 @@ class Script:
 
     def define(self, name: str, before: Sequence[str] = ()) -> Callable[..., Any]:
         """The function, with parameters `before` ahead of the arguments."""
-        body = "\n    ".join(self.lines)
+        lines = self.lines
+        if self.needs is not None:
+            self.put("refuse_memory", partial(self.needs.of_variables, tuple(self.passed)))
+            handler = "except MemoryError as error: raise refuse_memory(locals(), error) from None"
+            lines = ["try:", *(f"    {line}" for line in lines), handler]
+        body = "\n    ".join(lines)
         parameters = ", ".join([*before, *(f"a{i}" for i in range(self.count))])
         exec(compile(f"def {name}({parameters}):\n    {body}\n", f"<loopdiff {name}>", "exec"), self.names)
         return self.names[name]
@@ -149,8 +185,11 @@ def guard(args: Sequence[Any], asked: Collection[tuple[int, int]] = ()) -> Calla
     return script.define("guard")
 
 
-def refusal(ls: LoopSet, error: ValueError) -> ValueError:
-    """What compiled code of `ls` raised, as the ArgumentError of the `Require` it comes from; others unchanged."""
+def refusal(ls: LoopSet, error: ValueError) -> Exception:
+    """What compiled code of `ls` raised, as the ArgumentError of the `Require` it comes from; as a MemoryError, if an
+    array is too large to be addressed; others unchanged."""
+    if str(error).startswith(TOO_BIG):
+        return MemoryError(str(error))
     code, _, message = str(error).partition(": ")
     if code not in CODES or getattr(error, "diagnostics", ()):
         return error
@@ -163,10 +202,12 @@ def primal_launcher(
     checks: Checks,
     call: Callable[..., Any],
     finish: Callable[[Any], Any] | None,
-    refuse: Callable[[ValueError], ValueError],
+    refuse: Callable[[ValueError], Exception],
+    needs: Needs,
 ) -> Callable[..., Any]:
     """Checks, then the compiled function; `finish` gives results the type that plain Python would."""
     script = checks.script()
+    script.needs = needs
     script.call("value", call, script.args, refuse)
     if finish is not None:
         script.put("finish", finish)

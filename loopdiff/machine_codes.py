@@ -65,6 +65,12 @@ MACHINE_CODES: dict[str, Code] = {
         "dtype of the argument and its order.",
         "convert it with the library that it comes from",
     ),
+    "LD610": Code(
+        "not enough memory",
+        "The system gives no memory for arrays between the sweeps, for gradients or for local arrays of the function.",
+        "`tape='recompute'` keeps less between the sweeps, `memory_limit=` says how much that may be at most; "
+        "`f.explain(...)` lists it",
+    ),
     # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
     "LD900": Code(
         "LoopSet that is not well formed",

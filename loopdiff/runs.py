@@ -17,6 +17,7 @@ from loopdiff.interface import Interface
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Load, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
+from loopdiff.launch import Needs
 from loopdiff.memory import HOST, Memory
 from loopdiff.names import tail_names
 from loopdiff.options import Options, TapePolicy
@@ -117,6 +118,14 @@ class ReverseRun:
         self.takers = {name: recipe for name, recipe in named if name in self.spec.written}
 
     # -- memory ----------------------------------------------------------------------------------------------
+    @property
+    def needs(self) -> Needs:
+        """What there has to be memory for."""
+        plan = self.units.plan
+        has_tape = self.workspace_size > 0
+        sweeps = (plan.forward, plan.reverse)
+        return Needs(self.ls.name, self.ls.params, sweeps, plan.count_names, self.counts, has_tape)
+
     def counts(self, args: Arguments) -> tuple[int, ...]:
         """Totals that size tapes of data-dependent extent; counting works on copies of what it writes."""
         unit = self.units.counts

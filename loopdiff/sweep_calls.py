@@ -13,7 +13,7 @@ from loopdiff.buffers import Order, Recipe
 from loopdiff.gradients import record_type, scalar_of
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import F32
-from loopdiff.launch import Script
+from loopdiff.launch import Needs, Script
 from loopdiff.pullback import Pullback
 from loopdiff.recycled import GRADIENTS
 from loopdiff.runs import Arguments, ReverseRun, caller_results, make_arena
@@ -23,6 +23,7 @@ from loopdiff.units import Unit
 
 def gradient_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
     """Both sweeps: `(value, gradients)` of a function with one floating result."""
+    script.needs = run.needs
     add_forward(script, run)
     seed = script.put("one", np.float32(1.0) if run.kinds == (F32,) else 1.0)
     gradients = add_reverse(script, run, [seed], may_be_given=False)
@@ -39,6 +40,7 @@ def one_pass_entry(script: Script, spec: Specialization, unit: Unit) -> Callable
     params = spec.normal.params
     made = [unit.ls.array(n) for n in unit.ls.params[len(params) :]]
     own = [a for a in made if a.role != "gradient"]
+    script.needs = Needs(spec.normal.name, params, (unit.ls,), has_tape=bool(own))
     names = [f"w{k}" for k, _ in enumerate(own)]
     arena = make_arena(spec.normal, params, own)
     add_workspace(script, names, lambda args: arena.take(arena.sizes(args)))
@@ -71,6 +73,7 @@ def made_like(script: Script, position: int, make: str, dtype: np.dtype[Any], or
 
 def vjp_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
     """The forward sweep: `(value, pullback)`. The pullback refers to the arrays it needs, and marks what they hold."""
+    script.needs = run.needs
     script.names |= {"Pullback": Pullback, "run": run}
     pull = script.put("pull", pull_function(run))  # refused, if at all, before anything is written
     add_forward(script, run)
@@ -98,6 +101,7 @@ def pull_function(run: ReverseRun) -> Callable[..., Any]:
     values by the positions of their arguments.
     """
     script = Script.of_prepared(run.count_args)
+    script.needs = run.needs
     seeds = [f"s{k}" for k in range(len(run.seed_names))]
     script.unpack(workspace_names(run), "arrays")
     script.unpack(seeds, "seeds")

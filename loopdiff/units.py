@@ -46,8 +46,8 @@ class Unit:
         """The function for arguments that were checked and prepared: nothing looks at their types or layouts."""
         return self.entry or self.dispatcher
 
-    def refuse(self, error: ValueError) -> ValueError:
-        """The ArgumentError that an error of the compiled function stands for."""
+    def refuse(self, error: ValueError) -> Exception:
+        """The ArgumentError, or MemoryError, that an error of the compiled function stands for."""
         return refusal(self.ls, error)
 
     def run(self, *args: Any) -> Any:

@@ -113,8 +113,11 @@ def connect(
 
 
 def complaint_of(ls: LoopSet) -> str:
-    """What an error of the compiled function means: the conditions it checks."""
+    """What an error of the compiled function means: the conditions it checks, and arrays that are too large."""
     checks = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require)]
-    found = dict.fromkeys(f"{c.code}: {c.said}" for c in checks)
+    found: dict[str, None] = dict.fromkeys(f"{c.code}: {c.said}" for c in checks)
+    own = [f"`{a.name}`" for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank]
+    if own:
+        found[f"LD610: there is not enough memory for {', '.join(own)}"] = None
     text = "; or ".join(found) or "an operation that has no result"
     return f"loopdiff: `{ls.name}` stopped: {text}"[:2000]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from loopdiff.arena import EXTENT_NAMES
+from loopdiff.arena import EXTENT_NAMES, Sizes, aligned_block
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.interface import is_complex
@@ -207,7 +207,7 @@ class JaxProgram:
 
     def workspace_shapes(self) -> dict[str, Shape]:
         """Shapes between the sweeps. Raises ArgumentError: LD351 where a traced number decides them, LD352 where
-        elements of arrays do.
+        elements of arrays do; and OutOfMemoryError (LD610).
         """
         if self.shapes is None:
             run = self.sweeps
@@ -217,6 +217,7 @@ class JaxProgram:
                 for p in self.ls.params
             ]
             sizes = run.arena.sizes((*values, *self.counts(run))) if names else ()
+            refuse_shortage(run, sizes, values)
             self.shapes = dict(zip(names, sizes, strict=False))
         return self.shapes
 
@@ -378,3 +379,13 @@ def check_shapes(ls: LoopSet, statics: Mapping[str, int], dims: Mapping[str, Sha
         names = {getattr(e, "name", None) or getattr(e, "array", None) for e in nodes} - {None}
         if names <= set(known) and not eval(print_expr(stmt.cond), dict(known)):
             raise ArgumentError(reject(stmt.code, stmt.said, stmt.loc))
+
+
+def refuse_shortage(run: ReverseRun, sizes: Sizes, values: Sequence[Any]) -> None:
+    """Ask the system for the memory that XLA is going to ask it for: XLA's own refusal says nothing of arrays."""
+    if not sizes or jax.default_backend() != "cpu":
+        return
+    try:
+        aligned_block(run.arena.bytes(sizes))
+    except MemoryError as error:
+        raise run.needs.refusal(dict(zip(run.ls.params, values, strict=True)), error) from None

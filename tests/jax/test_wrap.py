@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 import loopdiff.jax
 from loopdiff import vectorize_grad
-from loopdiff.errors import ArgumentError, DifferentiationError, UnsupportedLoopError
+from loopdiff.errors import ArgumentError, DifferentiationError, OutOfMemoryError, UnsupportedLoopError
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
@@ -283,3 +283,36 @@ def test_more_arguments_than_python_puts_into_one_literal():
 def test_not_a_differentiable_function():
     with pytest.raises(ArgumentError, match="LD350"):
         loopdiff.jax.wrap(lambda x: x)
+
+
+def test_tape_larger_than_the_memory():
+    """Said of the arrays when the call is traced, before XLA asks for them."""
+
+    @vectorize_grad(tape="store")
+    def steps(x, n):
+        h = x[0]
+        for _ in range(n):
+            h = np.tanh(h * x[0])
+        return h
+
+    f, x = loopdiff.jax.wrap(steps), np.array([0.5])
+    expected = steps.grad(x, 3).x
+    for transform in (lambda g: g, jax.jit):
+        with pytest.raises(OutOfMemoryError, match=r"LD610: .* for `steps`; .*_tape` 80000000000000000"):
+            transform(jax.grad(lambda x: f(x, 10**16)))(x)
+        np.testing.assert_allclose(transform(jax.grad(lambda x: f(x, 3)))(x), expected, rtol=1e-14)
+
+
+def test_array_of_the_function_larger_than_the_memory():
+    @vectorize_grad
+    def squares(x, n):
+        y = np.zeros(n)
+        total = 0.0
+        for i in range(n):
+            y[i] = x[0] + i
+        for i in range(n):
+            total += y[n - 1 - i] * y[i]
+        return total
+
+    with pytest.raises(Exception, match=r"`squares` stopped: .*LD610: there is not enough memory for `y`"):
+        loopdiff.jax.wrap(squares)(np.array([0.5]), 10**16)

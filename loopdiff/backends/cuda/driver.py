@@ -20,7 +20,7 @@ import numpy as np
 from loopdiff.backends.cuda.launching import FUNCTIONS, HELD, MUTEX, SLOTS, THREADS, kernel_slot
 from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.codes import reject
-from loopdiff.errors import NOWHERE, BackendError
+from loopdiff.errors import NOWHERE, BackendError, OutOfMemoryError
 
 LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 RELEASE_THRESHOLD, RESERVED, IN_USE = 4, 5, 7  # numbers of the driver's: attributes of pools,
@@ -135,7 +135,7 @@ class Driver:
         """Call a function of the driver. Raises BackendError: LD606 if there is no memory left, LD605 if it fails."""
         status = getattr(self.library, name)(*args)
         if status == OUT_OF_MEMORY:
-            raise BackendError(reject("LD606", f"the device has no memory left{asked}", NOWHERE))
+            raise OutOfMemoryError(reject("LD606", f"the device has no memory left{asked}", NOWHERE))
         if status != 0:
             message = f"`{name}` of the CUDA driver failed with error {status}"
             raise BackendError(reject("LD605", message, NOWHERE))

@@ -13,7 +13,7 @@ import numpy as np
 
 from loopdiff.backends.cuda.driver import Driver, is_on_device, the_driver
 from loopdiff.codes import reject
-from loopdiff.errors import BackendError
+from loopdiff.errors import BackendError, OutOfMemoryError
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.walk import written_arrays
 
@@ -55,7 +55,7 @@ def with_sizes(error: Exception, ls: LoopSet, args: tuple[Any, ...]) -> Exceptio
     sizes = sorted(((v.nbytes, n) for n, v in given if isinstance(v, np.ndarray)), reverse=True)
     listed = ", ".join(f"`{name}` {size}" for size, name in sizes)
     message = f"the device has no memory left for `{ls.name}`; bytes of its arrays: {listed}"
-    return BackendError(reject("LD606", message, ls.loc))
+    return OutOfMemoryError(reject("LD606", message, ls.loc))
 
 
 def to_host(driver: Driver, found: Any, known: Mapping[int, np.ndarray]) -> Any:
