@@ -12,6 +12,7 @@ from loopdiff.ir.nodes import Apply, Cast, Const, Expr, If, Index, Let, Load, Lo
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.types import F64
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, substitute
+from loopdiff.transform.hoist import is_total
 from loopdiff.transform.mapping import Mapping, TiledNest, VectorLoop
 
 # Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
@@ -19,6 +20,7 @@ SIMPLE, SLOW, FUNCTION, PLACE = 0.3, 2.0, 8.0, 1.0
 PRODUCT, GATHERED = 0.05, 0.3  # one multiplication and addition of a register tile, and where operands are gathered
 LANES = 6.0  # how much faster vectors are
 UNKNOWN = 8.0  # iterations of a loop whose bounds are found on the way
+RAISING = frozenset((Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR))
 
 Chosen = Callable[[Stmt], Mapping | None]
 
@@ -37,6 +39,8 @@ def estimate_of(body: tuple[Stmt, ...], chosen: Chosen) -> Estimate:
 
 class Estimate:
     """The formula for statements inside loops with the indices `known`, where the Lets `inside` are bound."""
+
+    unknown = UNKNOWN
 
     def __init__(self, chosen: Chosen, known: dict[str, Loop], inside: set[str]) -> None:
         self.chosen, self.known, self.inside = chosen, known, inside
@@ -77,15 +81,31 @@ class Estimate:
 
     def trips(self, loop: Loop) -> Expr:
         """Iterations of `loop`, those of one around it being half way through."""
-        step = int(loop.step.value) if isinstance(loop.step, Const) else 1
-        lower, upper = (loop.lower, loop.upper) if step > 0 else (loop.upper, loop.lower)
-        span = self.outside(sub(upper, lower))
-        if any(isinstance(e, Load) or (isinstance(e, Var) and e.name in self.inside) for e in subexprs(span)):
-            return number(UNKNOWN)
+        step, span = step_of(loop), self.span(loop)
+        if any(self.is_found_on_the_way(e) for e in subexprs(span)):
+            return number(self.unknown)
         if isinstance(span, Const):
             return number(max(float(span.value) / abs(step), 0.0))
         found: Expr = Apply(Op.MAX, (Cast(F64, span), number(0.0)))
         return found if abs(step) == 1 else times(number(1.0 / abs(step)), found)
+
+    def span(self, loop: Loop) -> Expr:
+        """How far the bounds of `loop` are from each other."""
+        bounds = (loop.upper, loop.lower) if step_of(loop) > 0 else (loop.lower, loop.upper)
+        return self.outside(sub(*bounds))
+
+    def is_found_on_the_way(self, expr: Expr) -> bool:
+        """Whether `expr` has no value yet, or may raise where the program does not get to it."""
+        match expr:
+            case Load():
+                return True
+            case Var(name=name):
+                return name in self.inside
+            case Apply(op=op, args=args) if op in RAISING:
+                is_plain = isinstance(args[1], Const) and args[1].value > 0
+                return not is_plain and not is_total(expr)
+            case _:
+                return False
 
     def outside(self, expr: Expr) -> Expr:
         """`expr` with indices inside the region in the middle of their ranges."""
@@ -99,6 +119,10 @@ class Estimate:
                 both = Apply(Op.ADD, (loop.lower, loop.upper))
                 middles[Index(name)] = Apply(Op.FLOORDIV, (both, integer(2)))
             expr = substitute(expr, middles)
+
+
+def step_of(loop: Loop) -> int:
+    return int(loop.step.value) if isinstance(loop.step, Const) else 1
 
 
 def plus(a: Expr, b: Expr) -> Expr:
