@@ -279,7 +279,10 @@ def arrange(
     `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep. Raises ScheduleError for
     `requests` that cannot be granted (LD5xx).
     """
-    from loopdiff.backends.cpu.compile import fuse_loops, prepare_loops, schedule_loops
+    from loopdiff.deferred import deferred_interrupts
+
+    with deferred_interrupts():
+        from loopdiff.backends.cpu.compile import fuse_loops, prepare_loops, schedule_loops
     from loopdiff.transform.parallel import shares_all_of, with_rows_apart
     from loopdiff.transform.rolling import roll_rows
 
@@ -321,10 +324,14 @@ def compile_function(
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
     if not options.is_for_cpu:
         return compile_for_cuda(ls, options, requests, stages, reader)
-    from loopdiff.backends.cpu.compile import write_function
+    from loopdiff.deferred import deferred_interrupts
 
+    with deferred_interrupts():
+        from loopdiff.backends.cpu.compile import write_function
+
+    arranged = arrange(ls, options, requests, stages, reader)
     write = partial(write_function, style=style_of(ls, options, reader), cache=options.cache)
-    generated = stages.run(f"emit {ls.name}", write, arrange(ls, options, requests, stages, reader))
+    generated = stages.run(f"emit {ls.name}", write, arranged)
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
     return generated
 
@@ -333,7 +340,10 @@ def compile_for_cuda(
     ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function that launches the kernels of a normal LoopSet, or runs them on the CPU."""
-    from loopdiff.backends.cuda.compile import write_device, write_emulated
+    from loopdiff.deferred import deferred_interrupts
+
+    with deferred_interrupts():
+        from loopdiff.backends.cuda.compile import write_device, write_emulated
 
     plan, style = plan_for_cuda(ls, options, requests, stages, reader), style_of(ls, options, reader)
     write = partial(write_device, plan) if options.target == "cuda" else partial(write_emulated, plan, style)
@@ -431,10 +441,12 @@ def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stage
 
     Raises BackendError (LD601) with what Numba says, should it refuse the generated source.
     """
+    from loopdiff.deferred import deferred_interrupts
+
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
     try:
-        with global_compiler_lock:  # other threads may ask for the same text
+        with deferred_interrupts(), global_compiler_lock:  # other threads may ask for the same text
             dispatcher.disable_compile(False)
             entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
             dispatcher.disable_compile()  # the text is for these types and layouts: with gaps it would read on in them

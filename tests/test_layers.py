@@ -15,7 +15,7 @@ import loopdiff
 ROOT = Path(loopdiff.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = (
-    ("errors", "homes", "names", "marks", "installation", "machine_codes", "disk"),
+    ("errors", "homes", "names", "marks", "installation", "machine_codes", "disk", "deferred"),
     ("codes", "rules"),
     ("options", "requests", "scopes", "texts", "source"),
     ("ir",),

@@ -15,17 +15,19 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, TypeVar
 
-import islpy as isl
-
 from loopdiff.analysis.polyhedra_digits import Digit, digits
 from loopdiff.analysis.polyhedra_events import Event, Frame, element_event, find_events
 from loopdiff.analysis.polyhedra_terms import Terms, constant
+from loopdiff.deferred import deferred_interrupts
 from loopdiff.errors import InternalError
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, Site, statements
+
+with deferred_interrupts():  # half of its types would be registered, and the next import abort the process
+    import islpy as isl
 
 IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 PARAM, DIV = isl.dim_type.param, isl.dim_type.div

@@ -129,6 +129,8 @@ class TextLoader(ExecutionLoader):
 
 def import_module(path: Path) -> ModuleType:
     """The generated module that was written to `path` in this process, made once."""
+    from loopdiff.deferred import deferred_interrupts
+
     name = path.stem
     with LOCK:
         if name in sys.modules:
@@ -139,12 +141,13 @@ def import_module(path: Path) -> ModuleType:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
+        with deferred_interrupts():  # it may bring the back end with it
+            sys.modules[name] = module
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[name]
+                raise
         return module
 
 
