@@ -82,11 +82,16 @@ class Script:
         self.names[name] = value
         return name
 
-    def call(self, target: str, function: Callable[..., Any], args: str, refuse: Callable[..., Any]) -> None:
-        """Run compiled code; `refuse` says what its errors mean."""
-        self.put("refuse", refuse)
-        called = self.put(f"run_{target}", function)
-        self.add(f"try: {target} = {called}({args})", "except ValueError as error: raise refuse(error) from None")
+    def call(
+        self, target: str, function: Callable[..., Any], args: str, refuse: Callable[..., Any], after: str = ""
+    ) -> None:
+        """Run compiled code; `refuse` says what its errors mean. Where it fails, or is interrupted, `after` is done."""
+        called, said = self.put(f"run_{target}", function), self.put(f"refuse_{target}", refuse)
+        done = f"{after}; " if after else ""
+        self.add(f"try: {target} = {called}({args})")
+        self.add(f"except ValueError as error: {done}raise {said}(error) from None")
+        if after:
+            self.add(f"except BaseException: {done}raise")
 
     def unpack(self, names: Sequence[str], values: str) -> None:
         if names:

@@ -20,16 +20,17 @@ from loopdiff.runs import Arguments, ReverseRun, caller_results, make_arena
 from loopdiff.specialization import Specialization
 from loopdiff.units import Unit
 
+GIVEN_BACK = "give(workspace)"
+
 
 def gradient_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
     """Both sweeps: `(value, gradients)` of a function with one floating result."""
     script.needs = run.needs
     add_forward(script, run)
     seed = script.put("one", np.float32(1.0) if run.kinds == (F32,) else 1.0)
-    gradients = add_reverse(script, run, [seed], may_be_given=False)
+    gradients = add_reverse(script, run, [seed], may_be_given=False, after=given_back(run))
     if run.arena.decls:
-        script.put("give", run.arena.give)
-        script.add(f"gradients = {gradients}", "give(workspace)")
+        script.add(f"gradients = {gradients}", given_back(run))
         gradients = "gradients"
     script.add(f"return {finished(script, run.spec, 'value')}, {gradients}")
     return script.define("value_and_grad")
@@ -45,10 +46,11 @@ def one_pass_entry(script: Script, spec: Specialization, unit: Unit) -> Callable
     arena = make_arena(spec.normal, params, own)
     add_workspace(script, names, lambda args: arena.take(arena.sizes(args)))
     given = {n: add_empty(script, spec.normal, params.index(n)) for n in spec.wrt if spec.normal.has_array(n)}
-    script.call("found", unit.call, ", ".join([*script.passed, *names, *given.values()]), unit.refuse)
+    script.put("give", arena.give)
+    after = GIVEN_BACK if own else ""
+    script.call("found", unit.call, ", ".join([*script.passed, *names, *given.values()]), unit.refuse, after)
     if own:
-        script.put("give", arena.give)
-        script.add("give(workspace)")
+        script.add(after)
     returned = (f"found[{k}]" for k, _ in enumerate(spec.wrt, start=1))
     found = [given.get(n) or as_declared(script, spec, n, next(returned)) for n in spec.wrt]
     script.add(f"return {finished(script, spec, 'found[0]')}, {new_record(script, spec, found)}")
@@ -118,7 +120,14 @@ def add_forward(script: Script, run: ReverseRun) -> None:
     """Run the forward sweep: `value` and, if there is one, `workspace`."""
     unit, names = run.units.forward, workspace_names(run)
     add_workspace(script, names, run.take)
-    script.call("value", unit.call, ", ".join([*script.passed, *names[: run.workspace_size]]), unit.refuse)
+    script.put("give", run.arena.give)
+    passed = ", ".join([*script.passed, *names[: run.workspace_size]])
+    script.call("value", unit.call, passed, unit.refuse, given_back(run))
+
+
+def given_back(run: ReverseRun) -> str:
+    """What gives the workspace back, if there is one: nobody wants what is in it any more."""
+    return GIVEN_BACK if run.arena.decls else ""
 
 
 def add_workspace(script: Script, names: list[str], take: Callable[[Arguments], Workspace]) -> None:
@@ -129,8 +138,8 @@ def add_workspace(script: Script, names: list[str], take: Callable[[Arguments], 
         script.unpack(names, "workspace.arrays")
 
 
-def add_reverse(script: Script, run: ReverseRun, seeds: list[str], may_be_given: bool) -> str:
-    """Run the reverse sweep; what makes the gradients."""
+def add_reverse(script: Script, run: ReverseRun, seeds: list[str], may_be_given: bool, after: str = "") -> str:
+    """Run the reverse sweep, `after` whose failure something is done; what makes the gradients."""
     names = workspace_names(run)
     kept, scratch = names[: run.workspace_size], names[run.workspace_size :]
     memory = run.memory
@@ -140,8 +149,8 @@ def add_reverse(script: Script, run: ReverseRun, seeds: list[str], may_be_given:
         for recipe in run.recipes
     ]
     script.add(*(f"{a} = copy({a})" for a in (script.passed[i] for i in run.disturbed)))
-    script.put("reverse", run.units.reverse.call)
-    script.add(f"slopes = reverse({', '.join([*script.passed, *kept, *seeds, *buffers])})")
+    unit = run.units.reverse
+    script.call("slopes", unit.call, ", ".join([*script.passed, *kept, *seeds, *buffers]), unit.refuse, after)
     return collected(script, run, buffers)
 
 

@@ -73,7 +73,7 @@ def test_modes_that_disagree() -> None:
         return 2.0 * x[0]
 
     _, pullback = f.vjp(np.ones(1))
-    pullback.pull.__globals__["reverse"] = lambda *args: args[-1].fill(0.0)
+    pullback.pull.__globals__["run_slopes"] = lambda *args: args[-1].fill(0.0)
     del next(iter(f.specializations.values())).made["identity pullback"]
     with pytest.raises(DifferentiationError) as caught:
         f.grad(np.ones(1))
