@@ -15,6 +15,8 @@ import numba
 from numba import types
 from numba.np.numpy_support import carray
 
+from loopdiff.backends.cpu.interrupts import is_handed_on
+from loopdiff.deferred import deferred_interrupts
 from loopdiff.jax import abi
 
 Kind = Literal["array", "scalar"]
@@ -86,7 +88,7 @@ def register(handler: Handler, target: str, platform: str) -> None:
         "run": handler.function, "carray": carray, "read64": abi.read64, "read32": abi.read32,
         "metadata_extension": abi.metadata_extension, "answer_metadata": abi.answer_metadata,
         "operand": abi.operand, "result": abi.result, "extent": abi.extent, "mismatch": abi.mismatch,
-        "make_error": abi.make_error,
+        "make_error": abi.make_error, "is_handed_on": is_handed_on,
         **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
     }  # fmt: skip
     if handler.is_on_device:
@@ -98,7 +100,7 @@ def register(handler: Handler, target: str, platform: str) -> None:
     exec(compile(text, filename, "exec"), names)
     for name in ("complain", *(["launch"] if handler.is_on_device else [])):
         names[name] = numba.njit(names[name])
-    with LOCK:
+    with LOCK, deferred_interrupts():
         compiled = numba.cfunc(types.intp(types.intp))(names["handler"])
         capsule = jax.ffi.pycapsule(compiled.address)
         jax.ffi.register_ffi_target(target, capsule, platform=platform, api_version=1)
@@ -140,6 +142,8 @@ def host_call(handler: Handler) -> list[str]:
         f"        value = run(*{arguments})",
         "    except Exception:",
         "        return complain(frame, 0)",
+        "    if is_handed_on():",
+        f"        return make_error(frame, {abi.CANCELLED}, 'loopdiff: interrupted')",
     ]
     kept = [(k, r) for k, r in enumerate(handler.returns) if r is not None]
     for position, number in kept:

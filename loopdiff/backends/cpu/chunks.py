@@ -186,7 +186,9 @@ class ChunkWriter:
         name = emitter.names.fresh(f"{emitter.ls.name}_chunk")
         given = sorted((free_names(body.text) | replaced) & emitter.names.taken - {chunk})
         header = f"def {name}({', '.join((chunk, *given))}):"
-        emitter.chunks.append("\n".join([header, *(f"    {line}" for line in body.lines)]))
+        function = Writer([header, *(f"    {line}" for line in body.lines)])
+        emitter.patience.begin_function(function)
+        emitter.chunks.append(function.text.rstrip())
         return name, given
 
     # -- loops of which chunks leave something for later -----------------------------------------------------
@@ -230,9 +232,10 @@ class ChunkWriter:
     def elsewhere(self) -> Iterator[Writer]:
         """A writer of its own for what the emitter writes."""
         emitter = self.emitter
-        here, emitter.writer = emitter.writer, Writer()
+        here, around = emitter.writer, emitter.around
+        emitter.writer, emitter.around = Writer(), 0
         yield emitter.writer
-        emitter.writer = here
+        emitter.writer, emitter.around = here, around
 
     def own(self, chunk: str, parts: dict[str, str]) -> None:
         """What each chunk has for itself; the first chunk uses the arrays themselves."""

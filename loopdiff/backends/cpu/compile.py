@@ -40,7 +40,7 @@ from loopdiff.transform.sums import tidy_sums
 from loopdiff.transform.zeros import drop_unread_zeros
 
 THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
-CALLS = ("multiply", "use", *THREADS)
+CALLS = ("multiply", "use", "look_out", "make_look", "block_size", "block_end", *THREADS)
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", "kept", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
@@ -165,7 +165,7 @@ def with_threads(emitter: ScheduledEmitter, threads: Arranged) -> str:
     other = emitter_of(
         replace(threads, ls=replace(threads.ls, name=name)),
         imports=emitter.imports, simd=emitter.simd, functions=emitter.functions, products=emitter.products,
-        threads=emitter.threads, chunks=emitter.chunks, calls=emitter.calls, is_sharing=True,
+        threads=emitter.threads, looks=emitter.looks, chunks=emitter.chunks, calls=emitter.calls, is_sharing=True,
         may_reassociate=emitter.may_reassociate,
     )  # fmt: skip
     other.names.taken |= emitter.names.taken
@@ -201,6 +201,9 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
     ]
     if any(isinstance(s.stmt, Require) for s in statements(emitter.ls.body)):
         lines.append("from loopdiff.errors import ArgumentError")
+    if emitter.looks:
+        names = ", ".join(sorted((*emitter.looks, "make_look")))
+        lines += [f"from loopdiff.backends.cpu.interrupts import {names}", "make_look()"]
     if emitter.calls:
         lines.append("from loopdiff.backends.ruled import called")
         found = sorted((name, key_of(rule), form) for (rule, form), name in emitter.calls.items())

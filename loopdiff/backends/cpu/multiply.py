@@ -12,11 +12,12 @@ from threading import Lock
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
 from numba.core import types
+from numba.core.cgutils import if_unlikely
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from loopdiff.backends.cpu.interrupts import make_look
 from loopdiff.backends.cpu.simd.build import INT64, Typed, call
 from loopdiff.backends.cpu.simd.memory import Place, accepts, address, place, writable
 from loopdiff.backends.load import import_module, write_module
@@ -26,9 +27,9 @@ from numba import types
 from loopdiff.backends.machine_code import kept_callback
 from loopdiff.backends.cpu.simd.{module} import {function}
 
-@kept_callback(types.void({types}))
+@kept_callback(types.int64({types}))
 def multiply({names}, scale):
-    {function}(({names}), scale)
+    return {function}(({names}), scale)
 """
 # Of each function: the module it is in, and its parameters before the scale.
 FUNCTIONS = {
@@ -59,6 +60,7 @@ def use(function: str, dtype: str) -> Any:
 
 def compiled(function: str, dtype: str) -> Any:
     """The function for `dtype`, compiled or from the disk, under its symbol."""
+    make_look()
     module, *names = FUNCTIONS[function]
     text = TEXT.format(
         title=f'"""Products of {dtype} matrices, by loopdiff."""',
@@ -115,7 +117,7 @@ def multiply(
 
     `extents` has the trip counts from the inside out: of the rows, of the columns, of the lanes if products lie side by
     side, and of the sums. The moves say for each loop in which an operand moves how far that goes along each axis.
-    Columns of c are consecutive elements unless there are lanes.
+    Columns of c are consecutive elements unless there are lanes. An interrupt ends the function that this is part of.
     """
     operands = ((c, c_idx, c_moves), (a, a_idx, a_moves), (b, b_idx, b_moves))
     groups: Any = extents if isinstance(extents, types.BaseTuple) else ()
@@ -139,7 +141,9 @@ def multiply(
                 args += filled([stride(builder, at, next(moves)) for _ in trips[k]], form.loops[k], 0)
         for found, most in zip(trips, form.loops, strict=True):
             args += filled(found, most, 1)
-        call(builder, symbol(form.function, str(scale)), ir.VoidType(), [*args, *values[10:]])
+        ended = call(builder, symbol(form.function, str(scale)), INT64, [*args, *values[10:]])
+        with if_unlikely(builder, builder.icmp_signed("!=", ended, INT64(0))):
+            context.call_conv.return_exc(builder)
         return context.get_dummy_value()
 
     flat = tuple(t for operand in operands for t in operand)

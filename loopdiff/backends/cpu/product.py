@@ -14,6 +14,7 @@ from loopdiff.ir.walk import substitute
 from loopdiff.transform.contractions import Contraction
 from loopdiff.transform.mapping import Product
 from loopdiff.transform.strides import coefficient
+from loopdiff.transform.work import PRODUCT, number, times
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -21,15 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ProductWriter:
-    """Writes one product inside the loops that are not part of it."""
+    """Writes one product inside the loops that are not part of it, each of which counts `ticks` then."""
 
     emitter: ScheduledEmitter
     nest: Product
     found: Contraction
+    ticks: str = ""
 
     def write(self) -> None:
         found, writer = self.found, self.emitter.writer
         writer.quote(found.update.loc)
+        if len(self.inside) < len(found.loops):
+            runs = self.emitter.patience.estimate(*found.loops).runs(tuple(map(self.loop, sorted(self.inside))))
+            self.ticks = self.emitter.patience.ticks(times(number(PRODUCT), runs), "product_ticks")
         with ExitStack() as stack:
             for loop in found.loops:
                 if loop.index not in self.inside:
@@ -39,6 +44,8 @@ class ProductWriter:
 
     def call(self) -> None:
         nest, emitter = self.nest, self.emitter
+        if self.ticks:
+            emitter.patience.count(self.ticks)
         target = emitter.types.arrays[self.found.update.target.array]
         emitter.products.add(("lane_product" if nest.lanes else "product", target.dtype))
         scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), target.element)

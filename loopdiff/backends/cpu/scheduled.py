@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.backends.cpu.patience import Patience, is_left
 from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
@@ -39,7 +40,9 @@ class ScheduledEmitter(ScalarEmitter):
 
     `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks. `is_sharing`: loops
     to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
-    what to do instead. `may_reassociate`: sums may be made in any order.
+    what to do instead. `may_reassociate`: sums may be made in any order. `around`: how many loops there are around what
+    is being written, `ticks` what an iteration of the innermost one counts, and `looks` the import of what they need to
+    look out for signals.
     """
 
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
@@ -54,6 +57,19 @@ class ScheduledEmitter(ScalarEmitter):
     aside: Aside | None = None
     may_reassociate: bool = False
     kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
+    looks: set[str] = field(default_factory=set)
+    around: int = 0
+    ticks: str = ""
+    patience: Patience = field(init=False)
+
+    def __post_init__(self) -> None:
+        ScalarEmitter.__post_init__(self)
+        self.patience = Patience(self, self.names.fresh("patience"))
+
+    def function(self) -> str:
+        ScalarEmitter.function(self)
+        self.patience.begin_function(self.writer)
+        return self.writer.text
 
     def begin(self) -> None:
         if self.aside is None:
@@ -119,6 +135,8 @@ class ScheduledEmitter(ScalarEmitter):
     def as_mapped(self, stmt: Loop) -> None:
         """The loop as its mapping says."""
         path, mapping = self.mappings.get(id(stmt), ((), ScalarLoop("")))
+        if not self.around:
+            self.patience.begin_nest(stmt)
         match mapping:
             case VectorLoop(may_be_short=may_be_short):
                 VectorLoopWriter.of(self, stmt, owned_cells(self.ls, path)).write(may_be_short)
@@ -131,19 +149,27 @@ class ScheduledEmitter(ScalarEmitter):
                     ProductWriter(self, mapping.product, found).write()
             case ScalarLoop(together=together):
                 rows = rows_of(stmt) if together > 1 else None
-                if rows is None:
-                    self.in_order(stmt)
-                else:
-                    self.jam(stmt, rows, together)
+                with self.patience.blocks(stmt, together) as block:
+                    if rows is None:
+                        self.in_order(block)
+                    else:
+                        self.jam(block, rows, together)
 
     def in_order(self, stmt: Loop) -> None:
         """One iteration after the other; what waits for the one before is added last."""
-        if not self.may_reassociate:
-            ScalarEmitter.loop(self, stmt)
-            return
-        around, self.recurrence = self.recurrence, recurrence(stmt, self.cells)
+        before = self.recurrence
+        if self.may_reassociate:
+            self.recurrence = recurrence(stmt, self.cells)
+        around, self.ticks = self.ticks, self.patience.begin_counting(stmt) if is_left(stmt) else ""
+        self.around += 1
         ScalarEmitter.loop(self, stmt)
-        self.recurrence = around
+        self.around -= 1
+        self.recurrence, self.ticks = before, around
+
+    def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
+        if self.ticks:
+            self.patience.count(self.ticks)
+        self.patience.begin_iteration(index, index)
 
     def jam(self, stmt: Loop, rows: Rows, count: int) -> None:
         """So many iterations with one vector loop for all; one after the other where not all of them are the same.
@@ -160,7 +186,9 @@ class ScheduledEmitter(ScalarEmitter):
         )
         found = side_by_side(rows, index, start, count, self.names)
         self.take_types(tuple(new for _, stmts in found for new in stmts))
+        self.around += 1
         with self.writer.block(f"for {start.name} in range({bounds}, {count}):"):
+            self.patience.begin_iteration(index, start.name)
             with self.writer.block(f"if {self.expr(all_of(conds))}:"):
                 for leaf, stmts in found:
                     for new in stmts:
@@ -170,6 +198,7 @@ class ScheduledEmitter(ScalarEmitter):
             with self.writer.block("else:"):
                 rest = replace(stmt, lower=start, upper=Apply(Op.MIN, (end, stmt.upper)))
                 self.in_order(rest)
+        self.around -= 1
 
     def take_types(self, body: tuple[Stmt, ...]) -> None:
         """Know the types of the Lets of `body`, which are new."""

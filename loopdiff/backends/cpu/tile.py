@@ -24,6 +24,8 @@ from loopdiff.transform.contractions import Contraction, factors, indices_in, te
 from loopdiff.transform.mapping import TiledNest
 from loopdiff.transform.strides import Stride, lane_axis, stride_of
 from loopdiff.transform.tiles import TileShape, tile_shape
+from loopdiff.transform.work import PRODUCT, times
+from loopdiff.transform.work import number as nanoseconds
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.scheduled import ScheduledEmitter
@@ -74,12 +76,13 @@ Factor = tuple[Expr, str, Shape]
 
 @dataclass(slots=True)
 class TileWriter:
-    """Writes one contraction as nested tiles."""
+    """Writes one contraction as nested tiles. `zero` is a vector of zeros, `ticks` what a tile counts, if it does."""
 
     emitter: ScheduledEmitter
     tile: TiledNest
     found: Contraction
     zero: str = ""
+    ticks: str = ""
     held: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -99,6 +102,8 @@ class TileWriter:
         writer.quote(self.found.update.loc)
         self.zero = self.fresh("zero")
         self.line(f"{self.zero} = {self.splat(0.0)}")
+        if not self.emitter.patience.is_sweep(self.found.loops[0]):
+            self.ticks = self.emitter.patience.ticks(self.work_of_tile(), "tile_ticks")
         used = {tile.lanes, tile.rows, tile.columns, *tile.sums}
         with ExitStack() as stack:
             if self.found.start is None:
@@ -115,6 +120,11 @@ class TileWriter:
             else:
                 self.batch_tiles()
 
+    def work_of_tile(self) -> Expr:
+        size = self.shape.rows * self.shape.columns * self.width
+        loops = [self.loop(index) for index in self.tile.sums]
+        return times(nanoseconds(size * PRODUCT), self.emitter.patience.estimate(*self.found.loops).runs(tuple(loops)))
+
     # -- loops -----------------------------------------------------------------------------------------------
     def line(self, text: str) -> None:
         self.emitter.writer.line(text)
@@ -130,7 +140,9 @@ class TileWriter:
         return f"{self.simd('splat')}({self.emitter.expr(Const(value, self.kind))}, {self.width})"
 
     def zero_tile(self, size: int) -> str:
-        """The name of a tile of `size` vectors of zeros."""
+        """The name of a tile of `size` vectors of zeros, with which each tile begins."""
+        if self.ticks:
+            self.emitter.patience.count(self.ticks)
         tile = self.fresh("tile")
         self.line(f"{tile} = {self.simd('repeat')}({self.zero}, {size})")
         return tile

@@ -7,7 +7,7 @@ all end in scalar code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -107,7 +107,7 @@ class VectorLoopWriter(LaneValues):
             line(f"{full} = {end} - ({end} - {start}) % {width}")
             self.start_cells(promoted, suffixes)
             first = self.write_many(start, end, suffixes, promoted)
-            with block(f"for {index} in range({first}, {full}, {width}):"):
+            with self.over(first, full, width, is_rest=first != start):
                 self.block(self.loop.body, [Lanes(index)])
             self.finish_sums(promoted)
         for cell in sorted(self.private):
@@ -129,7 +129,7 @@ class VectorLoopWriter(LaneValues):
             if promoted:
                 stack.enter_context(self.emitter.writer.block(f"if {first} > {start}:"))
                 self.start_copies(promoted)
-            with self.emitter.writer.block(f"for {index} in range({start}, {first}, {size}):"):
+            with self.over(start, first, size):
                 self.block(self.loop.body, [Lanes(b, suffix=s) for b, s in self.places(suffixes)])
             self.join_copies(promoted)
         return first
@@ -140,27 +140,41 @@ class VectorLoopWriter(LaneValues):
         index, width = self.loop.index, self.width
         mask, first = names.fresh("live"), self.write_many(start, end, suffixes, promoted)
         if self.is_masked_throughout():
-            with block(f"for {index} in range({first}, {end}, {width}):"):
+            with self.over(first, end, width, is_rest=first != start):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {index}, {width})")
                 self.block(self.loop.body, [Lanes(index, mask)])
         else:
             full = names.fresh(f"{index}_full")
             line(f"{full} = {end} - ({end} - {start}) % {width}")
-            with block(f"for {index} in range({first}, {full}, {width}):"):
+            with self.over(first, full, width, is_rest=first != start):
                 self.block(self.loop.body, [Lanes(index)])
             with block(f"if {full} < {end}:"):
                 line(f"{mask} = {self.simd('tail_mask')}({end} - {full}, {width})")
                 self.block(self.loop.body, [Lanes(full, mask)])
+
+    @contextmanager
+    def over(self, start: str, end: str, step: int, is_rest: bool = False) -> Iterator[None]:
+        """The loop over vectors, in blocks where it is to look out; not what is left of it, which is short."""
+        emitter, index = self.emitter, self.loop.index
+        with ExitStack() as stack:
+            if index in emitter.patience.sizes and not is_rest:
+                start, end = stack.enter_context(emitter.patience.range(index, (start, end), step))
+            stack.enter_context(emitter.writer.block(f"for {index} in range({start}, {end}, {step}):"))
+            emitter.around += 1
+            yield
+            emitter.around -= 1
 
     def write_block(self, start: str, end: str, suffixes: list[str]) -> None:
         """The vectors of a block of lanes side by side, all of them masked: inner loops are written once.
 
         Where masked stores are slow, short bodies are written again for what is not all there.
         """
-        index, width, line = self.loop.index, self.width, self.emitter.writer.line
+        width, line = self.width, self.emitter.writer.line
         if not has_mask_registers() and len(self.operations()) <= TWICE:
-            start = self.write_many(start, end, suffixes, [])
-        with self.emitter.writer.block(f"for {index} in range({start}, {end}, {len(suffixes) * width}):"):
+            first = self.write_many(start, end, suffixes, [])
+        else:
+            first = start
+        with self.over(first, end, len(suffixes) * width, is_rest=first != start):
             copies = []
             for base, suffix in self.places(suffixes):
                 mask = self.emitter.names.fresh("live")
@@ -300,10 +314,12 @@ class VectorLoopWriter(LaneValues):
         match stmt:
             case If():
                 self.branch(stmt, copies)
-            case Loop(index=index, lower=lower, upper=upper, step=step, body=body):
-                bounds = ", ".join(self.emitter.expr(e) for e in (lower, upper, step))
-                with self.emitter.writer.block(f"for {index} in range({bounds}):"):
-                    self.block(body, copies)
+            case Loop():
+                with self.emitter.patience.blocks(stmt) as part:
+                    bounds = ", ".join(self.emitter.expr(e) for e in (part.lower, part.upper, part.step))
+                    with self.emitter.writer.block(f"for {stmt.index} in range({bounds}):"):
+                        self.emitter.patience.begin_iteration(stmt.index, stmt.index)
+                        self.block(stmt.body, copies)
             case Let(name=name, value=value) if name not in self.varying:
                 self.emitter.writer.line(f"{name} = {self.emitter.expr(value)}")
             case Accumulate(target=Access(array=array)) if array in self.shared:

@@ -17,6 +17,8 @@ from numba.core import cgutils, ir, types
 from numba.core.typing.templates import fold_arguments
 from numba.np.arrayobj import load_item
 
+from loopdiff.backends.cpu.interrupts import block_size
+
 from .syntax import constant_of
 from .typed import Called, Typed, is_counted, items_of
 
@@ -63,19 +65,18 @@ class Expressions:
             self.places[key] = cgutils.alloca_once(self.builder, kind, name=name)  # zero at first
         return self.places[key]
 
-    def drop_owned(self) -> None:
-        """Release what expressions made and no variable keeps."""
-        for ty, value in self.owned:
+    def drop_owned(self, first: int = 0) -> None:
+        """Release what expressions made and no variable keeps, from number `first` on."""
+        for ty, value in self.owned[first:]:
             self.context.nrt.decref(self.builder, ty, value)
-        self.owned.clear()
+        del self.owned[first:]
 
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Code that need not run: it releases what it makes."""
-        outer, self.owned = self.owned, []
+        first = len(self.owned)
         yield
-        self.drop_owned()
-        self.owned = outer
+        self.drop_owned(first)
 
     # -- expressions -----------------------------------------------------------------------------------------
     def expr(self, node: ast.expr) -> Value:
@@ -289,6 +290,8 @@ class Expressions:
                 return self.is_natural(left) and self.is_natural(right)
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return True
+            case ast.Call(func=function):
+                return self.found.outside.get(id(function)) is block_size
             case _:
                 number = constant_of(node)
                 return type(number) is int and number >= 0

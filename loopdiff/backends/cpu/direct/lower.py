@@ -1,7 +1,8 @@
 """Second walk, statements: LLVM of a typed function.
 
 A variable that is set once is an LLVM value, any other a place on the stack for each of its types, which LLVM makes
-values of. Those that hold arrays own a reference until they are set again, or the function ends.
+values of. Those that hold arrays own a reference until they are set again, or the function ends: with a result, with an
+error of its own or with one of what it calls.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from llvmlite import ir as llvm
 from numba.core import types
 from numba.core.ir import Loc
 from numba.np.arrayobj import load_item, store_item
 
 from .expressions import INT64, Expressions, Value
-from .syntax import constant_of
+from .syntax import Unknown, constant_of
 from .typed import is_counted
 
 
@@ -33,11 +35,14 @@ class Lowering(Expressions):
         super().init()
         self.exits: list[Value] = []  # of the loops around
         self.held: set[tuple[str, types.Type]] = set()  # counted variables that may hold something
+        self.end: Value = None  # the block that every way out leads to
+        self.status: Value = None  # what the function says there
 
     def lower_function_body(self) -> Value:
         """Lower the tree, and return the last block of the entry, from which Numba goes to the first one here."""
         start = self.blkmap[self.firstblk] = self.function.append_basic_block("start")
         self.pre_lower()
+        self.begin_end()
         changed = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for name, ty, value in zip(self.fndesc.args, self.fndesc.argtypes, self.fnargs, strict=True):
             if name in changed:
@@ -51,8 +56,31 @@ class Lowering(Expressions):
         self.suite(self.tree.body)
         if not self.builder.block.is_terminated:
             self.leave(types.none, self.nothing())
+        self.finish_end()
         self.post_lower()
         return entry
+
+    def begin_end(self) -> None:
+        """From now on whatever returns, Numba's code for calls that fail too, goes to the end of the function."""
+        builder = self.builder
+        self.end = self.function.append_basic_block("end")
+        with builder.goto_block(self.end):
+            self.status = builder.phi(llvm.IntType(32))
+
+        def returned(code: Value) -> Value:
+            for ty, value in self.owned:
+                self.context.nrt.decref(builder, ty, value)
+            self.status.add_incoming(code, builder.block)
+            return builder.branch(self.end)
+
+        builder.ret = returned
+
+    def finish_end(self) -> None:
+        """Release everything, and return."""
+        del self.builder.ret
+        self.builder.position_at_end(self.end)
+        self.release_all()
+        self.builder.ret(self.status)
 
     def nothing(self) -> Value:
         return self.context.get_constant_generic(self.builder, types.none, None)
@@ -125,6 +153,9 @@ class Lowering(Expressions):
         match target:
             case ast.Name(id=name) if is_counted(ty):
                 self.set_array(name, value, ty)
+            case ast.Name(id=name) if name in self.once and self.is_natural(value):
+                self.give(target, self.expr(value), ty)
+                self.natural.add(name)
             case _:
                 self.give(target, self.expr(value), ty)
 
@@ -176,17 +207,18 @@ class Lowering(Expressions):
         bounds = [self.converted(self.expr(a), self.found.types[id(a)], types.int64) for a in given]
         self.drop_owned()
         start = INT64(0) if len(bounds) == 1 else bounds[0]
-        step = constant_of(given[2]) if len(bounds) == 3 else 1
+        step = bounds[2] if len(bounds) == 3 else INT64(1)
+        is_up = len(bounds) < 3 or self.goes_up(given[2])
         builder, before = self.builder, self.builder.block
         head, inside, after = (self.function.append_basic_block() for _ in range(3))
         builder.branch(head)
         builder.position_at_end(head)
         count = builder.phi(INT64)
         count.add_incoming(start, before)
-        more = builder.icmp_signed("<" if step > 0 else ">", count, bounds[0 if len(bounds) == 1 else 1])
+        more = builder.icmp_signed("<" if is_up else ">", count, bounds[0 if len(bounds) == 1 else 1])
         builder.cbranch(more, inside, after)
         builder.position_at_end(inside)
-        if index in self.once and step > 0 and (len(bounds) == 1 or self.is_natural(given[0])):
+        if index in self.once and is_up and (len(bounds) == 1 or self.is_natural(given[0])):
             self.natural.add(index)
         self.set(index, types.int64, count)
         self.exits.append(after)
@@ -194,9 +226,20 @@ class Lowering(Expressions):
         self.suite(body)
         self.exits.pop()
         if not builder.block.is_terminated:
-            count.add_incoming(builder.add(count, INT64(step), flags=("nsw",)), builder.block)
+            count.add_incoming(builder.add(count, step, flags=("nsw",)), builder.block)
             builder.branch(head)
         builder.position_at_end(after)
+
+    def goes_up(self, step: ast.expr) -> bool:
+        """Whether a step, which is not zero, is positive. Raises Unknown if that is not plain."""
+        number = constant_of(step)
+        if type(number) is int:
+            return number > 0
+        if isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and self.is_natural(step.operand):
+            return False
+        if not self.is_natural(step):
+            raise Unknown("a range with a step of either sign", step)
+        return True
 
     def held_by(self, body: list[ast.stmt]) -> set[tuple[str, types.Type]]:
         """Counted variables that statements set."""
@@ -231,11 +274,9 @@ class Lowering(Expressions):
 
     def leave(self, ty: types.Type, value: Value) -> None:
         self.drop_owned()
-        self.release_all()
         lower: Any = self  # a property of what this is mixed with
         lower.call_conv.return_value(self.builder, self.context.get_return_value(self.builder, ty, value))
 
     def fail(self, stmt: ast.Raise, args: list[ast.expr]) -> None:
-        self.release_all()
         given = tuple(a.value for a in args if isinstance(a, ast.Constant))
         self.return_exception(self.found.outside[id(stmt)], given, loc=self.loc)

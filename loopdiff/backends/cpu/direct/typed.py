@@ -181,8 +181,6 @@ class Typing:
                 pass
             case _:
                 raise Unknown("a loop over something else than a range", stmt)
-        if len(args) == 3 and type(constant_of(args[2])) is not int:
-            raise Unknown("a range with a variable step", stmt)
         kinds: list[Any] = [types.unliteral(self.expr(arg)) for arg in args]
         if types.int64 not in kinds or not all(getattr(ty, "signed", False) for ty in kinds):
             raise Unknown("a range of other integers", stmt)

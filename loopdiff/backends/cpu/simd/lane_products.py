@@ -22,6 +22,7 @@ from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded
 from .kernels import Copy, Lanes, prefetch, shared_function, take_room, transposition
 from .lanes import first_lanes
 from .types import has_mask_registers, host_width
+from .watch import goes_on, watched
 from .words import POINTER, Variable, Word, counted, words
 
 DEPTH = 64  # Iterations of the sum that are done together.
@@ -159,8 +160,8 @@ class LaneProduct:
     # -- the whole -------------------------------------------------------------------------------------------
     def function(self, module: Any) -> Any:
         """c, c_row, c_col, c_lane, a, a_row, a_lane, a1, a2, a3, b, b_col, b_lane, b1, b2, b3, rows, columns, count,
-        n1, n2, n3, is_sum, scale: C = scale * A * B for `count` products, or C += that if `is_sum`."""
-        return shared_function(module, self.stem, [*[INT64] * 23, self.lanes.scalar], self.body)
+        n1, n2, n3, is_sum, watch, scale: C = scale * A * B for `count` products, or C += that if `is_sum`."""
+        return shared_function(module, self.stem, [*[INT64] * 24, self.lanes.scalar], self.body)
 
     def body(self, builder: Any, *args: Any) -> None:
         rows, columns, count, n1, n2, n3, is_sum = words(builder, args[16:23])
@@ -171,7 +172,7 @@ class LaneProduct:
 
     def blocked(self, builder: Any, args: Any) -> None:
         c, c_row, c_col, c_lane, a, a_row, a_lane, *others = words(builder, args[:16])
-        rows, columns, count, n1, n2, n3, is_sum = words(builder, args[16:23])
+        rows, columns, count, n1, n2, n3, is_sum, watch = words(builder, args[16:24])
         n1, n2, n3 = (n.most(0) for n in (n1, n2, n3))
         a1, a2, a3, b, b_col, b_lane, b1, b2, b3 = others
         d1 = n1.least(DEPTH).most(1)
@@ -197,7 +198,8 @@ class LaneProduct:
                 counted(builder, n2.most(1)) as s2,
                 counted(builder, n1.most(1), d1) as s1,
             ):
-                terms = (n1 - s1).least(d1).where(builder.and_(n2.test(">", 0), n3.test(">", 0)), 0)
+                some = (n1 - s1).least(d1).where(builder.and_(n2.test(">", 0), n3.test(">", 0)), 0)
+                terms = some.where(goes_on(builder, watch, some * across * down * self.lanes.width), 0)
                 left = [a + lane * a_lane + s1 * a1 + s2 * a2 + s3 * a3 + row * a_row, a_row, a_lane, a1]
                 right = [b + lane * b_lane + s1 * b1 + s2 * b2 + s3 * b3 + column * b_col, b_col, b_lane, b1]
                 self.copies(builder, room_a, left, down, terms, live)
@@ -248,13 +250,15 @@ def lane_product_of(element: types.Type) -> LaneProduct:
 
 @intrinsic
 def lane_product(typingctx: Any, words: Any, scale: Any) -> Typed | None:
-    """Products of matrices side by side; `words`: see `LaneProduct.function`."""
+    """Products of matrices side by side; not zero if they were interrupted. `words`: see `LaneProduct.function`."""
     if scale not in FLOATS or not isinstance(words, types.UniTuple) or words.count != 23:
         return None
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         function = lane_product_of(scale).function(builder.module)
-        builder.call(function, [*(builder.extract_value(values[0], k) for k in range(words.count)), values[1]])
-        return context.get_dummy_value()
+        watch, ended = watched(builder)
+        given = (builder.extract_value(values[0], k) for k in range(words.count))
+        builder.call(function, [*given, watch.value, values[1]])
+        return builder.load(ended)
 
-    return signature(types.void, words, scale), lower
+    return signature(types.int64, words, scale), lower

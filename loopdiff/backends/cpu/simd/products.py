@@ -24,6 +24,7 @@ from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
 from .kernels import ADD_ROWS, ADD_TILE, ASSIGN, Copy, Lanes, Tile, column_function, shared_function, take_room
 from .types import host_width
+from .watch import goes_on, watched
 from .words import POINTER, Variable, Word, counted, repeated, words
 
 ADD, IN_PARTS = 1, 2
@@ -57,16 +58,18 @@ class Product:
     # -- one block of the sum --------------------------------------------------------------------------------
     def block_function(self, module: Any) -> Any:
         """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3,
-        is_sum, room_a, room_b, scale: the part of C that stems from this block of the sum."""
-        return shared_function(module, f"{self.stem}.block", [*[INT64] * 23, self.lanes.scalar], self.block)
+        is_sum, room_a, room_b, watch, scale: the part of C that stems from this block of the sum."""
+        return shared_function(module, f"{self.stem}.block", [*[INT64] * 24, self.lanes.scalar], self.block)
 
     def block(self, builder: Any, *args: Any) -> None:
         c, c_row, c_row2, a, a_row, a_row2, *others = words(builder, args[:-1])
-        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, is_sum, room_a, room_b = others
+        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, all_columns, n1, n2, n3, is_sum, room_a, room_b, watch = others
         depth, tall, counts = n1 * n2 * n3, self.shape.rows, [n1, n2, n3]
         is_first = Variable.of(1, builder)
         with counted(builder, rows2) as row2, counted(builder, rows, self.blocks.rows) as row:
             here = (rows - row).least(self.blocks.rows)
+            columns = all_columns.where(goes_on(builder, watch, here * depth * all_columns), 0)
+            here = here.where(columns.test(">", 0), 0)
             start = a + row2 * a_row2 + row * a_row
             with builder.if_then(room_a.test("!=", 0)), counted(builder, here, tall) as k:
                 to = [room_a + k * depth * self.size, Word(builder, INT64(tall * self.size))]
@@ -170,25 +173,26 @@ class Product:
 
     # -- the whole -------------------------------------------------------------------------------------------
     def function(self, module: Any) -> Any:
-        """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3,
-        how, scale: C = scale * A * B, or C += that if `how` has ADD. With IN_PARTS, rows may be a part of those of the
-        program, and their number makes no difference to the order of sums."""
-        return shared_function(module, self.stem, [*[INT64] * 21, self.lanes.scalar], self.body)
+        """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, how,
+        watch, scale: C = scale * A * B, or C += that if `how` has ADD. With IN_PARTS, rows may be a part of those of
+        the program, and their number makes no difference to the order of sums."""
+        return shared_function(module, self.stem, [*[INT64] * 22, self.lanes.scalar], self.body)
 
     def body(self, builder: Any, *args: Any) -> None:
         rows, rows2, columns, n1, n2, n3, how = words(builder, args[14:21])
         is_sum = how & ADD
-        args = (*args[:20], is_sum.value, args[21])
+        args = (*args[:20], is_sum.value, *args[21:])
         is_some = [w.test(">", 0) for w in (rows, rows2, columns)]
         has_terms = [w.test(">", 0) for w in (n1, n2, n3)]
         summed = builder.or_(is_sum.test("==", 0), builder.and_(builder.and_(*has_terms[:2]), has_terms[2]))
         with builder.if_then(builder.and_(builder.and_(builder.and_(*is_some[:2]), is_some[2]), summed)):
-            is_few = builder.and_(self.is_few(builder, words(builder, args[:-1])), (how & IN_PARTS).test("==", 0))
+            is_few = builder.and_(self.is_few(builder, words(builder, args[:-2])), (how & IN_PARTS).test("==", 0))
             with builder.if_else(is_few) as (then, otherwise):
                 with then:
                     c, c_row, _, a, a_row, *_ = args
                     dots = Dots(self.lanes).function(builder.module)
-                    builder.call(dots, [c, c_row, a, a_row, args[9], args[10], args[14], *args[16:18], *args[20:]])
+                    others = (args[k] for k in (9, 10, 14, 16, 17, 20, 22))
+                    builder.call(dots, [c, c_row, a, a_row, *others])
                 with otherwise:
                     self.blocked(builder, args)
 
@@ -201,7 +205,7 @@ class Product:
 
     def blocked(self, builder: Any, args: Any) -> None:
         c, c_row, c_row2, a, a_row, a_row2, *others = words(builder, args[:-1])
-        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, is_sum = others
+        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, is_sum, watch = others
         is_one = builder.and_((c_row * rows).test("==", c_row2), (a_row * rows).test("==", a_row2))
         rows, rows2 = (rows * rows2).where(is_one, rows), Word(builder, INT64(1)).where(is_one, rows2)
         n1, n2, n3 = (n.most(0) for n in (n1, n2, n3))
@@ -222,7 +226,7 @@ class Product:
                 right = [b + first * b_col + s1 * b1 + s2 * b2 + s3 * b3, b_col, b1, b2, b3]
                 counts = [(n1 - s1).least(d1), (n2 - s2).least(d2), (n3 - s3).least(d3)]
                 extents = [rows, rows2, (columns - first).least(wide), *counts]
-                passed = [*target, *left, *right, *extents, adds.now, room_a, room_b]
+                passed = [*target, *left, *right, *extents, adds.now, room_a, room_b, watch]
                 builder.call(self.block_function(builder.module), [*(w.value for w in passed), args[-1]])
                 adds.become(1)
         with builder.if_then(lock.test("!=", 0)):
@@ -294,13 +298,15 @@ def product_of(element: types.Type) -> Product:
 
 @intrinsic
 def product(typingctx: Any, words: Any, scale: Any) -> Typed | None:
-    """C = scale * A * B, or C += that; `words`: see `Product.function`."""
+    """C = scale * A * B, or C += that; not zero if it was interrupted. `words`: see `Product.function`."""
     if scale not in FLOATS or not isinstance(words, types.UniTuple) or words.count != 21:
         return None
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         function = product_of(scale).function(builder.module)
-        builder.call(function, [*(builder.extract_value(values[0], k) for k in range(words.count)), values[1]])
-        return context.get_dummy_value()
+        watch, ended = watched(builder)
+        given = (builder.extract_value(values[0], k) for k in range(words.count))
+        builder.call(function, [*given, watch.value, values[1]])
+        return builder.load(ended)
 
-    return signature(types.void, words, scale), lower
+    return signature(types.int64, words, scale), lower

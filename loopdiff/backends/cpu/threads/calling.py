@@ -142,12 +142,14 @@ def share_out(context: Any, builder: Any, function: Any, chunks: Any, packed: An
     builder.store(packed, given)
     builder.store(chunks, failed)
     entry, status = entry_of_chunk(context, builder.module, function, slots, turns)
-    kind = ir.FunctionType(ir.VoidType(), [INT64, INT64, INT64])
+    kind = ir.FunctionType(INT64, [INT64, INT64, INT64])
     run = cgutils.get_or_insert_function(builder.module, kind, RUN)
     for number in range(turns):
         builder.store(INT64(number), turn)
         count = builder.sdiv(builder.add(chunks, INT64(turns - 1 - number)), INT64(turns))
-        builder.call(run, [builder.ptrtoint(entry, INT64), builder.ptrtoint(place, INT64), count])
+        ended = builder.call(run, [builder.ptrtoint(entry, INT64), builder.ptrtoint(place, INT64), count])
+        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", ended, INT64(0))):
+            context.call_conv.return_exc(builder)
     first = builder.load(failed)
     with cgutils.if_unlikely(builder, builder.icmp_signed("<", first, chunks)):
         # What is checked fails again; what failed otherwise, as for want of memory, may not, and is raised as it was.
@@ -158,10 +160,12 @@ def share_out(context: Any, builder: Any, function: Any, chunks: Any, packed: An
 
 
 def entry_of_chunk(context: Any, module: Any, function: Any, slots: Any, turns: int) -> tuple[Any, Any]:
-    """A function `(environment, number)` that unpacks the environment, and the status of the call in it."""
+    """A function `(environment, number)` that unpacks the environment, and the status of the call in it.
+
+    It returns 1 if the chunk was interrupted, otherwise 0; the first chunk with another error leaves that behind."""
     fndesc, called = function
     name = module.get_unique_name(f"{fndesc.llvm_func_name}.chunk")
-    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [INT64, INT64]), name)
+    entry = ir.Function(module, ir.FunctionType(INT64, [INT64, INT64]), name)
     entry.linkage = "internal"
     inside = ir.IRBuilder(entry.append_basic_block("entry"))
     place = inside.inttoptr(entry.args[0], slots.as_pointer())
@@ -169,11 +173,13 @@ def entry_of_chunk(context: Any, module: Any, function: Any, slots: Any, turns: 
     items = cgutils.unpack_tuple(inside, inside.load(given))
     chunk = inside.add(inside.mul(entry.args[1], INT64(turns)), inside.load(turn))
     status, _ = context.call_internal_no_propagate(inside, fndesc, called, [chunk, *items])
+    with cgutils.if_unlikely(inside, status.is_python_exc):
+        inside.ret(INT64(1))
     with cgutils.if_unlikely(inside, status.is_error):
         inside.store(inside.bitcast(status.excinfoptr, BYTES), told)
         inside.store(status.code, error)
         inside.atomic_rmw("min", failed, chunk, "seq_cst")
-    inside.ret_void()
+    inside.ret(INT64(0))
     return entry, status
 
 

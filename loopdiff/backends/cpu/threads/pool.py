@@ -29,6 +29,7 @@ from numba.core.cgutils import alloca_once, alloca_once_value, get_or_insert_fun
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from loopdiff.backends.cpu.interrupts import are_stopped, be_worker, is_interrupted, make_look, stop_workers
 from loopdiff.backends.machine_code import kept_callback
 from loopdiff.options import thread_count
 
@@ -94,14 +95,13 @@ def the_state(typingctx: Any) -> Any:
 
 @emitted
 def call_chunk(typingctx: Any, function: Any, environment: Any, chunk: Any) -> Any:
-    """Run one chunk of a job."""
+    """Run one chunk of a job; not zero if it was interrupted."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        kind = ir.FunctionType(ir.VoidType(), [INT64, INT64]).as_pointer()
-        builder.call(builder.inttoptr(values[0], kind), values[1:])
-        return context.get_dummy_value()
+        kind = ir.FunctionType(INT64, [INT64, INT64]).as_pointer()
+        return builder.call(builder.inttoptr(values[0], kind), values[1:])
 
-    return signature(types.void, i64, i64, i64), lower
+    return signature(i64, i64, i64, i64), lower
 
 
 # How processors wait, and where they keep how floats are rounded and whether small ones are flushed.
@@ -174,17 +174,18 @@ pthread_sigmask = types.ExternalFunction("pthread_sigmask", signature(types.int3
 # -- workers -------------------------------------------------------------------------------------------------
 @njit
 def take_chunks(state: int, own: int) -> None:
-    """Run chunks of the open job until none is left, those of the range `own` first."""
+    """Run chunks of the open job until none is left or one is interrupted, those of the range `own` first."""
     function, environment, count = load(state + FUNCTION), load(state + ENVIRONMENT), load(state + COUNT)
     ranges = load(state + RANGES)
     for turn in range(ranges):
         number = (own + turn) % ranges
         first, last = count * number // ranges, count * (number + 1) // ranges
-        while True:
+        while not are_stopped():
             chunk = first + add(state + TAKEN + LINE * number, 1)
             if chunk >= last:
                 break
-            call_chunk(function, environment, chunk)
+            if call_chunk(function, environment, chunk) != 0:
+                stop_workers(True)
 
 
 @njit
@@ -214,6 +215,7 @@ def work(number: int) -> int:
     """The life of worker `number`."""
     state, job = the_state(), 0
     pthread_sigmask(BLOCK, state + SIGNALS, 0)
+    be_worker(number)
     while True:
         job = next_job(state, job)
         if job == 0:
@@ -251,14 +253,23 @@ def wake(state: int) -> None:
     pthread_mutex_unlock(state + LOCK)
 
 
-def run_chunks(function: int, environment: int, count: int) -> None:
-    """Call `function(environment, chunk)` for every chunk below `count`, on several threads if the pool is free."""
+@njit
+def run_alone(function: int, environment: int, count: int) -> int:
+    """The same as `run_chunks` on this thread."""
+    for chunk in range(count):
+        if call_chunk(function, environment, chunk) != 0:
+            return 1
+    return 0
+
+
+def run_chunks(function: int, environment: int, count: int) -> int:
+    """Call `function(environment, chunk)` for every chunk below `count`, on several threads if the pool is free.
+
+    Not zero if that was interrupted."""
     state = the_state()
     workers = min(load(state + WANTED), count) - 1
     if workers <= 0 or not is_taken(state):
-        for chunk in range(count):
-            call_chunk(function, environment, chunk)
-        return
+        return run_alone(function, environment, count)
     started = load(state + STARTED)
     while started < workers and pthread_create(state + THREADS + 8 * started, 0, the_worker(), started) == 0:
         started += 1
@@ -270,6 +281,7 @@ def run_chunks(function: int, environment: int, count: int) -> None:
     for number in range(workers + 1):
         store(state + TAKEN + LINE * number, 0)
     store(state + MODE, float_mode())
+    stop_workers(False)
     store(state + OPEN, add(state + NUMBER, 1) + 1)
     if load(state + SLEEPING) > 0:
         wake(state)
@@ -282,16 +294,15 @@ def run_chunks(function: int, environment: int, count: int) -> None:
             pause()
         else:
             sched_yield()
+            if not are_stopped() and is_interrupted():
+                stop_workers(True)
+    ended = int(are_stopped())
+    stop_workers(False)
     store(state + BUSY, 0)
+    return ended
 
 
-def run_alone(function: int, environment: int, count: int) -> None:
-    """The same where there are no pthreads."""
-    for chunk in range(count):
-        call_chunk(function, environment, chunk)
-
-
-def stop_workers(state: int) -> None:
+def end_workers(state: int) -> None:
     """End all threads of this process's pool."""
     if load(state + PROCESS) != getpid():
         return
@@ -326,17 +337,18 @@ def word(offset: int) -> ctypes.c_int64:
 
 def install() -> list[Any]:
     """Compile the pool and make it known to generated code; what has to stay alive."""
-    three = types.void(i64, i64, i64)
+    three = i64(i64, i64, i64)
     llvm.add_symbol(STATE, BASE)
+    make_look()
     if not HAS_THREADS:
-        alone: Any = kept_callback(three)(run_alone)
+        alone: Any = kept_callback(three)(run_alone.py_func)
         llvm.add_symbol(RUN, alone.address)
         return [alone]
     worker: Any = kept_callback(i64(i64))(work)
     llvm.add_symbol(f"{STATE}_worker", worker.address)
     run: Any = kept_callback(three)(run_chunks)
     llvm.add_symbol(RUN, run.address)
-    stop: Any = kept_callback(types.void(i64))(stop_workers)
+    stop: Any = kept_callback(types.void(i64))(end_workers)
     atexit.register(stop.ctypes, BASE)
     return [worker, run, stop]
 
