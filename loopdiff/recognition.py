@@ -192,10 +192,10 @@ def maker() -> Callable[[tuple[Any, ...]], Recognise] | None:
     bind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
-    kept = definition, compiled  # as long as there is a function made of them
 
-    def make(state: tuple[Any, ...]) -> Recognise:
-        return bind(ctypes.addressof(kept[0]), state, None)
+    def make(table: tuple[Any, ...]) -> Recognise:
+        # Python reads the definition of a function as long as that exists, so the function itself keeps it.
+        return bind(ctypes.addressof(definition), (*table, definition, compiled), None)
 
     return make if tells_apart(make) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import timeit
 from collections.abc import Callable, Iterator
@@ -401,6 +402,17 @@ def test_without_recognition_each_call_is_checked():
     with pytest.raises(ArgumentError, match="LD304: `h`, which is written, shares memory with `x`"):
         k.forward(A, h, h, n, *workspace)
     assert not recognition.is_as_expected()
+
+
+def test_what_recognises_outlives_what_made_it():
+    args = (np.ones(3), 4)
+    is_known = recognition.recogniser(args, {0}, {1})
+    assert is_known is not None
+    recognition.maker.cache_clear()
+    gc.collect()
+    np.full(100_000, -1).copy()
+    assert is_known((np.zeros(3), 4))
+    assert not is_known((np.zeros(3), 5))
 
 
 def test_a_compiled_function_that_says_yes_to_all_is_not_used():
