@@ -19,15 +19,23 @@ from typing import Any
 import numpy as np
 
 
+class TooLongError(Exception):
+    """The program runs for too long to be evidence."""
+
+
 @dataclass(slots=True)
 class Trace:
     """What happened during one run. Values closer than `closeness` are taken as equal up to rounding.
 
-    `is_single`: values that were given may be rounded when they are stored.
+    `is_single`: values that were given may be rounded when they are stored. `is_strict`: sums, products and quotients
+    of doubles come out the same everywhere. More than `most` operations are too many to wait for.
     """
 
     closeness: float
     is_single: bool = False
+    is_strict: bool = False
+    most: int = 1_000_000
+    operations: int = 0
     largest: float = 1.0
     is_fragile: bool = False
     has_kink: bool = False
@@ -63,23 +71,27 @@ class Dual:
         number = complex(other) if np.iscomplexobj(other) else float(other)
         return Dual(number, 0.0, self.trace, True)
 
-    def made(self, value: Any, slope: Any) -> Dual:
+    def made(self, value: Any, slope: Any, *operands: Dual) -> Dual:
+        """A result; of one operation on `operands` that is rounded correctly, if they are given."""
         trace = self.trace
+        trace.operations += 1
+        if trace.operations > trace.most:
+            raise TooLongError
         trace.largest = max(trace.largest, abs(value), abs(slope))
-        return Dual(value, slope, trace)
+        return Dual(value, slope, trace, trace.is_strict and bool(operands) and all(b.is_exact for b in operands))
 
     # -- arithmetic ------------------------------------------------------------------------------------------
     @binary
     def __add__(self, other: Any) -> Dual:
         b = self.lift(other)
-        return self.made(self.value + b.value, self.slope + b.slope)
+        return self.made(self.value + b.value, self.slope + b.slope, self, b)
 
     __radd__ = __add__
 
     @binary
     def __sub__(self, other: Any) -> Dual:
         b = self.lift(other)
-        return self.made(self.value - b.value, self.slope - b.slope)
+        return self.made(self.value - b.value, self.slope - b.slope, self, b)
 
     @binary
     def __rsub__(self, other: Any) -> Dual:
@@ -88,7 +100,7 @@ class Dual:
     @binary
     def __mul__(self, other: Any) -> Dual:
         b = self.lift(other)
-        return self.made(self.value * b.value, self.slope * b.value + self.value * b.slope)
+        return self.made(self.value * b.value, self.slope * b.value + self.value * b.slope, self, b)
 
     __rmul__ = __mul__
 
@@ -96,7 +108,7 @@ class Dual:
     def __truediv__(self, other: Any) -> Dual:
         b = self.lift(other)
         value = self.value / b.value
-        return self.made(value, (self.slope - value * b.slope) / b.value)
+        return self.made(value, (self.slope - value * b.slope) / b.value, self, b)
 
     @binary
     def __rtruediv__(self, other: Any) -> Dual:

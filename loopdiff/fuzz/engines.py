@@ -12,8 +12,10 @@ import numpy as np
 from loopdiff import pipeline
 from loopdiff.ad.sweeps import Form, Sweeps
 from loopdiff.api import vectorize_grad
+from loopdiff.backends.cpu.threads import pool
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
+from loopdiff.fuzz.memory import again
 from loopdiff.fuzz.program import Program
 from loopdiff.interface import conjugated, in_parts, interface_of, whole
 from loopdiff.ir.interpret import compile_loopset
@@ -31,6 +33,7 @@ T = TypeVar("T")
 Values = dict[str, Any]
 Runner = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 ROWS = 2
+MOST_INTERPRETED = 200  # elements of an array
 
 
 class Engine(Protocol):
@@ -60,7 +63,8 @@ def named(results: Any, args: Mapping[str, Any], written: frozenset[str]) -> Val
 
 
 def copied(args: Mapping[str, Any]) -> Values:
-    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in args.items()}
+    """Arrays anew, guarded ones with the same strides in guarded memory of their own."""
+    return {n: again(v) if isinstance(v, np.ndarray) else v for n, v in args.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class Interpreted:
         self.plans: dict[TapePolicy, Plan] = {}
 
     def is_ready(self, args: Values) -> bool:
-        return True
+        return all(v.size <= MOST_INTERPRETED for v in args.values() if isinstance(v, np.ndarray))
 
     @cached_property
     def primal(self) -> Runner:
@@ -202,12 +206,13 @@ class Compiled:
 
     name = "compiled"
 
-    def __init__(self, program: Program, *, fastmath: bool = True) -> None:
-        self.wrt = program.wrt
-        function = program.function()
+    def __init__(self, program: Program) -> None:
+        self.wrt, self.setting = program.wrt, program.setting
+        function, options = program.function(), program.setting.options
         self.decorate = cache(
-            lambda policy: vectorize_grad(wrt=program.wrt, tape=policy, fastmath=fastmath, cache=False)(function)
+            lambda policy: vectorize_grad(wrt=program.wrt, tape=policy, cache=False, **options)(function)
         )
+        pool.word(pool.EAGER).value = int(self.setting.parallel)
         self.types = argument_types(program.values(program.sizes[0]))
         self.spec = self.decorate("auto").specialize(self.types)
         self.written = self.spec.written

@@ -61,6 +61,9 @@ def literal(value: Any) -> str:
         return text.replace("np.bool)", "np.bool_)")
     if value.flags.f_contiguous:
         return f"np.asfortranarray({text})"
-    if value.strides[0] < 0:
-        return f"np.array({text}[::-1])[::-1]"
+    if min(value.strides) < 0:
+        at = "::-1" if value.strides[0] < 0 else "..., ::-1"
+        return f"np.array({text}[{at}])[{at}]"
+    if value.ndim > 1 and value.strides[-1] == value.itemsize:
+        return f"np.pad({text}, ((0, 0), (1, 2)))[:, 1:-2]"
     return f"np.repeat({text}, 2, axis=-1)[..., ::2]"

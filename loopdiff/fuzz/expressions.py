@@ -28,6 +28,8 @@ BINARY = (
     "math.atan2({}, 1.3 + abs({}))", "(0.6 + abs({})) ** math.tanh({})", "math.copysign({}, {})",
     "(3.1 * {}) % (1.3 + abs({}))", "max({}, {}, -0.83)", "np.clip({}, -0.9, 0.4 + abs({}))",
 )  # fmt: skip
+# Points at even distances.
+GRID = ("0.1 * {}", "2.0 * {} / (N + 1.0) - 1.0", "-1.0 + 0.25 * {}")
 CONSTANTS = ("0.37", "-0.21", "1.63", "2.09", "0.5", "1.0", "-1.5")
 
 
@@ -259,5 +261,9 @@ class Chooser:
             case "chained":
                 return f"-0.4 < {self.leaf(scope)} <= {self.pick(['0.7', '1.1'])}"
             case _:
-                bound = self.pick(["0.05", "0.3", "-0.6", self.leaf(scope)])
-                return f"{self.leaf(scope)} {self.pick(['<', '>', '>='])} {bound}"
+                return f"{self.leaf(scope)} {self.pick(['<', '>', '>=', '<=', '=='])} {self.bound(scope)}"
+
+    def bound(self, scope: Scope) -> str:
+        """What a number is compared with: a constant, or a point of a grid, which data may meet exactly."""
+        steps = [form.format(i) for i in scope.integers[-1:] for form in GRID]
+        return self.pick(["0.05", "0.3", "-0.6", "0.5", "-0.25", self.leaf(scope), *steps])

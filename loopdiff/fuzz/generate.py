@@ -12,18 +12,17 @@ from random import Random
 
 from loopdiff.fuzz.expressions import Axis, Margin, Scope
 from loopdiff.fuzz.helpers import draw_helpers
-from loopdiff.fuzz.program import Argument, Layout, Program
+from loopdiff.fuzz.extents import draw_sizes
+from loopdiff.fuzz.memory import Layout
+from loopdiff.fuzz.program import Argument, Data, Program
+from loopdiff.fuzz.settings import draw_setting
 from loopdiff.fuzz.statements import Statements
 
-LAYOUTS: tuple[Layout, ...] = ("C", "C", "C", "F", "strided", "reversed")
+LAYOUTS: tuple[Layout, ...] = ("C", "F", "strided", "reversed", "apart", "shifted", "downward")
 AWKWARD_NAMES = (
     "x_adj", "s_adj", "x_tan", "result", "result_adj", "i0_1", "s_1", "s_tape", "x_tape", "a_x", "v_s", "w0", "a0",
     "args", "seed", "value", "workspace", "tie", "count", "lower", "step", "numba", "vector",
 )  # fmt: skip
-TIDY_SIZES = ((2, 9), (3, 17), (2, 19), (4, 8), (9, 10))
-# Enough for several vectors, and for blocks of rows.
-LARGE_SIZES = ((3, 40), (17, 33), (70, 6), (2, 67), (35, 35))
-LOOSE_SIZES = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
 # Characters in a program. What checking costs grows faster than these.
 SHORT, MEDIUM, LONG = 400, 550, 2000
 
@@ -42,10 +41,12 @@ def generate(seed: int) -> Program:
 def draw_arguments(rng: Random) -> tuple[Argument, ...]:
     """Up to three vectors, two matrices, integer arrays and scalars."""
     single = rng.choices((0.0, 1.0, 0.4), (8, 1, 1))[0]
+    data: Data = "grid" if rng.random() < 0.25 else "uniform"
 
     def floating(name: str, kind: str) -> Argument:
         dtype = "float32" if rng.random() < single else "float64"
-        return Argument(name, kind, dtype, rng.choice(LAYOUTS) if rng.random() < 0.3 else "C")  # pyright: ignore[reportArgumentType]
+        layout = rng.choice(LAYOUTS) if rng.random() < 0.3 else "C"
+        return Argument(name, kind, dtype, layout, data)  # pyright: ignore[reportArgumentType]
 
     found = [floating(name, "vector") for name in ("x", "y", "z")[: rng.randint(1, 3)]]
     found += [floating(name, "matrix") for name in ("A", "B")[: rng.choice((0, 1, 1, 2))]]
@@ -56,14 +57,15 @@ def draw_arguments(rng: Random) -> tuple[Argument, ...]:
         ("mask", "mask", "bool", 0.2),
     ):
         if rng.random() < chance:
-            found.append(Argument(name, kind, dtype))  # pyright: ignore[reportArgumentType]
+            layout = rng.choice(LAYOUTS) if rng.random() < 0.2 else "C"
+            found.append(Argument(name, kind, dtype, layout))  # pyright: ignore[reportArgumentType]
     if rng.random() < 0.15:
         dtype = "complex64" if rng.random() < single else "complex128"
         found += [Argument(name, "vector", dtype) for name in ("za", "zb")[: rng.randint(1, 2)]]
-        found += [Argument("ZA", "matrix", dtype, rng.choice(LAYOUTS))] if rng.random() < 0.3 else []
+        found += [Argument("ZA", "matrix", dtype, rng.choice(("C", *LAYOUTS)))] if rng.random() < 0.3 else []
         found += [Argument("zc", "complex")] if rng.random() < 0.5 else []
     if rng.random() < 0.4:
-        found.append(Argument("c", "float"))
+        found.append(Argument("c", "float", data=data))
     if rng.random() < 0.4:
         found.append(Argument("n", "integer"))
     return tuple(found)
@@ -82,11 +84,8 @@ class Writer(Statements):
             text = self.renamed(text)
         floating = [a.name for a in self.arguments if a.is_floating]
         wrt = floating if self.chance(0.75) else [n for n in floating if self.chance(0.5)] or floating[:1]
-        first = TIDY_SIZES if self.is_tidy else ((3, 4), (2, 5), (4, 3))
-        if self.is_tidy and seed % 10 == 0:
-            first = LARGE_SIZES
-        sizes = (self.rng.choice(first), *self.rng.sample(LOOSE_SIZES, 2))
-        return Program(text, self.arguments, tuple(wrt), sizes, seed)
+        sizes = draw_sizes(self.rng, text, is_tidy=self.is_tidy, is_short=seed % 10 == 0)
+        return Program(text, self.arguments, tuple(wrt), sizes, seed, draw_setting(seed, text))
 
     def renamed(self, text: str) -> str:
         """`text` with some names that generated code might want for itself."""

@@ -11,9 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from loopdiff.fuzz.memory import Layout, again, laid_out
+from loopdiff.fuzz.settings import Setting
+
 FILE_NUMBERS = count()
 Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer", "complex"]
-Layout = Literal["C", "F", "strided", "reversed"]
+Data = Literal["uniform", "grid"]
 Sizes = tuple[int, int]
 
 
@@ -22,13 +25,15 @@ class Argument:
     """One parameter of a program.
 
     With sizes (M, N): a `vector` has N floats, a `matrix` M by N; `index` holds N subscripts below N,
-    `offsets` N + 1 ascending ones, `counts` N small trip counts, `mask` N booleans.
+    `offsets` N + 1 ascending ones, `counts` N small trip counts, `mask` N booleans. Floats on a `grid` are those that
+    programs compare with.
     """
 
     name: str
     kind: Kind
     dtype: str = "float64"
     layout: Layout = "C"
+    data: Data = "uniform"
 
     @property
     def is_floating(self) -> bool:
@@ -42,7 +47,7 @@ class Argument:
         M, N = sizes
         match self.kind:
             case "float":
-                return float(draw_floats(rng, ()))
+                return float(draw_grid(rng, ()) if self.data == "grid" else draw_floats(rng, ()))
             case "complex":
                 return complex(draw_floats(rng, ()) + 0.7j * draw_floats(rng, ()))
             case "integer":
@@ -62,7 +67,7 @@ class Argument:
         return laid_out(found, self.layout)
 
     def numbers(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        found = draw_floats(rng, shape)
+        found = draw_grid(rng, shape) if self.data == "grid" else draw_floats(rng, shape)
         return (found if self.is_real_array else found + 0.7j * draw_floats(rng, shape)).astype(self.dtype)
 
 
@@ -74,32 +79,45 @@ def draw_like(value: Any, rng: np.random.Generator) -> Any:
     return drawn.astype(value.dtype) if isinstance(value, np.ndarray) else type(value)(drawn)
 
 
+def guarded(drawn: Any, like: Any) -> Any:
+    """An array in guarded memory, half of them in the layout of `like`."""
+    if not isinstance(drawn, np.ndarray):
+        return drawn
+    found = again(like) if drawn.size % 2 else laid_out(drawn, "C")
+    found[...] = drawn
+    return found
+
+
 def draw_floats(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers of moderate size, of both signs and not close to zero."""
     return rng.uniform(0.2, 1.4, shape) * np.where(rng.random(shape) < 0.5, -1.0, 1.0)
 
 
-def laid_out(array: np.ndarray, layout: Layout) -> np.ndarray:
-    """A copy of `array` in the memory order `layout`."""
-    if layout in ("C", "F"):
-        return np.array(array, order=layout)
-    if layout == "reversed":
-        found = np.empty_like(array, order="C")[::-1]
-    else:
-        found = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::2]
-    found[...] = array
-    return found
+def draw_grid(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Multiples of a tenth or a quarter, or points at even distances: what thresholds are met by exactly."""
+    match int(rng.integers(4)):
+        case 0:
+            return np.round(0.1 * rng.integers(-12, 13, shape), 1)
+        case 1:
+            return 0.1 * rng.integers(-12, 13, shape)
+        case 2:
+            return 0.25 * rng.integers(-5, 6, shape)
+        case _:
+            return np.linspace(-1.0, 1.0, math.prod(shape)).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The text of one function, its parameters, the ones to differentiate, and the sizes (M, N) to try."""
+    """The text of one function, its parameters, the ones to differentiate, the sizes (M, N) to try, and how it is
+    compiled and called.
+    """
 
     text: str
     arguments: tuple[Argument, ...]
     wrt: tuple[str, ...]
     sizes: tuple[Sizes, ...]
     seed: int = 0
+    setting: Setting = Setting()
 
     def function(self) -> Callable[..., Any]:
         """The function, with its text registered as if it came from a file."""
@@ -119,5 +137,5 @@ class Program:
         found = {}
         for name, value in self.values(sizes).items():
             if name in self.wrt:
-                found[name] = draw_like(value, rng)
+                found[name] = guarded(draw_like(value, rng), value)
         return found
