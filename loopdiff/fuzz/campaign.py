@@ -11,12 +11,16 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
+
+from numba import config
 
 from loopdiff.fuzz.check import Outcome, check
 from loopdiff.fuzz.engines import Interpreted
 from loopdiff.fuzz.entry import entry_text
 from loopdiff.fuzz.generate import generate
 from loopdiff.fuzz.program import Program
+from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
 
 PROGRAMS_PER_PROCESS = 500
@@ -60,9 +64,18 @@ class Summary:
 
 def run_campaign(campaign: Campaign) -> Summary:
     """Run, print failures as they come and a line of progress on a terminal; the totals."""
+    pool = Pool() if campaign.isolate else None
+    try:
+        return summary_of(campaign, pool.check if pool else check)
+    finally:
+        if pool:
+            pool.close()
+
+
+def summary_of(campaign: Campaign, judge: Judge) -> Summary:
     summary, start = Summary(), time.monotonic()
     line = ProgressLine()
-    for program, is_compiled, outcome in judged(campaign, start):
+    for program, is_compiled, outcome in judged(campaign, judge, start):
         summary.verdicts[outcome.verdict] += 1
         summary.compiled += is_compiled
         summary.seconds = time.monotonic() - start
@@ -70,7 +83,7 @@ def run_campaign(campaign: Campaign) -> Summary:
             summary.codes[outcome.stage] += 1
         if outcome.verdict == "failed":
             line.clear()
-            small = shrunk(program, outcome, is_compiled)
+            small = shrunk(program, outcome, is_compiled, judge)
             summary.failures.append((small, outcome))
             report(small, outcome, campaign.save)
         line.show(f"{summary}, seed {program.seed}")
@@ -79,57 +92,70 @@ def run_campaign(campaign: Campaign) -> Summary:
     return summary
 
 
-def judged(campaign: Campaign, start: float) -> Iterator[tuple[Program, bool, Outcome]]:
+def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[Program, bool, Outcome]]:
     """Every program of the campaign with its outcome."""
-    pool = Pool() if campaign.isolate else None
     number = 0
-    try:
-        while campaign.count is None or number < campaign.count:
-            if campaign.seconds is not None and time.monotonic() - start >= campaign.seconds:
-                return
-            program = generate(campaign.seed + number)
-            number += 1
-            is_compiled = campaign.compiled > 0 and program.seed % campaign.compiled == 0
-            judge = pool.check if pool else check
-            yield program, is_compiled, judge(program, compiled=is_compiled)
-    finally:
-        if pool:
-            pool.close()
+    while campaign.count is None or number < campaign.count:
+        if campaign.seconds is not None and time.monotonic() - start >= campaign.seconds:
+            return
+        program = generate(campaign.seed + number)
+        number += 1
+        is_compiled = campaign.compiled > 0 and program.seed % campaign.compiled == 0
+        yield program, is_compiled, judge(program, compiled=is_compiled)
+
+
+class Judge(Protocol):
+    """Checks a program."""
+
+    def __call__(self, program: Program, *, compiled: bool) -> Outcome: ...
 
 
 class Pool:
-    """One process that checks programs, replaced after a while (compiled code is never freed) or a crash."""
+    """Processes that check programs, one for each processor that code is compiled for.
+
+    A process is replaced after a while, as compiled code is never freed, and after a crash.
+    """
 
     def __init__(self) -> None:
-        self.executor: ProcessPoolExecutor | None = None
-        self.used = 0
+        self.executors: dict[str, ProcessPoolExecutor] = {}
+        self.used: Counter[str] = Counter()
 
     def check(self, program: Program, *, compiled: bool) -> Outcome:
-        if self.executor is None or self.used >= PROGRAMS_PER_PROCESS:
-            self.close()
-            self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-        self.used += 1
-        future: Future[Outcome] = self.executor.submit(check, program, compiled=compiled)
+        processor = program.setting.processor if compiled else ""
+        if self.used[processor] >= PROGRAMS_PER_PROCESS:
+            self.close(processor)
+        if processor not in self.executors:
+            context = multiprocessing.get_context("spawn")
+            self.executors[processor] = ProcessPoolExecutor(1, context, compile_for, (processor,))
+        self.used[processor] += 1
+        future: Future[Outcome] = self.executors[processor].submit(check, program, compiled=compiled)
         try:
             return future.result()
         except BrokenProcessPool:
-            self.close()
+            self.close(processor)
             return Outcome("failed", "crash", "the process ended", program.sizes[0])
 
-    def close(self) -> None:
-        if self.executor is not None:
-            self.executor.shutdown()
-        self.executor, self.used = None, 0
+    def close(self, *processors: str) -> None:
+        """End the processes for `processors`, or all."""
+        for processor in processors or tuple(self.executors):
+            self.executors.pop(processor).shutdown()
+            self.used[processor] = 0
 
 
-def shrunk(program: Program, outcome: Outcome, compiled: bool) -> Program:
-    """A smaller program that fails in the same stage. A crash is not repeated in this process."""
-    if outcome.sizes is None or outcome.stage == "crash":
+def compile_for(processor: str) -> None:
+    """Let Numba compile for `processor`, if it has a name."""
+    if processor:
+        config.CPU_NAME, config.CPU_FEATURES = processor, PROCESSORS[processor]
+
+
+def shrunk(program: Program, outcome: Outcome, compiled: bool, judge: Judge) -> Program:
+    """A smaller program that fails in the same stage."""
+    if outcome.sizes is None:
         return program
-    compiled = compiled and outcome.stage.startswith("compiled")
+    compiled = compiled and outcome.stage.startswith(("compiled", "crash"))
 
     def fails(candidate: Program) -> bool:
-        found = check(candidate, compiled=compiled)
+        found = judge(candidate, compiled=compiled)
         return found.verdict == "failed" and found.stage == outcome.stage
 
     alone = replace(program, sizes=(outcome.sizes,))
@@ -137,7 +163,8 @@ def shrunk(program: Program, outcome: Outcome, compiled: bool) -> Program:
 
 
 def report(program: Program, outcome: Outcome, folder: Path | None) -> None:
-    print(f"seed {program.seed}, sizes {program.sizes}, wrt {program.wrt}: {outcome.stage}")
+    print(f"seed {program.seed}, sizes {program.sizes}, wrt {program.wrt}, {program.setting}: {outcome.stage}")
+    print(*program.arguments, sep="\n")
     print(f"{program.text}{outcome.detail}\n", flush=True)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

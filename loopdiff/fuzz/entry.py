@@ -8,7 +8,7 @@ import numpy as np
 
 from loopdiff.fuzz.program import Program
 
-TEMPLATE = '''"""Seed {seed} of `python -m loopdiff fuzz`: {stage}."""
+TEMPLATE = '''"""Seed {seed} of `python -m loopdiff fuzz`: {stage}; {setting}."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def entry_text(program: Program, stage: str, outputs: tuple[str, ...], name: str
     return TEMPLATE.format(
         seed=program.seed,
         stage=stage,
+        setting=program.setting,
         function=program.text.replace("def f(", f"def {name}(", 1),
         name=name,
         arguments=",\n            ".join(f"{n}={literal(v)}" for n, v in args.items()),

@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from loopdiff.backends.cpu.simd.types import cpu_features
 from loopdiff.requests import ON_CPU, ON_GPU, SWEEPS
 
 Wished = tuple[str, str, str]  # a sweep, a loop of it, and what that shall be
-# Names of processors that code is compiled for: vectors of 256 and of 128 bits on most x86 machines.
-PROCESSORS = ("haswell", "nehalem")
+# Processors that code is compiled for, with their features: vectors of 256 and of 128 bits. This one must have them.
+PROCESSORS = {
+    "haswell": "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2",
+    "nehalem": "+popcnt,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2",
+}
+OTHERS = tuple(n for n, text in PROCESSORS.items() if set(text.replace("+", "").split(",")) <= cpu_features())
 BLOCKS = ("rows=1", "rows=2", "rows=3", "rows=5", "rows=7", "rows=64", "no rows")
-LIMITS = (0, 64, 1 << 20)
+LIMITS = (512, 4096, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ def draw_setting(seed: int, text: str) -> Setting:
         accuracy="high" if rng.random() < 0.1 else "default",
         memory_limit=rng.choice(LIMITS) if rng.random() < 0.15 else None,
         wishes=draw_wishes(rng, text, is_on_cpu) if rng.random() < 0.4 else (),
-        processor=rng.choice(PROCESSORS) if is_on_cpu and rng.random() < 0.25 else "",
+        processor=rng.choice(OTHERS) if OTHERS and is_on_cpu and rng.random() < 0.25 else "",
         callers=4 if rng.random() < 0.2 else 1,
     )
 

@@ -32,8 +32,8 @@ def size(program: Program) -> tuple[int, ...]:
     """What shrinking makes less, the first that differs deciding."""
     nodes = sum(1 for _ in ast.walk(ast.parse(program.text)))
     extents = sum(m + n for m, n in program.sizes)
-    plain = sum(a.layout != "C" or a.dtype == "float32" for a in program.arguments)
-    return len(program.sizes), nodes, extents, plain, len(program.wrt), len(program.text)
+    plain = sum(a != replace(a, layout="C", dtype="float64", data="uniform") for a in program.arguments)
+    return len(program.sizes), nodes, extents, plain, program.setting.weight, len(program.wrt), len(program.text)
 
 
 def candidates(program: Program) -> Iterator[Program]:
@@ -41,6 +41,7 @@ def candidates(program: Program) -> Iterator[Program]:
     if len(program.sizes) > 1:
         yield from (replace(program, sizes=(s,)) for s in program.sizes)
         return
+    yield from (replace(program, setting=plainer) for plainer in program.setting.plainer())
     tree = ast.parse(program.text)
     for cut in (cut_statements, cut_expressions):
         for smaller in cut(tree):
@@ -162,7 +163,7 @@ def cut_arguments(program: Program) -> Iterator[Program]:
             yield replace(program, text=ast.unparse(tree) + "\n", arguments=kept, wrt=wrt)
         if wrt and name in program.wrt:
             yield replace(program, wrt=wrt)
-        for plainer in (replace(argument, layout="C"), replace(argument, dtype="float64")):
+        for plainer in (replace(argument, layout="C"), replace(argument, dtype="float64"), replace(argument, data="uniform")):
             if argument.is_floating and plainer != argument:
                 changed = tuple(plainer if a is argument else a for a in program.arguments)
                 yield replace(program, arguments=changed)
