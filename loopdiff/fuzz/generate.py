@@ -10,13 +10,13 @@ import re
 from dataclasses import replace
 from random import Random
 
+from loopdiff.fuzz.bindings import Bindings
 from loopdiff.fuzz.expressions import Axis, Margin, Scope
 from loopdiff.fuzz.helpers import draw_helpers
 from loopdiff.fuzz.extents import draw_sizes
 from loopdiff.fuzz.memory import Layout
 from loopdiff.fuzz.program import Argument, Data, Program
 from loopdiff.fuzz.settings import draw_setting
-from loopdiff.fuzz.statements import Statements
 
 LAYOUTS: tuple[Layout, ...] = ("C", "F", "strided", "reversed", "apart", "shifted", "downward")
 AWKWARD_NAMES = (
@@ -71,7 +71,7 @@ def draw_arguments(rng: Random) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-class Writer(Statements):
+class Writer(Bindings):
     """Writes the lines of one program."""
 
     def program(self, seed: int) -> Program:
@@ -127,6 +127,8 @@ class Writer(Statements):
             self.loop(scope, 3)
             for _ in range(self.rng.randint(0, 2)):
                 self.simple(scope)
+            if not self.is_tidy and self.chance(0.15):
+                self.rebinding(scope)
         return self.results(scope, buffers) if self.early is None else self.early
 
     def locals(self, scope: Scope) -> None:
@@ -185,6 +187,7 @@ class Writer(Statements):
     def results(self, scope: Scope, buffers: list[str]) -> str:
         found = [n for n in scope.floats if n == "s" or self.chance(0.5)]
         found += [b for b in buffers if self.chance(0.75)]
+        found += [n for n in scope.arrays if n[0] == "X" and self.chance(0.6)]
         found += ["zs"] if scope.complexes and self.chance(0.7) else []
         if scope.counters and self.chance(0.2):
             found.append("k")

@@ -124,6 +124,9 @@ class Definition:
         self.emit(1, f"return {self.number()}")
 
     def array(self) -> None:
+        if self.chooser.chance(0.25):
+            self.emit(1, f"if {self.condition()}:")
+            self.emit(2, self.chooser.pick(("return 0.5 * p", "return p.copy()", "return np.zeros_like(p)")))
         self.emit(1, "o = np.zeros_like(p)")
         self.emit(1, "for g in range(len(p)):")
         inner = self.scope.inner(points=[Margin("g", "N")], integers=["g"])
@@ -131,4 +134,7 @@ class Definition:
             self.emit(2, f"if {self.condition(inner)}:")
             self.emit(3, self.chooser.pick(("break", "continue", "return o")))
         self.emit(2, f"o[g] = {self.number(inner)}")
-        self.emit(1, "return o")
+        if self.chooser.chance(0.25):
+            self.emit(1, f"if {self.condition()}:")
+            self.emit(2, self.chooser.pick(("o = 0.5 * o", "o = -o", "o += p")))
+        self.emit(1, self.chooser.pick(("return o", "return o", "return o * a", "return o + p")))

@@ -158,6 +158,10 @@ def test_programs_cover_the_language() -> None:
         "[:, None]",
         "za[",
         "np.conj(",
+        "X0 = ",
+        "x = ",
+        "return 0.5 * p",
+        "0.1 * i0",
     ):
         assert any(spelling in text for text in texts), spelling
 
