@@ -40,7 +40,7 @@ class Bindings(Statements):
         known = [(n, axes) for n, axes in scope.arrays.items() if self.may_be_bound(n)]
         old, axes = self.pick(known or list(scope.arrays.items()))
         kind = self.weighted(branches=4, once=3, loop=2.5, plain=1, swap=1.5 if len(known) > 1 else 0)
-        name = self.fresh("X") if kind == "branches" and self.chance(0.6) or not known else old
+        name = self.fresh("X") if (kind == "branches" and self.chance(0.6)) or not known else old
         if name != old:
             kind = "branches"
         match kind:
@@ -52,11 +52,17 @@ class Bindings(Statements):
             case "loop":
                 self.in_loop(scope, name, axes)
             case "swap":
-                other = self.pick([n for n, a in known if a == axes])
-                self.emit(f"{name}, {other} = {self.pick((other, f'0.5 * {other}'))}, {name}")
+                other = self.pick([n for n, a in known if a == axes and n != name] or [self.bound_array(scope, axes)])
+                targets = f"{name}, {other}" if other in scope.arrays else f"{name}, {self.new_name(scope, axes)}"
+                self.emit(f"{targets} = {other}, {name}")
             case _:
                 self.emit(f"{name} = {self.bound_array(scope, axes, 2)}")
         scope.arrays[name] = axes
+
+    def new_name(self, scope: Scope, axes: tuple[Axis, ...]) -> str:
+        name = self.fresh("X")
+        scope.arrays[name] = axes
+        return name
 
     def may_be_bound(self, name: str) -> bool:
         """Arguments, locals that were computed; not rows of loops, nor what helpers refer to."""

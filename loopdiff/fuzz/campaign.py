@@ -145,7 +145,7 @@ class Pool:
 def compile_for(processor: str) -> None:
     """Let Numba compile for `processor`, if it has a name."""
     if processor:
-        config.CPU_NAME, config.CPU_FEATURES = processor, PROCESSORS[processor]
+        vars(config).update(CPU_NAME=processor, CPU_FEATURES=PROCESSORS[processor])
 
 
 def shrunk(program: Program, outcome: Outcome, compiled: bool, judge: Judge) -> Program:

@@ -20,7 +20,7 @@ import numpy as np
 from loopdiff.errors import BackendError, InternalError, LoopdiffError
 from loopdiff.fuzz.duals import TooLongError, Trace, run_on_duals, slopes_of
 from loopdiff.fuzz.engines import Compiled, Engine, Interpreted, Values, copied, named
-from loopdiff.fuzz.memory import damaged, laid_out
+from loopdiff.fuzz.memory import Watched, damaged, laid_out
 from loopdiff.fuzz.program import Program, Sizes
 from loopdiff.options import TapePolicy
 
@@ -87,10 +87,15 @@ def check(program: Program, *, compiled: bool = False) -> Outcome:
 
 
 def check_once(program: Program, compiled: bool) -> Outcome:
+    with Watched().used() as watched:
+        return judge(program, compiled, watched)
+
+
+def judge(program: Program, compiled: bool, watched: Watched) -> Outcome:
     try:
         engines: list[Engine] = [Interpreted(program)]
         if compiled:
-            engines.append(Compiled(program))
+            engines.append(Compiled(program, watched))
     except Exception as error:
         return judge_error("build", error, None)
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -186,13 +191,13 @@ def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -
     args = program.values(sizes)
     found = engine.outputs(args) | arrays_of(args)
     compare(f"{name} primal", found, wanted, expected)
-    require_intact(f"{name} primal", args)
+    require_intact(f"{name} primal", args, engine.watched)
     yield f"{name} primal"
     args = program.values(sizes)
     directions = program.directions(sizes)
     along = copied(directions)
     found, slopes = engine.tangents(args, along)
-    require_intact(f"{name} tangent", args | {f"tangent of {n}": v for n, v in along.items()})
+    require_intact(f"{name} tangent", args | {f"tangent of {n}": v for n, v in along.items()}, engine.watched)
     compare(f"{name} tangent's values", found | arrays_of(args), wanted, expected)
     if expected.slopes is not None:
         compare(f"{name} tangent", slopes, expected.slopes, expected)
@@ -204,7 +209,8 @@ def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -
         args = program.values(sizes)
         given = copied(weights)
         found, gradients = engine.gradients(args, given, policy)
-        require_intact(f"{name} reverse {policy}", args | {f"cotangent of {n}": v for n, v in given.items()})
+        handed = args | {f"cotangent of {n}": v for n, v in given.items()}
+        require_intact(f"{name} reverse {policy}", handed, engine.watched)
         compare(f"{name} forward {policy}", found, {n: wanted[n] for n in found}, expected)
         compare_modes(f"{name} reverse {policy}", pushed, gradients, directions, expected)
         yield f"{name} reverse {policy}"
@@ -280,9 +286,9 @@ def weights_of(slopes: Mapping[str, Any], seed: int) -> Values:
     return found
 
 
-def require_intact(stage: str, values: Values) -> None:
+def require_intact(stage: str, values: Values, watched: Watched | None) -> None:
     """Raise Mismatch if something was written beside the arrays that were handed over."""
-    for name in damaged(values):
+    for name in (*damaged(values), *(watched.damaged() if watched else ())):
         raise Mismatch(f"{stage}, memory", f"something was written beside `{name}`")
 
 

@@ -15,7 +15,7 @@ from loopdiff.api import vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
-from loopdiff.fuzz.memory import again
+from loopdiff.fuzz.memory import Watched, again
 from loopdiff.fuzz.program import Program
 from loopdiff.interface import conjugated, in_parts, interface_of, whole
 from loopdiff.ir.interpret import compile_loopset
@@ -46,6 +46,7 @@ class Engine(Protocol):
 
     name: str
     written: frozenset[str]
+    watched: Watched | None
 
     def is_ready(self, args: Values) -> bool: ...
 
@@ -93,6 +94,7 @@ class Interpreted:
     """The LoopSets of a program, executed by the reference interpreter."""
 
     name = "interpreted"
+    watched: Watched | None = None
 
     def __init__(self, program: Program) -> None:
         function = program.function()
@@ -206,7 +208,8 @@ class Compiled:
 
     name = "compiled"
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, watched: Watched) -> None:
+        self.watched: Watched | None = watched
         self.wrt, self.setting = program.wrt, program.setting
         function, options = program.function(), program.setting.options
         self.decorate = cache(

@@ -12,8 +12,8 @@ from random import Random
 
 from loopdiff.fuzz.bindings import Bindings
 from loopdiff.fuzz.expressions import Axis, Margin, Scope
-from loopdiff.fuzz.helpers import draw_helpers
 from loopdiff.fuzz.extents import draw_sizes
+from loopdiff.fuzz.helpers import draw_helpers
 from loopdiff.fuzz.memory import Layout
 from loopdiff.fuzz.program import Argument, Data, Program
 from loopdiff.fuzz.settings import draw_setting

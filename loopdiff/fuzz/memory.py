@@ -6,10 +6,17 @@ Those bytes make up NaN in every floating type, so that what reads them is notic
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
+
+from loopdiff import runs
+from loopdiff.arena import Order, Sizes
+from loopdiff.memory import HOST
 
 Layout = Literal["C", "F", "strided", "reversed", "apart", "shifted", "downward"]
 SENTINEL = 0xFF
@@ -91,3 +98,41 @@ def is_intact(array: np.ndarray) -> bool:
 def damaged(values: Mapping[str, Any]) -> Iterator[str]:
     """Names of arrays around which something was written."""
     return (name for name, value in values.items() if is_guarded(value) and not is_intact(value))
+
+
+class Watched:
+    """The host's memory with every array in a block of its own, guarded, and NaN where nothing was asked for."""
+
+    def __init__(self) -> None:
+        self.made: list[np.ndarray] = []
+        self.memory = replace(HOST, empty=self.empty, zeros=self.zeros, allocate=self.allocate, copy=self.copy)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], order: Order, size: int) -> np.ndarray:
+        found = block_of(shape, dtype, order=order)
+        self.made.append(found)
+        return found
+
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype[Any], order: Order, size: int) -> np.ndarray:
+        found = self.empty(shape, dtype, order, size)
+        found.fill(0)
+        return found
+
+    def allocate(
+        self, sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Order]
+    ) -> tuple[np.ndarray, ...]:  # fmt: skip
+        return tuple(self.empty(*each, 0) for each in zip(sizes, dtypes, orders, strict=True))
+
+    def copy(self, array: np.ndarray) -> np.ndarray:
+        if not is_guarded(array):
+            return HOST.copy(array)
+        self.made.append(again(array))
+        return self.made[-1]
+
+    @contextmanager
+    def used(self) -> Iterator[Watched]:
+        """Functions that are compiled meanwhile ask for this memory."""
+        with patch.object(runs, "HOST", self.memory):
+            yield self
+
+    def damaged(self) -> Iterator[str]:
+        return (f"{a.dtype} array of shape {a.shape} that loopdiff made" for a in self.made if not is_intact(a))

@@ -1,4 +1,4 @@
-"""How a program is compiled and called: settings, a schedule that is asked for, a processor, several callers at once."""
+"""How a program is compiled and called: settings, a schedule that is asked for, a processor, callers at once."""
 
 from __future__ import annotations
 

@@ -163,7 +163,11 @@ def cut_arguments(program: Program) -> Iterator[Program]:
             yield replace(program, text=ast.unparse(tree) + "\n", arguments=kept, wrt=wrt)
         if wrt and name in program.wrt:
             yield replace(program, wrt=wrt)
-        for plainer in (replace(argument, layout="C"), replace(argument, dtype="float64"), replace(argument, data="uniform")):
+        for plainer in (
+            replace(argument, layout="C"),
+            replace(argument, dtype="float64"),
+            replace(argument, data="uniform"),
+        ):
             if argument.is_floating and plainer != argument:
                 changed = tuple(plainer if a is argument else a for a in program.arguments)
                 yield replace(program, arguments=changed)
