@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from numba import config
 
@@ -145,7 +145,8 @@ class Pool:
 def compile_for(processor: str) -> None:
     """Let Numba compile for `processor`, if it has a name."""
     if processor:
-        vars(config).update(CPU_NAME=processor, CPU_FEATURES=PROCESSORS[processor])
+        numba: Any = config
+        numba.CPU_NAME, numba.CPU_FEATURES = processor, PROCESSORS[processor]
 
 
 def shrunk(program: Program, outcome: Outcome, compiled: bool, judge: Judge) -> Program:
