@@ -215,7 +215,7 @@ def result_of(f: Any, x: np.ndarray) -> tuple[float, bytes]:
 
 # -- forks ---------------------------------------------------------------------------------------------------
 def many_forks(counts: Counts) -> Row:
-    """Processes forked while another thread keeps the pool of threads busy; each child computes on threads of its own."""
+    """Processes forked while another thread keeps the pool busy; each child computes on threads of its own."""
     set_num_threads(3)
     f = vectorize_grad(parallel=True)(energies)
     x = np.random.default_rng(counts.seed).uniform(-1.0, 1.0, (400, 500))

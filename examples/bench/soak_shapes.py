@@ -224,8 +224,8 @@ def check_shapes(count: int, most: int, seed: int) -> tuple[int, list[str]]:
     rng, tried, wrong = np.random.default_rng(seed), 0, []
     for nest in NESTS:
         names = tuple(n for n in nest.shapes(*(1,) * nest.axes) if n != "out")
-        for options in ({}, {"parallel": True}):
-            f = vectorize_grad(wrt=names, **options)(nest.function)
+        for is_parallel in (False, True):
+            f = vectorize_grad(wrt=names, parallel=is_parallel)(nest.function)
             for dtype in ("float64", "float32"):
                 for number in range(count):
                     sizes = extents(rng, nest.axes, number, most)
