@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -24,6 +26,7 @@ from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
 
 PROGRAMS_PER_PROCESS = 500
+LONGEST = 120.0  # seconds for a program
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +116,12 @@ class Judge(Protocol):
 class Pool:
     """Processes that check programs, one for each processor that code is compiled for.
 
-    A process is replaced after a while, as compiled code is never freed, and after a crash.
+    A process is replaced after a while, as compiled code is never freed, after a crash, and where it does not answer.
     """
 
     def __init__(self) -> None:
         self.executors: dict[str, ProcessPoolExecutor] = {}
+        self.pids: dict[str, int] = {}
         self.used: Counter[str] = Counter()
 
     def check(self, program: Program, *, compiled: bool) -> Outcome:
@@ -127,13 +131,18 @@ class Pool:
         if processor not in self.executors:
             context = multiprocessing.get_context("spawn")
             self.executors[processor] = ProcessPoolExecutor(1, context, compile_for, (processor,))
+            self.pids[processor] = self.executors[processor].submit(os.getpid).result()
         self.used[processor] += 1
         future: Future[Outcome] = self.executors[processor].submit(check, program, compiled=compiled)
         try:
-            return future.result()
+            return future.result(LONGEST)
         except BrokenProcessPool:
             self.close(processor)
             return Outcome("failed", "crash", "the process ended", program.sizes[0])
+        except TimeoutError:
+            os.kill(self.pids[processor], signal.SIGKILL)
+            self.close(processor)
+            return Outcome("failed", "time", f"no answer in {LONGEST} seconds", program.sizes[0])
 
     def close(self, *processors: str) -> None:
         """End the processes for `processors`, or all."""
@@ -151,7 +160,7 @@ def compile_for(processor: str) -> None:
 
 def shrunk(program: Program, outcome: Outcome, compiled: bool, judge: Judge) -> Program:
     """A smaller program that fails in the same stage."""
-    if outcome.sizes is None:
+    if outcome.sizes is None or outcome.stage == "time":
         return program
     compiled = compiled and outcome.stage.startswith(("compiled", "crash"))
 
