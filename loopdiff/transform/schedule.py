@@ -52,6 +52,8 @@ from loopdiff.transform.wishes import refuse_dependence, refuse_form, refuse_unb
 DEFAULT = Machine()
 REQUESTED = "as requested"
 INNER_IS_REQUESTED = "what is inside it was requested"
+# Iterations depend on the sum of those before, and yet no two of them meet: no check lets a call come this far.
+NEVER_RUNS = "what is checked before never holds"
 INNER_IS_BETTER = "its inner loop makes the better vectors"
 SCALAR_IS_BETTER = "one iteration after the other takes less time than lanes of far apart elements"
 
@@ -205,6 +207,10 @@ class Planner:
             if isinstance(s.stmt, Accumulate)
             and stride_of(s.stmt.target, stmt.index, varying, self.model.ls) == "uniform"
         }
+        inside = (e for s in statements(stmt.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+        seen_inside = {e.access.array for e in inside if isinstance(e, Load)}
+        if any(self.model.ls.array(name).extents == () for name in (sums - private) & seen_inside):
+            return ScalarLoop(NEVER_RUNS)
         may_be_short = self.may_be_short(stmt, self.model.sites[path].loops)
         return VectorLoop(tuple(sorted(sums - private)), may_be_short)
 

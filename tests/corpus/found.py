@@ -208,6 +208,15 @@ def in_columns(r: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     return np.asfortranarray(r.random((rows, columns)))
 
 
+def masks_that_never_fit(x, idx):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * x[i]
+        if i > 9:
+            s += x[idx[2:]][x[idx[::-1]] > 0.2].sum()
+    return s
+
+
 ENTRIES = (
     Entry(
         name="largest_of_gathered",
@@ -377,5 +386,14 @@ ENTRIES = (
         wrt=("x", "y"),
         outputs=("y",),
         notes="places were worked out ahead without what the rest of the loop makes of a cell that they are made from",
+    ),
+    Entry(
+        name="masks_that_never_fit",
+        function=masks_that_never_fit,
+        make=lambda r: dict(x=r.random(5), idx=r.integers(0, 5, 5)),
+        wrt=("x",),
+        oracle=lambda xp, x, idx: {"result": xp.sum(x * x)},
+        is_twin=True,
+        notes="nothing runs behind a check that never holds: no dependence forbade lanes that count and choose at once",
     ),
 )
