@@ -1,6 +1,6 @@
 """How much was tried and how much of it failed: large shapes, many types, a million calls, many callers, forks.
 
-    python examples/bench/soak.py [--quick] [--write] [NAME ...]
+    python examples/bench/soak.py [--quick] [--write] [--seed S] [--programs N] [NAME ...]
 
 Each part runs in a process of its own, so that a crash is a failure of its part. `--write` puts the table into
 `docs/reliability.md`. Exit status 1 if anything failed.
@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
@@ -53,7 +53,7 @@ class Counts:
     calls: int = 1_000_000
     concurrent: int = 10_000
     forks: int = 200
-    programs: int = 1000
+    programs: int = 300
     seed: int = 0
 
 
@@ -302,12 +302,15 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"parts (default: all): {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="a little of everything, in half a minute")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    parser.add_argument("--programs", type=int, metavar="N", help="how many random programs (default: 300)")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
     options = parser.parse_args()
     unknown = set(options.names) - set(PARTS)
     if unknown:
         parser.error(f"no part {', '.join(sorted(unknown))}")
-    counts = QUICK if options.quick else Counts(seed=options.seed)
+    counts = replace(QUICK if options.quick else Counts(), seed=options.seed)
+    if options.programs is not None:
+        counts = replace(counts, programs=options.programs)
     rows = []
     for name in options.names or PARTS:
         start = time.perf_counter()
