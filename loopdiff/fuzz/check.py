@@ -19,7 +19,7 @@ import numpy as np
 
 from loopdiff.errors import BackendError, InternalError, LoopdiffError
 from loopdiff.fuzz.duals import TooLongError, Trace, run_on_duals, slopes_of
-from loopdiff.fuzz.engines import Compiled, Engine, Interpreted, Values, copied, named
+from loopdiff.fuzz.engines import Compiled, Engine, Interpreted, Values, copied, eager_threads, named
 from loopdiff.fuzz.memory import Watched, damaged, laid_out
 from loopdiff.fuzz.program import Program, Sizes
 from loopdiff.options import TapePolicy
@@ -87,7 +87,7 @@ def check(program: Program, *, compiled: bool = False) -> Outcome:
 
 
 def check_once(program: Program, compiled: bool) -> Outcome:
-    with Watched().used() as watched:
+    with Watched().used() as watched, eager_threads(program.setting.parallel):
         return judge(program, compiled, watched)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Protocol, TypeVar
@@ -203,6 +204,16 @@ class Interpreted:
         return self.named([value], args), dict(zip(self.names, gradients, strict=True))
 
 
+@contextmanager
+def eager_threads(is_wanted: bool) -> Iterator[None]:
+    """Loops of any length run on several threads meanwhile, where they may."""
+    pool.word(pool.EAGER).value = int(is_wanted)
+    try:
+        yield
+    finally:
+        pool.word(pool.EAGER).value = 0
+
+
 class Compiled:
     """The public interface of the decorated program."""
 
@@ -215,7 +226,6 @@ class Compiled:
         self.decorate = cache(
             lambda policy: vectorize_grad(wrt=program.wrt, tape=policy, cache=False, **options)(function)
         )
-        pool.word(pool.EAGER).value = int(self.setting.parallel)
         self.types = argument_types(program.values(program.sizes[0]))
         self.spec = self.decorate("auto").specialize(self.types)
         self.written = self.spec.written
