@@ -84,7 +84,7 @@ def resident() -> float:
 def large_shapes(counts: Counts) -> Row:
     tried, wrong = check_shapes(counts.shapes, counts.longest, counts.seed)
     note = (
-        f"{len(NESTS)} nests, `float32` and `float64`, with and without threads, up to {counts.longest} in every axis"
+        f"{len(NESTS)} nests, `float32` and `float64`, with and without threads, up to {counts.longest:,} in every axis"
     )
     return Row("values and gradients of large arrays, against NumPy", tried, tuple(wrong), note)
 
