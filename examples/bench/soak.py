@@ -2,7 +2,7 @@
 
     python examples/bench/soak.py [--quick] [--write] [--seed S] [--programs N] [NAME ...]
 
-Each part runs in a process of its own, so that a crash is a failure of its part. `--write` puts the table into
+Each part runs in a process of its own, so that a crash is a failure of its part. `--write` puts the rows into
 `docs/reliability.md`. Exit status 1 if anything failed.
 """
 
@@ -18,7 +18,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -287,14 +287,20 @@ def environment() -> str:
     return f"{datetime.date.today()}; {cores}; {platform.system()}; {versions}, Numba {numba.__version__}."
 
 
-def table(rows: list[Row]) -> str:
-    return "\n".join(["| what | tried | failed | |", "| --- | ---: | ---: | --- |", *map(str, rows)])
+HEAD = "| what | tried | failed | |\n| --- | ---: | ---: | --- |\n"
 
 
-def written(page: str, text: str) -> str:
-    """`page` with `text` between the marks."""
+def table(rows: Iterable[Row | str]) -> str:
+    return HEAD + "\n".join(map(str, rows))
+
+
+def written(page: str, about: str, rows: list[Row]) -> str:
+    """`page` with `rows` in its table, in place of those that were there, and `about` above it."""
     head, rest = page.split(BEGIN)
-    return f"{head}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}"
+    old, tail = rest.split(END)
+    lines = {line.split(" | ")[0]: line for line in old.partition(HEAD)[2].splitlines() if line}
+    lines |= {str(row).split(" | ")[0]: str(row) for row in rows}
+    return f"{head}{BEGIN}\n{about}\n\n{table(lines.values())}\n{END}{tail}"
 
 
 def main() -> int:
@@ -316,10 +322,9 @@ def main() -> int:
         start = time.perf_counter()
         rows.append(run_apart(name, counts))
         print(f"{rows[-1]}  [{time.perf_counter() - start:.0f} s]", *rows[-1].wrong[:20], sep="\n  ", flush=True)
-    text = f"{environment()}\n\n{table(rows)}"
-    print(f"\n{text}")
+    print(f"\n{environment()}\n\n{table(rows)}")
     if options.write:
-        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), environment(), rows), encoding="utf-8")
     return 1 if any(row.wrong for row in rows) else 0
 
 

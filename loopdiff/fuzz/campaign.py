@@ -26,7 +26,7 @@ from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
 
 PROGRAMS_PER_PROCESS = 500
-LONGEST = 120.0  # seconds for a program
+LONGEST = 600.0  # seconds for a program, which may share a core with others
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,10 +73,14 @@ def test_extents_reach_the_longest_in_every_axis() -> None:
 def test_the_table_has_its_place() -> None:
     import soak
 
-    rows = [soak.Row("calls", 1000, ("one",), "a note")]
-    page = soak.written((ROOT / "docs" / "reliability.md").read_text(encoding="utf-8"), soak.table(rows))
-    assert "| calls | 1,000 | 1 | a note |" in page
-    assert soak.written(page, "new").count("new") == page.count("new") + 1
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    page = soak.written(page, "then", [soak.Row("one", 1000, ("this",), "a note"), soak.Row("other", 2)])
+    assert "| one | 1,000 | 1 | a note |" in page
+    page = soak.written(page, "now", [soak.Row("one", 5)])
+    assert "now\n\n| what | tried | failed | |\n" in page
+    assert "| one | 5 | 0 |  |\n" in page
+    assert "| other | 2 | 0 |  |\n" in page
+    assert "then" not in page.split(soak.BEGIN)[1].split(soak.END)[0]
 
 
 def test_the_result_of_a_child_is_seen() -> None:
