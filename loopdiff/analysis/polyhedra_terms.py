@@ -154,7 +154,7 @@ class Terms:
                 leaf = self.dimension(("let", name), self.lets[name][2]).leaf
             case _:
                 leaf = self.opaque(expr, path, level)
-        return Apply(Op.EQ, (leaf, Const(1, INT)))
+        return Apply(Op.GE, (leaf, Const(1, INT)))  # whose complement is one piece, not two
 
     # -- opaque dimensions -----------------------------------------------------------------------------------
     def opaque(self, expr: Expr, path: Path, level: int) -> Expr:

@@ -8,6 +8,7 @@ import pytest
 
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedra import build_model, index_hull, trip_hull
+from loopdiff.analysis.polyhedra_sets import instances
 from loopdiff.ir.nodes import Accumulate, Assign, Dim, If, Let, Loop, LoopSet, Require, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
@@ -114,6 +115,17 @@ def test_both_branches_of_a_data_dependent_condition_write() -> None:
     assert "s" not in exposed(program(both, **known))
     assert "s" in exposed(program(one, **known))
     assert "s" in exposed(program(again, **known)), "x is written, so the second condition may differ"
+
+
+def test_what_excludes_conditions_of_data_is_one_set() -> None:
+    """Sets of two pieces for each branch not taken, times those of another event, took minutes to compare."""
+    stmt = Assign(at("s"), real(1))
+    for position in range(8):
+        stmt = If(op(Op.GT, read("x", position), real(0)), (Assign(at("x", position), real(1)),), (stmt,))
+    model = build_model(program(loop("i", 0, "N", stmt), arrays={"x": 1}, local={"s": ()}))
+    (event,) = model.touching("s", is_write=True)
+    assert len(event.opaques) == 8
+    assert instances(model, event).n_basic_set() == 1
 
 
 def test_inner_loop_with_loaded_bounds_repeats() -> None:

@@ -161,7 +161,7 @@ def chosen(which: str, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
     if all(b == first for b in others):
         return first
     rest = chosen_from(which, 1, others, span)
-    return [If(is_number(which, 0, span), tuple(first), tuple(rest), loc=span)]
+    return [If(is_up_to(which, 0, span), tuple(first), tuple(rest), loc=span)]
 
 
 def chosen_from(which: str, number: int, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
@@ -169,13 +169,14 @@ def chosen_from(which: str, number: int, blocks: Sequence[list[Stmt]], span: Spa
     if not others:
         return first
     return [
-        If(is_number(which, number, span), tuple(first), tuple(chosen_from(which, number + 1, others, span)), loc=span)
+        If(is_up_to(which, number, span), tuple(first), tuple(chosen_from(which, number + 1, others, span)), loc=span)
     ]
 
 
-def is_number(which: str, number: int, span: Span) -> Expr:
+def is_up_to(which: str, number: int, span: Span) -> Expr:
+    """Whether `which` holds at most `number`: its complement, unlike that of equality, is one interval."""
     held = Load(Access(which, loc=span), loc=span)
-    return Apply(Op.EQ, (held, Const(number, loc=span)), loc=span)
+    return Apply(Op.LE, (held, Const(number, loc=span)), loc=span)
 
 
 # -- where ways meet -----------------------------------------------------------------------------------------
