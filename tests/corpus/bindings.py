@@ -295,6 +295,48 @@ def matrix_product_in_a_loop(A, n):
     return v.sum()
 
 
+def name_from_an_earlier_turn(x, n):
+    for i in range(n):
+        q = x * (i + 1.0)
+        for j in range(n - 1 - i):
+            r = q
+    return (r * r).sum()
+
+
+def rows_handed_on(A, n):
+    B = A * A
+    u = B[0]
+    v = B[1]
+    for t in range(2):
+        for i in range(n):
+            w = B[i]
+            w += 0.3 * u * v
+            u, v = v, w
+        v[0] *= 1.5
+    return (B * A).sum() + u[0] + 2.0 * v[1]
+
+
+def row_chosen_by_data(A, n):
+    B = A * A
+    r = B[0]
+    for i in range(n):
+        if B[i, 1] > r[0]:
+            r = B[i]
+        r[1] *= 1.5
+    return (B * A).sum() + r.sum()
+
+
+def same_array_in_the_first_turn(x, n):
+    a = x * 1.0
+    b = a
+    for t in range(n):
+        for i in range(1, x.shape[0]):
+            b[i] = 0.5 * a[i - 1] + 0.3 * b[i] * a[i]
+        b = a * x
+        a, b = b, a
+    return (a * x).sum() + b.sum()
+
+
 # -- helpers -------------------------------------------------------------------------------------------------
 def filled(v):
     w = np.empty_like(v)
@@ -424,6 +466,10 @@ ENTRIES = (
     entry(best_row, None, is_twin=False),
     entry(conjugate_gradients, 3, is_twin=False),
     entry(matrix_product_in_a_loop, 2, "A"),
+    entry(name_from_an_earlier_turn, 3),
+    entry(rows_handed_on, 3, "A", is_twin=False),
+    entry(row_chosen_by_data, 3, "A", is_twin=False),
+    entry(same_array_in_the_first_turn, 2, is_twin=False),
     entry(helper_in_branches, 1, is_twin=False),
     entry(helper_in_loop, 3, is_twin=False),
     entry(several_returns, 3),

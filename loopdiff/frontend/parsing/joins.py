@@ -24,7 +24,7 @@ from loopdiff.frontend.arrays.nests import copied, nest, reads_written
 from loopdiff.frontend.arrays.values import View, fill
 from loopdiff.frontend.parsing.sites import Copy, Event, Site
 from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, State, Unsure, Varying, Whole
-from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Dim, Expr, Load, RankOf, SizeOf, Stmt
+from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Dim, Expr, If, Load, RankOf, SizeOf, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
 
@@ -126,11 +126,13 @@ def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span
 
 def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: Span) -> frozenset[str]:
     """Copy what names stand for in `bindings` to their `memory`, all at once, and let them stand for that; the names
-    for which that cannot be done."""
+    for which that cannot be done. What a name stands for only if a loop ran is copied only then."""
     refused: set[str] = set()
     left: dict[str, View] = {}
+    unsure = {n: b for n in memory if isinstance(b := bindings.get(n), Unsure)}
+    bindings.update((n, b.meant) for n, b in unsure.items() if b.ran is not None)
     for name, array in memory.items():
-        if bindings.get(name) is None:
+        if name not in bindings or isinstance(bindings[name], Unsure):
             continue
         view, target = view_of(state, bindings[name], span), state.all_of(array, span)
         if view is None or memory_like(state, (target, view), span) is None:
@@ -140,9 +142,14 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
     while left:
         free = next((n for n in left if all(left[m].array != memory[n] for m in left if m != n)), None)
         if free is None:
-            return frozenset((*refused, *left))
-        copy_to(state, bindings, state.site(free, span), memory[free], span)
+            refused |= set(left)
+            break
+        with state.block() as copying:
+            copy_to(state, bindings, state.site(free, span), memory[free], span)
+        ran = unsure[free].ran if free in unsure else None
+        state.out += copying if ran is None else [If(ran, tuple(copying), (), loc=span)]
         del left[free]
+    bindings.update((n, replace(b, meant=bindings[n])) for n, b in unsure.items() if b.ran is not None)  # type: ignore
     return frozenset(refused)
 
 

@@ -14,7 +14,7 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.flow import check_rebound, meet
 from loopdiff.frontend.parsing.joins import arrays_of, copy_to, is_own, make_memory, memory_like, view_of
-from loopdiff.frontend.parsing.state import ArrayName, Bindings, Cell, Heads, LoopState, State, Unsure
+from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, Cell, Heads, LoopState, Mixed, State, Unsure
 from loopdiff.frontend.parsing.varying import MOST_COMBINATIONS, Snapshot, at_end, differing, keep_buffers, with_heads
 from loopdiff.ir.nodes import Access, Allocate, Apply, ArrayDecl, Assign, Const, Exit, Expr, Load, Stmt
 from loopdiff.ir.ops import Op
@@ -57,15 +57,17 @@ def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
     return memory
 
 
-def completed(state: State, plan: Plan, given: Bindings, loop: LoopState, span: Span) -> Plan:
+def completed(
+    state: State, plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopState, span: Span
+) -> Plan:  # fmt: skip
     """`plan`, or one that does more, now that the ways out of iterations of `loop` are known. Names stand for what is
-    `given` before the loop and what it does for them."""
+    `given` before the loop, where the arrays are those from `earlier`, and what it does for them."""
     overwritten = frozenset(clobbered(plan, loop))
     if overwritten | loop.refused:
         return plan.without_memory(overwritten | loop.refused, given)
     memory, numbered, others = dict(plan.memory), list(plan.numbered), set(plan.others)
-    for name in unsettled(plan, given, loop):
-        views = [view_of(state, b[name], span) for b in (given, *loop.ways) if name in b]
+    for name in unsettled(plan, given, earlier, loop):
+        views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
         is_shared = state.site(name, span) in state.whole.decisions.shared
         decl = None if is_shared else memory_like(state, views, span)
         if decl is not None:
@@ -79,17 +81,28 @@ def completed(state: State, plan: Plan, given: Bindings, loop: LoopState, span: 
     return Plan(memory, tuple(numbered), frozenset(others))
 
 
-def unsettled(plan: Plan, given: Bindings, loop: LoopState) -> Iterator[str]:
+def unsettled(plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopState) -> Iterator[str]:
     """Names for which nothing is planned, and which stand for different arrays on different ways, or for memory of
-    others, which changes before the next iteration."""
+    others, which changes before the next iteration, or still for an array that an iteration before made."""
     planned = {*plan.memory, *plan.numbered, *plan.others}
     yield from (n for n in differing([given, *loop.ways]) if n not in planned)
     inside = dict.fromkeys(n for way in loop.ways for n in way if n not in given and n not in planned)
     for name in inside:
         bound = [way[name] for way in loop.ways if name in way]
         is_memory = any(arrays_of(b) & set(loop.memory.values()) for b in bound)
-        if (is_memory or any(b != bound[0] for b in bound)) and any(map(arrays_of, bound)):
+        is_kept = any(is_from_before(b) and arrays_of(b) - earlier for b in bound)
+        if (is_memory or is_kept or any(b != bound[0] for b in bound)) and any(map(arrays_of, bound)):
             yield name
+
+
+def is_from_before(binding: Binding) -> bool:
+    """Whether an iteration that ends with this `binding` may have left the name as it was."""
+    return isinstance(binding, Unsure) and binding.ran is not None
+
+
+def meaning(binding: Binding) -> Binding:
+    """What a name stands for if it stands for anything."""
+    return binding.meant if isinstance(binding, Unsure) and binding.ran is not None else binding
 
 
 def clobbered(plan: Plan, loop: LoopState) -> Iterator[str]:
@@ -120,11 +133,13 @@ def parse_body(
         memory = prepare(state, plan, span)
         before = dict(state.bindings)
         loop, heads, body = parse_iterations(state, LoopState(broke, memory=memory), plan.numbered, before, parse, span)
-        found = completed(state, plan, given, loop, span)
+        found = completed(state, plan, given, frozenset(start.whole["arrays"]), loop, span)
         if found == plan:
             break
         start.restore(state)
         plan = found
+    for bindings in (*loop.ends, *loop.breaks):
+        bindings.update((n, Mixed(span)) for n in plan.others if n in bindings and is_from_before(bindings[n]))
     if heads is not None:
         finish_heads(state, heads, loop, body)
         return loop, before, body
@@ -142,7 +157,7 @@ def parse_iterations(
     combinations are not too many."""
     start = Snapshot.of(state)
     if names:
-        heads = Heads(Access(""), names, [tuple(before[n] for n in names)])
+        heads = Heads(Access(""), names, [tuple(before[n] for n in names)], frozenset(state.arrays))
         found = parse_heads(state, heads, loop, before, start, parse, span)
         if found is not None:
             return found[0], heads, found[1]
@@ -190,7 +205,10 @@ def parse_heads(
 def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[Stmt]) -> None:
     """Make the arrays that iterations hand on before the loop, and number what names stand for after it."""
     used = read_arrays(tuple(body)) | written_arrays(tuple(body))
-    state.out += [Allocate(n, None, loc=d.loc) for n, d in heads.declared.items() if n in used]
+    for name, decl in heads.declared.items():
+        if name in used:
+            zero = Assign(Access(name), Const(0, loc=decl.loc), loc=decl.loc)
+            state.out.append(zero if decl.extents == () else Allocate(name, None, loc=decl.loc))
     meet(state, loop.ends, body[0].loc if body else heads.which.loc)
     state.is_dead = False
     state.bindings = with_heads(state.bindings, heads)

@@ -122,13 +122,17 @@ class Heads:
     """For a loop whose iterations start with `names` standing for different arrays: the combinations, `parts`, and the
     cell `which` that holds the number of the current one.
 
-    `buffers` are arrays by the place where they are made; they are `declared` once and made before the loop.
+    `earlier` are the arrays from before the loop. `buffers` are arrays by the place where they are made, `cells` hold
+    where the views of `parts` begin, by the number of the name and that of the place; both are `declared` once and made
+    before the loop.
     """
 
     which: Access
     names: tuple[str, ...]
     parts: list[tuple[Any, ...]]
+    earlier: frozenset[str]
     buffers: dict[int, list[str]] = field(default_factory=dict)
+    cells: dict[tuple[int, int], str] = field(default_factory=dict)
     declared: dict[str, ArrayDecl] = field(default_factory=dict)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from loopdiff.errors import Span
@@ -31,6 +32,7 @@ from loopdiff.frontend.parsing.state import (
 )
 from loopdiff.ir.nodes import Access, Apply, Assign, Const, Expr, If, Load, Stmt
 from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, map_expr
 
 MOST_COMBINATIONS = 8
 COPIED = (
@@ -217,17 +219,24 @@ def differs(bindings: Sequence[Binding]) -> bool:
     return any(isinstance(b, ArrayName | View | Varying) for b in bindings)
 
 
-def numbering(bindings: Bindings, names: Sequence[str], which: str, parts: list[Part], span: Span) -> list[Stmt]:
-    """Statements that set the cell `which` to the number of what `names` stand for, in `parts`, which grows."""
+Handed = Callable[[Part], tuple[Part, list[Stmt]]]
+
+
+def numbering(
+    bindings: Bindings, names: Sequence[str], which: str, parts: list[Part], span: Span,
+    handed: Handed = lambda part: (part, []),
+) -> list[Stmt]:  # fmt: skip
+    """Statements that set the cell `which` to the number of what `names` stand for, in `parts`, which grows. `handed`
+    gives what they stand for afterwards, and the statements that this takes."""
     cells = [b.which for n in names if isinstance(b := bindings.get(n), Varying)]
     if not cells:
-        part = tuple(bindings.get(n) for n in names)
+        part, settling = handed(tuple(bindings.get(n) for n in names))
         if part not in parts:
             parts.append(part)
-        return [Assign(Access(which, loc=span), Const(parts.index(part), loc=span), loc=span)]
+        return [*settling, Assign(Access(which, loc=span), Const(parts.index(part), loc=span), loc=span)]
     cell = cells[0]
     count = next(len(b.options) for b in bindings.values() if isinstance(b, Varying) and b.which == cell)
-    blocks = [numbering(resolved(bindings, cell, k), names, which, parts, span) for k in range(count)]
+    blocks = [numbering(resolved(bindings, cell, k), names, which, parts, span, handed) for k in range(count)]
     same = [[Assign(Access(which), Const(k))] for k in range(count)]
     return [] if cell == which and blocks == same else chosen(cell, blocks, span)
 
@@ -242,12 +251,47 @@ def at_end(state: State, loop: LoopState, span: Span) -> Bindings:
     if heads is None:
         return bindings
     which = heads.which.array
-    state.out += numbering(bindings, heads.names, which, heads.parts, span)
+    handed = partial(handed_on, state, heads, span)
+    state.out += numbering(bindings, heads.names, which, heads.parts, span, handed)
 
     def settled(binding: Binding) -> Binding:
         return Mixed(span) if isinstance(binding, Varying) and binding.which == which else binding
 
     return {n: settled(b) for n, b in bindings.items() if n not in heads.names}
+
+
+def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part, list[Stmt]]:
+    """`part`, of the end of an iteration, as the next one finds it, and the statements that this takes: where a view
+    begins is in cells that the next iteration sets anew, so it is copied to cells of the head, all at once."""
+    copies: dict[str, Expr] = {}
+
+    def settled(position: int, binding: Binding | None) -> Binding | None:
+        if not isinstance(binding, View):
+            return binding
+        places = dict.fromkeys(e for s in (*binding.subscripts, *binding.extents) for e in loads(s))
+        moved = [e for e in places if e.access.array not in heads.earlier]
+        cells = {e: Load(head_cell(state, heads, (position, k), e.loc), loc=e.loc) for k, e in enumerate(moved)}
+        copies.update((cell.access.array, e) for e, cell in cells.items())
+
+        def renamed(expr: Expr) -> Expr:
+            return map_expr(lambda e: cells.get(e, e) if isinstance(e, Load) else e, expr)
+
+        return View(binding.array, tuple(map(renamed, binding.subscripts)), tuple(map(renamed, binding.extents)))
+
+    found = tuple(settled(k, b) for k, b in enumerate(part))
+    left = {cell: value for cell, value in copies.items() if value != Load(Access(cell))}
+    held = {cell: state.temporary("held", value.loc) for cell, value in left.items()}
+    settling: list[Stmt] = [Assign(held[cell], value, loc=span) for cell, value in left.items()]
+    return found, settling + [Assign(Access(cell), Load(access), loc=span) for cell, access in held.items()]
+
+
+def head_cell(state: State, heads: Heads, key: tuple[int, int], span: Span) -> Access:
+    """The cell of the head for the place `key`: which name, and which of the numbers that its view depends on."""
+    if key not in heads.cells:
+        cell = state.temporary("at", span).array
+        heads.cells[key] = cell
+        heads.declared[cell] = state.arrays[cell]
+    return Access(heads.cells[key], loc=span)
 
 
 def with_heads(bindings: Bindings, heads: Heads) -> Bindings:
