@@ -205,7 +205,7 @@ def test_a_fixed_program_passes_compiled() -> None:
 @pytest.fixture
 def wrong_sine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The derivative of `sin` without its sign change."""
-    wrong = partials.unary(lambda t, x, r: partials.call(Op.SIN, x), is_regular=True)
+    wrong = partials.unary(lambda t, x, r: partials.call(Op.SIN, x))
     monkeypatch.setitem(partials.TABLE, Op.SIN, wrong)
 
 

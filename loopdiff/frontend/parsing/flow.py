@@ -36,7 +36,8 @@ def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> B
         return left
     present = left if left is not None else right
     meanings = {b.meant if isinstance(b, Unsure) else b for b in (left, right) if b is not None}
-    if len(meanings) > 1 or isinstance(present, Mixed) or present is None:
+    is_varied = any(isinstance(m, Varying) for m in meanings)
+    if len(meanings) > 1 or isinstance(present, Mixed) or present is None or is_varied:
         return Mixed(span)
     earlier = next((b for b in (left, right) if isinstance(b, Unsure)), None)
     is_array = earlier is not None and isinstance(earlier.meant, ArrayName | View)
