@@ -41,6 +41,15 @@ class Span:
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.line}:{self.column + 1}"
 
+    def holds(self, other: Span) -> bool:
+        """Whether `other` is a part of this region."""
+        is_inside = (self.line, self.column) <= (other.line, other.column)
+        return self.file == other.file and is_inside and self.end >= other.end
+
+    @property
+    def end(self) -> tuple[int, int]:
+        return self.end_line, self.end_column
+
     @property
     def in_words(self) -> str:
         """`line 3`, and of which file if that is not the one of the program."""

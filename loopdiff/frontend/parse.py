@@ -86,7 +86,7 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
 def finished(state: State) -> LoopSet:
     """The surface LoopSet of a function that has been parsed to its end."""
     source, whole, parameters = state.source, state.whole, state.survey.parameters
-    raise_if([*state.diagnostics, *shared_boxes(whole, tuple(state.out))])
+    raise_if([*(state.diagnostics or whole.following), *shared_boxes(whole, tuple(state.out))])
     span = source.span(source.node)
     scalars = tuple(ScalarDecl(p, None, loc=span) for p in parameters if p not in state.survey.array_names)
     kept = without_flags(tuple(state.out), frozenset(whole.flags))

@@ -9,7 +9,7 @@ from loopdiff.frontend.arrays.integers import ONE, times
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View
 from loopdiff.frontend.arrays.views import transposed
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
-from loopdiff.frontend.parsing.state import Cell, Given, LocalFunction, Outside, State
+from loopdiff.frontend.parsing.state import Cell, Given, LocalFunction, Outside, Rejected, State
 from loopdiff.ir.nodes import Const, Dim, Expr, Param, RankOf, SizeOf
 
 
@@ -35,7 +35,7 @@ def may_be_array(state: State, node: ast.expr) -> bool:
                     return state.types is None and isinstance(value, Param)
                 case None:
                     return state.types is None and name in state.survey.parameters
-                case Outside() | LocalFunction():
+                case Outside() | LocalFunction() | Rejected():
                     return False
                 case _:
                     return True

@@ -18,7 +18,7 @@ from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Value, Values
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Rejected, State, Value, Values
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, Param, RankOf, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs
@@ -36,7 +36,7 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
         case [ast.Tuple() | ast.List() as target]:
             parsed = parse_values(state, value, target)
             if parsed is None:
-                forget_targets(state, target)
+                state.forget(target)
             else:
                 assign_together(state, *matched(state, target, parsed), span)
         case [target]:
@@ -56,18 +56,18 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
     """`target = value`: a number is stored; of anything else `target` becomes a name."""
     match value:
         case None:
-            state.define(target.id, span)
+            state.forget(target)
         case tuple():
             count = f"{len(value)} values" if value else "nothing"
             hint = "name each value" if value else "call it on a line of its own"
             state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
-            state.define(target.id, span)
+            state.forget(target)
         case ArrayName() | Outside() | LocalFunction():
             state.bindings[target.id] = value
-        case quantity if state.owned(quantity, node):
+        case quantity if state.owned(quantity, node) and not state.is_rejected(node):
             assign_name(state, target, quantity, span)
         case _:
-            state.define(target.id, span)
+            state.forget(target)
 
 
 def assign_to_all(state: State, targets: list[ast.expr], value: View | ArrayValue, span: Span) -> None:
@@ -76,13 +76,6 @@ def assign_to_all(state: State, targets: list[ast.expr], value: View | ArrayValu
     view = value if isinstance(value, View) else copied(state, value, names[0] if names else "value", span)
     for target in targets:
         assign(state, target, view, span)
-
-
-def forget_targets(state: State, target: ast.expr) -> None:
-    """Names in a rejected assignment count as assigned, so that one mistake is reported once."""
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            state.define(node.id, state.source.span(node))
 
 
 def target_access(state: State, target: ast.expr) -> Target | None:
@@ -224,7 +217,7 @@ def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | 
     if not isinstance(target, ast.Name):
         return state.quantity(node)
     value = value_of(state, node)
-    return value if state.owned(value, node) else None
+    return value if state.owned(value, node) and not state.is_rejected(node) else None
 
 
 def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple[list[ast.expr], list[Value]]:
@@ -233,7 +226,7 @@ def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple
     if len(target.elts) != len(values) or has_star:
         counts = f"{len(values)} values for {len(target.elts)} targets"
         state.reject("LD107", "`*` in a target" if has_star else counts, target, "name each value")
-        forget_targets(state, target)
+        state.forget(target)
         return [], []
     targets: list[ast.expr] = []
     flat: list[Value] = []
@@ -244,7 +237,7 @@ def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple
             flat += more_values
         elif isinstance(value, tuple) or isinstance(one, ast.Tuple | ast.List):
             state.reject("LD107", "a tuple on one side only", one, "unpack it on a line of its own")
-            forget_targets(state, one)
+            state.forget(one)
         else:
             targets.append(one)
             flat.append(value)
@@ -302,7 +295,9 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
     match node.target:
         case ast.Name(id=name) as target:
             old = state.quantity(ast.Name(name, ast.Load(), **positions(target)))
-            if isinstance(old, View):
+            if isinstance(state.bindings.get(name), Rejected):
+                state.quantity(node.value)
+            elif isinstance(old, View):
                 store_in_place(state, old, augmented(state, node, old), node)
             else:
                 augment_name(state, node, target, old)

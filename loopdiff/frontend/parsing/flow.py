@@ -9,7 +9,7 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.iterables import Iteration
-from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure, Varying
+from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, Cell, Mixed, Rejected, State, Unsure, Varying
 from loopdiff.ir.nodes import Apply, Const, Expr, Index, Load
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
@@ -34,6 +34,9 @@ def meet(state: State, ways: Sequence[Bindings | None], span: Span) -> None:
 def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> Binding:
     if left == right and left is not None:
         return left
+    rejected = next((b for b in (left, right) if isinstance(b, Rejected)), None)
+    if rejected is not None:
+        return rejected
     present = left if left is not None else right
     meanings = {b.meant if isinstance(b, Unsure) else b for b in (left, right) if b is not None}
     is_varied = any(isinstance(m, Varying) for m in meanings)

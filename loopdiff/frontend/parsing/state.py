@@ -13,6 +13,7 @@ from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.sites import Copy, Decisions, Event, Site, choice_site
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir.nodes import PLACE, Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
@@ -75,7 +76,7 @@ class Unsure:
     `ran`: a condition, still true to what it was there, under which it did; None when none can be stated.
     """
 
-    meant: Meaning
+    meant: Meaning | Varying
     span: Span
     ran: Expr | None
 
@@ -85,6 +86,13 @@ class Mixed:
     """After `span` the name stands for different things depending on the way there."""
 
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What gave the name its meaning was rejected for the `cause`: there is no more to say of it."""
+
+    cause: Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ class VaryingUsed(Exception):
         self.which = which
 
 
-Binding = Meaning | Unsure | Mixed | Varying
+Binding = Meaning | Unsure | Mixed | Varying | Rejected
 Bindings = dict[str, Binding]
 Value = Quantity | ArrayName | Outside | LocalFunction | tuple["Value", ...]
 Values = tuple[Value, ...]
@@ -115,43 +123,6 @@ class Returned:
     values: Values
     is_tuple: bool
     span: Span
-
-
-@dataclass(slots=True)
-class Heads:
-    """For a loop whose iterations start with `names` standing for different arrays: the combinations, `parts`, and the
-    cell `which` that holds the number of the current one.
-
-    `earlier` are the arrays from before the loop. `buffers` are arrays by the place where they are made, `cells` hold
-    where the views of `parts` begin, by the number of the name and that of the place; both are `declared` once and made
-    before the loop.
-    """
-
-    which: Access
-    names: tuple[str, ...]
-    parts: list[tuple[Any, ...]]
-    earlier: frozenset[str]
-    buffers: dict[int, list[str]] = field(default_factory=dict)
-    cells: dict[tuple[int, int], str] = field(default_factory=dict)
-    declared: dict[str, ArrayDecl] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class LoopState:
-    """What is known of a loop while its body is parsed: what names stood for at each `break`, and at each end of an
-    iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks.
-
-    `memory` are arrays for names, to which every way out of an iteration copies. `ways` are what names stood for on
-    each before; `refused` are names of `memory` for which there was no copy.
-    """
-
-    broke: Access | None = None
-    heads: Heads | None = None
-    memory: Mapping[str, str] = field(default_factory=dict)
-    breaks: list[Bindings] = field(default_factory=list)
-    ends: list[Bindings] = field(default_factory=list)
-    ways: list[Bindings] = field(default_factory=list)
-    refused: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -171,7 +142,7 @@ class Whole:
     many statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the
     end of what cells of loop variables hold where they are known. `boxed` are the numbers that `np.where` gives,
     `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are cells that say whether
-    loops ran; few of them are ever read.
+    loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that follow from another.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; `supposed` types of elements; `around` are the loops around what is parsed, `clock` numbers
@@ -199,6 +170,7 @@ class Whole:
     changed: dict[str, tuple[str, Span]] = field(default_factory=dict)
     arrays: dict[str, ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    following: list[Diagnostic] = field(default_factory=list)
     inlined: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     flags: set[str] = field(default_factory=set)
@@ -274,12 +246,27 @@ class State:
     def reject(
         self, code: str, message: str, node: ast.AST | Span, hint: str | None = None, related: Related = ()
     ) -> Const:
-        """Record a rejection; the value stands in for the rejected expression so that parsing goes on."""
+        """Record a rejection, unless it only follows from another; the value stands in for the rejected expression so
+        that parsing goes on."""
         span = node if isinstance(node, Span) else self.source.span(node)
         found = reject(code, message, span, hint, related)
-        if found not in self.diagnostics:
-            self.diagnostics.append(found)
+        follows = not isinstance(node, Span) and (self.reads_rejected(node) or self.rejected_in(span) - {span})
+        said = self.whole.following if follows else self.diagnostics
+        if found not in said:
+            said.append(found)
         return Const(0, loc=span)
+
+    def is_rejected(self, node: ast.AST) -> bool:
+        """Whether `node` or a part of it was rejected, or what gave a name in it its meaning."""
+        return self.reads_rejected(node) or bool(self.rejected_in(self.source.span(node)))
+
+    def reads_rejected(self, node: ast.AST) -> bool:
+        names = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        return any(isinstance((self.owner(n) or self).bindings.get(n), Rejected) for n in names)
+
+    def rejected_in(self, span: Span) -> set[Span]:
+        """What was rejected in the region `span`."""
+        return {d.span for d in self.diagnostics if span.holds(d.span)}
 
     def site(self, name: str, span: Span) -> Site:
         """The place `span` where `name` gets a meaning."""
@@ -378,6 +365,12 @@ class State:
         return all(isinstance(e, Const | Dim | Apply | Select | Param) for e in subexprs(expr))
 
     # -- local names -----------------------------------------------------------------------------------------
+    def forget(self, target: ast.AST) -> None:
+        """Names in `target` of a rejected assignment count as assigned, so that one mistake is reported once."""
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.bindings[node.id] = Rejected(self.diagnostics[-1])
+
     def define(self, name: str, span: Span) -> Access:
         """`name` gets a scalar value: the cell to store it in."""
         if name not in self.cells:
@@ -434,20 +427,32 @@ class State:
                 else:
                     where = f"`{name}` has no value: the loop at {PLACE} did not run"
                     self.out.append(Require(ran, "LD331", where, loc=self.source.span(node), about=span))
+                is_known = not isinstance(meant, Varying)
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
-                    self.bindings[name] = meant
-                return meant
+                    self.bindings[name] = meant if is_known else Rejected(self.diagnostics[-1])
+                return meant if is_known else None
             case Varying(which=which):
                 raise VaryingUsed(which)
             case Mixed(span=span):
                 related = (("depends on what happened here", span),)
                 self.reject("LD116", f"`{name}` may stand for different arrays here", node, related=related)
+                owner.note_rejected(name, self)
+                return None
+            case Rejected(cause=cause):
+                if cause not in self.diagnostics:  # it may be from before parsing went back
+                    self.diagnostics.append(cause)
                 return None
             case None if name in owner.survey.parameters:
                 return Given(Param(name, loc=self.source.span(node)))
             case None:
                 self.reject("LD114", f"`{name}` is read before it is assigned", node, f"assign `{name}` first")
+                owner.note_rejected(name, self)
                 return None
+
+    def note_rejected(self, name: str, reader: State) -> None:
+        """`name` has no meaning that goes on, unless it is a helper, maybe in one of its branches, that asks."""
+        if reader is self:
+            self.bindings[name] = Rejected(self.diagnostics[-1])
 
     def reject_unsure(self, name: str, node: ast.AST, span: Span) -> None:
         hint = f"assign `{name}` before line {span.line}"

@@ -22,12 +22,13 @@ from loopdiff.frontend.parsing.flow import (
     with_conditions,
 )
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
+from loopdiff.frontend.parsing.iterations import LoopState
 from loopdiff.frontend.parsing.joins import arrays_of, copy_all, others
 from loopdiff.frontend.parsing.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.returns import parse_return
-from loopdiff.frontend.parsing.state import ArrayName, Bindings, LoopState, State, Value, Varying
+from loopdiff.frontend.parsing.state import ArrayName, Bindings, State, Value, Varying
 from loopdiff.frontend.parsing.varying import (
     Snapshot,
     at_end,
@@ -380,9 +381,7 @@ def bind_targets(state: State, target: ast.expr, value: Value) -> None:
     elif not isinstance(value, Expr | View) or not isinstance(target, ast.Name):
         hint = "use one name for each value: `for i, x in enumerate(v)`"
         state.reject("LD107", f"`{ast.unparse(target)}` cannot be the variable of this loop", target, hint)
-        for name in ast.walk(target):
-            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
-                state.define(name.id, span)
+        state.forget(target)
     else:
         assign(state, target, value, span)
 
@@ -390,7 +389,5 @@ def bind_targets(state: State, target: ast.expr, value: Value) -> None:
 def parse_body_of_refused(state: State, node: ast.For) -> None:
     """Look through the body of a loop that cannot be translated, for further rejections."""
     with state.block():
-        for name in ast.walk(node.target):
-            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
-                state.define(name.id, state.source.span(name))
+        state.forget(node.target)
         parse_block(state, node.body)

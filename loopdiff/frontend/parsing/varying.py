@@ -16,6 +16,7 @@ from typing import Any
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.flow import meet
+from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.joins import Way, arrays_of, copy_all, join_ways
 from loopdiff.frontend.parsing.state import (
     ArrayName,
@@ -23,8 +24,6 @@ from loopdiff.frontend.parsing.state import (
     Bindings,
     Cell,
     Given,
-    Heads,
-    LoopState,
     Mixed,
     State,
     Varying,
@@ -36,8 +35,8 @@ from loopdiff.ir.walk import loads, map_expr
 
 MOST_COMBINATIONS = 8
 COPIED = (
-    "arrays", "diagnostics", "fixed", "truths", "undecided", "ranges", "heads", "active", "births", "altered",
-    "copies", "around", "flags", "supposed",
+    "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
+    "altered", "copies", "around", "flags", "supposed",
 )  # fmt: skip
 COUNTED = ("inlined", "site", "versions", "clock")
 Part = tuple[Binding | None, ...]

@@ -1,0 +1,49 @@
+"""What is known of a loop while its body is parsed: what iterations start with, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from loopdiff.ir.nodes import Access, ArrayDecl
+
+if TYPE_CHECKING:
+    from loopdiff.frontend.parsing.state import Bindings
+
+
+@dataclass(slots=True)
+class Heads:
+    """For a loop whose iterations start with `names` standing for different arrays: the combinations, `parts`, and the
+    cell `which` that holds the number of the current one.
+
+    `earlier` are the arrays from before the loop. `buffers` are arrays by the place where they are made, `cells` hold
+    where the views of `parts` begin, by the number of the name and that of the place; both are `declared` once and made
+    before the loop.
+    """
+
+    which: Access
+    names: tuple[str, ...]
+    parts: list[tuple[Any, ...]]
+    earlier: frozenset[str]
+    buffers: dict[int, list[str]] = field(default_factory=dict)
+    cells: dict[tuple[int, int], str] = field(default_factory=dict)
+    declared: dict[str, ArrayDecl] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class LoopState:
+    """What is known of a loop while its body is parsed: what names stood for at each `break`, and at each end of an
+    iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks.
+
+    `memory` are arrays for names, to which every way out of an iteration copies. `ways` are what names stood for on
+    each before; `refused` are names of `memory` for which there was no copy.
+    """
+
+    broke: Access | None = None
+    heads: Heads | None = None
+    memory: Mapping[str, str] = field(default_factory=dict)
+    breaks: list[Bindings] = field(default_factory=list)
+    ends: list[Bindings] = field(default_factory=list)
+    ways: list[Bindings] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
