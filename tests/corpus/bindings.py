@@ -401,6 +401,35 @@ def own_returns(x, n):
     return 3.0 * x
 
 
+def default_keeps_its_array(x, n):
+    a = x * 1.0
+
+    def at(i, of=a, doubled=a * 2.0):
+        of[i] += 1.0
+        return of[i] * doubled[i]
+
+    for k in range(n):
+        a = a * 2.0
+    return at(0) * at(1) + (a * x).sum()
+
+
+def reader_of(v):
+    return lambda i: 2.0 * v[i]
+
+
+def function_keeps_its_array(x, n):
+    a = x * 1.0
+    b = x * x
+    first = reader_of(a)
+    for k in range(n):
+        a, b = b, a
+        b[0] += 0.5 * a[1]
+        a = a * b
+    if n > 2:
+        b = x * a
+    return first(0) * first(1) + (a * x).sum() + b.sum()
+
+
 VECTOR = np.array([0.5, 1.7, -0.3, 2.2])
 MATRIX = np.array([[0.5, 1.2, -0.3], [0.7, -1.1, 0.4], [0.2, 0.9, 1.3]])
 
@@ -475,4 +504,6 @@ ENTRIES = (
     entry(several_returns, 3),
     entry(returns_from_a_loop, 3, is_twin=False),
     entry(own_returns, 3, is_twin=False),
+    entry(default_keeps_its_array, 2, is_twin=False),
+    entry(function_keeps_its_array, 3, is_twin=False),
 )

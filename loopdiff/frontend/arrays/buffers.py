@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.state import ArrayName, Binding, State, Unsure, Varying, VaryingUsed
+from loopdiff.frontend.parsing.reach import arrays_of
+from loopdiff.frontend.parsing.state import State, Varying, VaryingUsed
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Expr
 
 
@@ -43,20 +43,10 @@ def declare(state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span:
 def is_free(state: State, array: str) -> bool:
     """Whether no name stands for `array`. Raises VaryingUsed if that depends on a cell."""
     bindings = [b for s in state.whole.active for b in s.bindings.values()]
-    if any(array in arrays_of(b) for b in bindings):
+    varying = [b for b in bindings if isinstance(b, Varying)]
+    if any(array in arrays_of(b) for b in bindings if b not in varying):
         return False
-    for binding in bindings:
-        if isinstance(binding, Varying) and any(array in arrays_of(o) for o in binding.options):
+    for binding in varying:
+        if array in arrays_of(binding):
             raise VaryingUsed(binding.which)
     return True
-
-
-def arrays_of(binding: Binding) -> tuple[str, ...]:
-    """The array that a name certainly stands for, if any."""
-    match binding:
-        case ArrayName(array=array) | View(array=array):
-            return (array,)
-        case Unsure(meant=meant):
-            return arrays_of(meant)
-        case _:
-            return ()

@@ -22,8 +22,9 @@ from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied, nest, reads_written
 from loopdiff.frontend.arrays.values import View, fill
+from loopdiff.frontend.parsing.reach import arrays_of, others
 from loopdiff.frontend.parsing.sites import Copy, Event, Site
-from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, State, Unsure, Varying, Whole
+from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, State, Unsure, Whole
 from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Dim, Expr, If, Load, RankOf, SizeOf, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
@@ -42,27 +43,6 @@ def view_of(state: State, binding: Binding | None, span: Span) -> View | None:
             return binding
         case _:
             return None
-
-
-def arrays_of(binding: Binding | None) -> frozenset[str]:
-    """Arrays that a name may stand for, or for a part of."""
-    match binding:
-        case ArrayName(array=array) | View(array=array):
-            return frozenset((array,))
-        case Unsure(meant=meant):
-            return arrays_of(meant)
-        case Varying(options=options):
-            return frozenset(a for o in options for a in arrays_of(o))
-        case _:
-            return frozenset()
-
-
-def others(state: State, bindings: Bindings, name: str) -> Iterator[Binding]:
-    """What is bound to other names than `name` of `bindings`, those of the functions around included."""
-    yield from (b for n, b in bindings.items() if n != name)
-    for around in state.whole.active:
-        if around is not state:
-            yield from around.bindings.values()
 
 
 def is_own(state: State, bindings: Bindings, name: str, view: View, span: Span) -> bool:

@@ -14,7 +14,8 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.flow import check_rebound, meet
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
-from loopdiff.frontend.parsing.joins import arrays_of, copy_to, is_own, make_memory, memory_like, view_of
+from loopdiff.frontend.parsing.joins import copy_to, is_own, make_memory, memory_like, view_of
+from loopdiff.frontend.parsing.reach import arrays_of
 from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure
 from loopdiff.frontend.parsing.varying import MOST_COMBINATIONS, Snapshot, at_end, differing, keep_buffers, with_heads
 from loopdiff.ir.nodes import Access, Allocate, Apply, ArrayDecl, Assign, Const, Exit, Expr, Load, Stmt

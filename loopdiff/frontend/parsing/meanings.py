@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.values import ArrayValue, View
+from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Unsure, Value
@@ -94,4 +97,11 @@ def default(state: State, value: Value | None, node: ast.expr) -> Value:
         state.reject("LD110", f"`{ast.unparse(node)}` is no single value", node, "unpack it first")
     if value is None or isinstance(value, tuple):
         return Const(0, loc=state.source.span(node))
-    return frozen(state, value, "default") if isinstance(value, Expr) else value
+    match value:
+        case View():
+            return steady(state, value)
+        case ArrayValue():
+            state.owned(value, node)
+            return copied(state, value, "default", state.source.span(node))
+        case _:
+            return frozen(state, value, "default") if isinstance(value, Expr) else value

@@ -23,10 +23,11 @@ from loopdiff.frontend.parsing.flow import (
 )
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
 from loopdiff.frontend.parsing.iterations import LoopState
-from loopdiff.frontend.parsing.joins import arrays_of, copy_all, others
+from loopdiff.frontend.parsing.joins import copy_all
 from loopdiff.frontend.parsing.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
+from loopdiff.frontend.parsing.reach import arrays_of, others
 from loopdiff.frontend.parsing.returns import parse_return
 from loopdiff.frontend.parsing.state import ArrayName, Bindings, State, Value, Varying
 from loopdiff.frontend.parsing.varying import (

@@ -17,7 +17,8 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.flow import meet
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
-from loopdiff.frontend.parsing.joins import Way, arrays_of, copy_all, join_ways
+from loopdiff.frontend.parsing.joins import Way, copy_all, join_ways
+from loopdiff.frontend.parsing.reach import arrays_of
 from loopdiff.frontend.parsing.state import (
     ArrayName,
     Binding,
