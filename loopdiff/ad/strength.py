@@ -1,7 +1,8 @@
 """Which products with partials are strong: zero where the adjoint or the tangent is, whatever the partial.
 
 It is the partial that decides, not the operation. One that is finite for all operands, NaN among them, needs no care:
-a constant, a sign. All others do, because they may be infinite or NaN: by their operands, or because they overflow.
+a constant, a sign. So does not one that is finite for all numbers and infinities, as the slope of tanh. All others do,
+because they may be infinite or NaN: by their operands, or because they overflow.
 Only the other factor of a product is taken as it is where it is there already: an element, a variable, or a sum of
 such, or their multiples by a scalar. A contraction has no room for a test of each element, and such a number is
 infinite only if what the program keeps is.
@@ -18,6 +19,7 @@ from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import operands
 
+BOUNDED_SLOPES = (Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.ERFC)  # NaN only of NaN
 AS_LARGE_AS_ARGUMENTS = (*SUMS, Op.NEG, Op.ABS, Op.MIN, Op.MAX)
 
 
@@ -29,7 +31,7 @@ class Strength:
 
     def is_needed(self, expr: Apply, position: int, partial: Expr) -> bool:
         """Whether a product with `partial`, that of `expr` by its argument at `position`, must be strong."""
-        if is_always_finite(partial):
+        if is_always_finite(partial) or expr.op in BOUNDED_SLOPES:
             return False
         return expr.op not in PRODUCTS or is_power(expr) or not self.is_there(expr.args[1 - position])
 

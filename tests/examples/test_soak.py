@@ -83,6 +83,7 @@ def test_the_table_has_its_place() -> None:
     assert "then" not in page.split(soak.BEGIN)[1].split(soak.END)[0]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork")  # of JAX and newer Pythons, where other tests left threads
 def test_the_result_of_a_child_is_seen() -> None:
     import soak
 

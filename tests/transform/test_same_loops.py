@@ -209,13 +209,13 @@ def swap_written(A, x, y):
     assert max(x.shape[0] - 2, 0) == max(y.shape[0] - 2, 0)
     which = 0
     for _ in range(5):
-        if which == 0:
+        if which <= 0:
             for i in range(1, y.shape[0] - 1):
                 y[i] = x[i + 1] - x[i - 1]
         else:
             for i in range(1, x.shape[0] - 1):
                 x[i] = y[i + 1] - y[i - 1]
-        if which == 0:
+        if which <= 0:
             which = 1
         else:
             which = 0
