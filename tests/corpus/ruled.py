@@ -244,6 +244,37 @@ def ruled_constants(x, table, y):
     return s
 
 
+def halved(y):
+    for i in range(y.shape[0]):
+        y[i] *= 0.5
+    return y.shape[0]
+
+
+@loopdiff.rule(halved, active=("y",), overwrites=("y",), result="int64")
+class HalvedRule:
+    def tangent(y, y_tan):
+        for i in range(y.shape[0]):
+            if y_tan is not None:
+                y_tan[i] *= 0.5
+            y[i] *= 0.5
+        return y.shape[0]
+
+    def reverse(y, y_adj):
+        for i in range(y.shape[0]):
+            y_adj[i] *= 0.5
+
+
+def ruled_in_a_condition(x, n):
+    a = x * 1.0
+    b = a
+    if n > 3:
+        b = x * x
+    t = 0.0
+    if halved(a) > 1:
+        t = b[0] * x[1]
+    return t + halved(a) * b[1]
+
+
 ENTRIES = (
     Entry(
         name="ruled_partials",
@@ -284,5 +315,12 @@ ENTRIES = (
         },
         wrt=("x",),
         outputs=("y",),
+    ),
+    Entry(
+        name="ruled_in_a_condition",
+        function=ruled_in_a_condition,
+        make=lambda rng: {"x": rng.uniform(0.2, 0.8, 3), "n": 2},
+        wrt=("x",),
+        notes="what a function with a rule wrote in a condition was not seen by other names of the array",
     ),
 )

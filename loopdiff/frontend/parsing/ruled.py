@@ -41,6 +41,10 @@ def ruled_call(state: State, rule: Rule, node: ast.Call, write_out: WriteOut) ->
     span = state.source.span(node)
     results = () if rule.result is None else (state.temporary(rule.name, span),)
     state.out.append(Call(rule, "primal", tuple(args[p] for p in rule.params), results, tape, loc=span))
+    # Not with the statement: the call may stand in a condition.
+    state.whole.note_altered(
+        [v.array for n, v in values.items() if n in rule.changed and isinstance(v, View)], state.whole.clock
+    )
     return Load(results[0], loc=span) if results else ()
 
 
