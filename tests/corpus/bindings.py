@@ -337,6 +337,20 @@ def same_array_in_the_first_turn(x, n):
     return (a * x).sum() + b.sum()
 
 
+def iterated_then_bound_anew(x, n):
+    a = x * 1.0
+    t = 0.0
+    for v in a:
+        for k in range(n):
+            a = a * 1.1
+        t += v * a[0]
+    for i, v in enumerate(a[1:]):
+        if v > 0.5:
+            a = a + x
+        t += v * a[i]
+    return t + a.sum()
+
+
 # -- helpers -------------------------------------------------------------------------------------------------
 def filled(v):
     w = np.empty_like(v)
@@ -499,6 +513,7 @@ ENTRIES = (
     entry(rows_handed_on, 3, "A", is_twin=False),
     entry(row_chosen_by_data, 3, "A", is_twin=False),
     entry(same_array_in_the_first_turn, 2, is_twin=False),
+    entry(iterated_then_bound_anew, 2, is_twin=False),
     entry(helper_in_branches, 1, is_twin=False),
     entry(helper_in_loop, 3, is_twin=False),
     entry(several_returns, 3),
