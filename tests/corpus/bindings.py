@@ -351,6 +351,21 @@ def iterated_then_bound_anew(x, n):
     return t + a.sum()
 
 
+def itself(v):
+    return v
+
+
+def one_of_two_among_others(x, n):
+    a = x * 1.0
+    b = x * x
+    u, v = a if n > 1 else b, a
+    w = itself(b if x[0] > 0.7 else u)
+    a[0] = 5.0 * x[1]
+    v[1] += 1.0
+    w[2] *= u[1]
+    return (u * x).sum() + (v * b).sum() + w.sum()
+
+
 # -- helpers -------------------------------------------------------------------------------------------------
 def filled(v):
     w = np.empty_like(v)
@@ -514,6 +529,7 @@ ENTRIES = (
     entry(row_chosen_by_data, 3, "A", is_twin=False),
     entry(same_array_in_the_first_turn, 2, is_twin=False),
     entry(iterated_then_bound_anew, 2, is_twin=False),
+    entry(one_of_two_among_others, 2, is_twin=False),
     entry(helper_in_branches, 1, is_twin=False),
     entry(helper_in_loop, 3, is_twin=False),
     entry(several_returns, 3),

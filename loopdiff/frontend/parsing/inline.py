@@ -50,7 +50,7 @@ def call(state: State, node: ast.Call) -> Value | None:
         return callee
     name, signature = callee.source.name, callee.source.signature
     given = arguments_of(state, name, signature, partial(default, state, callee), node)
-    return None if given is None else write_out(state, callee, given, node)
+    return None if given is None or state.is_rejected(node) else write_out(state, callee, given, node)
 
 
 def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: ast.Call) -> Value | None:

@@ -400,7 +400,7 @@ class State:
 
     def owner(self, name: str) -> State | None:
         """The function among this and those around it whose local `name` is; None if it is from outside of all."""
-        if name in self.survey.assigned or name in self.survey.parameters:
+        if name in self.survey.assigned or name in self.survey.parameters or name in self.bindings:
             return self
         return None if self.around is None else self.around.owner(name)
 

@@ -70,6 +70,7 @@ def parse_block(state: State, body: list[ast.stmt]) -> None:
 
 def parse_stmt(state: State, node: ast.stmt) -> None:
     """One statement; if it uses names that may stand for several arrays, once for each of these."""
+    node, named = with_named_choices(state, node)
     since, place = state.whole.clock, len(state.out)
     if isinstance(node, ast.Return):  # only its values are: it is one way out
         parse_one(state, node)
@@ -77,6 +78,8 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
         for_each_choice(state, lambda: parse_one(state, node), keyword_span(state, node))
     if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr):
         state.whole.note_altered(sorted(written_arrays(tuple(state.out[place:])) - set(state.cells)), since)
+    for name in named:
+        state.bindings.pop(name, None)
 
 
 def parse_one(state: State, node: ast.stmt) -> None:
@@ -114,6 +117,42 @@ def chooses(state: State, node: ast.IfExp) -> bool:
     found = state.quantity(node)
     before.restore(state)
     return isinstance(found, ArrayValue) and found.is_choice
+
+
+def with_named_choices(state: State, node: ast.stmt) -> tuple[ast.stmt, list[str]]:
+    """`node`, in which new names stand for those of its first operands that are one of two arrays and that somebody
+    could tell from a copy, and these names: they are bound before, in branches."""
+    sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
+    if not sites or not isinstance(node, ast.Assign | ast.Return) or node.value is None:
+        return node, []
+    names: list[str] = []
+
+    def named(part: ast.expr) -> ast.expr:
+        span = state.source.span(part)
+        match part:
+            case ast.IfExp() if (span.line, span.column) in sites:
+                names.append(state.names.fresh("chosen"))
+                target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
+                parse_stmt(state, as_branches(target, part))
+                return ast.copy_location(ast.Name(names[-1], ast.Load()), part)
+            case ast.Tuple(elts=parts, ctx=ctx):
+                return ast.copy_location(ast.Tuple(each_named(parts), ctx), part)
+            case ast.Call(func=func, args=parts, keywords=keywords):
+                return ast.copy_location(ast.Call(func, each_named(parts), keywords), part)
+            case _:
+                return part
+
+    def each_named(parts: list[ast.expr]) -> list[ast.expr]:
+        """Those before one with a call, which may change what follows."""
+        calls = [k for k, p in enumerate(parts) if any(isinstance(n, ast.Call) for n in ast.walk(p))]
+        count = calls[0] + 1 if calls else len(parts)
+        return [*map(named, parts[:count]), *parts[count:]]
+
+    value = named(node.value)
+    if not names:
+        return node, []
+    changed = ast.Return(value) if isinstance(node, ast.Return) else ast.Assign(node.targets, value)
+    return ast.copy_location(changed, node), names
 
 
 def as_branches(target: ast.Name, value: ast.IfExp) -> ast.If:
