@@ -459,6 +459,51 @@ def function_keeps_its_array(x, n):
     return first(0) * first(1) + (a * x).sum() + b.sum()
 
 
+def one_of_three(v, w, k):
+    if k == 0:
+        return v
+    if k == 1:
+        return w[::-1]
+    return v + w
+
+
+def first_or_second(v, w, k):
+    return one_of_three(w, v, k), k
+
+
+def arrays_given_back_and_altered(x, n):
+    u = 2.0 * x
+    v = x * x
+    z = one_of_three(u, v, n)
+    z[0] = 4.0 * x[1]
+    t = one_of_three(u, v, n)[1] + (one_of_three(u, v, 1 - n) * z).sum()
+    w, k = first_or_second(u, v, n)
+    w[1] += 2.0 * k * u[2]
+    return (u * v).sum() + (z * x).sum() + t + w.sum()
+
+
+def row_with_most(M, n):
+    r = M[0]
+    for i in range(n):
+        if M[i, 0] > r[0]:
+            r = M[i]
+    return r
+
+
+def chosen_row_altered(A, n):
+    B = A * A
+    r = row_with_most(B, n)
+    r[1] = 3.0 * r[0]
+    B[0], s = r, 2.0
+    B[1], c = doubled_and_own(r)
+    c[2] += s
+    return (B * A).sum()
+
+
+def doubled_and_own(v):
+    return v * 2.0, v
+
+
 VECTOR = np.array([0.5, 1.7, -0.3, 2.2])
 MATRIX = np.array([[0.5, 1.2, -0.3], [0.7, -1.1, 0.4], [0.2, 0.9, 1.3]])
 
@@ -535,6 +580,8 @@ ENTRIES = (
     entry(several_returns, 3),
     entry(returns_from_a_loop, 3, is_twin=False),
     entry(own_returns, 3, is_twin=False),
+    entry(arrays_given_back_and_altered, 1, is_twin=False),
+    entry(chosen_row_altered, 3, "A", is_twin=False),
     entry(default_keeps_its_array, 2, is_twin=False),
     entry(function_keeps_its_array, 3, is_twin=False),
 )

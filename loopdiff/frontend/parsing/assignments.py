@@ -14,11 +14,12 @@ from loopdiff.frontend.arrays.shapes import extents_of, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.parsing.calls import one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Rejected, State, Value, Values
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Rejected, State, Value, Values, Varying
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, Param, RankOf, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs
@@ -62,7 +63,7 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
             hint = "name each value" if value else "call it on a line of its own"
             state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
             state.forget(target)
-        case ArrayName() | Outside() | LocalFunction():
+        case ArrayName() | Varying() | Outside() | LocalFunction():
             state.bindings[target.id] = value
         case quantity if state.owned(quantity, node) and not state.is_rejected(node):
             assign_name(state, target, quantity, span)
@@ -253,8 +254,14 @@ def assign_together(state: State, targets: list[ast.expr], values: list[Value], 
         settled.append(settled_value(state, target, value, written, has_calls, span))
         written |= written_by(state, target)
     for target, value in zip(targets, settled, strict=True):
-        if isinstance(value, ArrayName | Outside | LocalFunction):
-            state.bindings[stem(target)] = value
+        if isinstance(target, ast.Name) and isinstance(value, ArrayName | Varying | Outside | LocalFunction):
+            state.bindings[target.id] = value
+        elif isinstance(value, Outside | LocalFunction):
+            state.reject("LD107", f"`{ast.unparse(target)}` gets a function", target, "use a name of its own for it")
+        elif isinstance(value, Varying):
+            assign(state, target, one_of(state, value, span), span)
+        elif isinstance(value, ArrayName):
+            assign(state, target, state.all_of(value.array, span), span)
         elif not isinstance(value, tuple):
             assign(state, target, value, span)
 

@@ -7,17 +7,20 @@ import builtins
 
 import numpy as np
 
+from loopdiff.errors import Span
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.functions import array_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
-from loopdiff.frontend.arrays.values import Quantity, is_array
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS
+from loopdiff.frontend.parsing.joins import view_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Value
-from loopdiff.ir.nodes import Const, Expr, PartOf
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Value, Varying
+from loopdiff.frontend.parsing.varying import is_up_to
+from loopdiff.ir.nodes import Const, Expr, PartOf, Select
 from loopdiff.source import LIBRARIES, MISSING
 
 
@@ -67,6 +70,15 @@ def note_box(state: State, callee: object, value: Quantity) -> None:
         state.whole.boxed.add(value)  # type: ignore[arg-type]
 
 
+def one_of(state: State, value: Varying, span: Span) -> ArrayValue:
+    """The array that `value` is, element by element."""
+    *others, last = (as_array(v) for b in value.options if (v := view_of(state, b, span)) is not None)
+    element = last.element
+    for number, option in reversed(list(enumerate(others))):
+        element = Select(is_up_to(value.which, number, span), option.element, element, loc=span)
+    return ArrayValue(last.extents, element, is_choice=True)
+
+
 def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quantity:
     """`value`, the result of a helper called by `node`, as a number or an array."""
     text, span = ast.unparse(node.func), state.source.span(node)
@@ -76,6 +88,8 @@ def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quant
         case ArrayName(array=array):
             state.need_types()
             return state.all_of(array, span)
+        case Varying():
+            return one_of(state, value, span)
         case Outside() | LocalFunction():
             hint = "give the function a name first"
             return state.reject("LD111", f"`{text}` returns a function, used here as a number", node, hint)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal
@@ -13,8 +15,11 @@ from loopdiff.frontend.parsing.joins import copy_to, make_memory, memory_like, v
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import ParseAgain, Site
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values
+from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values, Varying
+from loopdiff.frontend.parsing.varying import MOST_COMBINATIONS
 from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Load
+
+OF_ANOTHER_KIND = "this `return` gives an array of another shape or type than the first"
 
 
 def parse_return(state: State, node: ast.Return) -> None:
@@ -35,6 +40,8 @@ def parse_return(state: State, node: ast.Return) -> None:
     for number, (mine, common) in enumerate(zip(found, first.values, strict=True)):
         if isinstance(mine, Expr) and isinstance(common, Load):
             state.out.append(Assign(Access(common.access.array, loc=span), mine, loc=span))
+        elif isinstance(mine, ArrayName | View) and isinstance(common, Varying):
+            give_one_of(state, number, mine, common, node)
         elif isinstance(mine, ArrayName | View) and isinstance(common, ArrayName | View):
             give_back(state, number, mine, common, node, first)
         elif mine != common:
@@ -51,22 +58,41 @@ def give_back(
     if mine == common and not is_joined:
         return
     views = [view_of(state, b, span) for b in (common, mine)]
-    if site in decisions.shared:
-        refuse(state, "this `return` gives another array than the first, and one of them is altered", node, first)
-        return
     if memory_like(state, views, span, is_checked=True) is None:
-        refuse(state, "this `return` gives an array of another shape or type than the first", node, first)
+        refuse(state, OF_ANOTHER_KIND, node, first)
         return
     if site not in decisions.joined:
         decisions.joined |= {site}
         raise ParseAgain
     assert isinstance(common, ArrayName)
-    first_extents, extents = (v.extents for v in views if v is not None)
-    for size, wanted in zip(extents, first_extents, strict=True):
-        require_equal(state, size, wanted, "the shapes of two arrays differ that are returned in the same place", span)
+    require_one_shape(state, views, span)
     if not state.whole.heads:
         state.out.append(Allocate(common.array, None, loc=span))
     copy_to(state, {site.name: mine}, site, common.array, span)
+
+
+def require_one_shape(state: State, views: Sequence[View | None], span: Span) -> None:
+    first, extents = (v.extents for v in views if v is not None)
+    for size, wanted in zip(extents, first, strict=True):
+        require_equal(state, size, wanted, "the shapes of two arrays differ that are returned in the same place", span)
+
+
+def give_one_of(state: State, number: int, mine: ArrayName | View, common: Varying, node: ast.Return) -> None:
+    """`mine` as what a helper gives at the place `number`: one of several arrays, which a cell tells apart."""
+    first, span = state.returned, state.source.span(node)
+    assert first is not None
+    views = [view_of(state, b, span) for b in (common.options[0], mine)]
+    if memory_like(state, views, span, is_checked=True) is None:
+        refuse(state, OF_ANOTHER_KIND, node, first)
+        return
+    require_one_shape(state, views, span)
+    options = common.options if mine in common.options else (*common.options, mine)
+    if len(options) > MOST_COMBINATIONS:
+        refuse(state, f"helpers give one of at most {MOST_COMBINATIONS} arrays, one of which is altered", node, first)
+        return
+    state.out.append(Assign(Access(common.which, loc=span), Const(options.index(mine), loc=span), loc=span))
+    values = (*first.values[:number], Varying(common.which, options), *first.values[number + 1 :])
+    state.returned = replace(first, values=values)
 
 
 def refuse(state: State, message: str, node: ast.Return, first: Returned) -> None:
@@ -138,10 +164,11 @@ def shared_result(state: State, number: int, value: Value, span: Span) -> Value:
     """A value that every `return` can give: a cell for a number, for an array itself, or one like it."""
     if isinstance(value, Expr):
         return Load(state.temporary(f"result_{number}", span), loc=span)
-    decisions = state.whole.decisions
-    is_joined = result_site(state, number) in decisions.joined - decisions.shared
-    if not isinstance(value, ArrayName | View) or not is_joined:
+    decisions, site = state.whole.decisions, result_site(state, number)
+    if not isinstance(value, ArrayName | View) or site not in decisions.joined:
         return value
+    if site in decisions.shared:
+        return Varying(state.temporary("which", span).array, (value,))
     decl = memory_like(state, (view_of(state, value, span),), span)
     if decl is None:
         return value

@@ -112,7 +112,7 @@ class VaryingUsed(Exception):
 
 Binding = Meaning | Unsure | Mixed | Varying | Rejected
 Bindings = dict[str, Binding]
-Value = Quantity | ArrayName | Outside | LocalFunction | tuple["Value", ...]
+Value = Quantity | ArrayName | Varying | Outside | LocalFunction | tuple["Value", ...]
 Values = tuple[Value, ...]
 
 
