@@ -27,7 +27,7 @@ CODES: dict[str, Code] = {
     "LD104": Code(
         "returns that do not match",
         "Every way through the function returns the same number of values. Arrays in the same place have one shape and "
-        "type; where they are not the same array, the result is a copy, and none of them is altered afterwards.",
+        "type; of several arrays one of which is altered afterwards, a helper may give one of at most 8.",
         "assign the results to variables and return them at the end of the function",
     ),
     "LD105": Code(
