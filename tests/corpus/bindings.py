@@ -351,6 +351,29 @@ def iterated_then_bound_anew(x, n):
     return t + a.sum()
 
 
+def two_names_left_for_one_array(x, n):
+    a = x * x
+    c = a
+    for k in range(n):
+        a = 0.5 * c
+        c = a
+    c[0] = 0.2 * x[1]
+    return (a * x).sum() + 3.0 * (c * x).sum()
+
+
+def one_array_given_back_twice(x, n):
+    p, q = same_or_not(x, n)
+    p[0] = x[1]
+    return (p * x).sum() + 3.0 * (q * x).sum()
+
+
+def same_or_not(v, n):
+    w = 2.0 * v
+    if n > 1:
+        return w, w
+    return w, 3.0 * v
+
+
 def itself(v):
     return v
 
@@ -575,6 +598,8 @@ ENTRIES = (
     entry(same_array_in_the_first_turn, 2, is_twin=False),
     entry(iterated_then_bound_anew, 2, is_twin=False),
     entry(one_of_two_among_others, 2, is_twin=False),
+    entry(two_names_left_for_one_array, 2, is_twin=False),
+    entry(one_array_given_back_twice, 2, is_twin=False),
     entry(helper_in_branches, 1, is_twin=False),
     entry(helper_in_loop, 3, is_twin=False),
     entry(several_returns, 3),

@@ -84,12 +84,14 @@ def make_memory(state: State, decl: ArrayDecl, name: str, ways: Sequence[Binding
 
 
 # -- copies --------------------------------------------------------------------------------------------------
-def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span) -> None:
-    """`array` gets what the name of `site` stands for in `bindings`, and it stands for that."""
+def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span, before: Bindings) -> None:
+    """`array` gets what the name of `site` stands for in `bindings`, and it stands for that. `before` is what names
+    stood for before the first of the copies that are made together: those of two names for one array are both shared.
+    """
     name = site.name
     view, target = view_of(state, bindings[name], span), state.all_of(array, span)
     assert view is not None
-    is_shared = not is_own(state, bindings, name, view, span)
+    is_shared = not is_own(state, before, name, view, span)
     bindings[name] = ArrayName(array)
     if view == target:
         return
@@ -111,6 +113,7 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
     left: dict[str, View] = {}
     unsure = {n: b for n in memory if isinstance(b := bindings.get(n), Unsure)}
     bindings.update((n, b.meant) for n, b in unsure.items() if b.ran is not None)
+    before = dict(bindings)
     for name, array in memory.items():
         if name not in bindings or isinstance(bindings[name], Unsure):
             continue
@@ -125,7 +128,7 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
             refused |= set(left)
             break
         with state.block() as copying:
-            copy_to(state, bindings, state.site(free, span), memory[free], span)
+            copy_to(state, bindings, state.site(free, span), memory[free], span, before)
         ran = unsure[free].ran if free in unsure else None
         state.out += copying if ran is None else [If(ran, tuple(copying), (), loc=span)]
         del left[free]
@@ -169,7 +172,7 @@ def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: 
     """Give those of `names` that the ways bind to different arrays of one kind memory of their own, which each fills at
     its end. `earlier` are the arrays from before the ways."""
     coming = [(b, out) for b, out in ways if b is not None]
-    bound = [b for b, _ in coming]
+    bound, before = [b for b, _ in coming], [dict(b) for b, _ in coming]
     for name in names:
         views = [view_of(state, b[name], span) for b in bound]
         is_shared = state.site(name, span) in state.whole.decisions.shared
@@ -182,9 +185,9 @@ def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: 
             first = coming[0][1]
             with writing(state, first):
                 array = make_memory(state, decl, name, bound, span)
-        for bindings, out in coming:
+        for (bindings, out), old in zip(coming, before, strict=True):
             with writing(state, out):
-                fill_memory(state, bindings, name, array, is_new and out is not first, earlier, span)
+                fill_memory(state, bindings, name, array, is_new and out is not first, earlier, span, old)
 
 
 def memory_at_hand(
@@ -198,21 +201,22 @@ def memory_at_hand(
 
 
 def fill_memory(
-    state: State, bindings: Bindings, name: str, array: str, is_new: bool, earlier: frozenset[str], span: Span
+    state: State, bindings: Bindings, name: str, array: str, is_new: bool, earlier: frozenset[str], span: Span,
+    before: Bindings,
 ) -> None:  # fmt: skip
     """`array` gets what `name` stands for at the end of a way, or takes its place there. `is_new`: it is made on this
     way too."""
     view = view_of(state, bindings[name], span)
     assert view is not None
     if view.array == array:
-        copy_to(state, bindings, state.site(name, span), array, span)
+        copy_to(state, bindings, state.site(name, span), array, span, before)
     elif is_new and view.array not in earlier and is_replaceable(state, bindings, name, view, array, span):
         replace_array(state, view.array, array)
         bindings[name] = ArrayName(array)
     else:
         if is_new:
             state.out.append(Allocate(array, None, loc=span))
-        copy_to(state, bindings, state.site(name, span), array, span)
+        copy_to(state, bindings, state.site(name, span), array, span, before)
 
 
 def is_replaceable(state: State, bindings: Bindings, name: str, view: View, array: str, span: Span) -> bool:

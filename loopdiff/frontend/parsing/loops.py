@@ -53,9 +53,10 @@ def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
     memory: dict[str, str] = {}
     for name, place in plan.memory.items():
         memory[name] = place.array or make_memory(state, place.decl, name, [state.bindings], span)
+    before = dict(state.bindings)
     for name, array in memory.items():
         if name in state.bindings:
-            copy_to(state, state.bindings, state.site(name, span), array, span)
+            copy_to(state, state.bindings, state.site(name, span), array, span, before)
     return memory
 
 

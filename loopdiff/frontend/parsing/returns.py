@@ -15,7 +15,17 @@ from loopdiff.frontend.parsing.joins import copy_to, make_memory, memory_like, v
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import ParseAgain, Site
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Returned, State, Value, Values, Varying
+from loopdiff.frontend.parsing.state import (
+    ArrayName,
+    Bindings,
+    LocalFunction,
+    Outside,
+    Returned,
+    State,
+    Value,
+    Values,
+    Varying,
+)
 from loopdiff.frontend.parsing.varying import MOST_COMBINATIONS
 from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Load
 
@@ -35,21 +45,22 @@ def parse_return(state: State, node: ast.Return) -> None:
         state.returned = Returned(shared, is_tuple, span)
     first = state.returned
     if len(found) != len(first.values) or is_tuple != first.is_tuple:
-        refuse(state, "this `return` gives another number of values than the first", node, first)
+        refuse(state, "this `return` gives another number of values than the first", node)
         return
+    together: Bindings = {result_site(state, k).name: v for k, v in enumerate(found) if isinstance(v, ArrayName | View)}
     for number, (mine, common) in enumerate(zip(found, first.values, strict=True)):
         if isinstance(mine, Expr) and isinstance(common, Load):
             state.out.append(Assign(Access(common.access.array, loc=span), mine, loc=span))
         elif isinstance(mine, ArrayName | View) and isinstance(common, Varying):
             give_one_of(state, number, mine, common, node)
         elif isinstance(mine, ArrayName | View) and isinstance(common, ArrayName | View):
-            give_back(state, number, mine, common, node, first)
+            give_back(state, number, mine, common, node, together)
         elif mine != common:
-            refuse(state, "this `return` gives an array for a number, or a number for an array", node, first)
+            refuse(state, "this `return` gives an array for a number, or a number for an array", node)
 
 
 def give_back(
-    state: State, number: int, mine: ArrayName | View, common: ArrayName | View, node: ast.Return, first: Returned
+    state: State, number: int, mine: ArrayName | View, common: ArrayName | View, node: ast.Return, together: Bindings
 ) -> None:  # fmt: skip
     """`mine` as what every `return` gives at the place `number`: it is the array `common`, or copied to it."""
     site = result_site(state, number)
@@ -59,7 +70,7 @@ def give_back(
         return
     views = [view_of(state, b, span) for b in (common, mine)]
     if memory_like(state, views, span, is_checked=True) is None:
-        refuse(state, OF_ANOTHER_KIND, node, first)
+        refuse(state, OF_ANOTHER_KIND, node)
         return
     if site not in decisions.joined:
         decisions.joined |= {site}
@@ -68,7 +79,7 @@ def give_back(
     require_one_shape(state, views, span)
     if not state.whole.heads:
         state.out.append(Allocate(common.array, None, loc=span))
-    copy_to(state, {site.name: mine}, site, common.array, span)
+    copy_to(state, {site.name: mine}, site, common.array, span, together)
 
 
 def require_one_shape(state: State, views: Sequence[View | None], span: Span) -> None:
@@ -83,20 +94,21 @@ def give_one_of(state: State, number: int, mine: ArrayName | View, common: Varyi
     assert first is not None
     views = [view_of(state, b, span) for b in (common.options[0], mine)]
     if memory_like(state, views, span, is_checked=True) is None:
-        refuse(state, OF_ANOTHER_KIND, node, first)
+        refuse(state, OF_ANOTHER_KIND, node)
         return
     require_one_shape(state, views, span)
     options = common.options if mine in common.options else (*common.options, mine)
     if len(options) > MOST_COMBINATIONS:
-        refuse(state, f"helpers give one of at most {MOST_COMBINATIONS} arrays, one of which is altered", node, first)
+        refuse(state, f"helpers give one of at most {MOST_COMBINATIONS} arrays, one of which is altered", node)
         return
     state.out.append(Assign(Access(common.which, loc=span), Const(options.index(mine), loc=span), loc=span))
     values = (*first.values[:number], Varying(common.which, options), *first.values[number + 1 :])
     state.returned = replace(first, values=values)
 
 
-def refuse(state: State, message: str, node: ast.Return, first: Returned) -> None:
-    state.reject("LD104", message, node, related=(("the first `return`", first.span),))
+def refuse(state: State, message: str, node: ast.Return) -> None:
+    assert state.returned is not None
+    state.reject("LD104", message, node, related=(("the first `return`", state.returned.span),))
 
 
 def returned_values(state: State, node: ast.Return) -> tuple[Values, bool]:
