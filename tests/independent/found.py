@@ -129,6 +129,112 @@ def f(u, steps):
 """,
         {"u": Y, "steps": 3},
     ),
+    "name that an inner loop bound in an earlier turn": (
+        """
+def f(x, counts):
+    for i in range(len(counts)):
+        q = x * (i + 1.0)
+        for j in range(counts[i]):
+            r = q
+    return (r * r).sum()
+""",
+        {"x": X, "counts": np.array([1, 0, 2, 0])},
+    ),
+    "array iterated, then bound anew in an inner loop": (
+        """
+def f(x, n):
+    a = x * 1.0
+    t = 0.0
+    for v in a:
+        for k in range(n):
+            a = a * 1.1
+        t += v * a[0]
+    return t + a.sum()
+""",
+        {"x": X, "n": 2},
+    ),
+    "function that keeps an array": (
+        """
+def reader(w):
+    return lambda i: w[i] * 2.0
+
+
+def f(x, n):
+    a = x * 1.0
+    get = reader(a)
+    at = lambda i, of=a, twice=a * 2.0: of[i] * twice[i]
+    for k in range(n):
+        a = a * 2.0
+    if n > 1:
+        a = a * x
+    return get(1) * at(2) + (a * x).sum()
+""",
+        {"x": X, "n": 2},
+    ),
+    "result of a helper stored in a row": (
+        """
+def both(p):
+    p[0] *= 1.5
+    return p, p * 2.0
+
+
+def f(A, x):
+    B = A * 1.0
+    c = x * x
+    B[0], d = both(c)
+    e, B[1] = both(d)
+    return (B * A).sum() + (d * e).sum() + c[1]
+""",
+        {"A": np.array([[0.4, -1.2, 0.9, 0.3], [1.1, 0.3, -0.7, 0.8]]), "x": X},
+    ),
+    "row of the previous iteration": (
+        """
+def f(A, n):
+    B = A * A
+    r = B[0]
+    best = B[1]
+    for i in range(n):
+        q = B[i]
+        q += 0.5 * r
+        if q[1] > best[1]:
+            best = q
+        r = q
+    best[0] *= 2.0
+    return (B * A).sum() + r[0] * best[2]
+""",
+        {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]]), "n": 3},
+    ),
+    "one of two among other values": (
+        """
+def f(x, y, n):
+    a = x * 1.0
+    b = x * y
+    u, v = a if n > 1 else b, a
+    a[0] = 5.0 * y[1]
+    v[1] += 1.0
+    return (u * x).sum() + (v * b).sum()
+""",
+        {"x": X, "y": Y, "n": 2},
+    ),
+    "helper that gives back one of its arguments": (
+        """
+def larger(v, w):
+    if v[0] > w[0]:
+        return v
+    return w
+
+
+def f(x, y, n):
+    a = x * 1.0
+    b = y * 1.0
+    for k in range(n):
+        c = larger(a, b)
+        c[0] = 0.5 * c[1] * a[2]
+        c[3] += larger(b, a)[1]
+    return (a * x).sum() + (b * y).sum()
+""",
+        {"x": X, "y": Y, "n": 3},
+    ),
 }
 
 
