@@ -42,7 +42,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
-from loopdiff.ir.walk import Path, Site, expressions, loads, operands, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, Site, expressions, loads, operands, reads, statements, stmt_exprs, subexprs
 
 # What jumps however little its operands change: an angle does on the negative axis, and an inverse sine has no value
 # beyond 1.
@@ -141,10 +141,6 @@ def added(value: Expr, target: Access) -> Expr | None:
 
 def is_load(expr: Expr, access: Access) -> bool:
     return expr == Load(access) or (isinstance(expr, Cast) and expr.value == Load(access))
-
-
-def reads(expr: Expr, access: Access) -> bool:
-    return any(load.access == access for load in loads(expr))
 
 
 def addend(stmt: Stmt) -> Expr | None:

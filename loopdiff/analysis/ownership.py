@@ -5,13 +5,12 @@ from __future__ import annotations
 from loopdiff.analysis.exposure import exposed_reads, read_after
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedra import Model
-from loopdiff.ir.nodes import Allocate, If, Loop, LoopSet, ScalarResult
+from loopdiff.ir.nodes import Allocate, If, Loop, LoopSet
 from loopdiff.ir.walk import (
     Path,
     Site,
-    loads,
     read_arrays,
-    returned_arrays,
+    result_arrays,
     statements,
     without_children,
     written_arrays,
@@ -34,13 +33,14 @@ def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
 def owned_cells(ls: LoopSet, path: Path) -> frozenset[str]:
     """Cells that one iteration of the loop at `path` owns: all accesses are inside, none sees an earlier value."""
     cells = frozenset(a.name for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank == 0)
-    inside = [s for s in statements(ls.body) if s.path[: len(path)] == path and len(s.path) > len(path)]
-    outside = [s for s in statements(ls.body) if s.path[: len(path)] != path or s.path == path]
-    loop = next(s.stmt for s in statements(ls.body) if s.path == path)
+    sites = list(statements(ls.body))
+    inside = [s for s in sites if s.path[: len(path)] == path and len(s.path) > len(path)]
+    outside = [s for s in sites if s.path[: len(path)] != path or s.path == path]
+    loop = next(s.stmt for s in sites if s.path == path)
     assert isinstance(loop, Loop)
     candidates = cells & touched_by(inside)
     candidates -= touched_by(outside)
-    candidates -= {e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)}
+    candidates -= result_arrays(ls)
     return candidates - exposed_cells(loop.body, candidates, cells)
 
 
@@ -53,9 +53,7 @@ def inner_arrays(ls: LoopSet) -> frozenset[str]:
             births.setdefault(site.stmt.array, []).append(site)
         for array in touched_by([site]):
             touches.setdefault(array, []).append(site.path)
-    seen = returned_arrays(ls) | {
-        e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)
-    }
+    seen = result_arrays(ls)
     return frozenset(
         array
         for array, (birth, *others) in births.items()

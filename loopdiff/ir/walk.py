@@ -151,6 +151,11 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (e for e in subexprs(expr) if isinstance(e, Load))
 
 
+def reads(expr: Expr, access: Access) -> bool:
+    """Whether a load in `expr` is spelled like `access`."""
+    return any(load.access == access for load in loads(expr))
+
+
 def lets_in(body: tuple[Stmt, ...]) -> frozenset[str]:
     """Lets that statements make."""
     return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, Let))
@@ -320,6 +325,12 @@ def seen_params(ls: LoopSet) -> frozenset[str]:
 def returned_arrays(ls: LoopSet) -> frozenset[str]:
     """Local arrays that are results."""
     return frozenset(r.array for r in ls.results if isinstance(r, ArrayResult))
+
+
+def result_arrays(ls: LoopSet) -> frozenset[str]:
+    """Arrays and cells that results are, or are computed from."""
+    read = (e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value))
+    return returned_arrays(ls) | frozenset(read)
 
 
 def is_index_arithmetic(expr: Expr) -> bool:

@@ -32,7 +32,6 @@ from loopdiff.ir.nodes import (
     Loop,
     LoopSet,
     Require,
-    ScalarResult,
     Stmt,
 )
 from loopdiff.ir.ops import Op
@@ -40,10 +39,10 @@ from loopdiff.ir.walk import (
     Path,
     Site,
     accesses,
-    loads,
     map_accesses,
     map_expr,
     map_stmt_exprs,
+    result_arrays,
     returned_arrays,
     seen_params,
     statements,
@@ -106,10 +105,7 @@ def whole_copy(ls: LoopSet, number: int, stmt: Stmt) -> Assign | None:
     if not isinstance(stmt, Assign) or stmt.target.subscripts != tuple(Index(p.index) for p in loops):
         return None
     decl, kept = ls.array(stmt.target.array), ls.params
-    seen = returned_arrays(ls) | {
-        e.access.array for r in ls.results if isinstance(r, ScalarResult) for e in loads(r.value)
-    }
-    is_own = decl.role in ("local", "adjoint") and decl.name not in {*kept, *seen}
+    is_own = decl.role in ("local", "adjoint") and decl.name not in {*kept, *result_arrays(ls)}
     match stmt.value:
         case Const():
             is_fixed = True

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.ir.build import compare, zero
-from loopdiff.ir.nodes import Access, Accumulate, Assign, If, Let, Load, Loop, LoopSet, ScalarResult, Stmt, Var
+from loopdiff.ir.nodes import Access, Accumulate, Assign, If, Let, Load, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv
-from loopdiff.ir.walk import accesses, lets_in, loads, statements, stmt_exprs, written_arrays
+from loopdiff.ir.walk import accesses, lets_in, result_arrays, statements, stmt_exprs, written_arrays
 from loopdiff.transform.eliminate import names_in
 from loopdiff.transform.vanishing import vanishes
 
@@ -73,8 +73,7 @@ class IterationIdler:
         written = written_arrays(rest) & self.cells
         elsewhere = [a.array for s in statements(self.ls.body) for a in accesses(s.stmt) if a.array in written]
         inside = [a.array for s in statements(rest) for a in accesses(s.stmt) if a.array in written]
-        ends = {e.access.array for r in self.ls.results if isinstance(r, ScalarResult) for e in loads(r.value)}
-        is_theirs = sorted(elsewhere) == sorted(inside) and not written & ends
+        is_theirs = sorted(elsewhere) == sorted(inside) and not written & result_arrays(self.ls)
         return is_theirs and not exposed_cells(rest, written, self.cells)
 
     def left(self, body: Body, zeros: set[str]) -> Body | None:

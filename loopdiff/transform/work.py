@@ -81,7 +81,7 @@ class Estimate:
 
     def trips(self, loop: Loop) -> Expr:
         """Iterations of `loop`, those of one around it being half way through."""
-        step, span = step_of(loop), self.span(loop)
+        step, span = supposed_step(loop), self.span(loop)
         if any(self.is_found_on_the_way(e) for e in subexprs(span)):
             return number(self.unknown)
         if isinstance(span, Const):
@@ -91,7 +91,7 @@ class Estimate:
 
     def span(self, loop: Loop) -> Expr:
         """How far the bounds of `loop` are from each other."""
-        bounds = (loop.upper, loop.lower) if step_of(loop) > 0 else (loop.lower, loop.upper)
+        bounds = (loop.upper, loop.lower) if supposed_step(loop) > 0 else (loop.lower, loop.upper)
         return self.outside(sub(*bounds))
 
     def is_found_on_the_way(self, expr: Expr) -> bool:
@@ -121,7 +121,8 @@ class Estimate:
             expr = substitute(expr, middles)
 
 
-def step_of(loop: Loop) -> int:
+def supposed_step(loop: Loop) -> int:
+    """The step of `loop`; one that is not known is taken for 1."""
     return int(loop.step.value) if isinstance(loop.step, Const) else 1
 
 

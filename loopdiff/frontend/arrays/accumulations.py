@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopdiff.errors import Span
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, Load
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads
+from loopdiff.ir.walk import reads
 
 
 def store(access: Access, value: Expr, span: Span, is_elementwise: bool = False) -> Assign | Accumulate:
@@ -61,7 +61,3 @@ def negated(value: Expr) -> Expr:
             return Const(-number, loc=value.loc)
         case _:
             return Apply(Op.NEG, (value,), loc=value.loc)
-
-
-def reads(expr: Expr, access: Access) -> bool:
-    return any(load.access == access for load in loads(expr))

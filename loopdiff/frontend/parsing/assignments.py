@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.accumulations import negated, reads, stores
+from loopdiff.frontend.arrays.accumulations import negated, stores
 from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scatter, store_masked
@@ -22,7 +22,7 @@ from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Rejected, State, Value, Values, Varying
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, Param, RankOf, Require
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, subexprs
+from loopdiff.ir.walk import loads, reads, subexprs
 
 Target = Access | View | ArrayValue | Masked
 
