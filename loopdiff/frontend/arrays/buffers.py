@@ -4,16 +4,20 @@ the loop, one for each place and each array that is still in use there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.parsing.reach import arrays_of
-from loopdiff.frontend.parsing.state import State, Varying, VaryingUsed
+from loopdiff.frontend.parsing.state import Bindings, State, Varying, VaryingUsed
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Expr
 
 
-def declare(state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span: Span) -> tuple[str, Expr | None]:
-    """An array like `decl`: its name, and what it has yet to be filled with."""
+def declare(
+    state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span: Span, ways: Sequence[Bindings] | None = None
+) -> tuple[str, Expr | None]:  # fmt: skip
+    """An array like `decl`: its name, and what it has yet to be filled with. No name stands for it on any of the `ways`
+    here, of which there is one unless they are given."""
     outermost = state.whole.heads[0] if state.whole.heads else None
     if outermost is not None and decl.like is not None:
         dtype_like = decl.dtype_like or (decl.like if decl.type is None else None)
@@ -30,7 +34,7 @@ def declare(state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span:
     state.whole.site += 1
     known = outermost.buffers.setdefault(site, [])
     for name in known:
-        if outermost.declared[name] == replace(decl, name=name) and is_free(state, name):
+        if outermost.declared[name] == replace(decl, name=name) and is_free(state, name, ways or (state.bindings,)):
             state.whole.births[name] = state.whole.event(name)
             return name, filled
     name = state.array_name(stem)
@@ -40,9 +44,13 @@ def declare(state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span:
     return name, filled
 
 
-def is_free(state: State, array: str) -> bool:
-    """Whether no name stands for `array`. Raises VaryingUsed if that depends on a cell."""
-    bindings = [b for s in state.whole.active for b in s.bindings.values()]
+def is_free(state: State, array: str, ways: Sequence[Bindings]) -> bool:
+    """Whether no name stands for `array` on any of the `ways` here, and no loop goes over it. Raises VaryingUsed if
+    that depends on a cell."""
+    if any(array in s.iterated for s in state.whole.active):
+        return False
+    around = (s.bindings for s in state.whole.active if s is not state)
+    bindings = [b for names in (*around, *ways) for b in names.values()]
     varying = [b for b in bindings if isinstance(b, Varying)]
     if any(array in arrays_of(b) for b in bindings if b not in varying):
         return False

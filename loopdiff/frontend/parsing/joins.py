@@ -74,10 +74,7 @@ def memory_like(state: State, views: Sequence[View | None], span: Span, is_check
 
 def make_memory(state: State, decl: ArrayDecl, name: str, ways: Sequence[Bindings], span: Span) -> str:
     """A new array like `decl` for `name`, for which no name stands on any of the `ways`."""
-    bindings = state.bindings
-    state.bindings = {f"{k} {n}": b for k, way in enumerate(ways) for n, b in way.items()}
-    array, _ = declare(state, decl, name, None, span)
-    state.bindings = bindings
+    array, _ = declare(state, decl, name, None, span, ways)
     if decl.type is not None and decl.type.dtype == "bool":
         state.whole.truths.add(array)
     return array

@@ -53,8 +53,10 @@ def held_by(function: LocalFunction, met: set[int]) -> Iterator[Binding | Value]
 
 
 def others(state: State, bindings: Bindings, name: str) -> Iterator[Binding]:
-    """What is bound to other names than `name` of `bindings`, those of the functions around included."""
+    """What is bound to other names than `name` of `bindings`, those of the functions around included, and what loops
+    around go over."""
     yield from (b for n, b in bindings.items() if n != name)
     for around in state.whole.active:
+        yield from map(ArrayName, around.iterated)
         if around is not state:
             yield from around.bindings.values()

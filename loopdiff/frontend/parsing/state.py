@@ -205,8 +205,8 @@ class State:
 
     `stack`: the function, and those whose calls led to it, itself last. `around`: for a function defined in another,
     the state of that. `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost
-    last. `returned`: None before the first `return`. `array_uses` records under which binding each array name was used,
-    in order.
+    last, `iterated` the arrays that they go over. `returned`: None before the first `return`. `array_uses` records
+    under which binding each array name was used, in order.
     """
 
     source: SourceFunction
@@ -219,6 +219,7 @@ class State:
     out: list[Stmt] = field(default_factory=list)
     array_uses: list[tuple[str, ArrayName | View]] = field(default_factory=list)
     loops: list[LoopState] = field(default_factory=list)
+    iterated: list[str] = field(default_factory=list)
     is_dead: bool = False
     returned: Returned | None = None
 

@@ -292,8 +292,8 @@ def parse_for(state: State, node: ast.For) -> None:
         state.out.append(Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
     iteration = iteration.placed(span)
     index, placed = state.index(index_stem(node.target, iteration)), iteration
-    iterated = {f"{a} in {span}": ArrayName(a) for a in sorted(arrays_in(state, placed.value(Index(index))))}
-    state.bindings |= iterated  # the loop is a name for what it goes over
+    around = list(state.iterated)
+    state.iterated += sorted(arrays_in(state, placed.value(Index(index))))
 
     def parse() -> None:
         bind_targets(state, node.target, placed.value(Index(index, loc=state.source.span(node.target))))
@@ -312,7 +312,7 @@ def parse_for(state: State, node: ast.For) -> None:
         done = after_loop(state, before, ran, flags, written_arrays(tuple(body)), span)
     state.out.append(Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
     after_exits(state, node, loop, done, span)
-    state.bindings = {n: b for n, b in state.bindings.items() if n not in iterated}
+    state.iterated = around
 
 
 def arrays_in(state: State, value: Value) -> set[str]:

@@ -59,7 +59,7 @@ class Snapshot:
         whole = state.whole
         fields = {
             "bindings": dict(state.bindings), "cells": dict(state.cells), "array_uses": list(state.array_uses),
-            "is_dead": state.is_dead, "returned": state.returned,
+            "iterated": list(state.iterated), "is_dead": state.is_dead, "returned": state.returned,
         }  # fmt: skip
         shared: dict[str, Any] = {name: getattr(whole, name) for name in (*COPIED, *COUNTED)}
         shared |= {name: shared[name].copy() for name in COPIED}
