@@ -12,7 +12,7 @@ from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
 from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after
 from loopdiff.analysis.liveness import live_at_entry
-from loopdiff.analysis.ownership import owned_arrays
+from loopdiff.analysis.ownership import homes_of_cells, inner_arrays, owned_arrays
 from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir.nodes import Access, Allocate, Expr, Let, Loop, LoopSet, Stmt
@@ -23,7 +23,8 @@ from loopdiff.ir.walk import Path, Site, exits, statements
 @dataclass(frozen=True, slots=True)
 class Facts:
     """`ls` is normal with marked regions and counted exits. `sites` by path, `lets` by name, `passes` by loop index;
-    `births`: how many statements allocate an array.
+    `births`: how many statements allocate an array. `homes`: for an active cell, the innermost loop whose iteration
+    owns it (absent: the function). Of `inner` arrays nothing is seen outside of the block that makes them.
 
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
     statement itself writes, remembered; `exposed(path)` are the
@@ -40,6 +41,8 @@ class Facts:
     sites: dict[Path, Site]
     lets: dict[str, Site]
     births: Mapping[str, int]
+    homes: Mapping[str, Path]
+    inner: frozenset[str]
     is_overwritten: Callable[[Path, Access, Path | None], bool]
     is_rewritten: Callable[[Path, Access, Path | None], bool]
     trip_hull: Callable[[Path], Expr | None]
@@ -68,16 +71,19 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
     marked, regions = mark_regions(counted)
     model = build_model(marked)
     sites = {s.path: s for s in statements(marked.body)}
+    activity = analyse_activity(marked, wrt)
     return Facts(
         ls=marked,
         regions=regions,
         passes=passes,
-        activity=analyse_activity(marked, wrt),
+        activity=activity,
         types=type_env(marked),
         repeatable=repeatable(marked),
         sites=sites,
         lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
         births=Counter(s.stmt.array for s in sites.values() if isinstance(s.stmt, Allocate)),
+        homes={c: p for c, p in homes_of_cells(model, ()).items() if c in activity.active},
+        inner=inner_arrays(marked),
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
         is_rewritten=cache(lambda path, access, scope: rewritten_after(model, path, access, scope)),
         trip_hull=cache(lambda path: None if is_open(sites[path].stmt) else trip_hull(model, path)),

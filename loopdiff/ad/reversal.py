@@ -46,17 +46,14 @@ from loopdiff.transform.rename import renamed_block
 class Reversal:
     """Reverses the statements of one primal.
 
-    `adjoint_of`: adjoint name of each tracked array, active cell, Let and scalar argument. `home`: for an adjoint
-    cell of a primal cell, the loop whose iteration owns the cell (absent: the function). Of `inner` arrays nothing is
-    seen outside of the block that makes them. `cells` are the scalar cells that the reverse sweep itself works with.
+    `adjoint_of`: adjoint name of each tracked array, active cell, Let and scalar argument. `cells` are the scalar
+    cells that the reverse sweep itself works with.
     """
 
     facts: Facts
     needed: Needed
     names: NameSupply
     adjoint_of: Mapping[str, str]
-    home: Mapping[str, Path]
-    inner: frozenset[str]
     shares: dict[str, Expr] = field(default_factory=dict)
     cells: dict[str, ScalarType] = field(default_factory=dict)
 
@@ -107,13 +104,13 @@ class Reversal:
         for stmt in body:
             if isinstance(stmt, Let) and stmt.name in self.adjoint_of:
                 fresh.append(Assign(Access(self.adjoint_of[stmt.name]), zero(self.facts.types.lets[stmt.name])))
-            if isinstance(stmt, Allocate) and prefix and stmt.array in self.adjoint_of and stmt.array in self.inner:
+            if isinstance(stmt, Allocate) and prefix and stmt.array in self.adjoint_of.keys() & self.facts.inner:
                 fresh.append(Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc))
         return [*restored, *fresh]
 
     def fresh_cells(self, prefix: Path) -> list[Stmt]:
         """Zeroed adjoints of the cells that the loop at `prefix` owns."""
-        owned = sorted(cell for cell, home in self.home.items() if home == prefix)
+        owned = sorted(cell for cell, home in self.facts.homes.items() if home == prefix)
         return [Assign(Access(self.adjoint_of[cell]), zero(self.kind(cell))) for cell in owned]
 
     def kind(self, array: str) -> ScalarType:
@@ -141,7 +138,7 @@ class Reversal:
                 if not (new_then or new_else):
                     return []
                 return [If(self.needed.exact(cond, At(path)), new_then, new_else, loc=stmt.loc)]
-            case Allocate(array=array) if array in self.adjoint_of and array not in self.inner:
+            case Allocate(array=array) if array in self.adjoint_of and array not in self.facts.inner:
                 return self.birth(stmt, path)
             case _:
                 return []

@@ -19,7 +19,6 @@ from loopdiff.ad.replay import choose_replays, weight
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.sweeps import Built, Sweeps
 from loopdiff.ad.tape import Counter, Tape
-from loopdiff.analysis.ownership import inner_arrays, owned_cells
 from loopdiff.ir.build import compare, integer, zero
 from loopdiff.ir.nodes import (
     Access,
@@ -114,7 +113,7 @@ def build(
     seed_names = name_seeds(facts, names)
     adjoint_of = name_adjoints(facts, names, seed_names)
     needed = Needed(facts, policy, replayed, segmented, names, summed)
-    reversal = Reversal(facts, needed, names, adjoint_of, cell_homes(facts), inner_arrays(facts.ls))
+    reversal = Reversal(facts, needed, names, adjoint_of)
     body = reverse_body(facts, reversal, seed_names)
     counters = tuple(needed.tape.counters.values())
     counts = counting_loopset(facts, counters) if counters else None
@@ -161,16 +160,6 @@ def name_adjoints(facts: Facts, names: NameSupply, seed_names: SeedNames) -> dic
     return {n: returned.get(n) or names.fresh(f"{n}_adj") for n in tracked}
 
 
-def cell_homes(facts: Facts) -> dict[str, Path]:
-    """For each active cell, the innermost loop whose iteration owns it, if any."""
-    homes: dict[str, Path] = {}
-    loops = sorted((p for p, s in facts.sites.items() if isinstance(s.stmt, Loop)), key=len)
-    for path in loops:
-        for cell in owned_cells(facts.ls, path) & facts.activity.active:
-            homes[cell] = path
-    return homes
-
-
 def is_cell(decl: ArrayDecl) -> bool:
     return decl.type is not None and decl.type.rank == 0 and decl.role != "argument"
 
@@ -181,7 +170,7 @@ def reverse_body(facts: Facts, reversal: Reversal, seed_names: SeedNames) -> tup
     start: list[Stmt] = []
     for decl in ls.arrays:
         assert decl.type is not None
-        if decl.name not in adjoint_of or decl.role == "argument" or decl.name in reversal.home:
+        if decl.name not in adjoint_of or decl.role == "argument" or decl.name in facts.homes:
             continue
         nothing = zero(decl.type.element)
         if is_cell(decl):

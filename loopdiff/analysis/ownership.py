@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import cache
+
 from loopdiff.analysis.exposure import exposed_reads, read_after
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedra import Model
@@ -21,7 +24,7 @@ def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
     """Local arrays and cells of `ls` that one iteration of the loop at `path` owns."""
     loop = next(s.stmt for s in statements(ls.body) if s.path == path)
     assert isinstance(loop, Loop)
-    owned = owned_cells(ls, path)
+    owned = owned_cells(model, path)
     local = {a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank > 0}
     touched = local & written_arrays(loop.body)
     if touched:
@@ -30,30 +33,48 @@ def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
     return frozenset(owned)
 
 
-def owned_cells(ls: LoopSet, path: Path) -> frozenset[str]:
-    """Cells that one iteration of the loop at `path` owns: all accesses are inside, none sees an earlier value."""
+def owned_cells(model: Model, path: Path) -> frozenset[str]:
+    """What `cell_owners` says of the loop at `path` of the program of `model`."""
+    return model.cached("cell owners", lambda: cell_owners(model.ls))(path)
+
+
+def cell_owners(ls: LoopSet) -> Callable[[Path], frozenset[str]]:
+    """For the path of any loop of `ls`, the cells that one iteration owns: all accesses are inside, none sees an
+    earlier value."""
     cells = frozenset(a.name for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank == 0)
-    sites = list(statements(ls.body))
-    inside = [s for s in sites if s.path[: len(path)] == path and len(s.path) > len(path)]
-    outside = [s for s in sites if s.path[: len(path)] != path or s.path == path]
-    loop = next(s.stmt for s in sites if s.path == path)
-    assert isinstance(loop, Loop)
-    candidates = cells & touched_by(inside)
-    candidates -= touched_by(outside)
-    candidates -= result_arrays(ls)
-    return candidates - exposed_cells(loop.body, candidates, cells)
+    sites = {s.path: s for s in statements(ls.body)}
+    seen = result_arrays(ls)
+    touches = {name: paths for name, paths in touches_of(sites.values()).items() if name in cells - seen}
+
+    @cache
+    def owned(path: Path) -> frozenset[str]:
+        loop = sites[path].stmt
+        assert isinstance(loop, Loop)
+        inside = frozenset(name for name, paths in touches.items() if all(is_inside(p, path) for p in paths))
+        return inside - exposed_cells(loop.body, inside, cells)
+
+    return owned
+
+
+def homes_of_cells(model: Model, path: Path) -> dict[str, Path]:
+    """Cells that iterations own of the loop at `path`, or of one inside it, with the innermost such loop; without a
+    path, of any loop."""
+    loops = (p for p, s in model.sites.items() if isinstance(s.stmt, Loop) and p[: len(path)] == path)
+    return {cell: p for p in loops for cell in owned_cells(model, p)}
+
+
+def is_inside(inner: Path, path: Path) -> bool:
+    """Whether the statement at `inner` is a part of that at `path`."""
+    return len(inner) > len(path) and inner[: len(path)] == path
 
 
 def inner_arrays(ls: LoopSet) -> frozenset[str]:
     """Local arrays of `ls` that nothing touches but statements after the one that allocates them, in its block."""
     births: dict[str, list[Site]] = {}
-    touches: dict[str, list[Path]] = {}
     for site in statements(ls.body):
         if isinstance(site.stmt, Allocate):
             births.setdefault(site.stmt.array, []).append(site)
-        for array in touched_by([site]):
-            touches.setdefault(array, []).append(site.path)
-    seen = result_arrays(ls)
+    touches, seen = touches_of(statements(ls.body)), result_arrays(ls)
     return frozenset(
         array
         for array, (birth, *others) in births.items()
@@ -72,9 +93,11 @@ def follows(site: Site, path: Path) -> bool:
     return not isinstance(around, If) or (path[len(prefix)] < len(around.then)) == (place < len(around.then))
 
 
-def touched_by(sites: list[Site]) -> frozenset[str]:
-    names: frozenset[str] = frozenset()
+def touches_of(sites: Iterable[Site]) -> dict[str, list[Path]]:
+    """Where arrays and cells are read, written or made, by statements themselves and not by those inside them."""
+    touches: dict[str, list[Path]] = {}
     for site in sites:
         bare = (without_children(site.stmt),)
-        names |= read_arrays(bare) | written_arrays(bare)
-    return names
+        for name in read_arrays(bare) | written_arrays(bare):
+            touches.setdefault(name, []).append(site.path)
+    return touches

@@ -243,7 +243,7 @@ class GridMapper:
             return "it may end early"
         private = find_privates(self.model, self.dead, loop, path, apart)
         if private is None:
-            conflict = carried(self.model, path, owned_cells(self.model.ls, path))
+            conflict = carried(self.model, path, owned_cells(self.model, path))
             return "its iterations share arrays" if conflict is None else describe(self.model, conflict)
         sums = shared_sums(self.model, path, private.names | apart)
         obstacle = self.lost(loop, frozenset(private.homes), sums)

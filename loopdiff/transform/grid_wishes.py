@@ -45,7 +45,7 @@ def refusal(mapper: GridMapper, site: Site, loop: Loop, wish: Wish) -> ScheduleE
     """Why a loop is not what was asked for."""
     form = "threads" if wish == "threads" else "shared by the lanes of a warp"
     own = mapper.independence(loop, site.path)
-    conflict = carried(mapper.model, site.path, owned_cells(mapper.model.ls, site.path))
+    conflict = carried(mapper.model, site.path, owned_cells(mapper.model, site.path))
     if isinstance(own, str) and conflict is not None:
         return refuse_dependence(mapper.model, loop, conflict, mapper.requests, form)
     return refuse_form(loop, form, own if isinstance(own, str) else obstacle(own, site, wish), mapper.requests)

@@ -215,7 +215,7 @@ class Planner:
         around = [path[:k] for k in range(1, len(path)) if isinstance(self.model.sites[path[:k]].stmt, Loop)]
         own = used - outside
         if around and own:
-            own &= owned_cells(self.model.ls, around[-1])
+            own &= owned_cells(self.model, around[-1])
         return tuple(sorted(own))
 
 

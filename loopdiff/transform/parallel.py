@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.legality import carried
-from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.ownership import homes_of_cells, owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.ir.nodes import (
     Accumulate,
@@ -42,7 +42,7 @@ from loopdiff.transform.contractions import Contraction, contraction
 from loopdiff.transform.early import find_early, may_repeat
 from loopdiff.transform.late import find_late
 from loopdiff.transform.mapping import Parallel, ScalarLoop, Serial, Sharing, TiledNest, VectorLoop
-from loopdiff.transform.privates import find_privates, homes_of_cells
+from loopdiff.transform.privates import find_privates
 from loopdiff.transform.schedule import Arranged, Schedule, describe, scalar_only
 from loopdiff.transform.shared_sums import Sums, lost_values, shared_sums
 from loopdiff.transform.strides import coefficient
@@ -157,7 +157,7 @@ class Sharer:
             found = self.early(stmt, path) or self.late(stmt, path)
             if found is not None:
                 return found
-            conflict = carried(self.model, path, owned_cells(self.model.ls, path))
+            conflict = carried(self.model, path, owned_cells(self.model, path))
             return Serial("its iterations share arrays" if conflict is None else describe(self.model, conflict))
         sums = shared_sums(self.model, path, private.names)
         obstacle = self.lost(stmt, frozenset(private.homes), sums) or unchecked(stmt, private.names)
@@ -179,7 +179,7 @@ class Sharer:
 
     def early(self, loop: Loop, path: Path) -> Parallel | None:
         """Chunks of a loop that begin earlier to fill arrays of their own."""
-        own = frozenset(homes_of_cells(self.model, loop, path))
+        own = frozenset(homes_of_cells(self.model, path))
         found = find_early(self.model, self.dead, loop, path, own)
         if found is None:
             return None
@@ -192,7 +192,7 @@ class Sharer:
 
     def late(self, loop: Loop, path: Path) -> Parallel | None:
         """Chunks of a loop some of whose statements wait in their first iterations until all chunks have ended."""
-        homes = homes_of_cells(self.model, loop, path)
+        homes = homes_of_cells(self.model, path)
         own = frozenset(homes)
         found = find_late(self.model, loop, path, own, may_reassociate=self.may_reassociate)
         if found is None or self.lost(loop, own, {}) or unchecked(loop, own):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
 from loopdiff.analysis.legality import carried
-from loopdiff.analysis.ownership import follows, owned_cells
+from loopdiff.analysis.ownership import follows, homes_of_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
 from loopdiff.analysis.polyhedra_sets import orders
@@ -51,7 +51,7 @@ def find_privates(
     Nobody looks at the contents of the `dead` arrays before or after the function. Iterations are known to touch those
     that are `apart` in different places.
     """
-    homes = homes_of_cells(model, loop, path)
+    homes = homes_of_cells(model, path)
     arrays = conflicting(model, dead, path, frozenset(homes) | apart)
     if arrays is None:
         return None
@@ -70,16 +70,6 @@ def conflicting(model: Model, dead: Names, path: Path, own: Names) -> Names | No
             return None
         arrays.add(conflict.array)
     return frozenset(arrays)
-
-
-def homes_of_cells(model: Model, loop: Loop, path: Path) -> dict[str, Path]:
-    """Cells that iterations own of the loop at `path`, or of one inside it, with the innermost such loop."""
-    homes: dict[str, Path] = {}
-    for site in statements((loop,)):
-        if isinstance(site.stmt, Loop):
-            place = (*path, *site.path[1:])
-            homes |= dict.fromkeys(owned_cells(model.ls, place), place)
-    return homes
 
 
 def is_inside(model: Model, array: str, path: Path) -> bool:

@@ -54,7 +54,7 @@ def ascend(ls: LoopSet, is_strict: bool = False) -> LoopSet:
                 stmt = replace(stmt, body=inner)
                 if not is_descending(stmt) or exits(stmt):
                     return stmt
-                conflict = carried(model, path, owned_cells(ls, path), is_strict=is_strict)
+                conflict = carried(model, path, owned_cells(model, path), is_strict=is_strict)
                 return turned_round(stmt) if conflict is None else stmt
             case If(then=then, orelse=orelse):
                 count = len(then)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.legality import may_split, within
-from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.ownership import cell_owners
 from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.build import is_constant, parted, shifted
 from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, If, Index, Let, Load, Loop, LoopSet, Stmt, Var
@@ -125,7 +125,7 @@ def scatter(loop: Loop, path: Path, ls: LoopSet) -> Scatter | None:
         return None
     taken = frozenset(u for t in targets for u in t.shifts)
     innermost = (*path, *(0,) * (len(nest.loops) - 1))
-    owned = owned_cells(ls, innermost)
+    owned = cell_owners(ls)(innermost)
     sites = [s for s in statements(nest.body, innermost) if written_access(s.stmt) is not None]
     rest = [s for s in sites if id(s.stmt) not in taken and written_access(s.stmt).array not in owned]  # type: ignore[union-attr]
     found = Scatter(nest, path, targets, frozenset(id(s.stmt) for s in rest))

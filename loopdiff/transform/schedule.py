@@ -177,7 +177,7 @@ class Planner:
 
     def refused(self, stmt: Loop, path: Path, mapping: ScalarLoop) -> ScheduleError:
         """Why a loop that is wanted as a vector has to be scalar."""
-        private = owned_cells(self.model.ls, path)
+        private = owned_cells(self.model, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is None:
             return refuse_form(stmt, "a vector", mapping.reason, self.requests)
@@ -193,7 +193,7 @@ class Planner:
 
     def vector(self, stmt: Loop, path: Path) -> VectorLoop | ScalarLoop:
         """Whether the dependences let the loop's iterations run in lanes."""
-        private = owned_cells(self.model.ls, path)
+        private = owned_cells(self.model, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is not None:
             return ScalarLoop(describe(self.model, conflict), seen(conflict))
@@ -241,7 +241,7 @@ class Planner:
             return ScalarLoop(f"it goes by blocks of {stmt.step.value} rows, each row with buffers of its own")
         if not (isinstance(stmt.step, Const) and stmt.step.value == -1):
             return ScalarLoop("its step is not 1")
-        private = owned_cells(self.model.ls, path)
+        private = owned_cells(self.model, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is None:
             return ScalarLoop("it runs backwards")

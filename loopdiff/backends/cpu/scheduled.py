@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.ownership import cell_owners
 from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.patience import Patience, is_left
@@ -42,7 +43,7 @@ class ScheduledEmitter(ScalarEmitter):
     to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
     what to do instead. `may_reassociate`: sums may be made in any order. `around`: how many loops there are around what
     is being written, `ticks` what an iteration of the innermost one counts, and `looks` the import of what they need to
-    look out for signals.
+    look out for signals. `owned`: the cells that iterations of a loop own.
     """
 
     mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
@@ -61,10 +62,12 @@ class ScheduledEmitter(ScalarEmitter):
     around: int = 0
     ticks: str = ""
     patience: Patience = field(init=False)
+    owned: Callable[[Path], frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
         ScalarEmitter.__post_init__(self)
         self.patience = Patience(self, self.names.fresh("patience"))
+        self.owned = cell_owners(self.ls)
 
     def function(self) -> str:
         ScalarEmitter.function(self)
@@ -139,7 +142,7 @@ class ScheduledEmitter(ScalarEmitter):
             self.patience.begin_nest(stmt)
         match mapping:
             case VectorLoop(may_be_short=may_be_short):
-                VectorLoopWriter.of(self, stmt, owned_cells(self.ls, path)).write(may_be_short)
+                VectorLoopWriter.of(self, stmt, self.owned(path)).write(may_be_short)
             case TiledNest():
                 found = contraction(stmt)
                 assert found is not None
