@@ -44,7 +44,8 @@ class CodecError(ValueError):
 
 def known(cls: C) -> C:
     """Let instances of `cls` be written and read, under its name."""
-    assert KNOWN.setdefault(cls.__name__, cls) is cls
+    found = KNOWN.setdefault(cls.__name__, cls)
+    assert found is cls
     return cls
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
@@ -160,6 +162,13 @@ def test_types_may_be_written_as_something_else() -> None:
     found = decode(given, {Span: lambda g: Span("moved.py", g[0] + 50, g[1], g[2] + 50, g[3])})
     assert found == value
     assert [(s.file, s.line, s.end_line) for s in spans(found, [])] == [("moved.py", 52, 52), ("moved.py", 50, 60)]
+
+
+def test_the_schema_is_the_same_where_python_leaves_out_assertions() -> None:
+    code = "from loopdiff.codec import KNOWN; print(*KNOWN)"
+    found = [subprocess.check_output([sys.executable, *flags, "-c", code], text=True) for flags in ((), ("-O",))]
+    assert found[0] == found[1]
+    assert "LoopSet" in found[0]
 
 
 def test_classes_that_programs_are_kept_as_are_known() -> None:
