@@ -115,12 +115,12 @@ class Arena:
 
     Taking and giving back are single operations on built-in containers, so threads need no lock. Memory of
     the `SHAPES_KEPT` latest shapes is kept for reuse. `step` is the place of the program's first `range` whose
-    step may be zero. `make` gives the arrays, which need not be the host's.
+    step may be zero, if there is one. `make` gives the arrays, which need not be the host's.
     """
 
     measure: Callable[..., Sizes]
     decls: tuple[ArrayDecl, ...]
-    step: Span
+    step: Span | None
     make: Callable[[Sizes, Sequence[np.dtype[Any]], Sequence[Order]], tuple[np.ndarray, ...]] = allocate
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)
     orders: tuple[Order, ...] = field(init=False)
@@ -132,10 +132,13 @@ class Arena:
         self.orders = tuple("F" if t.layout == "F" else "C" for t in types)
 
     def sizes(self, values: Sequence[Any]) -> Sizes:
-        """Shapes for arguments, then counts. Raises ArgumentError (LD330) if an extent divides by zero."""
+        """Shapes for arguments, then counts. Raises ArgumentError (LD330) if an extent divides by a step that is zero,
+        and what Python raises if it divides by another zero."""
         try:
             return self.measure(*values)
         except ZeroDivisionError:
+            if self.step is None:
+                raise
             raise ArgumentError(reject("LD330", "the step of `range` is zero", self.step)) from None
 
     def take(self, sizes: Sizes) -> Workspace:

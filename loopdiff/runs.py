@@ -11,7 +11,6 @@ import numpy as np
 
 from loopdiff.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
 from loopdiff.buffers import recipes_of, scratch_of
-from loopdiff.errors import NOWHERE
 from loopdiff.guards import Mixer, mixed
 from loopdiff.interface import Interface
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Load, LoopSet, Require
@@ -194,7 +193,7 @@ def make_arena(
     """
     sized = sizes_function(parameters, decls, names)
     steps = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, Require) and s.stmt.code == "LD330")
-    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), next(steps, NOWHERE))
+    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), next(steps, None))
 
 
 def plain_seed(interface: Interface) -> type[float] | type[np.float32] | None:

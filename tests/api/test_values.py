@@ -123,6 +123,18 @@ def test_other_errors_of_the_program_are_pythons() -> None:
     with pytest.raises(ZeroDivisionError):
         shared(X, 0)
 
+    @vectorize_grad(tape="store")
+    def kept(x, parts):
+        y = np.zeros(12 // parts)
+        for i in range(12 // parts):
+            y[i] = x[0] * i
+        return (y * y).sum()
+
+    assert kept(X, 4) == 5.0 * X[0] ** 2
+    for run in (kept, kept.value_and_grad, kept.vjp, kept.compile(X, 4).workspace):
+        with pytest.raises(ZeroDivisionError):
+            run(X, 0)
+
 
 def test_metadata_is_that_of_the_function() -> None:
     assert total.__name__ == total.__wrapped__.__name__ == plain_sum.__name__
