@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python
 
 from loopdiff import BackendError, OutOfMemoryError, vectorize_grad
+from tests.api.interrupted import held
 
 HUGE = 10**16
 BEYOND = 2 * 10**18  # elements: more bytes than 64 bits can say
@@ -38,6 +40,18 @@ def squares(x, n):
     total = 0.0
     for i in range(n):
         total += y[n - 1 - i] * y[i]
+    return total
+
+
+def products(x, n, m):
+    y = np.zeros(n)
+    for i in range(n):
+        y[i] = x[0] * i
+    z = np.zeros(m)
+    total = 0.0
+    for i in range(m):
+        z[i] = x[0] + y[n - 1]
+        total += z[i // 2] * z[i]
     return total
 
 
@@ -115,6 +129,25 @@ def test_arrays_of_the_function_itself(size):
     for call in (f.value_and_grad, f.vjp):
         assert refused(lambda call=call: call(x, size), "squares", WITH_TAPE)["y"] == needed
     assert f.grad(x, 10) == expected
+
+
+@pytest.mark.parametrize("settings", [{}, {"parallel": True}, {"target": "cuda-emulated"}], ids=str)
+def test_arrays_made_before_are_given_back(settings):
+    f = vectorize_grad(**settings)(products)
+    k = f.compile(x, 3, 4)
+    calls = (f, k.primal, f.value_and_grad, f.vjp)
+    for call in calls:
+        call(x, 3, 4)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = held()
+        for call in calls:
+            for _ in range(5):
+                with pytest.raises(OutOfMemoryError):
+                    call(x, 3, HUGE)
+        assert held() == before
+    finally:
+        _nrt_python.memsys_disable_stats()
 
 
 def test_gradients():

@@ -63,6 +63,18 @@ def raised(x: Any, kind: int) -> Any:
 
 
 @direct
+def reshaped(x: Any, n: int) -> Any:
+    """New arrays of the type of another one, and views of arrays in other shapes."""
+    y = np.empty((x.size, 2), x.dtype)
+    row = y.T.T.reshape(-1)
+    for k in range(row.size):
+        row[k] = x.reshape(-1)[k // 2] + k
+    last = y.reshape(2, x.size)[1, -1]
+    z = np.empty((n,), x.dtype)
+    return y, last + z.size
+
+
+@direct
 def stepped(x: Any, step: int) -> Any:
     """A range with a step that nobody knows is left to Numba."""
     t = 0.0
@@ -152,6 +164,22 @@ def test_nothing_leaks() -> None:
     assert pipelines(raised) == {"direct"}
 
 
+@pytest.mark.usefixtures("counting")
+def test_views_in_other_shapes() -> None:
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    before = rtsys.get_allocation_stats()
+    y, last = reshaped(x, 4)
+    expected = np.repeat(x.ravel(), 2) + np.arange(12, dtype=np.float32)
+    np.testing.assert_array_equal(y, expected.reshape(6, 2), strict=True)
+    assert last == expected[-1] + 4
+    del y
+    with pytest.raises(ValueError, match="negative dimensions"):
+        reshaped(x, -1)
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free
+    assert pipelines(reshaped) == {"direct"}
+
+
 def test_what_the_walks_do_not_know_is_left_to_numba() -> None:
     assert stepped(np.arange(7.0), 3) == 9.0
     assert pipelines(stepped) == {"nopython"}
@@ -197,8 +225,9 @@ def test_defects_are_left_to_numba_outside_of_tests(monkeypatch: pytest.MonkeyPa
         assert pipelines(function) == {"nopython"}
 
 
-def test_generated_functions_are_compiled_directly() -> None:
-    entry = BY_NAME["softmax"]
-    f = vectorize_grad(wrt=entry.wrt, cache=False)(entry.function)
+@pytest.mark.parametrize(("name", "is_parallel"), [("softmax", False), ("analytic_signal", True)])
+def test_generated_functions_are_compiled_directly(name: str, is_parallel: bool) -> None:
+    entry = BY_NAME[name]
+    f = vectorize_grad(wrt=entry.wrt, cache=False, parallel=is_parallel)(entry.function)
     k = f.compile(*entry.args(0).values())
     assert pipelines(k.forward) | pipelines(k.reverse) == {"direct"}

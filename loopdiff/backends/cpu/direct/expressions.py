@@ -98,6 +98,8 @@ class Expressions:
                 return self.context.get_constant_generic(self.builder, ty, text)
             case ast.Name(id=name):
                 return self.values[name] if name in self.values else self.builder.load(self.place(name, ty))
+            case ast.Call(func=ast.Attribute(value=array, attr="reshape"), args=args):
+                return self.call(node, (array, *args))
             case ast.Call(args=args):
                 return self.call(node, args)
             case ast.Subscript():

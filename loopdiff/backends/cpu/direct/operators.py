@@ -80,7 +80,7 @@ def of_integers(function: Any, args: tuple[types.Type, ...]) -> tuple[Any, Lower
 def allocation(args: tuple[types.Type, ...]) -> tuple[Any, Lower] | None:
     """`np.empty` of a shape of integers and a type."""
     match args:
-        case (types.UniTuple() | types.Tuple() as shape, types.NumberClass() as kind):
+        case (types.UniTuple() | types.Tuple() as shape, types.NumberClass() | types.DType() as kind):
             parts = tuple(types.unliteral(t) for t in shape)
         case _:
             return None

@@ -20,6 +20,7 @@ from .syntax import BINARY, COMPARE, UNARY, Unknown, constant_of, set_once, tree
 Env = dict[str, types.Type]
 CompilePart = Callable[[Any, Any, Any], Any]
 SCALARS = (types.Integer, types.Float, types.Boolean)
+ATTRIBUTES = ("shape", "size", "dtype", "T")  # of arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,8 @@ class Typing:
                 return types.none
             case ast.Name(id=name):
                 return self.variable(name, node)
+            case ast.Call(func=ast.Attribute(value=array, attr="reshape"), args=args, keywords=[]):
+                return self.reshaped(node, array, args)
             case ast.Call(func=func, args=args, keywords=[]):
                 kind, value = self.expr(func), self.found.outside.get(id(func))
                 if isinstance(value, Dispatcher) and value.py_func.__globals__ is self.namespace:
@@ -302,12 +305,22 @@ class Typing:
                 except (ValueError, Unknown):  # typed as part of the module only, as the place of a thread is
                     del self.found.outside[id(node)]
         owner = self.expr(node.value)
-        if isinstance(owner, types.Array) and node.attr not in ("shape", "T"):
+        if isinstance(owner, types.Array) and node.attr not in ATTRIBUTES:
             raise Unknown(f"attribute {node.attr} of {owner}", node)
         found: Any = self.context.resolve_getattr(owner, node.attr)
         if found is None or isinstance(found, types.BoundFunction):
             raise Unknown(f"attribute {node.attr} of {owner}", node)
         return found
+
+    def reshaped(self, node: ast.Call, array: ast.expr, args: list[ast.expr]) -> types.Type:
+        """The type of a view of `array` in another shape: a call with the array as its first argument."""
+        owner = self.expr(array)
+        if not isinstance(owner, types.Array):
+            raise Unknown(f"a method of {owner}", node)
+        method: Any = self.context.resolve_getattr(owner, "reshape")
+        found = method.get_call_type(self.context, tuple(types.unliteral(self.expr(a)) for a in args), {})
+        self.found.calls[id(node)] = Called(method, found.as_function())
+        return found.return_type
 
     def choice(self, node: ast.IfExp) -> types.Type:
         self.truth(node.test)
