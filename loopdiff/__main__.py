@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loopdiff.disk.report import clear, describe
-from loopdiff.fuzz.campaign import Campaign, run_campaign
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +32,8 @@ def add_fuzz(fuzz: argparse.ArgumentParser) -> None:
 
 
 def run_fuzz(given: argparse.Namespace) -> int:
+    from loopdiff.fuzz.campaign import Campaign, run_campaign
+
     seconds = 60.0 if given.seconds is None and given.count is None else given.seconds
     summary = run_campaign(Campaign(given.seed, given.count, seconds, given.compiled, given.save))
     print(summary)
