@@ -234,14 +234,22 @@ class Checked:
     def refuse_overlap(self, i: int, j: int, a: np.ndarray, b: np.ndarray) -> None:
         """Raise ArgumentError (LD304) if `a`, which is written, and `b` share an element."""
         if overlap(a, b):
-            message = f"`{self.names[i]}`, which is written, shares memory with `{self.names[j]}`"
-            raise ArgumentError(reject("LD304", message, NOWHERE))
+            raise ArgumentError(overlapping(self.names[i], self.names[j]))
 
     def refuse_repeats(self, i: int, a: np.ndarray) -> None:
         """Raise ArgumentError (LD308) if two elements of `a`, which is written, are the same memory."""
         if repeats(a):
-            message = f"elements of `{self.names[i]}`, which is written, share memory"
-            raise ArgumentError(reject("LD308", message, NOWHERE))
+            raise ArgumentError(repeating(self.names[i]))
+
+
+def overlapping(written: str, other: str) -> Diagnostic:
+    """Why two arrays cannot be passed that share an element."""
+    return reject("LD304", f"`{written}`, which is written, shares memory with `{other}`", NOWHERE)
+
+
+def repeating(written: str) -> Diagnostic:
+    """Why an array cannot be passed of which two elements are the same memory."""
+    return reject("LD308", f"elements of `{written}`, which is written, share memory", NOWHERE)
 
 
 def refusals(name: str, value: np.ndarray, is_written: bool) -> Iterator[Diagnostic]:

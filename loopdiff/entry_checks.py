@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.arena import EXTENT_NAMES, placed
-from loopdiff.call import INT_MAX, INT_MIN, overlap, refusals, repeats
+from loopdiff.call import INT_MAX, INT_MIN, overlap, overlapping, refusals, repeating, repeats
 from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.ir.nodes import ArrayDecl, Dim, Expr, Load, LoopSet, Param, Require, Var
@@ -167,14 +167,12 @@ class EntryChecks:
         for k, name in enumerate(self.arrays):
             array = given[name]
             if name in self.written and not array.flags.forc and repeats(array):
-                yield reject("LD308", f"elements of `{name}`, which is written, share memory", NOWHERE)
+                yield repeating(name)
             for other in self.arrays[k + 1 :]:
                 if self.written.isdisjoint((name, other)) or not may_share(array, given[other]):
                     continue
                 if overlap(array, given[other]):
-                    one, two = (name, other) if name in self.written else (other, name)
-                    message = f"`{one}`, which is written, shares memory with `{two}`"
-                    yield reject("LD304", message, NOWHERE)
+                    yield overlapping(name, other) if name in self.written else overlapping(other, name)
 
 
 def kind_of(ls: LoopSet, name: str) -> ArrayType | ScalarType:
