@@ -217,7 +217,7 @@ class Checked:
             return run.jvp(prepared, tangents)
         except MemoryError as error:
             needs = Needs(run.ls.name, run.ls.params, (run.unit.ls,))
-            raise needs.refusal(dict(zip(run.ls.params, prepared, strict=True)), error) from None
+            raise needs.refusal(prepared, error) from None
 
     @cached_property
     def vjp(self) -> Callable[..., Any]:

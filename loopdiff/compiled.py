@@ -148,7 +148,7 @@ class CompiledGradient:
         try:
             return allocate(run.sizes(args)[:count], arena.dtypes[:count], arena.orders[:count])
         except MemoryError as error:
-            raise run.needs.refusal(dict(zip(run.ls.params, args, strict=True)), error) from None
+            raise run.needs.refusal(args, error) from None
 
     @property
     def temporaries(self) -> tuple[Temporary, ...]:

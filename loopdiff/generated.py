@@ -50,7 +50,7 @@ class Generated:
                 raise self.unit.refuse(error) from None
         except MemoryError as error:
             needs = Needs(self.__name__, self.unit.ls.params, (self.unit.ls,))
-            raise needs.refusal(dict(zip(needs.params, args, strict=True)), error) from None
+            raise needs.refusal(args, error) from None
 
     def checked(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in order, which are not like those of the call before."""

@@ -51,9 +51,8 @@ def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun
     try:
         return run_by_run(spec, reverse_run, args)
     except MemoryError as error:
-        params = spec.normal.params
-        needs = Needs(spec.normal.name, params, (tangent_run(spec).unit.ls,))
-        raise needs.refusal(dict(zip(params, args, strict=True)), error) from None
+        needs = Needs(spec.normal.name, spec.normal.params, (tangent_run(spec).unit.ls,))
+        raise needs.refusal(args, error) from None
 
 
 def run_by_run(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:

@@ -36,13 +36,17 @@ class Needs:
     counts: Callable[[tuple[Any, ...]], tuple[int, ...]] | None = None
     has_tape: bool = False
 
+    def refusal(self, args: Sequence[Any], error: MemoryError) -> MemoryError:
+        """What `error`, for which there was not enough memory, is to the caller with arguments `args`."""
+        return self.of_known(dict(zip(self.params, args, strict=True)), error)
+
     def of_variables(self, passed: Sequence[str], variables: Mapping[str, Any], error: MemoryError) -> MemoryError:
         """The same for arguments that are `variables` of an entry point, as far as it has come."""
         known = {p: variables[v] for p, v in zip(self.params, passed, strict=False) if v in variables}
-        return self.refusal(known, error)
+        return self.of_known(known, error)
 
-    def refusal(self, given: Mapping[str, Any], error: MemoryError) -> MemoryError:
-        """What `error`, for which there was not enough memory, is to the caller."""
+    def of_known(self, given: Mapping[str, Any], error: MemoryError) -> MemoryError:
+        """The same for arguments `given`, which need not be all."""
         from loopdiff.shortage import shortage
 
         return shortage(self, given, error)

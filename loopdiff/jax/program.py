@@ -388,4 +388,4 @@ def refuse_shortage(run: ReverseRun, sizes: Sizes, values: Sequence[Any]) -> Non
     try:
         aligned_block(run.arena.bytes(sizes))
     except MemoryError as error:
-        raise run.needs.refusal(dict(zip(run.ls.params, values, strict=True)), error) from None
+        raise run.needs.refusal(values, error) from None
