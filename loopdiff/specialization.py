@@ -334,11 +334,12 @@ class Specialization:
         return self.once(f"sweeps {form} {tape}", lambda: self.make_sweeps(form, tape))
 
     def make_sweeps(self, form: Form, tape: TapePolicy) -> SweepUnits:
-        plan = self.plan(form, tape)
         label = f"{form}-{tape}-{digest_of(list(self.wrt))[:12]}"
         asked = (self.requests("forward"), self.requests("reverse"))
         if self.options.fastmath and self.options.is_for_cpu:
-            plan = self.kept(f"rows-{label}", lambda: self.in_rows(plan, asked))
+            plan = self.kept(f"rows-{label}", lambda: self.in_rows(self.plan(form, tape), asked))
+        else:
+            plan = self.plan(form, tape)
 
         def make(name: SweepName) -> Unit:
             match name:
