@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,13 +34,12 @@ class Sweep:
 def explain(spec: Specialization, sweeps: Sequence[Sweep], one_pass: str, temporaries: Sequence[Temporary]) -> str:
     """The report of `f.explain(*args)`; `one_pass` is how both sweeps are scheduled as one, if they ever are."""
     lines = [header(spec)]
-    words = {n.id for n in ast.walk(spec.program.source.node) if isinstance(n, ast.Name)}
     for sweep in sweeps:
         if sweep.text:
-            lines += [sweep.title, *(f"  {line}" for line in in_user_words(sweep.text, words).splitlines())]
+            lines += [sweep.title, *(f"  {line}" for line in in_user_words(sweep.text, spec.words).splitlines())]
     if one_pass:
         lines.append("`value_and_grad` runs both sweeps in one pass:")
-        lines += [f"  {line}" for line in in_user_words(one_pass, words).splitlines()]
+        lines += [f"  {line}" for line in in_user_words(one_pass, spec.words).splitlines()]
     lines.append(f"between the sweeps{total_bytes(temporaries)}:")
     lines += [f"  {t}" for t in temporaries] or ["  nothing is kept"]
     flat = list(flat_values(spec.normal))

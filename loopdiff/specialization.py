@@ -295,8 +295,13 @@ class Specialization:
 
     def requests(self, sweep: str) -> Requests:
         """What the options ask of the loops of one sweep."""
-        words = frozenset(n.id for n in ast.walk(self.program.source.node) if isinstance(n, ast.Name))
-        return Requests(tuple(r for r in self.options.schedule if r.sweep == sweep), words)
+        return Requests(tuple(r for r in self.options.schedule if r.sweep == sweep), self.words)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The names in the text of the program."""
+        node = self.program.source.node
+        return self.once("words", lambda: frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name)))
 
     @property
     def finish(self) -> Callable[[Any], Any] | None:
