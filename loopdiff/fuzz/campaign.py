@@ -11,14 +11,17 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 
+import numpy as np
 from numba import config
 
 from loopdiff.fuzz.check import Outcome, check
-from loopdiff.fuzz.engines import Interpreted
+from loopdiff.fuzz.engines import copied
 from loopdiff.fuzz.entry import entry_text
 from loopdiff.fuzz.generate import generate
 from loopdiff.fuzz.program import Program
@@ -27,6 +30,7 @@ from loopdiff.fuzz.shrink import shrink
 
 PROGRAMS_PER_PROCESS = 500
 LONGEST = 600.0  # seconds for a program, which may share a core with others
+MOST_MEMORY = 12 << 30  # bytes of address space for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ class Pool:
             self.close(processor)
         if processor not in self.executors:
             context = multiprocessing.get_context("spawn")
-            self.executors[processor] = ProcessPoolExecutor(1, context, compile_for, (processor,))
+            self.executors[processor] = ProcessPoolExecutor(1, context, prepare, (processor, MOST_MEMORY))
             self.pids[processor] = self.executors[processor].submit(os.getpid).result()
         self.used[processor] += 1
         future: Future[Outcome] = self.executors[processor].submit(check, program, compiled=compiled)
@@ -151,8 +155,16 @@ class Pool:
             self.used[processor] = 0
 
 
-def compile_for(processor: str) -> None:
-    """Let Numba compile for `processor`, if it has a name."""
+def prepare(processor: str, memory: int) -> None:
+    """Let this process compile for `processor`, if it has a name, in so many bytes, and end with the one that started
+    it, however that ends."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    with suppress(ImportError):  # where there is no such limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
     if processor:
         numba: Any = config
         numba.CPU_NAME, numba.CPU_FEATURES = processor, PROCESSORS[processor]
@@ -183,12 +195,13 @@ def report(program: Program, outcome: Outcome, folder: Path | None) -> None:
 
 
 def written_by(program: Program) -> tuple[str, ...]:
-    """The arrays that the program writes, as far as that can be found out."""
-    try:
-        written = Interpreted(program).written
-    except Exception:
-        return ()
-    return tuple(a.name for a in program.arguments if a.name in written)
+    """The arrays that the program changes, as Python shows: to compile it again may be what failed."""
+    args = program.values(program.sizes[0])
+    before = copied(args)
+    with suppress(Exception):
+        program.function()(*args.values())
+    arrays = ((n, v) for n, v in args.items() if isinstance(v, np.ndarray))
+    return tuple(n for n, v in arrays if v.tobytes() != before[n].tobytes())
 
 
 class ProgressLine:

@@ -129,7 +129,7 @@ def check_sizes(program: Program, engines: list[Engine], sizes: Sizes) -> Outcom
         if any(text in str(error) for text in SHAPE_ERRORS):
             return check_misuse(program, engines, sizes, error)
         return Outcome("invalid", "ValueError", str(error), sizes)
-    except (ArithmeticError, TypeError, AttributeError, TooLongError) as error:
+    except (ArithmeticError, TypeError, AttributeError, MemoryError, TooLongError) as error:
         return Outcome("invalid", type(error).__name__, str(error), sizes)
     if expected is None:
         return Outcome("invalid", "fragile", "", sizes)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -117,6 +122,49 @@ def test_a_program_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch
         assert pool.check(program("x[0] *= 0.5"), compiled=False).verdict == "passed"
     finally:
         pool.close()
+
+
+@pytest.mark.slow
+def test_a_program_that_takes_all_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("resource")
+    monkeypatch.setattr(campaign, "MOST_MEMORY", 4 << 30)
+    pool = Pool()
+    try:
+        found = pool.check(program("x[0] += np.ones((len(x), 1 << 30)).sum()"), compiled=False)
+        assert found.verdict == "invalid"
+        assert "MemoryError" in found.stage
+    finally:
+        pool.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are listed there")
+def test_a_campaign_that_is_killed_leaves_no_process() -> None:
+    command = [sys.executable, "-m", "loopdiff", "fuzz", "--compiled", "0", "--seconds", "60"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as parent:
+        end = time.monotonic() + 60
+        while len(children := children_of(parent.pid)) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        parent.kill()
+    assert len(children) == 2, "the one that programs run in, and the one that keeps track of what they share"
+    while any(map(is_running, children)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(map(is_running, children))
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/stat") if state_of(p)[1:2] == [str(pid)]]
+
+
+def is_running(pid: int) -> bool:
+    return state_of(Path(f"/proc/{pid}/stat"))[:1] not in ([], ["Z"])
+
+
+def state_of(path: Path) -> list[str]:
+    """Letter of the state, parent and so on of a process; nothing if it has gone."""
+    with suppress(OSError):
+        return path.read_text().rsplit(")", 1)[1].split()
+    return []
 
 
 @pytest.mark.slow
