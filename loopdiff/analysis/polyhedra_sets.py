@@ -298,16 +298,23 @@ def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, Expr]:
 
 def ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
     """Pairs of instances that touch the same element, `first` before `second` in the way of `order`."""
+    return model.cached(("ordered", first, second, order), lambda: compute_ordered(model, first, second, order))
+
+
+def compute_ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
     pairs = same_element(model, first, second)
+    if pairs.is_empty():
+        return pairs
     places = second.places
     carrier = first.loops[order.shared] if order.is_carried else None
+    way = isl.BasicMap.universe(pairs.get_space())
     for place, dim in enumerate(first.frame.dims):
         if dim == carrier:
-            compare = pairs.order_lt if dim.stride > 0 else pairs.order_gt
-            pairs = compare(IN, place, OUT, places[dim.key])
+            mine, other = (IN, place), (OUT, places[dim.key])
+            way = way.order_gt(*other, *mine) if dim.stride > 0 else way.order_gt(*mine, *other)
         elif is_fixed(dim, order) and dim.key in places:
-            pairs = pairs.equate(IN, place, OUT, places[dim.key])
-    return pairs
+            way = way.equate(IN, place, OUT, places[dim.key])
+    return pairs.intersect(isl.Map.from_basic_map(way))
 
 
 def ahead(model: Model, first: Event, second: Event, lag: int) -> Any:
