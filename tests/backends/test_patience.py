@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from tests.api.interrupted import few
 
 X = np.linspace(0.1, 1.0, 9)
 
@@ -41,14 +42,6 @@ def counted(x, n):
     t = 0.0
     for i in range(n):
         t += x * i
-    return t
-
-
-def nested(x, k, n):
-    t = 0.0
-    for c in range(k):
-        for i in range(n):
-            t += np.sin(x * i + c)
     return t
 
 
@@ -103,7 +96,7 @@ def test_what_is_over_soon_does_not_look(function: Callable[..., Any], args: tup
 @pytest.mark.parametrize(
     ("function", "args"),
     [
-        (counted, (0.1, 9)), (nested, (0.1, 2, 9)), (in_few, (0.1, 9)), (repeated, (X,)), (wrapped, (X, 9)),
+        (counted, (0.1, 9)), (few, (0.1, 2, 9)), (in_few, (0.1, 9)), (repeated, (X,)), (wrapped, (X, 9)),
         (guarded, (X, 9)),
         (until, (0.1, 9)),
     ],

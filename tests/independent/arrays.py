@@ -15,6 +15,7 @@ import numpy as np
 from . import numbers
 from .numbers import Number, Undecided, primal
 
+ELEMENTARY = ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")
 ELEMENTWISE = {
     **{
         name: getattr(numbers, name)
@@ -32,17 +33,7 @@ ELEMENTWISE = {
             "copysign",
             "negative",
             "absolute",
-            "exp",
-            "expm1",
-            "log",
-            "log1p",
-            "sqrt",
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
+            *ELEMENTARY,
             "arctan",
             "arcsin",
             "arccos",
@@ -351,17 +342,7 @@ MATH = SimpleNamespace(
     **{
         name: getattr(numbers, name)
         for name in [
-            "exp",
-            "expm1",
-            "log",
-            "log1p",
-            "sqrt",
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
+            *ELEMENTARY,
             "erf",
             "hypot",
         ]

@@ -13,7 +13,12 @@ S = np.array([0.6, 1.4, 0.8])
 
 def programs() -> list[Program]:
     """Every program, in the order of the text below."""
-    return [Program(text.strip("\n") + "\n", args, name) for name, (text, args) in TEXTS.items()]
+    return [Program(text_of(text), args, name) for name, (text, args) in TEXTS.items()]
+
+
+def text_of(text: str) -> str:
+    """The program `text`, or that of this name, which has other arguments there."""
+    return TEXTS.get(text, (text,))[0].strip("\n") + "\n"
 
 
 TEXTS = {
@@ -40,14 +45,7 @@ def f(x, n):
         {"x": X, "n": 3},
     ),
     "the same, branch not taken": (
-        """
-def f(x, n):
-    X = 2 * x
-    if n == 3:
-        X = np.zeros_like(x)
-        X[0] = x[1]
-    return X.sum()
-""",
+        "local array made anew in a branch",
         {"x": X, "n": 4},
     ),
     "argument, or an array made of it": (
@@ -61,13 +59,7 @@ def f(x, n):
         {"x": X, "n": 3},
     ),
     "argument, branch not taken": (
-        """
-def f(x, n):
-    X = x
-    if n == 3:
-        X = 2 * x
-    return (X * X).sum()
-""",
+        "argument, or an array made of it",
         {"x": X, "n": 2},
     ),
     "conditional expression of arrays": (
@@ -79,11 +71,7 @@ def f(x, n):
         {"x": X, "n": 2},
     ),
     "conditional expression, first way": (
-        """
-def f(x, n):
-    X = x if n == 3 else 2 * x
-    return (X * X).sum()
-""",
+        "conditional expression of arrays",
         {"x": X, "n": 3},
     ),
     "negated by what the data say": (
@@ -244,19 +232,7 @@ def f(x, n):
         {"x": X, "n": 3},
     ),
     "matrix filled by loops in the other branch": (
-        """
-def f(x, n):
-    if n == 3:
-        A = np.empty((4, 4))
-        for i in range(4):
-            for j in range(4):
-                A[i, j] = x[i] * x[j]
-    else:
-        A = np.ones((4, 4))
-        for i in range(4):
-            A[i, i] += x[i]
-    return (A * A).sum()
-""",
+        "matrix filled by loops in both branches",
         {"x": X, "n": 4},
     ),
     "chain of elif": (
@@ -276,19 +252,7 @@ def f(x, n):
         {"x": X, "n": 2},
     ),
     "chain of elif, argument taken": (
-        """
-def f(x, n):
-    if n == 0:
-        X = x
-    elif n == 1:
-        X = x * x
-    elif n == 2:
-        X = np.exp(x)
-    else:
-        X = np.ones_like(x)
-    X = X * x
-    return X.sum()
-""",
+        "chain of elif",
         {"x": X, "n": 0},
     ),
     "slices of what a branch made": (
@@ -562,16 +526,7 @@ def f(x, n):
         {"x": X, "n": 3},
     ),
     "alias changed, branch not taken": (
-        """
-def f(x, n):
-    X = x.copy()
-    Y = X
-    if n == 3:
-        X = X * x
-    Y[0] = 5.0 * x[1]
-    X[1] += 1.5 * x[0]
-    return (X * Y).sum()
-""",
+        "alias changed after a rebinding",
         {"x": X, "n": 2},
     ),
     "tuple of arrays from a helper": (
@@ -731,19 +686,7 @@ def f(A, v, n):
         {"A": M, "v": S, "n": 3},
     ),
     "matrix and vector by branch, the second": (
-        """
-def f(A, v, n):
-    if n > 2:
-        B = A.T @ A
-        w = A @ v
-    elif n > 1:
-        B = A + A.T
-        w = v
-    else:
-        B = A
-        w = 2.0 * v
-    return w @ B @ w
-""",
+        "matrix and vector by branch",
         {"A": M, "v": S, "n": 2},
     ),
     "argument changed after a conditional alias": (
@@ -758,14 +701,7 @@ def f(x, n):
         {"x": X, "n": 2},
     ),
     "copy changed after a conditional alias": (
-        """
-def f(x, n):
-    X = x
-    if n == 3:
-        X = x.copy()
-    X[0] = 3.0 * x[1] * x[1]
-    return (X * x).sum()
-""",
+        "argument changed after a conditional alias",
         {"x": X, "n": 3},
     ),
     "rows bound in a loop": (
