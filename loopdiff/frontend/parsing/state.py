@@ -76,7 +76,7 @@ class Unsure:
     `ran`: a condition, still true to what it was there, under which it did; None when none can be stated.
     """
 
-    meant: Meaning | Varying
+    meant: Meaning
     span: Span
     ran: Expr | None
 
@@ -263,7 +263,14 @@ class State:
 
     def reads_rejected(self, node: ast.AST) -> bool:
         names = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-        return any(isinstance((self.owner(n) or self).bindings.get(n), Rejected) for n in names)
+        bindings = [(self.owner(n) or self).bindings.get(n) for n in names]
+        causes = [b.cause for b in bindings if isinstance(b, Rejected)]
+        self.repeat(*causes)
+        return bool(causes)
+
+    def repeat(self, *causes: Diagnostic) -> None:
+        """Who reads a rejected name says why again: the rejection may be from before parsing went back."""
+        self.diagnostics.extend(c for c in dict.fromkeys(causes) if c not in self.diagnostics)
 
     def rejected_in(self, span: Span) -> set[Span]:
         """What was rejected in the region `span`."""
@@ -428,10 +435,9 @@ class State:
                 else:
                     where = f"`{name}` has no value: the loop at {PLACE} did not run"
                     self.out.append(Require(ran, "LD331", where, loc=self.source.span(node), about=span))
-                is_known = not isinstance(meant, Varying)
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
-                    self.bindings[name] = meant if is_known else Rejected(self.diagnostics[-1])
-                return meant if is_known else None
+                    self.bindings[name] = meant
+                return meant
             case Varying(which=which):
                 raise VaryingUsed(which)
             case Mixed(span=span):
@@ -440,8 +446,7 @@ class State:
                 owner.note_rejected(name, self)
                 return None
             case Rejected(cause=cause):
-                if cause not in self.diagnostics:  # it may be from before parsing went back
-                    self.diagnostics.append(cause)
+                self.repeat(cause)
                 return None
             case None if name in owner.survey.parameters:
                 return Given(Param(name, loc=self.source.span(node)))
