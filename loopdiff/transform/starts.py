@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from loopdiff.analysis.polyhedra import build_model
 from loopdiff.ir.build import extents_of, integer, is_constant, natural, zero
 from loopdiff.ir.nodes import Access, Allocate, Apply, Assign, Exit, Expr, Index, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
@@ -28,6 +29,7 @@ from loopdiff.transform.normalize import supply
 from loopdiff.transform.privates import is_zero
 from loopdiff.transform.schedule import is_rectangular, is_uniform
 from loopdiff.transform.tiles import choose_tile, is_plain
+from loopdiff.transform.zeros import NEVER, needed_zeros, rewritten
 
 MOST_OPEN = 2  # Axes that the loops may leave a part of: each needs a loop nest of zeros.
 ONE = integer(1)
@@ -193,31 +195,16 @@ def without_statement(stmt: Stmt, gone: Stmt) -> Stmt:
 
 
 def without_last_zeros(ls: LoopSet, number: int) -> LoopSet:
-    """`ls` without zeros at the end of an iteration of loop `number`, in arrays of its own that each iteration gives
-    new values before it reads them."""
+    """`ls` without zeros at the end of an iteration of loop `number`, in arrays of its own, that nothing reads."""
     loop = ls.body[number]
     if not isinstance(loop, Loop):
         return ls
-    sites = list(statements(loop.body))
+    sites = [replace(s, path=(number, *s.path[1:])) for s in statements((loop,))]
     last = {a.array: s for s in sites for a in accesses(s.stmt) if a.subscripts}
-    zeros = {array: s for array, s in last.items() if is_zeroing(s) and s.loops}
-    if not zeros or has_exits(loop.body):
+    zeros = {array: s for array, s in last.items() if is_zeroing(s) and len(s.loops) > 1}
+    unseen = zeros.keys() - known_outside(ls, number)
+    if not unseen or has_exits(loop.body):
         return ls
-    for array in zeros.keys() - known_outside(ls, number):
-        if all(is_given_before(sites, k, array) for k in range(len(sites))):
-            loop = without_statement(loop, zeros[array].stmt)
-    assert isinstance(loop, Loop)
-    return replace(ls, body=(*ls.body[:number], loop, *ls.body[number + 1 :]))
-
-
-def is_given_before(sites: Sequence[Site], place: int, array: str) -> bool:
-    """Whether all elements of `array` that statement `place` reads have been assigned before, under no condition."""
-    site = sites[place]
-    target = site.stmt.target if isinstance(site.stmt, Assign) else None
-    reads = [a for a in accesses(site.stmt) if a.array == array and a is not target]
-    given = [
-        (s.stmt.target, s.loops)
-        for s in sites[:place]
-        if isinstance(s.stmt, Assign) and s.stmt.target.array == array and not s.is_conditional
-    ]
-    return all(any(same_elements(t, loops, a, site.loops) for t, loops in given) for a in reads)
+    needed = needed_zeros(build_model(ls), unseen, set(), unseen)
+    unread = {zeros[array].path for array in unseen} - {path for path, where in needed.items() if where != NEVER}
+    return rewritten(ls, lambda stmt, path: None if path in unread else stmt)

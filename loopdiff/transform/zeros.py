@@ -43,7 +43,7 @@ from loopdiff.transform.privates import Names, is_zero
 
 Rewrite = Callable[[Stmt, Path], Stmt | None]
 NOTHING: Names = frozenset()
-ALWAYS = Const(True, BOOL)
+ALWAYS, NEVER = Const(True, BOOL), Const(False, BOOL)
 
 
 def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:

@@ -13,6 +13,17 @@ def returned_array_without_derivative(x):
     return x[0] * x[0], marks
 
 
+def elements_given_twice_in_a_loop(x, n):
+    a = x
+    for _t in range(n):
+        w = np.zeros(len(x))
+        for i in range(len(x)):
+            for _turn in range(2):
+                w[i] = np.sin(x[i])
+        a = w
+    return (x * a).sum()
+
+
 def array_returned_twice(x):
     squares = np.zeros(x.shape[0])
     for i in range(x.shape[0]):
@@ -307,6 +318,13 @@ ENTRIES = (
         make=lambda r: dict(x=r.uniform(0.1, 0.6, 3)),
         wrt=("x",),
         notes="what a computed condition in a result decided was not recorded",
+    ),
+    Entry(
+        name="elements_given_twice_in_a_loop",
+        function=elements_given_twice_in_a_loop,
+        make=lambda r: dict(x=r.random(5), n=2),
+        wrt=("x",),
+        notes="the zero that an adjoint went back to was taken for one of the next iteration of the outer loop",
     ),
     Entry(
         name="array_returned_twice",

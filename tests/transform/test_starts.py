@@ -14,7 +14,7 @@ from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Allocate, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
-from loopdiff.transform.starts import start_sums
+from loopdiff.transform.starts import is_zeroing, start_sums
 from tests.gradients.interpreted import normal_form
 
 
@@ -122,6 +122,55 @@ def test_only_register_tiles_are_turned() -> None:
 
     ls = normal_form(function, arguments(5, 3, 6))
     assert start_sums(ls) == start_sums(ls, in_tiles_only=False) == ls
+
+
+def cleared_after_its_use(A, B, D):
+    W = np.empty(A.shape[1])
+    for m in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            W[k] = A[m, k]
+        for k in range(A.shape[1]):
+            D[m, 0] += W[k]
+            W[k] = 0.0
+
+
+def cleared_for_the_next_use(A, B, D):
+    W = np.empty(A.shape[1])
+    for m in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            W[k] = A[m, k]
+        for k in range(A.shape[1]):
+            for _turn in range(2):
+                D[m, 0] += W[k]
+                W[k] = 0.0
+
+
+def cleared_for_the_last(A, B, D):
+    W = np.empty(A.shape[1])
+    for m in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            W[k] = A[m, k]
+        for k in range(A.shape[1]):
+            D[m, 0] += W[A.shape[1] - 1 - k]
+            W[k] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "is_left"),
+    [(cleared_after_its_use, False), (cleared_for_the_next_use, True), (cleared_for_the_last, True)],
+)
+def test_zeros_at_the_end_of_an_iteration_go_where_nothing_reads_them(
+    function: Callable[..., Any], is_left: bool
+) -> None:
+    ls = start_sums(normal_form(function, arguments(5, 3, 6)))
+    zeros = [s.stmt for s in statements(ls.body) if is_zeroing(s)]
+    assert bool(zeros) is is_left
+    for rows, depth, columns in ((5, 3, 6), (1, 4, 2), (4, 0, 3)):
+        args = arguments(rows, depth, columns)
+        mine = {k: v.copy() for k, v in args.items()}
+        run(ls, mine)
+        function(**args)
+        np.testing.assert_allclose(mine["D"], args["D"], err_msg=f"{rows} {depth} {columns}")
 
 
 def arranged(function: Callable[..., Any]) -> LoopSet:
