@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from . import numbers, oracle
-from .numbers import Undecided
+from .numbers import LARGEST, Undecided
 from .oracle import Args
 
 DOUBLE, SINGLE = 1e-8, 3e-3  # how far numbers may differ, by the narrowest type of arguments
-LARGEST = 1e6  # programs with larger values or derivatives tell little about either
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Pairs = Iterable[tuple["Number", Any]]
+LARGEST = 1e6  # of larger numbers so little is left where they cancel that a result may differ by any rounding
 
 
 class Closeness:
@@ -136,8 +137,8 @@ class Taped(Number):
     counter = itertools.count()
 
     def __init__(self, value: Any, parents: Pairs = ()) -> None:
-        if not math.isfinite(primal(value)):
-            raise Undecided("a number that is not finite")
+        if not abs(primal(value)) <= LARGEST:
+            raise Undecided("a number that is not finite, or large")
         self.value = value
         self.parents = tuple(parents)
         self.made = next(Taped.counter)

@@ -9,7 +9,7 @@ import pytest
 
 from . import oracle
 from .bindings import programs
-from .expected import Program, expected
+from .expected import Program, Unusable, expected
 from .idioms import idioms
 
 
@@ -49,6 +49,12 @@ def f(x):
     run = oracle.taped(source, {"x": np.array([-4.0, 0.0, 4.0, 4.0])})
     columns = [run.pull([np.arange(3) == k + np.zeros((4, 3))], {})["x"].tolist() for k in range(3)]
     assert columns == [[0.0, 0.5, 1.0, 1.0], [-1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0, 2.0]]
+
+
+def test_large_numbers_that_cancel_are_left_alone() -> None:
+    source = "def f(x):\n    y = 1e7 * x\n    return (y * y).sum() - np.dot(y, y) + x[0]\n"
+    with pytest.raises(Unusable, match="large"):
+        expected(source, {"x": np.array([1.0, 3.0])})
 
 
 def test_second_derivatives() -> None:
