@@ -1,0 +1,70 @@
+"""Record what the compiler makes of the corpus, and tell two records apart.
+
+    python -m tests.replay record FILE [--targets cpu,cuda] [--entries NAME,NAME] [--processes N]
+    python -m tests.replay compare OLD NEW
+
+`record` in two worktrees and `compare` show whether a change moved code only. Exit status 1 where records differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tests.replay.record import TARGETS, Record, record_of_name
+
+MOST_SHOWN = 40
+
+
+def record(path: Path, names: list[str], targets: list[str], processes: int) -> None:
+    jobs = [(name, target) for target in targets for name in names]
+    found: Record = {}
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(processes, maxtasksperchild=200) as pool:
+        for part in pool.imap_unordered(record_of_name, jobs):
+            found |= part
+    path.write_text(json.dumps(found, indent=0, sort_keys=True))
+    print(f"{len(found)} digests of {len(names)} programs, {', '.join(targets)}")
+
+
+def compare(old: Record, new: Record) -> int:
+    """Print how many digests of each target differ, and which; 1 if any does."""
+    differing = sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k))
+    of_target, all_of_target = (Counter(k.split("/")[1] for k in keys) for keys in (differing, old.keys() | new.keys()))
+    for target, count in sorted(all_of_target.items()):
+        print(f"{target:10} {count:6} digests, {of_target[target]} differ")
+    for key in differing[:MOST_SHOWN]:
+        print(f"  {key}: {old.get(key, 'none')} -> {new.get(key, 'none')}")
+    if len(differing) > MOST_SHOWN:
+        print(f"  and {len(differing) - MOST_SHOWN} more")
+    return int(bool(differing))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.replay")
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("record")
+    making.add_argument("file", type=Path)
+    making.add_argument("--targets", default=",".join(TARGETS))
+    making.add_argument("--entries", default="")
+    making.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    comparing = commands.add_parser("compare")
+    comparing.add_argument("old", type=Path)
+    comparing.add_argument("new", type=Path)
+    options = parser.parse_args()
+    if options.command == "compare":
+        return compare(*(json.loads(p.read_text()) for p in (options.old, options.new)))
+    from tests.corpus import ENTRIES
+
+    names = options.entries.split(",") if options.entries else [e.name for e in ENTRIES]
+    record(options.file, names, options.targets.split(","), options.processes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
