@@ -19,7 +19,8 @@ from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.walk import written_arrays
 from loopdiff.keys import digest_of
 from loopdiff.memory import layout_preserving_copy
-from loopdiff.pipeline import arrange, bind_types, derive_checks, explain_loops
+from loopdiff.pipeline.code import arrange, explain_loops
+from loopdiff.pipeline.derive import bind_types, derive_checks
 from loopdiff.requests import NOTHING
 from loopdiff.runs import ReverseRun, sweeps_of
 from loopdiff.specialization import Specialization

@@ -99,6 +99,22 @@ def debug_level() -> int:
     return int(text) if text.isdigit() else 0
 
 
+def skipped_passes() -> frozenset[str]:
+    """`LOOPDIFF_SKIP`: passes to leave out, by name, with commas between them."""
+    return frozenset(filter(None, os.environ.get("LOOPDIFF_SKIP", "").split(",")))
+
+
+def most_changes() -> int | None:
+    """`LOOPDIFF_BISECT`: how many changes of passes may happen in this process; None for all."""
+    text = os.environ.get("LOOPDIFF_BISECT", "")
+    return int(text) if text.isdigit() else None
+
+
+def is_whole_compiler() -> bool:
+    """Whether no pass is left out, so that what is generated may be kept."""
+    return not skipped_passes() and most_changes() is None
+
+
 def dump_directory() -> Path | None:
     """`LOOPDIFF_DUMP`: where the text of every stage is written, if anywhere."""
     text = os.environ.get("LOOPDIFF_DUMP", "")

@@ -21,33 +21,35 @@ from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
 from loopdiff.keys import Identity, digest_of, identity_of
-from loopdiff.options import Options, PlanPolicy, TapePolicy
-from loopdiff.pipeline import (
+from loopdiff.options import Options, PlanPolicy, TapePolicy, is_whole_compiler
+from loopdiff.pipeline.code import (
     arrange,
+    compile_function,
+    explain_for_cuda,
+    instantiate,
+    reload_function,
+    runs_on_threads,
+)
+from loopdiff.pipeline.derive import (
     arrange_one_pass,
     arrange_primal_rows,
     arrange_rows,
     bind_types,
     calls_functions,
     choose_wrt,
-    compile_function,
     derive_gradient,
     derive_one_pass,
     derive_pullback,
     derive_sweeps,
     derive_tangent,
-    explain_for_cuda,
-    instantiate,
     look_through,
     lower,
     plain_buffers,
     read,
-    reload_function,
-    runs_on_threads,
 )
+from loopdiff.pipeline.stages import Stages
 from loopdiff.requests import NOTHING, Request, Requests
 from loopdiff.source import SourceFunction
-from loopdiff.stages import Stages
 from loopdiff.store import Store
 from loopdiff.units import Plan, SweepName, SweepUnits, Unit, plan_of
 
@@ -73,7 +75,8 @@ class Program:
         self.source, self.options = source, options
         self.stages, self.lock, self.sources = Stages(source.name), RLock(), Sources()
         self.sources.read(source)
-        self.identity = identity_of(source, self.sources) if options.cache else Identity()
+        is_kept = options.cache and is_whole_compiler()
+        self.identity = identity_of(source, self.sources) if is_kept else Identity()
         self.key = self.identity.key
         store = Store(self.key, self.identity.homes)
         found = store.load("surface")

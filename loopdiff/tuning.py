@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from loopdiff.keys import digest_of
-from loopdiff.pipeline import other_schedules
+from loopdiff.pipeline.code import other_schedules
 from loopdiff.requests import Request
 from loopdiff.runs import Arguments, sweeps_of
 from loopdiff.specialization import Specialization

@@ -11,7 +11,7 @@ from loopdiff.errors import Span
 from loopdiff.ir.nodes import ArrayDecl, LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.launch import refusal
-from loopdiff.pipeline import plain_buffers
+from loopdiff.pipeline.derive import plain_buffers
 from loopdiff.requests import NOTHING, Requests
 
 if TYPE_CHECKING:

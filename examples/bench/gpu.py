@@ -28,8 +28,8 @@ from kernels import KERNELS, Problem, problem
 from peers import loops
 from suite import TOLERANCE, difference
 
-from loopdiff import pipeline
 from loopdiff.backends.cuda.driver import Driver, the_driver
+from loopdiff.pipeline import code
 from loopdiff.stopwatch import shapes_of
 from loopdiff.transform.extents import Extents
 from loopdiff.transform.launch_costs import H200, Gpu, costs_of
@@ -82,7 +82,7 @@ def sweeps(at: Problem, f: Any, driver: Driver, gpu: Gpu) -> tuple[Callable[[], 
     shapes, values = shapes_of(k.run, args), dict(at.args)
     least = 0.0
     for unit in (forward, reverse):
-        plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, unit.requests, k.spec.stages, unit.reader)
+        plan = code.plan_for_cuda(unit.ls, k.spec.options, unit.requests, k.spec.stages, unit.reader)
         least += sum(c.nanoseconds for c in costs_of(plan, Extents(shapes, values), gpu))
 
     def one() -> object:

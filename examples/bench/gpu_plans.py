@@ -15,9 +15,10 @@ from typing import Any
 
 from kernels import problem
 
-from loopdiff import pipeline, vectorize_grad
+from loopdiff import vectorize_grad
 from loopdiff.backends.cuda.compile import device_kernels
 from loopdiff.backends.cuda.kernel_store import stored_kernel
+from loopdiff.pipeline import code
 from loopdiff.stopwatch import shapes_of
 from loopdiff.transform.extents import Extents
 from loopdiff.transform.launch_costs import costs_of
@@ -60,7 +61,7 @@ def section(name: str) -> tuple[str, str]:
     table.append("| --- | --- | --- | --- | --- | --- |")
     for sweep in ("forward", "reverse"):
         unit = k.unit(sweep)
-        plan = pipeline.plan_for_cuda(unit.ls, k.spec.options, unit.requests, k.spec.stages, unit.reader)
+        plan = code.plan_for_cuda(unit.ls, k.spec.options, unit.requests, k.spec.stages, unit.reader)
         costs = costs_of(plan, Extents(shapes, values))
         moved.append(sum(c.bytes for c in costs))
         least.append(sum(c.nanoseconds for c in costs))
@@ -71,7 +72,7 @@ def section(name: str) -> tuple[str, str]:
             table.append(
                 f"| `{kernel.name}` | {r.registers} | {r.stack} | {spilled} | {r.shared} | {len(found.code)} |"
             )
-    alone = pipeline.plan_for_cuda(k.spec.normal, k.spec.options, k.spec.requests("primal"), k.spec.stages)
+    alone = code.plan_for_cuda(k.spec.normal, k.spec.options, k.spec.requests("primal"), k.spec.stages)
     primal = sum(c.bytes for c in costs_of(alone, Extents(shapes, values)))
     shown = ", ".join(f"{n} {tuple(v.shape)}" if hasattr(v, "shape") else f"{n} = {v}" for n, v in at.args.items())
     row = (

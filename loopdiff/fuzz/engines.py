@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from loopdiff import pipeline
 from loopdiff.ad.sweeps import Form, Sweeps
 from loopdiff.api import vectorize_grad
 from loopdiff.backends.cpu.threads import pool
@@ -25,9 +24,10 @@ from loopdiff.ir.types import INT
 from loopdiff.ir.walk import written_arrays
 from loopdiff.names import tail_names
 from loopdiff.options import TapePolicy
+from loopdiff.pipeline import derive
+from loopdiff.pipeline.stages import Stages
 from loopdiff.source import source_of
 from loopdiff.specialization import is_floating, result_types
-from loopdiff.stages import Stages
 from loopdiff.transform.blocked import block_primal, block_sweeps
 
 T = TypeVar("T")
@@ -102,8 +102,8 @@ class Interpreted:
         self.names = program.wrt
         self.stages = Keeping(function.__name__)
         types = argument_types(program.values(program.sizes[0]))
-        surface = pipeline.read(source_of(function), Sources(), types, self.stages).ls
-        self.normal = pipeline.lower(surface, types, self.stages)
+        surface = derive.read(source_of(function), Sources(), types, self.stages).ls
+        self.normal = derive.lower(surface, types, self.stages)
         self.interface = interface_of(self.stages.results["bound"], self.normal)
         self.wrt = self.interface.expanded(program.wrt)
         self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
@@ -120,13 +120,13 @@ class Interpreted:
 
     @cached_property
     def tangent(self) -> tuple[dict[str, str], Runner]:
-        ls = pipeline.derive_tangent(self.normal, self.wrt, self.stages)
+        ls = derive.derive_tangent(self.normal, self.wrt, self.stages)
         count = len(self.normal.params)
         return tail_names(ls.params[count:], self.normal.params, "_tan"), compile_loopset(ls)
 
     def plan(self, policy: TapePolicy) -> Plan:
         if policy not in self.plans:
-            found = pipeline.derive_sweeps(self.normal, self.wrt, policy, self.stages, self.form)
+            found = derive.derive_sweeps(self.normal, self.wrt, policy, self.stages, self.form)
             forward, reverse, _ = block_sweeps(found.forward, found.reverse, ROWS)
             found = replace(found, forward=forward, reverse=reverse)
             runners = compile_loopset(found.forward), compile_loopset(found.reverse)
@@ -192,8 +192,8 @@ class Interpreted:
         kinds = [self.normal.array(n).type for n in self.wrt if self.normal.has_array(n)]
         if self.interface.number is None or not all(k is not None and k.rank > 0 for k in kinds):
             return None
-        sweeps = pipeline.derive_sweeps(self.normal, self.wrt, "auto", self.stages, "gradient")
-        found = pipeline.derive_one_pass(self.normal, sweeps, self.wrt, self.stages)
+        sweeps = derive.derive_sweeps(self.normal, self.wrt, "auto", self.stages, "gradient")
+        found = derive.derive_one_pass(self.normal, sweeps, self.wrt, self.stages)
         return None if found is None else compile_loopset(block_primal(found, ROWS))
 
     def value_and_gradients(self, args: Values) -> tuple[Values, Values] | None:

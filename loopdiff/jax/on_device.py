@@ -15,9 +15,9 @@ from loopdiff.jax.boxed import with_boxed_numbers
 from loopdiff.jax.handlers import Argument, Handler
 from loopdiff.names import NameSupply
 from loopdiff.options import Options
-from loopdiff.pipeline import compile_function
+from loopdiff.pipeline.code import compile_function
+from loopdiff.pipeline.stages import Stages
 from loopdiff.requests import Requests
-from loopdiff.stages import Stages
 from loopdiff.units import Unit
 
 PLATFORM, ASKS_STREAM = "CUDA", True

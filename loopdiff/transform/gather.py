@@ -58,6 +58,7 @@ from loopdiff.transform.rename import Renaming, renamed, renamed_block
 from loopdiff.transform.scatter import Scatter, minus, perfect, place_of, scatter
 from loopdiff.transform.simplify import simplify_expr, simplify_stmt
 from loopdiff.transform.sums import is_clear, separate_shifts
+from loopdiff.transform.zeros import drop_unread_zeros
 
 
 def gather_sums(ls: LoopSet, machine: Machine | None) -> LoopSet:
@@ -68,6 +69,15 @@ def gather_sums(ls: LoopSet, machine: Machine | None) -> LoopSet:
     gatherer = Gatherer(ls, machine, supply(ls), type_env(ls))
     body = gatherer.block(ls.body, ())
     return replace(ls, arrays=(*ls.arrays, *gatherer.cells), body=body) if gatherer.is_changed else ls
+
+
+def gather_with_zeros(ls: LoopSet, machine: Machine) -> LoopSet:
+    """`ls` with sums in gather form, which may leave nothing of the zeros that arrays begin with."""
+    found = gather_sums(ls, machine)
+    cleared = {s.stmt.array for s in statements(ls.body) if isinstance(s.stmt, Allocate) and is_zero(s.stmt.fill)}
+    dead = {a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint"}
+    cleared &= dead | {a.name for a in ls.arrays if a.role == "gradient"}
+    return drop_unread_zeros(found, cleared, dead) if cleared and found is not ls else found
 
 
 @dataclass(slots=True)

@@ -61,6 +61,7 @@ from loopdiff.names import NameSupply
 from loopdiff.requests import NOTHING, Requests
 from loopdiff.transform.contractions import factors, terms
 from loopdiff.transform.lane_blocks import block_loop
+from loopdiff.transform.normalize import supply
 from loopdiff.transform.privates import Privates, find_privates, mentioned, moved, span
 from loopdiff.transform.rename import renamed_block
 from loopdiff.transform.restructure import ascend
@@ -84,6 +85,10 @@ class Fitting:
         largest = reduce(lambda a, b: Apply(Op.MAX, (a, b)), sizes)
         fitting = floordiv(integer(self.elements), at_least_one(largest))
         return Apply(Op.MAX, (integer(self.least), Apply(Op.MIN, (integer(self.most), fitting))))
+
+
+# Rows whose buffers are for kernels: as many as keep a GPU busy, and its memory holds.
+FOR_THREADS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
 
 
 CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG))
@@ -110,6 +115,11 @@ def block_rows(
         return ls
     fresh = tuple(Allocate(a.name) for a in blocker.buffers)
     return replace(tidy, arrays=(*ls.arrays, *blocker.buffers), body=(*fresh, *body))
+
+
+def block_for_threads(ls: LoopSet, dead: Names, requests: Requests) -> LoopSet:
+    """`ls` with loops run in blocks of as many rows as keep a GPU busy, where that isolates contractions."""
+    return block_rows(ls, dead, supply(ls), FOR_THREADS, requests)
 
 
 def is_promising(stmt: Stmt) -> bool:

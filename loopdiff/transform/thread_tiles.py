@@ -64,7 +64,16 @@ from loopdiff.requests import Requests
 from loopdiff.transform.grid import Grid
 from loopdiff.transform.hoist import is_total
 from loopdiff.transform.host_values import names_used
-from loopdiff.transform.launch_plan import HostIf, Launch, Step, WarpLoop, all_steps, map_launches, wishes_for
+from loopdiff.transform.launch_plan import (
+    HostIf,
+    Launch,
+    LaunchPlan,
+    Step,
+    WarpLoop,
+    all_steps,
+    map_launches,
+    wishes_for,
+)
 
 # Iterations along each of two axes, fewer along that of neighbours: elements that these read differ.
 SHAPES = ((4, 2), (2, 2))
@@ -78,6 +87,11 @@ Names = frozenset[str]
 
 
 # -- which kernels -------------------------------------------------------------------------------------------
+def tile_launches(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
+    """`plan` with tiles for the threads of contractions."""
+    return replace(plan, steps=tile_threads(plan.steps, requests))
+
+
 def tile_threads(steps: tuple[Step, ...], requests: Requests) -> tuple[Step, ...]:
     """`steps` with tiles for the threads of contractions; those that are for short rows have none."""
     short = {id(step.orelse[0]) for step in all_steps(steps) if isinstance(step, HostIf) and is_for_warps(step)}

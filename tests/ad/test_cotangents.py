@@ -9,8 +9,8 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ir.walk import written_arrays
-from loopdiff.pipeline import derive_sweeps
-from loopdiff.stages import Stages
+from loopdiff.pipeline.derive import derive_sweeps
+from loopdiff.pipeline.stages import Stages
 from tests.gradients.interpreted import interpreting, normal_form
 
 SHAPE = (3, 4)

@@ -9,8 +9,8 @@ from loopdiff import vectorize_grad
 from loopdiff.ad.sweeps import Form
 from loopdiff.ir.nodes import Accumulate, Allocate, Assign, LoopSet
 from loopdiff.ir.walk import statements, written_arrays
-from loopdiff.pipeline import derive_sweeps
-from loopdiff.stages import Stages
+from loopdiff.pipeline.derive import derive_sweeps
+from loopdiff.pipeline.stages import Stages
 from tests.corpus import BY_NAME, SUITE
 from tests.gradients import harness
 from tests.gradients.interpreted import lowered, normal_form

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 PROGRAM = """
-from loopdiff import pipeline
-from loopdiff.stages import Stages
+from loopdiff.pipeline import derive
+from loopdiff.pipeline.stages import Stages
 from tests.corpus import BY_NAME
 from tests.gradients.interpreted import in_real_parts, lowered
 
 for name in ("complex_powers", "escapes", "parts_and_branches"):
     entry = BY_NAME[name]
-    sweeps = pipeline.derive_sweeps(lowered(entry), in_real_parts(entry).wrt, "auto", Stages(name), "pullback")
+    sweeps = derive.derive_sweeps(lowered(entry), in_real_parts(entry).wrt, "auto", Stages(name), "pullback")
     print(sweeps.forward, sweeps.reverse)
 """
 

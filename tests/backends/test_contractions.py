@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.backends.cpu.compile import compile_loopset
+from loopdiff.pipeline.cpu import compile_loopset
 from tests.ad.interpreted import lower
 
 COUNT = 24

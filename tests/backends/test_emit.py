@@ -10,10 +10,11 @@ import pytest
 from numba.core.runtime import _nrt_python as nrt
 from numba.core.runtime.nrt import rtsys
 
-from loopdiff.backends.cpu.compile import Style, compile_loopset
+from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet
+from loopdiff.pipeline.cpu import compile_loopset
 from tests.ad.interpreted import copied, lower
 from tests.backends.programs import PROGRAMS
 

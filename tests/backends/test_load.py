@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopdiff.backends.cpu.compile import compile_loopset
 from loopdiff.backends.load import cache_directory, import_module, load_function, write_module
 from loopdiff.backends.writer import Writer, render
 from loopdiff.errors import BackendError
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.options import Options
-from loopdiff.pipeline import instantiate
-from loopdiff.stages import Stages
+from loopdiff.pipeline.code import instantiate
+from loopdiff.pipeline.cpu import compile_loopset
+from loopdiff.pipeline.stages import Stages
 from tests.ad.interpreted import lower
 from tests.backends.programs import PROGRAMS
 

@@ -9,7 +9,6 @@ import numba
 import numpy as np
 import pytest
 
-from loopdiff.backends.cpu.compile import compile_loopset
 from loopdiff.backends.cpu.simd import (
     across,
     add_each,
@@ -31,6 +30,7 @@ from loopdiff.backends.cpu.simd import (
     sum_rows,
     tail_mask,
 )
+from loopdiff.pipeline.cpu import compile_loopset
 from tests.ad.interpreted import lower
 
 W = 4

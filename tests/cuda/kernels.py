@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from loopdiff import pipeline
 from loopdiff.ad.sweeps import Sweeps
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda.compile import plan_of
 from loopdiff.backends.cuda.compiler import CompiledKernel, compile_kernel
 from loopdiff.backends.cuda.device import Device, KernelModule, kernel_modules
 from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.load import import_module, write_module
-from loopdiff.stages import Stages
+from loopdiff.pipeline import derive
+from loopdiff.pipeline.cuda import plan_of
+from loopdiff.pipeline.stages import Stages
 from loopdiff.transform.blocked import own_arrays
 from loopdiff.transform.launch_plan import Launch, LaunchPlan, all_steps
 from tests.corpus import BY_NAME, ENTRIES, Entry
@@ -26,7 +26,7 @@ def sweeps_of(name: str) -> Sweeps:
     """The sweeps of an entry as `vjp` runs them."""
     entry = BY_NAME[name]
     ls = lowered(entry)
-    return pipeline.derive_sweeps(ls, in_real_parts(entry).wrt, "auto", Stages(name), "pullback")
+    return derive.derive_sweeps(ls, in_real_parts(entry).wrt, "auto", Stages(name), "pullback")
 
 
 def plans_of(name: str) -> tuple[LaunchPlan, LaunchPlan]:

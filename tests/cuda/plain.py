@@ -25,11 +25,12 @@ from loopdiff import specialization
 from loopdiff.backends.cpu import scalar_math
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS
-from loopdiff.backends.cuda.compile import emulated_text, plan_of
+from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.errors import ArgumentError
 from loopdiff.ir import scalar_eval
 from loopdiff.ir.nodes import LoopSet
+from loopdiff.pipeline.cuda import plan_of
 from loopdiff.requests import Requests
 from loopdiff.specialization import Specialization
 from loopdiff.transform.blocked import own_arrays

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda.compile import plan_of, write_emulated
+from loopdiff.backends.cuda.compile import write_emulated
+from loopdiff.pipeline.cuda import plan_of
 from tests.corpus import SUITE, Arguments, Entry
 from tests.cuda.kernels import WITHOUT_RULES
 from tests.cuda.plain import emulating

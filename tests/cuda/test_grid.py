@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda.compile import emulated_text, plan_of
+from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.walk import statements
+from loopdiff.pipeline.cuda import plan_of
 from loopdiff.transform.grid import Grid
 from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, all_steps
 from tests.cuda.plain import in_plain_python

@@ -12,7 +12,7 @@ from numba.core import types
 
 from loopdiff import LoopdiffWarning
 from loopdiff.disk import notices, secret
-from loopdiff.pipeline import reload_function
+from loopdiff.pipeline.code import reload_function
 from tests.disk.damage import DAMAGE
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")

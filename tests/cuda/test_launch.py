@@ -23,7 +23,7 @@ PROGRAMS = ("rde_matmul_log1p", "softmax", "jacobi_2d", "spmv_csr", "durbin", "w
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_packed_is_what_the_function_was_given(name: str) -> None:
     from loopdiff.backends.cpu.compile import Style
-    from loopdiff.backends.cuda.compile import plan_of
+    from loopdiff.pipeline.cuda import plan_of
     from tests.cuda.stub import on_stub, stub_driver
 
     entry = BY_NAME[name]

@@ -11,8 +11,8 @@ import pytest
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda import grids as grid_text
-from loopdiff.backends.cuda.compile import plan_of
 from loopdiff.errors import ArgumentError
+from loopdiff.pipeline.cuda import plan_of
 from loopdiff.transform.launch_plan import Launch, all_steps
 from tests.cuda import plain
 from tests.cuda.plain import emulating

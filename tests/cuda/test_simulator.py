@@ -44,9 +44,9 @@ def smoothed(x, y):
 def simulated(function: Any, args: dict[str, Any], tmp_path: Path, blocks: tuple[int, ...]) -> dict[str, Any]:
     """What the one grid of a function leaves in what its kernel is given, by name; sums of blocks as `parts`."""
     from loopdiff.backends.cpu.compile import Style
-    from loopdiff.backends.cuda.compile import plan_of
     from loopdiff.backends.cuda.device import Device, kernel_modules, kernel_name
     from loopdiff.backends.cuda.host import HostEmitter
+    from loopdiff.pipeline.cuda import plan_of
 
     plan = plan_of(normal_form(function, args), Style())
     host = HostEmitter(plan.ls, plan=plan, target=Device())

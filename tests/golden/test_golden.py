@@ -14,11 +14,12 @@ from numba.core import config
 
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import build_sweeps
-from loopdiff.backends.cpu.compile import PLAIN, arrange_loops, generate, schedule_loops
+from loopdiff.backends.cpu.compile import PLAIN, generate
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_loopset
+from loopdiff.pipeline.cpu import arrange_loops, schedule_loops
 from loopdiff.source import source_of
 from loopdiff.transform.blocked import block_sweeps
 from loopdiff.transform.extents import Extents

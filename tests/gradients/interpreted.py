@@ -13,7 +13,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from loopdiff import pipeline
 from loopdiff.ad.reverse import Sweeps
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.frontend.callees import Sources
@@ -22,9 +21,10 @@ from loopdiff.interface import pairs
 from loopdiff.ir.interpret import compile_loopset, run
 from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
+from loopdiff.pipeline import derive
+from loopdiff.pipeline.stages import Stages
 from loopdiff.source import source_of
 from loopdiff.specialization import Specialization
-from loopdiff.stages import Stages
 from loopdiff.units import Unit
 from tests.corpus import BY_NAME, Arguments, Entry
 
@@ -60,7 +60,7 @@ def lowered_by_name(name: str) -> LoopSet:
 def normal_form(function: Any, args: Arguments) -> LoopSet:
     stages = Stages(function.__name__)
     types = argument_types(args)
-    return pipeline.lower(pipeline.read(source_of(function), Sources(), types, stages).ls, types, stages)
+    return derive.lower(derive.read(source_of(function), Sources(), types, stages).ls, types, stages)
 
 
 def allocated(sweeps: Sweeps, args: Arguments) -> dict[str, Any]:

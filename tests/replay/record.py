@@ -89,7 +89,7 @@ def record_of(entry: Entry, target: str) -> Record:
 
 
 def functions_of(spec: Specialization, target: str) -> Iterator[tuple[str, Callable[[], Unit | None]]]:
-    """What is compiled for a function, by name: sweeps in every form on the CPU, those of `value_and_grad` elsewhere."""
+    """What is compiled for a function, by name; elsewhere than on the CPU only the sweeps of `value_and_grad`."""
     yield "primal", lambda: spec.primal
     yield "tangent", lambda: spec.tangent
     yield "one pass", lambda: spec.one_pass

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from loopdiff import ArgumentError, vectorize_grad
-from loopdiff.backends.cpu.compile import arrange_loops
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Assign
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
+from loopdiff.pipeline.cpu import arrange_loops
 from loopdiff.transform.copies import without_copies, without_whole_copies
 from loopdiff.transform.privates import is_zero
 from tests.corpus import BY_NAME

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.backends.cpu.compile import arrange_loops
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Allocate, LoopSet
 from loopdiff.ir.verify import verify
-from loopdiff.pipeline import derive_sweeps
-from loopdiff.stages import Stages
+from loopdiff.pipeline.cpu import arrange_loops
+from loopdiff.pipeline.derive import derive_sweeps
+from loopdiff.pipeline.stages import Stages
 from loopdiff.transform.rolling import roll_rows
 from tests.gradients.interpreted import allocated, normal_form
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import pipeline
 from loopdiff.ir.build import integer, sub
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Assign, Index, Loop, Stmt
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.options import Options
+from loopdiff.pipeline import code
+from loopdiff.pipeline.stages import Stages
 from loopdiff.requests import Request, Requests
-from loopdiff.stages import Stages
 from loopdiff.transform.fuse import fuse
 from tests.corpus import BY_NAME
 from tests.gradients.interpreted import lowered, normal_form
@@ -252,7 +252,7 @@ def test_compiled_functions_are_fused_but_where_schedules_are_asked_for() -> Non
     ls = lowered(BY_NAME["hdiff"])
     asked = Requests((Request("primal", "i", 0, "scalar"),))
     found = {
-        name: pipeline.arrange(ls, options, requests, Stages("hdiff"))
+        name: code.arrange(ls, options, requests, Stages("hdiff"))
         for name, options, requests in (
             ("plain", Options(), Requests()),
             ("parallel", Options(parallel=True), Requests()),

@@ -14,8 +14,8 @@ from loopdiff.ad.sweeps import Sweeps
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
-from loopdiff.pipeline import derive_sweeps
-from loopdiff.stages import Stages
+from loopdiff.pipeline.derive import derive_sweeps
+from loopdiff.pipeline.stages import Stages
 from loopdiff.transform.last_taken import keep_last
 from tests.corpus import Entry
 from tests.gradients.interpreted import normal_form

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda.compile import plan_of
+from loopdiff.pipeline.cuda import plan_of
 from loopdiff.transform.extents import Extents
 from loopdiff.transform.launch_costs import Cost, Gpu, costs_of
 from loopdiff.transform.launch_text import explain_launches, in_bytes

@@ -16,8 +16,8 @@ from loopdiff.ir.nodes import Apply, Expr, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
-from loopdiff.pipeline import derive_one_pass, derive_sweeps
-from loopdiff.stages import Stages
+from loopdiff.pipeline.derive import derive_one_pass, derive_sweeps
+from loopdiff.pipeline.stages import Stages
 from loopdiff.transform.blocked import block_primal, in_workspace
 from tests.corpus import BY_NAME
 from tests.gradients import harness

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.backends.cpu.compile import Style, arrange_loops, schedule_loops
+from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.ir.build import add, compare, floordiv, integer, mul, sub
 from loopdiff.ir.nodes import Access, Allocate, Apply, Assign, Const, Expr, If, Index, Loop, LoopSet, Stmt
@@ -23,9 +23,10 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.verify import verify
 from loopdiff.options import Options
-from loopdiff.pipeline import arrange
+from loopdiff.pipeline.code import arrange
+from loopdiff.pipeline.cpu import arrange_loops, schedule_loops
+from loopdiff.pipeline.stages import Stages
 from loopdiff.specialization import Specialization
-from loopdiff.stages import Stages
 from loopdiff.transform import blocked
 from loopdiff.transform.early import only_into
 from loopdiff.transform.mapping import Parallel, Serial

@@ -10,10 +10,10 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.analysis.polyhedra import build_model
-from loopdiff.backends.cpu.compile import arrange_loops
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.verify import verify
+from loopdiff.pipeline.cpu import arrange_loops
 from loopdiff.transform.registers import hold_in_registers
 from loopdiff.transform.schedule import plan
 from tests.gradients.interpreted import normal_form

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdiff.backends.cpu.compile import compile_loopset
 from loopdiff.errors import ArgumentError
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Accumulate, If, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
+from loopdiff.pipeline.cpu import compile_loopset
 from loopdiff.transform.screening import screen
 from tests.corpus import BY_NAME
 from tests.transform.test_checks import checked

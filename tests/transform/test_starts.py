@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.backends.cpu.compile import arrange_loops
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import Allocate, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
+from loopdiff.pipeline.cpu import arrange_loops
 from loopdiff.transform.starts import is_zeroing, start_sums
 from tests.gradients.interpreted import normal_form
 

@@ -15,8 +15,8 @@ from loopdiff.ir.nodes import Accumulate, Allocate, If, LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
-from loopdiff.pipeline import derive_sweeps
-from loopdiff.stages import Stages
+from loopdiff.pipeline.derive import derive_sweeps
+from loopdiff.pipeline.stages import Stages
 from loopdiff.transform.zeros import drop_zeros
 from tests.corpus import BY_NAME
 from tests.gradients import harness

@@ -17,24 +17,40 @@ from loopdiff.options import debug_level, dump_directory
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A pass that changed a function."""
+
+    function: str
+    by: str
+
+
 @dataclass(slots=True)
 class Stages:
-    """The record of one compilation: seconds by stage, in order."""
+    """The record of one compilation: seconds by stage, and which passes changed which functions, in order."""
 
     name: str
     seconds: dict[str, float] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
 
     def run(self, stage: str, build: Callable[..., T], *args: object) -> T:
-        """`build(*args)`, timed; LoopSets in its result are verified and dumped under the name `stage`."""
-        start = time.perf_counter()
-        result = build(*args)
-        took = time.perf_counter() - start
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + took
-        if debug_level() >= 1:
-            print(f"loopdiff: {self.name}: {stage:12s} {1e3 * took:9.2f} ms", file=sys.stderr)
+        """`build(*args)`, timed; a LoopSet is verified and dumped under the name `stage`."""
+        result = self.timed(stage, build, *args)
         if isinstance(result, LoopSet):
             self.check(stage, result)
         return result
+
+    def timed(self, stage: str, build: Callable[..., T], *args: object, **options: object) -> T:
+        start = time.perf_counter()
+        result = build(*args, **options)
+        took = time.perf_counter() - start
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + took
+        if debug_level() >= 1:
+            self.note(f"{stage:12s} {1e3 * took:9.2f} ms")
+        return result
+
+    def note(self, text: str) -> None:
+        print(f"loopdiff: {self.name}: {text}", file=sys.stderr)
 
     def check(self, stage: str, ls: LoopSet) -> LoopSet:
         """`ls`, verified and, on request, shown. The surface has no types yet, so it is only shown."""

@@ -1,0 +1,43 @@
+"""Both sweeps as one thing that passes give anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.requests import Requests
+from loopdiff.transform.blocked import block_sweeps
+from loopdiff.transform.last_taken import keep_last
+from loopdiff.transform.layout import align_tapes
+from loopdiff.transform.taken import leave_out_others
+
+
+@dataclass(frozen=True, slots=True)
+class BothSweeps:
+    """The forward sweep, the reverse sweep that goes on with its arrays, and the loops that are to become lanes."""
+
+    forward: LoopSet
+    reverse: LoopSet
+    lanes: frozenset[str] = frozenset()
+
+
+def with_last_kept(both: BothSweeps) -> BothSweeps:
+    """Both sweeps with indices on the tape in place of flags that one iteration at most makes use of."""
+    forward, reverse = keep_last(both.forward, both.reverse)
+    return replace(both, forward=forward, reverse=reverse)
+
+
+def without_others_of(both: BothSweeps) -> BothSweeps:
+    """The reverse sweep without loops in iterations that have no part in an adjoint which one takes for itself."""
+    return replace(both, reverse=leave_out_others(both.reverse))
+
+
+def with_rows_in_blocks(both: BothSweeps, asked: tuple[Requests, Requests]) -> BothSweeps:
+    """Both sweeps in row blocks where that makes matrices of vectors."""
+    return BothSweeps(*block_sweeps(both.forward, both.reverse, asked=asked))
+
+
+def with_tapes_aligned(both: BothSweeps) -> BothSweeps:
+    """Both sweeps with the axes of tapes reordered where vectors run along another than the last."""
+    forward, reverse = align_tapes(both.forward, both.reverse, both.lanes)
+    return replace(both, forward=forward, reverse=reverse)

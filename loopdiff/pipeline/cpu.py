@@ -1,0 +1,89 @@
+"""Functions for processors: which arrangements of their loops are tried, and which one is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.polyhedra import build_model
+from loopdiff.backends.cpu.compile import PLAIN, Style, write_function
+from loopdiff.backends.cpu.host import host_machine
+from loopdiff.backends.load import CompiledFunction
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.pipeline.passes import CPU_FUSION, CPU_LOOPS, CPU_STORAGE, Context, Fusion
+from loopdiff.pipeline.runner import run_passes
+from loopdiff.pipeline.stages import Stages
+from loopdiff.requests import NOTHING, Requests
+from loopdiff.transform.parallel import share_loops, shares_all_of, with_rows_apart
+from loopdiff.transform.schedule import Arranged, plan
+
+
+@dataclass(frozen=True, slots=True)
+class Arranger:
+    """Arranges the loops of a function in one way or another, and schedules them.
+
+    `style` is that of the function on several threads, if it may be on these; `requests` are for its loops.
+    """
+
+    context: Context
+    style: Style
+    requests: Requests
+    stages: Stages
+
+    def fused(self, ready: LoopSet, fusion: Fusion) -> LoopSet:
+        return run_passes(CPU_FUSION, ready, replace(self.context, fusion=fusion), self.stages)
+
+    def scheduled(self, ls: LoopSet, *, on_threads: bool) -> Arranged:
+        style = self.style if on_threads else replace(self.style, dead=None)
+        stage = f"schedule {ls.name}" + (" on threads" if on_threads else "")
+        return self.stages.run(stage, lambda: schedule_loops(ls, style, self.requests))
+
+
+def arrange(
+    ls: LoopSet, style: Style, requests: Requests, stages: Stages, reader: LoopSet | None = None
+) -> Arranged:  # fmt: skip
+    """A normal LoopSet with its loops arranged for the machine, and their schedule.
+
+    `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep. Nests for whose loops there
+    are exact requests stay as they are. Raises ScheduleError for `requests` that cannot be granted (LD5xx).
+    """
+    may_fuse = all(r.is_exact for r in requests.items)
+    context = Context(fastmath=style.fastmath, machine=host_machine(), reader=reader, may_start=may_fuse)
+    arranger = Arranger(context, style, requests, stages)
+    ready = run_passes(CPU_LOOPS, ls, context, stages)
+    fused = arranger.fused(ready, "deep" if may_fuse else "none")
+    loops = run_passes(CPU_STORAGE, fused, context, stages) if may_fuse else fused
+    if style.dead is None:
+        return arranger.scheduled(loops, on_threads=False)
+    threads = arranger.scheduled(fused, on_threads=True)
+    if shares_all_of(threads, ready) and (sharing := with_rows_apart(threads, loops, style.dead)) is not None:
+        if fused == loops:
+            return threads
+        found = arranger.scheduled(loops, on_threads=False)
+        return replace(found, schedule=replace(found.schedule, sharing=tuple(sharing)))
+    apart: tuple[Fusion, ...] = ("rows", "none") if may_fuse else ("none",)
+    for fusion in apart:
+        threads = arranger.scheduled(arranger.fused(ready, fusion), on_threads=True)
+        if shares_all_of(threads, ready):
+            break
+    plain = arranger.scheduled(loops, on_threads=False)
+    return replace(plain, threads=threads) if threads.schedule.shared else plain
+
+
+def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
+    """`ls` with its loops arranged for one thread of the host, with all rows of its arrays."""
+    context, stages = Context(fastmath=fastmath, machine=host_machine()), Stages(ls.name)
+    return run_passes((*CPU_LOOPS, *CPU_FUSION), ls, context, stages)
+
+
+def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
+    """`ls`, whose loops are arranged, with a schedule for the host. Raises ScheduleError (LD5xx) for `requests`."""
+    model = build_model(ls)
+    schedule = plan(model, may_reassociate=style.fastmath, machine=host_machine(), requests=requests)
+    if style.dead is not None:
+        schedule = replace(schedule, sharing=share_loops(model, schedule, style.dead, style.fastmath))
+    return Arranged(ls, schedule)
+
+
+def compile_loopset(ls: LoopSet, style: Style = PLAIN, *, cache: bool = True) -> CompiledFunction:
+    """Generate, write and import the function of `ls`; Numba compiles it at its first call, or loads it from disk."""
+    return write_function(schedule_loops(arrange_loops(ls, fastmath=style.fastmath), style), style, cache=cache)

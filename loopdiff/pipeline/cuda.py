@@ -1,0 +1,42 @@
+"""Functions for GPUs: from a normal LoopSet to the plan of what the host does and which kernels it launches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.analysis.polyhedra import build_model
+from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda.compile import RESERVED
+from loopdiff.codes import reject
+from loopdiff.errors import BackendError
+from loopdiff.ir.nodes import Call, LoopSet
+from loopdiff.ir.walk import statements
+from loopdiff.pipeline.passes import CUDA_BLOCKS, CUDA_LAUNCHES, CUDA_LOOPS, CUDA_MODEL, Context
+from loopdiff.pipeline.runner import run_passes
+from loopdiff.pipeline.stages import Stages
+from loopdiff.requests import NOTHING, Requests
+from loopdiff.transform.grid_wishes import refuse_ungranted
+from loopdiff.transform.launch_plan import LaunchPlan, plan_launches
+
+
+def plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING, stages: Stages | None = None) -> LaunchPlan:
+    """The launch plan of a normal LoopSet. Raises ScheduleError for `requests` that cannot be granted (LD5xx), and
+    BackendError (LD603) for what has no kernel."""
+    stages = stages or Stages(ls.name)
+    context = Context(fastmath=style.fastmath, requests=requests, dead=style.dead or frozenset(), reserved=RESERVED)
+    blocked = run_passes(CUDA_BLOCKS, ls, context, stages)
+    refuse_calls(blocked)
+    context = replace(context, dead=context.dead | {a.name for a in blocked.arrays} - {a.name for a in ls.arrays})
+    loops = run_passes(CUDA_LOOPS, blocked, context, stages)
+    model = run_passes(CUDA_MODEL, build_model(loops), context, stages)
+    plan = plan_launches(model, context.dead, requests, may_reassociate=context.fastmath)
+    found = run_passes(CUDA_LAUNCHES, plan, context, stages)
+    refuse_ungranted(model, found, context.dead, requests)
+    return found
+
+
+def refuse_calls(ls: LoopSet) -> None:
+    for site in statements(ls.body):
+        if isinstance(site.stmt, Call):
+            message = f"`{site.stmt.rule.name}` has a rule, and runs on the CPU only"
+            raise BackendError(reject("LD603", message, site.stmt.loc))

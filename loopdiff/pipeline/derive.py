@@ -1,0 +1,244 @@
+"""What is derived from a function, in which order, and nothing else.
+
+    source -> surface                                            read
+    surface -> bound -> normal                                   lower
+    normal -> forward + reverse (+ counts)                       derive_sweeps
+    normal -> tangent                                            derive_tangent
+    forward + reverse -> gradient, to start again from           derive_gradient
+    forward + reverse -> both in one pass                        derive_one_pass
+    forward + reverse -> pullback, likewise                      derive_pullback
+    forward + reverse -> the same in blocks                      arrange_rows
+
+`code.py` makes functions of these. Every step goes through `Stages`, which verifies, times and dumps its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopdiff.frontend.capture import ArgumentType
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.types import BOOL, F32, F64, INT
+from loopdiff.options import PlanPolicy
+from loopdiff.pipeline.stages import Stages
+from loopdiff.requests import Requests
+from loopdiff.source import SourceFunction
+
+if TYPE_CHECKING:
+    from loopdiff.ad.sweeps import Form, Sweeps
+    from loopdiff.frontend.callees import Sources
+    from loopdiff.frontend.parse import Surface
+    from loopdiff.units import Plan
+
+MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model prefers and one without blocks
+SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
+
+
+def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> LoopSet | None:
+    """The surface LoopSet if it is the same for all types, else None. Raises UnsupportedLoopError (LD1xx) with every
+    rejection of a function that can be rejected whatever its arguments are.
+    """
+    from loopdiff.frontend.parse import parse_surface
+    from loopdiff.frontend.parsing.state import TypesNeeded
+
+    try:
+        return stages.run("look", parse_surface, source, sources).ls
+    except TypesNeeded:
+        return None
+
+
+def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
+    """The surface LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD1xx) with every rejection.
+
+    `sources` are those of the functions that it calls.
+    """
+    from loopdiff.frontend.parse import parse_surface
+
+    found = stages.run("parse", parse_surface, source, sources, types)
+    stages.check("surface", found.ls)
+    return found
+
+
+def lower(
+    surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages, fastmath: bool = True
+) -> LoopSet:  # fmt: skip
+    """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
+    from loopdiff.pipeline.passes import LOWERING, Context
+    from loopdiff.pipeline.runner import run_passes
+
+    words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
+    context = Context(fastmath=fastmath, words=words)
+    return run_passes(LOWERING, bind_types(surface, types, stages), context, stages)
+
+
+def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
+    """The LoopSet with the caller's types, complex ones included. Raises UnsupportedLoopError (LD2xx)."""
+    from loopdiff.frontend.binding.bind import bind
+
+    return stages.run("bound", bind, surface, types)
+
+
+def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
+    """The default `wrt`: floating arguments but pure outputs and scratch."""
+    from loopdiff.analysis.activity import default_wrt
+    from loopdiff.analysis.exposure import exposed_reads
+    from loopdiff.analysis.polyhedra import build_model
+
+    model = stages.run("model", build_model, normal)
+    exposed = stages.run("flow", exposed_reads, model)
+    return default_wrt(normal, frozenset(access.array for _, access in exposed))
+
+
+def derive_sweeps(
+    normal: LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, form: Form = "sums"
+) -> Sweeps:  # fmt: skip
+    """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx).
+
+    In the form `sums` the reverse sweep adds to all buffers. As a `pullback` it is given cotangents of the arrays that
+    the function writes, as a `gradient` none; what it is not given starts at zero, whatever the buffers hold, and
+    those that are no gradients are left with anything in them.
+    """
+    from loopdiff.ad.cotangents import keep_cotangents
+    from loopdiff.ad.fresh import start_adjoints
+    from loopdiff.ad.reverse import build_sweeps
+    from loopdiff.pipeline.passes import REVERSE, Context
+    from loopdiff.pipeline.runner import run_passes
+
+    sweeps = stages.run("sweeps", build_sweeps, normal, wrt, tape)
+    started, forgotten = start_adjoints(normal, sweeps, wrt, form)
+    scratch = frozenset(a.name for a in started.arrays if a.extents is not None and a.role == "adjoint")
+    context = Context(dead=scratch, forgotten=forgotten)
+    sweeps = replace(sweeps, reverse=run_passes(REVERSE, started, context, stages))
+    sweeps = stages.run("cotangents", keep_cotangents, sweeps, forgotten)
+    stages.check("forward", sweeps.forward)
+    stages.check("reverse", sweeps.reverse)
+    if sweeps.counts is not None:
+        stages.check("counts", sweeps.counts)
+    return sweeps
+
+
+def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> LoopSet:
+    """Values and directional derivatives side by side. Raises DifferentiationError (LD4xx)."""
+    from loopdiff.ad.forward import build_tangent
+
+    return stages.run("tangent", build_tangent, normal, wrt)
+
+
+def plain_buffers(ls: LoopSet) -> LoopSet:
+    """`ls` with contiguous adjoint and tangent buffers where the argument itself is strided."""
+    arrays = tuple(
+        replace(a, type=replace(a.type, layout="C"))
+        if a.type is not None and a.role in ("adjoint", "gradient", "tangent") and a.type.layout == "A"
+        else a
+        for a in ls.arrays
+    )
+    return replace(ls, arrays=arrays)
+
+
+def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> LoopSet:
+    """The function itself, for sums that may run in any order, in row blocks."""
+    from loopdiff.pipeline.passes import PRIMAL, Context
+    from loopdiff.pipeline.runner import run_passes
+
+    return run_passes(PRIMAL, normal, Context(requests=requests), stages)
+
+
+def arrange_one_pass(found: LoopSet, stages: Stages) -> LoopSet:
+    """What `derive_one_pass` finds in row blocks, its own arrays, then the gradients, as parameters after the
+    arguments."""
+    from loopdiff.pipeline.passes import ONE_PASS, Context
+    from loopdiff.pipeline.runner import run_passes
+
+    return run_passes(ONE_PASS, found, Context(), stages)
+
+
+def arrange_rows(
+    forward: LoopSet, reverse: LoopSet, asked: tuple[Requests, Requests], stages: Stages
+) -> tuple[LoopSet, LoopSet]:  # fmt: skip
+    """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
+    from loopdiff.pipeline.both import BothSweeps
+    from loopdiff.pipeline.passes import BOTH_SWEEPS, Context
+    from loopdiff.pipeline.runner import run_passes
+
+    both = run_passes(BOTH_SWEEPS, BothSweeps(forward, reverse), Context(asked=asked), stages)
+    return both.forward, both.reverse
+
+
+def derive_gradient(
+    normal: LoopSet,
+    forward: LoopSet,
+    reverse: LoopSet,
+    count_names: tuple[str, ...],
+    wrt: tuple[str, ...],
+    has_value: bool,
+    stages: Stages,
+) -> LoopSet:
+    """The gradient of a function with one floating result as a program of its own, to be derived like `normal`."""
+    from loopdiff.ad.gradient import build_gradient, without_value
+
+    found = stages.run("gradient", build_gradient, normal, forward, reverse, count_names, wrt)
+    return found if has_value else without_value(found)
+
+
+def calls_functions(normal: LoopSet) -> bool:
+    """Whether elementary functions are evaluated: to keep their values may pay where these stay in the caches."""
+    from loopdiff.ad.repeating import has_functions
+    from loopdiff.ir.walk import expressions
+
+    return has_functions(expressions(normal))
+
+
+def derive_one_pass(
+    normal: LoopSet, sweeps: Plan | Sweeps, wrt: tuple[str, ...], stages: Stages, in_rows: bool = False
+) -> LoopSet | None:  # fmt: skip
+    """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
+    together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
+    may run in any order. `in_rows`: None where anything is kept for more than a row.
+    """
+    from loopdiff.pipeline.passes import REVERSE, Context
+    from loopdiff.pipeline.runner import run_passes
+    from loopdiff.transform.copies import without_whole_copies
+    from loopdiff.transform.last_taken import keep_last
+    from loopdiff.transform.one_pass import carriers, in_one_pass
+
+    if sweeps.count_names:
+        return None
+    recorded = frozenset(a.name for a in sweeps.forward.arrays if a.role in ("tape", "local"))
+    forward, reverse = stages.run("last", keep_last, sweeps.forward, sweeps.reverse)
+    both = derive_gradient(normal, forward, reverse, (), wrt, True, stages)
+    fewer = stages.run("copies", without_whole_copies, both)
+    found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
+    if found is None or (in_rows and keeps_any_whole(found, sweeps.forward)):
+        return None
+    unseen = carriers(found)
+    found = run_passes(REVERSE, found, Context(dead=unseen, forgotten=unseen), stages)
+    return replace(found, name=f"{normal.name}_value_and_gradient")
+
+
+def keeps_any_whole(ls: LoopSet, forward: LoopSet) -> bool:
+    """Whether one of the tapes of `forward` has as many axes in `ls`."""
+    axes = {a.name: len(a.extents or ()) for a in ls.arrays}
+    return any(0 < len(a.extents or ()) == axes.get(a.name) for a in forward.arrays if a.role == "tape")
+
+
+def derive_pullback(
+    normal: LoopSet,
+    forward: LoopSet,
+    reverse: LoopSet,
+    count_names: tuple[str, ...],
+    wrt: tuple[str, ...],
+    stages: Stages,
+) -> LoopSet:
+    """The gradients of a function for any seeds and cotangents as a program of its own."""
+    from loopdiff.ad.gradient import build_pullback
+
+    return stages.run("pullback", build_pullback, normal, forward, reverse, count_names, wrt)
+
+
+def derive_checks(reverse: LoopSet, like: Mapping[str, str], counted: tuple[str, ...], stages: Stages) -> LoopSet:
+    """What sees to it that a reverse sweep stays inside its arrays, those of `like` with the extents of another one."""
+    from loopdiff.transform.only_checks import only_checks
+
+    return stages.run("checks alone", only_checks, reverse, like, counted)

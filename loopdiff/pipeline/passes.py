@@ -1,0 +1,198 @@
+"""The passes of the compiler, in the order in which they run: the file to open first.
+
+A pass gives loops anew: of a function, of both sweeps together, or of a plan of launches. The interpreter finds the
+same results before and after it, up to the order of sums where the pass is not `exact`. `runner.py` runs passes,
+`derive.py`, `cpu.py` and `cuda.py` say of what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from loopdiff.backends.cpu.reserved import avoid_reserved_names
+from loopdiff.frontend.binding.complex_parts import split_complex
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.pipeline.both import with_last_kept, with_rows_in_blocks, with_tapes_aligned, without_others_of
+from loopdiff.requests import NOTHING, Requests
+from loopdiff.transform.blocked import block_primal, in_workspace, with_given_results
+from loopdiff.transform.checks import add_checks
+from loopdiff.transform.choices import merge_choices
+from loopdiff.transform.copies import without_copies
+from loopdiff.transform.fills import fuse_with_fills
+from loopdiff.transform.fuse import fuse
+from loopdiff.transform.gather import gather_sums, gather_with_zeros
+from loopdiff.transform.grid_fusion import fuse_grids
+from loopdiff.transform.held_sums import hold_sums
+from loopdiff.transform.hoist import hoist
+from loopdiff.transform.idle import leave_out_idle
+from loopdiff.transform.isolate_updates import isolate_updates
+from loopdiff.transform.like_terms import with_like_terms
+from loopdiff.transform.machine import Machine
+from loopdiff.transform.normalize import drop_unused, normalize
+from loopdiff.transform.restructure import ascend, restructure
+from loopdiff.transform.rolling import roll_rows
+from loopdiff.transform.rows import block_for_threads
+from loopdiff.transform.screening import screen
+from loopdiff.transform.simplify import simplify
+from loopdiff.transform.split_sums import split_sums
+from loopdiff.transform.started_lists import start_lists
+from loopdiff.transform.starts import start_sums
+from loopdiff.transform.strict import keep_decisions
+from loopdiff.transform.strong import choose_strong_products
+from loopdiff.transform.sums import tidy_sums
+from loopdiff.transform.thread_tiles import tile_launches
+from loopdiff.transform.warps import spread_over_warps
+from loopdiff.transform.zeros import drop_zeros
+
+Fusion = Literal["deep", "rows", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What passes ask about besides the loops.
+
+    `fastmath`: sums may be reordered. `machine`: the processor; None for a GPU. `words`: the names in the user's text.
+    `requests`: what is asked of loops, `asked` of those of both sweeps. `reader` goes on with the arrays that the
+    function leaves; `dead` are arrays that nobody looks at before or after it, nor at the `forgotten` ones after it.
+    `reserved`: names of what generated code calls, besides those of the CPU. `fusion`: nests, with the loops inside of
+    them or not, or nothing. `may_start`: register tiles may start sums.
+    """
+
+    fastmath: bool = True
+    machine: Machine | None = None
+    words: frozenset[str] = frozenset()
+    requests: Requests = NOTHING
+    asked: tuple[Requests, Requests] = (NOTHING, NOTHING)
+    reader: LoopSet | None = None
+    dead: frozenset[str] = frozenset()
+    forgotten: frozenset[str] = frozenset()
+    reserved: frozenset[str] = frozenset()
+    fusion: Fusion = "deep"
+    may_start: bool = True
+
+
+def always(_: Context) -> bool:
+    return True
+
+
+def of_nothing(_: Context) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """`run(loops, **asks(context))` gives the loops anew, or as they are where there is nothing to do.
+
+    `exact`: the same bits come out; passes that are not run only where sums may be reordered. `when`: in which
+    contexts it runs. `needed`: what follows relies on it, so that it cannot be left out.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    asks: Callable[[Context], dict[str, Any]] = of_nothing
+    exact: bool = True
+    when: Callable[[Context], bool] = always
+    needed: bool = False
+
+    def runs(self, context: Context) -> bool:
+        return (self.exact or context.fastmath) and self.when(context)
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of what the pass says of itself."""
+        text = " ".join((self.run.__doc__ or "").split())
+        return text.split(". ")[0].rstrip(".")
+
+
+Passes = tuple[Pass, ...]
+
+# From a bound LoopSet, which has the types of a call, to the normal one, which is differentiated.
+LOWERING: Passes = (
+    Pass("complex", split_complex, needed=True),
+    Pass("normalize", normalize, lambda _: {"keeps_reads": True}, needed=True),
+    Pass("decisions", keep_decisions, lambda c: {"is_strict": not c.fastmath}, needed=True),
+    Pass("checks", add_checks, lambda c: {"words": c.words}, needed=True),
+    # What nothing uses goes only now: that it is read may be what a check is for.
+    Pass("unused", drop_unused),
+    Pass("simplify", simplify),
+    Pass("hoist", hoist),
+)
+
+# Of a reverse sweep, as soon as it is known where its adjoints start.
+REVERSE: Passes = (Pass("first-writes", drop_zeros, lambda c: {"dead": c.dead, "forgotten": c.forgotten}),)
+
+# Of the function itself, where sums may be reordered.
+PRIMAL: Passes = (Pass("row-blocks", block_primal, lambda c: {"requests": c.requests}, exact=False),)
+
+# Of both sweeps together, where sums may be reordered.
+BOTH_SWEEPS: Passes = (
+    Pass("last-taken", with_last_kept),
+    Pass("others", without_others_of),
+    Pass("row-blocks", with_rows_in_blocks, lambda c: {"asked": c.asked}, exact=False),
+    Pass("layout", with_tapes_aligned),
+)
+
+# Of the value with its gradient as one function, once the loops of both sweeps run together.
+ONE_PASS: Passes = (
+    *PRIMAL,
+    Pass("copies", without_copies),
+    Pass("workspace", in_workspace, needed=True),
+    Pass("given-results", with_given_results, needed=True),
+)
+
+# Of any function, for every target.
+TIDYING: Passes = (
+    Pass("copies", without_copies),
+    Pass("strong-products", choose_strong_products, needed=True),
+    Pass("choices", merge_choices),
+    Pass("screening", screen),
+    Pass("names", avoid_reserved_names, lambda c: {"others": c.reserved}, needed=True),
+)
+
+# For processors: loops that become vectors and register tiles.
+CPU_LOOPS: Passes = (
+    *TIDYING,
+    Pass("like-terms", with_like_terms, exact=False),
+    Pass("sums", tidy_sums, exact=False),
+    Pass("gather", gather_with_zeros, lambda c: {"machine": c.machine}, exact=False),
+    Pass("restructure", restructure, exact=False),
+    Pass("ascend", ascend, lambda _: {"is_strict": True}, when=lambda c: not c.fastmath),
+)
+CPU_FUSION: Passes = (
+    Pass("fuse", fuse_with_fills, lambda c: {"is_strict": not c.fastmath}, when=lambda c: c.fusion == "deep"),
+    Pass(
+        "fuse-rows", fuse, lambda c: {"is_strict": not c.fastmath, "is_deep": False}, when=lambda c: c.fusion == "rows"
+    ),
+    Pass("starts", start_sums, exact=False, when=lambda c: c.may_start),
+    Pass("idle", leave_out_idle, exact=False),
+)
+CPU_STORAGE: Passes = (Pass("rolling", roll_rows, lambda c: {"reader": c.reader}),)
+
+# For GPUs: independent loops that become threads.
+CUDA_BLOCKS: Passes = (
+    Pass("row-blocks", block_for_threads, lambda c: {"dead": c.dead, "requests": c.requests}, exact=False),
+)
+CUDA_LOOPS: Passes = (
+    *TIDYING,
+    Pass("sums", tidy_sums, exact=False),
+    Pass("gather", gather_sums, lambda _: {"machine": None}, exact=False),
+    Pass("restructure", restructure, exact=False),
+    Pass("starts", start_sums, lambda _: {"in_tiles_only": False}, exact=False),
+    Pass("ascend", ascend, lambda _: {"is_strict": True}, when=lambda c: not c.fastmath),
+    Pass(
+        "fuse-grids", fuse_grids,
+        lambda c: {"dead": c.dead, "requests": c.requests, "may_reassociate": c.fastmath},
+    ),
+)  # fmt: skip
+CUDA_MODEL: Passes = (
+    Pass("isolate-updates", isolate_updates, lambda c: {"dead": c.dead, "requests": c.requests}, exact=False),
+)
+CUDA_LAUNCHES: Passes = (
+    Pass("split-sums", split_sums, lambda c: {"requests": c.requests}, exact=False),
+    Pass("held-sums", hold_sums),
+    Pass("warps", spread_over_warps, lambda c: {"requests": c.requests, "may_reassociate": c.fastmath}),
+    Pass("thread-tiles", tile_launches, lambda c: {"requests": c.requests}),
+    Pass("started-lists", start_lists),
+)
