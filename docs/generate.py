@@ -1,4 +1,4 @@
-"""Writes the pages that follow from the source: the language table and the error index.
+"""Writes the pages that follow from the source: the language table, the error index and the passes.
 
     python docs/generate.py
 
@@ -16,6 +16,7 @@ from loopdiff.frontend.language import (
     REFUSED_STATEMENTS,
     language_table,
 )
+from loopdiff.pipeline.table import table
 
 HERE = Path(__file__).parent
 FAMILIES = {
@@ -88,7 +89,27 @@ def error_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"language.md": language_page, "errors.md": error_page}
+def pass_page() -> str:
+    lines = [
+        "# Passes",
+        "",
+        "A pass gives loops anew; the interpreter finds the same results before and after it, up to the order of",
+        "sums where the table says that this changes (then it runs under `fastmath=True` only). They run in this",
+        "order; the list is `loopdiff/pipeline/passes.py`, from which this page is generated. After each pass that",
+        "changed anything the loops are verified, and `LOOPDIFF_DUMP=folder` writes them down.",
+        "",
+        "* `python -m loopdiff passes program.py:function` runs a program and shows which passes changed the functions",
+        "  that are made from one of its functions.",
+        "* `LOOPDIFF_SKIP=fuse,gather` leaves passes out, in one process.",
+        "* `python -m loopdiff bisect python program.py` finds the change that makes a command fail, as LLVM's",
+        "  `-opt-bisect-limit` does: `LOOPDIFF_BISECT=n` lets only the first n changes happen.",
+        "",
+        table(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"language.md": language_page, "errors.md": error_page, "passes.md": pass_page}
 
 
 def main() -> None:

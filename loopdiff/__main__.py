@@ -1,4 +1,4 @@
-"""Commands: `python -m loopdiff fuzz` and `python -m loopdiff cache`."""
+"""Commands: `python -m loopdiff fuzz`, `cache`, `passes` and `bisect`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     add_fuzz(commands.add_parser("fuzz", help="check random programs against independent oracles"))
     add_cache(commands.add_parser("cache", help="what is kept on disk for later processes"))
+    add_passes(commands.add_parser("passes", help="which passes there are, and what they do to a program"))
+    add_bisect(commands.add_parser("bisect", help="find the pass that makes a command fail"))
     given = parser.parse_args(arguments)
     return given.run(given)
 
@@ -56,6 +58,35 @@ def run_cache(given: argparse.Namespace) -> int:
     removed, left = clear()
     print(f"{removed} files removed" + (f", {left} could not be" if left else ""))
     return 1 if left else 0
+
+
+def add_passes(passes: argparse.ArgumentParser) -> None:
+    passes.add_argument(
+        "script", nargs="?", metavar="FILE[:FUNCTION]", help="a program, which is run, and of which function of it"
+    )
+    passes.set_defaults(run=run_passes)
+
+
+def run_passes(given: argparse.Namespace) -> int:
+    from loopdiff.pipeline.table import changes_of, table
+
+    if given.script is None:
+        print(table())
+        return 0
+    path, _, function = given.script.partition(":")
+    print(changes_of(Path(path), function or None))
+    return 0
+
+
+def add_bisect(bisect: argparse.ArgumentParser) -> None:
+    bisect.add_argument("arguments", nargs=argparse.REMAINDER, metavar="COMMAND", help="fails if the result is wrong")
+    bisect.set_defaults(run=run_bisect)
+
+
+def run_bisect(given: argparse.Namespace) -> int:
+    from loopdiff.pipeline.bisect import main as bisect
+
+    return bisect(given.arguments)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ LAYERS = (
     ("transform",),
     ("ad",),
     ("backends",),
-    ("stages", "keys", "store", "arena", "launch", "shortage", "guards", "mixing", "threads"),
+    ("keys", "store", "arena", "launch", "shortage", "guards", "mixing", "threads"),
     ("pipeline",),
     ("units",),
     ("specialization", "interface", "declared", "gradients"),

@@ -69,10 +69,10 @@ def arrange(
     return replace(plain, threads=threads) if threads.schedule.shared else plain
 
 
-def arrange_loops(ls: LoopSet, *, fastmath: bool) -> LoopSet:
+def arrange_loops(ls: LoopSet, *, fastmath: bool, fusion: Fusion = "deep") -> LoopSet:
     """`ls` with its loops arranged for one thread of the host, with all rows of its arrays."""
-    context, stages = Context(fastmath=fastmath, machine=host_machine()), Stages(ls.name)
-    return run_passes((*CPU_LOOPS, *CPU_FUSION), ls, context, stages)
+    context = Context(fastmath=fastmath, machine=host_machine(), fusion=fusion, may_start=fusion != "none")
+    return run_passes((*CPU_LOOPS, *CPU_FUSION), ls, context, Stages(ls.name))
 
 
 def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:

@@ -16,24 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir.nodes import LoopSet
-from loopdiff.ir.types import BOOL, F32, F64, INT
 from loopdiff.options import PlanPolicy
 from loopdiff.pipeline.stages import Stages
 from loopdiff.requests import Requests
 from loopdiff.source import SourceFunction
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from loopdiff.ad.sweeps import Form, Sweeps
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
     from loopdiff.units import Plan
-
-MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model prefers and one without blocks
-SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
 
 
 def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> LoopSet | None:
@@ -65,12 +63,19 @@ def lower(
     surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages, fastmath: bool = True
 ) -> LoopSet:  # fmt: skip
     """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
-    from loopdiff.pipeline.passes import LOWERING, Context
-    from loopdiff.pipeline.runner import run_passes
-
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
-    context = Context(fastmath=fastmath, words=words)
-    return run_passes(LOWERING, bind_types(surface, types, stages), context, stages)
+    bound = bind_types(surface, types, stages)
+    return stages.check("normal", after("LOWERING", bound, stages, fastmath=fastmath, words=words))
+
+
+def after(pipeline: str, loops: T, stages: Stages, **facts: Any) -> T:
+    """`loops` after the passes of `pipeline`, in a Context of these `facts`."""
+    from loopdiff.deferred import deferred_interrupts
+
+    with deferred_interrupts():  # the operations of generated code are registered once, when they are imported
+        from loopdiff.pipeline.passes import Context
+        from loopdiff.pipeline.runner import PIPELINES, run_passes
+    return run_passes(PIPELINES[pipeline], loops, Context(**facts), stages)
 
 
 def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
@@ -103,14 +108,12 @@ def derive_sweeps(
     from loopdiff.ad.cotangents import keep_cotangents
     from loopdiff.ad.fresh import start_adjoints
     from loopdiff.ad.reverse import build_sweeps
-    from loopdiff.pipeline.passes import REVERSE, Context
-    from loopdiff.pipeline.runner import run_passes
 
     sweeps = stages.run("sweeps", build_sweeps, normal, wrt, tape)
     started, forgotten = start_adjoints(normal, sweeps, wrt, form)
     scratch = frozenset(a.name for a in started.arrays if a.extents is not None and a.role == "adjoint")
-    context = Context(dead=scratch, forgotten=forgotten)
-    sweeps = replace(sweeps, reverse=run_passes(REVERSE, started, context, stages))
+    reverse = after("REVERSE", started, stages, dead=scratch, forgotten=forgotten)
+    sweeps = replace(sweeps, reverse=reverse)
     sweeps = stages.run("cotangents", keep_cotangents, sweeps, forgotten)
     stages.check("forward", sweeps.forward)
     stages.check("reverse", sweeps.reverse)
@@ -139,19 +142,13 @@ def plain_buffers(ls: LoopSet) -> LoopSet:
 
 def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> LoopSet:
     """The function itself, for sums that may run in any order, in row blocks."""
-    from loopdiff.pipeline.passes import PRIMAL, Context
-    from loopdiff.pipeline.runner import run_passes
-
-    return run_passes(PRIMAL, normal, Context(requests=requests), stages)
+    return after("PRIMAL", normal, stages, requests=requests)
 
 
 def arrange_one_pass(found: LoopSet, stages: Stages) -> LoopSet:
     """What `derive_one_pass` finds in row blocks, its own arrays, then the gradients, as parameters after the
     arguments."""
-    from loopdiff.pipeline.passes import ONE_PASS, Context
-    from loopdiff.pipeline.runner import run_passes
-
-    return run_passes(ONE_PASS, found, Context(), stages)
+    return after("ONE_PASS", found, stages)
 
 
 def arrange_rows(
@@ -159,10 +156,8 @@ def arrange_rows(
 ) -> tuple[LoopSet, LoopSet]:  # fmt: skip
     """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
     from loopdiff.pipeline.both import BothSweeps
-    from loopdiff.pipeline.passes import BOTH_SWEEPS, Context
-    from loopdiff.pipeline.runner import run_passes
 
-    both = run_passes(BOTH_SWEEPS, BothSweeps(forward, reverse), Context(asked=asked), stages)
+    both = after("BOTH_SWEEPS", BothSweeps(forward, reverse), stages, asked=asked)
     return both.forward, both.reverse
 
 
@@ -197,8 +192,6 @@ def derive_one_pass(
     together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
     may run in any order. `in_rows`: None where anything is kept for more than a row.
     """
-    from loopdiff.pipeline.passes import REVERSE, Context
-    from loopdiff.pipeline.runner import run_passes
     from loopdiff.transform.copies import without_whole_copies
     from loopdiff.transform.last_taken import keep_last
     from loopdiff.transform.one_pass import carriers, in_one_pass
@@ -213,7 +206,7 @@ def derive_one_pass(
     if found is None or (in_rows and keeps_any_whole(found, sweeps.forward)):
         return None
     unseen = carriers(found)
-    found = run_passes(REVERSE, found, Context(dead=unseen, forgotten=unseen), stages)
+    found = after("REVERSE", found, stages, dead=unseen, forgotten=unseen)
     return replace(found, name=f"{normal.name}_value_and_gradient")
 
 

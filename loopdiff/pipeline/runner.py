@@ -17,7 +17,7 @@ from loopdiff.options import most_changes, skipped_passes
 from loopdiff.pipeline import passes
 from loopdiff.pipeline.both import BothSweeps
 from loopdiff.pipeline.passes import Context, Pass, Passes
-from loopdiff.pipeline.stages import Change, Stages
+from loopdiff.pipeline.stages import Stages
 from loopdiff.transform.launch_plan import LaunchPlan
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def run_pass(found: Pass, loops: T, context: Context, stages: Stages) -> T:
         stages.note(f"change {number}: {found.name} {function}")
         if number > limit:
             return loops
-    stages.changes.append(Change(function, found.name))
+    stages.changed(function, found.name)
     for ls in loopsets_of(after) if not isinstance(after, LaunchPlan) else ():
         stages.check(f"{found.name} {ls.name}", ls)
     return after

@@ -25,6 +25,9 @@ class Change:
     by: str
 
 
+WATCHERS: list[Callable[[Change], None]] = []  # who is told of changes in any compilation
+
+
 @dataclass(slots=True)
 class Stages:
     """The record of one compilation: seconds by stage, and which passes changed which functions, in order."""
@@ -48,6 +51,13 @@ class Stages:
         if debug_level() >= 1:
             self.note(f"{stage:12s} {1e3 * took:9.2f} ms")
         return result
+
+    def changed(self, function: str, by: str) -> None:
+        """Note that a pass changed a function."""
+        found = Change(function, by)
+        self.changes.append(found)
+        for watch in WATCHERS:
+            watch(found)
 
     def note(self, text: str) -> None:
         print(f"loopdiff: {self.name}: {text}", file=sys.stderr)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda import compile as compile_module
 from loopdiff.backends.cuda import grids, kernels
 from loopdiff.backends.cuda.compile import emulated_text
-from loopdiff.transform import split_sums, warps
+from loopdiff.transform import rows, split_sums, warps
 from loopdiff.transform.launch_plan import HostIf, HostLoop, all_steps
 from loopdiff.transform.rows import Fitting
 from tests.corpus import BY_NAME
@@ -237,7 +236,7 @@ def test_names_of_what_kernels_call_are_left_to_them() -> None:
 @pytest.mark.parametrize("name", ["mlp_rows", "kmeans_cost"])
 def test_rows_in_blocks(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two or three rows at a time, the last block not full."""
-    monkeypatch.setattr(compile_module, "ROWS", Fitting(12, 2, 3))
+    monkeypatch.setattr(rows, "FOR_THREADS", Fitting(12, 2, 3))
     loops = [s for plan in plans_of(name) for s in all_steps(plan.steps) if isinstance(s, HostLoop)]
     assert any(s.loop.index.endswith("_block") for s in loops)
     check_in_both_orders(name)

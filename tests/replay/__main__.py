@@ -2,8 +2,10 @@
 
     python -m tests.replay record FILE [--targets cpu,cuda] [--entries NAME,NAME] [--processes N]
     python -m tests.replay compare OLD NEW
+    python -m tests.replay count FILE
 
-`record` in two worktrees and `compare` show whether a change moved code only. Exit status 1 where records differ.
+`record` in two worktrees and `compare` show whether a change moved code only; `count` how many programs each pass
+changed. Exit status 1 where records differ.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from loopdiff.pipeline.runner import PIPELINES
 from tests.replay.record import TARGETS, Record, record_of_name
 
 MOST_SHOWN = 40
@@ -34,8 +37,9 @@ def record(path: Path, names: list[str], targets: list[str], processes: int) -> 
 
 def compare(old: Record, new: Record) -> int:
     """Print how many digests of each target differ, and which; 1 if any does."""
-    differing = sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k))
-    of_target, all_of_target = (Counter(k.split("/")[1] for k in keys) for keys in (differing, old.keys() | new.keys()))
+    known = {k for k in old.keys() | new.keys() if not k.endswith("/changes")}
+    differing = sorted(k for k in known if old.get(k) != new.get(k))
+    of_target, all_of_target = (Counter(k.split("/")[1] for k in keys) for keys in (differing, known))
     for target, count in sorted(all_of_target.items()):
         print(f"{target:10} {count:6} digests, {of_target[target]} differ")
     for key in differing[:MOST_SHOWN]:
@@ -43,6 +47,18 @@ def compare(old: Record, new: Record) -> int:
     if len(differing) > MOST_SHOWN:
         print(f"  and {len(differing) - MOST_SHOWN} more")
     return int(bool(differing))
+
+
+def count(record: Record) -> None:
+    """Print how many programs each pass changed, by target."""
+    of: dict[str, Counter[str]] = {target: Counter() for target in TARGETS}
+    for key, text in record.items():
+        if key.endswith("/changes"):
+            of[key.split("/")[1]].update(text.split())
+    names = {p.name: None for pipeline in PIPELINES.values() for p in pipeline}
+    print(f"{'':16}" + "".join(f"{target:>10}" for target in of))
+    for name in names:
+        print(f"{name:16}" + "".join(f"{counts[name]:10}" for counts in of.values()))
 
 
 def main() -> int:
@@ -56,7 +72,12 @@ def main() -> int:
     comparing = commands.add_parser("compare")
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
+    counting = commands.add_parser("count")
+    counting.add_argument("file", type=Path)
     options = parser.parse_args()
+    if options.command == "count":
+        count(json.loads(options.file.read_text()))
+        return 0
     if options.command == "compare":
         return compare(*(json.loads(p.read_text()) for p in (options.old, options.new)))
     from tests.corpus import ENTRIES

@@ -36,7 +36,8 @@ TARGETS: dict[str, dict[str, Any]] = {
     "emulated": {"target": "cuda-emulated"},
     "cuda": {"target": "cuda"},
 }
-INSTALLED = re.compile(r"(loopdiff_\w+?_)[0-9a-f]{16}")  # names of generated modules hash the compiler's own text
+# Names of generated modules hash the compiler's own text, keys of rules the place of their file.
+INSTALLED = re.compile(r"(loopdiff_\w+?_)[0-9a-f]{16}|(?<=called\()'[^']*'")
 Record = dict[str, str]
 
 
@@ -65,7 +66,8 @@ def record_of_name(job: tuple[str, str]) -> Record:
 
 
 def record_of(entry: Entry, target: str) -> Record:
-    """Digests by function and form, `loops` and `text` of each; the codes of an error in their place."""
+    """Digests by function and form, `loops` and `text` of each, or the codes of an error; and which passes changed any
+    function, as `changes`."""
     found: Record = {}
     options = TARGETS[target]
     with only_texts() as kernels:
@@ -85,6 +87,7 @@ def record_of(entry: Entry, target: str) -> Record:
             if unit is not None:
                 found[f"{key}/loops"] = digest(loops_of(unit))
                 found[f"{key}/text"] = digest("\n".join([unit.function.source, *kernels]))
+        found[f"{entry.name}/{target}/changes"] = " ".join(sorted({c.by for c in spec.stages.changes}))
     return found
 
 
@@ -118,4 +121,4 @@ def loops_of(unit: Unit) -> str:
 
 
 def digest(text: str) -> str:
-    return hashlib.sha256(INSTALLED.sub(r"\1", text).encode()).hexdigest()[:16]
+    return hashlib.sha256(INSTALLED.sub(lambda m: m[1] or "", text).encode()).hexdigest()[:16]

@@ -271,7 +271,7 @@ def test_chunks_begin_early_or_leave_something_for_last() -> None:
 # -- which loops ---------------------------------------------------------------------------------------------
 def sharing_of(function: Callable[..., Any], **args: Any) -> list[Parallel | Serial]:
     ls = normal_form(function, args)
-    arranged = schedule_loops(arrange_loops(ls, fastmath=True, may_fuse=False), Style(dead=blocked.own_arrays(ls)))
+    arranged = schedule_loops(arrange_loops(ls, fastmath=True, fusion="none"), Style(dead=blocked.own_arrays(ls)))
     return [s for _, s in arranged.schedule.sharing]
 
 
