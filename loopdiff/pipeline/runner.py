@@ -68,6 +68,6 @@ def skipped() -> frozenset[str]:
     known = {p.name for pipeline in PIPELINES.values() for p in pipeline if not p.needed}
     if not asked <= known:
         wrong = ", ".join(sorted(asked - known))
-        message = f"`LOOPDIFF_SKIP` names {wrong}: passes that can be left out are {', '.join(sorted(known))}"
-        raise ArgumentError(reject("LD309", message, NOWHERE))
+        message = f"`LOOPDIFF_SKIP` names {wrong}, which cannot be left out"
+        raise ArgumentError(reject("LD309", message, NOWHERE, "`python -m loopdiff passes` lists the passes"))
     return asked

@@ -361,6 +361,20 @@ def two_names_left_for_one_array(x, n):
     return (a * x).sum() + 3.0 * (c * x).sum()
 
 
+def altered_in_the_next_turn(x, y, n):
+    for i in range(n):
+        y[0] += 0.5 * x[1]
+        y = x if y[1] > 0.0 else x[::-1]
+
+
+def turned_round_and_exchanged(x, y, n):
+    z = x
+    for i in range(n):
+        x, y = y, x
+        y = x[::-1]
+    return (x * z).sum() + 2.0 * (y * z).sum()
+
+
 def one_array_given_back_twice(x, n):
     p, q = same_or_not(x, n)
     p[0] = x[1]
@@ -554,6 +568,19 @@ def entry(
     )
 
 
+def of_two(function: Callable, outputs: tuple[str, ...] = ()) -> Entry:
+    """`function` of two vectors and of `n`."""
+    return Entry(
+        name=function.__name__,
+        function=function,
+        make=lambda r: dict(x=r.random(4) + 0.5, y=r.random(4) - 0.5, n=3),
+        wrt=("x", "y"),
+        outputs=outputs,
+        constructs=("arrays bound in branches and loops",),
+        notes="two arrays change hands in a loop",
+    )
+
+
 ENTRIES = (
     entry(bound_in_either_branch, 3),
     entry(replaced_by_zeros, 3, is_twin=False),
@@ -599,6 +626,8 @@ ENTRIES = (
     entry(iterated_then_bound_anew, 2, is_twin=False),
     entry(one_of_two_among_others, 2, is_twin=False),
     entry(two_names_left_for_one_array, 2, is_twin=False),
+    of_two(altered_in_the_next_turn, outputs=("x", "y")),
+    of_two(turned_round_and_exchanged),
     entry(one_array_given_back_twice, 2, is_twin=False),
     entry(helper_in_branches, 1, is_twin=False),
     entry(helper_in_loop, 3, is_twin=False),

@@ -65,6 +65,19 @@ def test_operation_without_a_rule() -> None:
     )
 
 
+def test_pass_that_cannot_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x):
+        x[0] = 1.0
+
+    monkeypatch.setenv("LOOPDIFF_SKIP", "fuse,normalize,no-such-pass")
+    with pytest.raises(loopdiff.ArgumentError) as caught:
+        vectorize_grad(f)(np.zeros(2))
+    assert str(caught.value) == (
+        "LD309: `LOOPDIFF_SKIP` names no-such-pass, normalize, which cannot be left out\n"
+        "  hint: `python -m loopdiff passes` lists the passes"
+    )
+
+
 def test_modes_that_disagree() -> None:
     """No program does that: the reverse sweep is made to lie."""
 

@@ -46,7 +46,7 @@ def declare(
 
 def is_free(state: State, array: str, ways: Sequence[Bindings]) -> bool:
     """Whether no name stands for `array` on any of the `ways` here, and no loop goes over it. Raises VaryingUsed if
-    that depends on a cell."""
+    that depends on a cell from before the statement; one that the statement has set tells nothing yet."""
     if any(array in s.iterated for s in state.whole.active):
         return False
     around = (s.bindings for s in state.whole.active if s is not state)
@@ -55,6 +55,6 @@ def is_free(state: State, array: str, ways: Sequence[Bindings]) -> bool:
     if any(array in arrays_of(b) for b in bindings if b not in varying):
         return False
     for binding in varying:
-        if array in arrays_of(binding):
+        if array in arrays_of(binding) and binding.which in state.whole.catching:
             raise VaryingUsed(binding.which)
-    return True
+    return not any(array in arrays_of(b) for b in varying)

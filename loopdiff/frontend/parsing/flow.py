@@ -41,22 +41,12 @@ def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> B
     meanings = {b.meant if isinstance(b, Unsure) else b for b in (left, right) if b is not None}
     is_varied = any(isinstance(m, Varying) for m in meanings)
     if len(meanings) > 1 or isinstance(present, Mixed) or present is None or is_varied:
-        return Mixed(span)
+        return Mixed.of(meanings, span)
     earlier = next((b for b in (left, right) if isinstance(b, Unsure)), None)
     is_array = earlier is not None and isinstance(earlier.meant, ArrayName | View)
     if earlier is not None and is_array and {left, right} == {earlier, earlier.meant}:
         return earlier  # a name is not bound to one array twice: on the other way it was read, and had its value
     return Unsure(meanings.pop(), span if earlier is None else earlier.span, None)  # type: ignore[arg-type]
-
-
-def check_rebound(state: State, before: Bindings, uses: list[tuple[str, ArrayName | View]], span: Span) -> None:
-    """A name bound to another array at the end of the body would be bound to it in the next iteration."""
-    for name, binding in before.items():
-        if binding != state.bindings.get(name) and (name, binding) in uses:
-            message = f"`{name}` stands for different arrays from one iteration to the next"
-            hint = "use one array and copy elements, or one array with a leading axis of 2"
-            state.reject("LD116", message, span, hint)
-            state.bindings[name] = binding
 
 
 def after_loop(

@@ -156,12 +156,12 @@ def broken(whole: Whole) -> frozenset[Site]:
 
 def is_later(whole: Whole, altered: Event, copied: Event) -> bool:
     """Whether an array may be `altered` after it was `copied`, or copied to: in the text, or in a loop around both in
-    which it is not made anew."""
+    which it is not made anew before it is altered."""
     if altered.number > copied.number:
         return True
     around = [a for a, b in zip(altered.loops, copied.loops, strict=False) if a == b]
     birth = whole.births.get(altered.array)
-    return bool(around) and (birth is None or around[-1] not in birth.loops)
+    return bool(around) and (birth is None or around[-1] not in birth.loops or altered.number < birth.number)
 
 
 # -- branches ------------------------------------------------------------------------------------------------

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.flow import check_rebound, meet
+from loopdiff.frontend.parsing.flow import meet
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.joins import copy_to, is_own, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.reach import arrays_of
-from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, Cell, Mixed, State, Unsure
+from loopdiff.frontend.parsing.state import ArrayName, Binding, Bindings, Cell, Given, Mixed, Rejected, State, Unsure
 from loopdiff.frontend.parsing.varying import MOST_COMBINATIONS, Snapshot, at_end, differing, keep_buffers, with_heads
 from loopdiff.ir.nodes import Access, Allocate, Apply, ArrayDecl, Assign, Const, Exit, Expr, Load, Stmt
 from loopdiff.ir.ops import Op
@@ -34,18 +34,20 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done for names that iterations leave for other arrays: some have `memory`, to which every way out of an
-    iteration copies, for some the arrays are `numbered`; for the `others` nothing is done."""
+    """What is done for names that iterations leave for something else: some have `memory`, to which every way out of an
+    iteration copies, for some the arrays are `numbered`; for the `others`, which have a first value from the loop,
+    nothing is done. What iterations find of those `lost` is not known."""
 
     memory: Mapping[str, Memory] = field(default_factory=dict)
     numbered: tuple[str, ...] = ()
     others: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
 
     def without_memory(self, names: frozenset[str], given: Bindings) -> Plan:
         """The plan in which `names` have no memory; only what is `given` before the loop can be numbered."""
         left = {n: m for n, m in self.memory.items() if n not in names}
         numbered = (*self.numbered, *sorted(n for n in names if n in given and n not in self.numbered))
-        return Plan(left, numbered, self.others | {n for n in names if n not in given})
+        return Plan(left, numbered, self.others | {n for n in names if n not in given}, self.lost)
 
 
 def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
@@ -81,7 +83,24 @@ def completed(
             numbered.append(name)
         else:
             others.add(name)
-    return Plan(memory, tuple(numbered), frozenset(others))
+    found = Plan(memory, tuple(numbered), frozenset(others), plan.lost)
+    return replace(plan, lost=plan.lost | frozenset(losing(plan, given, loop))) if found == plan else found
+
+
+def losing(plan: Plan, given: Bindings, loop: LoopState) -> Iterator[str]:
+    """Names for which nothing is planned, and which an iteration leaves for something else than it found."""
+    planned = {*plan.memory, *plan.numbered, *plan.lost}
+    for name, binding in given.items():
+        ends = [way[name] for way in loop.ways if name in way]
+        if name not in planned and not isinstance(binding, Mixed | Rejected) and any(e != binding for e in ends):
+            is_number = all(isinstance(meaning_of(b), Cell | Given | Rejected) for b in (binding, *ends))
+            if not is_number:
+                yield name
+
+
+def meaning_of(binding: Binding) -> Binding:
+    """What a name stands for if it has a value."""
+    return binding.meant if isinstance(binding, Unsure) else binding
 
 
 def unsettled(plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopState) -> Iterator[str]:
@@ -113,7 +132,7 @@ def clobbered(plan: Plan, loop: LoopState) -> Iterator[str]:
     for way in loop.ways:
         held = {a for n, b in way.items() if n in {*plan.numbered, *plan.others} for a in arrays_of(b)}
         for name, array in loop.memory.items():
-            if array in held and name in way and arrays_of(way[name]) != {array}:
+            if array in held and name in way and way[name] != ArrayName(array):
                 yield name
 
 
@@ -130,12 +149,13 @@ def parse_body(
     if node.orelse and has_break(node.body):
         broke = state.temporary("broke", span)
         state.out.append(Assign(broke, Const(False, loc=span), loc=span))
-    given, uses, start = dict(state.bindings), len(state.array_uses), Snapshot.of(state)
+    given, start = dict(state.bindings), Snapshot.of(state)
     plan = Plan()
     while True:
         memory = prepare(state, plan, span)
         before = dict(state.bindings)
-        loop, heads, body = parse_iterations(state, LoopState(broke, memory=memory), plan.numbered, before, parse, span)
+        state.bindings.update((n, Mixed.of([given[n]], span)) for n in plan.lost)
+        loop, heads, body = parse_iterations(state, LoopState(broke, memory=memory), plan.numbered, parse, span)
         found = completed(state, plan, given, frozenset(start.whole["arrays"]), loop, span)
         if found == plan:
             break
@@ -146,24 +166,26 @@ def parse_body(
     if heads is not None:
         finish_heads(state, heads, loop, body)
         return loop, before, body
-    state.bindings = dict(before)
+    lost = {n: Mixed.of([given[n]], span) for n in (*plan.lost, *plan.numbered)}
+    state.bindings = before | lost
     meet(state, loop.ends, span)
+    state.bindings |= lost
     state.is_dead = False
-    check_rebound(state, before, state.array_uses[uses:], span)
     return loop, before, body
 
 
 def parse_iterations(
-    state: State, loop: LoopState, names: tuple[str, ...], before: Bindings, parse: Callable[[], None], span: Span
+    state: State, loop: LoopState, names: tuple[str, ...], parse: Callable[[], None], span: Span
 ) -> tuple[LoopState, Heads | None, list[Stmt]]:
-    """The body of the loop, with numbers for what `names` stand for where iterations start, if there are any and their
-    combinations are not too many."""
-    start = Snapshot.of(state)
+    """The body of the loop, with numbers for what `names` stand for where iterations start; where there are too many
+    combinations, that is not known."""
+    start, before = Snapshot.of(state), dict(state.bindings)
     if names:
         heads = Heads(Access(""), names, [tuple(before[n] for n in names)], frozenset(state.arrays))
         found = parse_heads(state, heads, loop, before, start, parse, span)
         if found is not None:
             return found[0], heads, found[1]
+        state.bindings.update((n, Mixed(span)) for n in names)
     found_loop, body = parse_iteration(state, loop, parse, span)
     return found_loop, None, body
 

@@ -83,9 +83,16 @@ class Unsure:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """After `span` the name stands for different things depending on the way there."""
+    """After `span` the name stands for different things, of this `kind`, depending on the way there."""
 
     span: Span
+    kind: str = "arrays"
+
+    @staticmethod
+    def of(bindings: Iterable[Binding | None], span: Span) -> Mixed:
+        """What a name stands for that may have any of the `bindings`."""
+        is_called = any(isinstance(b, LocalFunction | Outside) or b == Mixed(span, "functions") for b in bindings)
+        return Mixed(span, "functions" if is_called else "arrays")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +212,7 @@ class State:
 
     `stack`: the function, and those whose calls led to it, itself last. `around`: for a function defined in another,
     the state of that. `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost
-    last, `iterated` the arrays that they go over. `returned`: None before the first `return`. `array_uses` records
-    under which binding each array name was used, in order.
+    last, `iterated` the arrays that they go over. `returned`: None before the first `return`.
     """
 
     source: SourceFunction
@@ -217,7 +223,6 @@ class State:
     cells: dict[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=dict)
     out: list[Stmt] = field(default_factory=list)
-    array_uses: list[tuple[str, ArrayName | View]] = field(default_factory=list)
     loops: list[LoopState] = field(default_factory=list)
     iterated: list[str] = field(default_factory=list)
     is_dead: bool = False
@@ -424,10 +429,7 @@ class State:
         """What the local `name` stands for where `node` reads it; None after a rejection."""
         owner = self.owner(name) or self
         match owner.bindings.get(name):
-            case ArrayName() | View() as binding:
-                owner.array_uses.append((name, binding))
-                return binding
-            case Cell() | Given() | Outside() | LocalFunction() as binding:
+            case ArrayName() | View() | Cell() | Given() | Outside() | LocalFunction() as binding:
                 return binding
             case Unsure(meant=meant, span=span, ran=ran):
                 if ran is None:
@@ -440,9 +442,9 @@ class State:
                 return meant
             case Varying(which=which):
                 raise VaryingUsed(which)
-            case Mixed(span=span):
+            case Mixed(span=span, kind=kind):
                 related = (("depends on what happened here", span),)
-                self.reject("LD116", f"`{name}` may stand for different arrays here", node, related=related)
+                self.reject("LD116", f"`{name}` may stand for different {kind} here", node, related=related)
                 owner.note_rejected(name, self)
                 return None
             case Rejected(cause=cause):

@@ -58,7 +58,7 @@ class Snapshot:
     def of(state: State) -> Snapshot:
         whole = state.whole
         fields = {
-            "bindings": dict(state.bindings), "cells": dict(state.cells), "array_uses": list(state.array_uses),
+            "bindings": dict(state.bindings), "cells": dict(state.cells),
             "iterated": list(state.iterated), "is_dead": state.is_dead, "returned": state.returned,
         }  # fmt: skip
         shared: dict[str, Any] = {name: getattr(whole, name) for name in (*COPIED, *COUNTED)}
