@@ -122,6 +122,13 @@ def test_close_comparisons_are_fragile() -> None:
     assert trace.is_fragile
 
 
+def test_chaos_is_left_alone() -> None:
+    """After five hundred iterations the last bit of a sine is everything; no slope tells, as no argument flows in."""
+    text = "def f(A):\n    s = 0.53\n    for i in range(A.shape[1]):\n        s += s * math.sin(s)\n    return s\n"
+    program = Program(text, (Argument("A", "matrix"),), ("A",), ((1, 511), (1, 5)))
+    assert [expect(program, sizes) is None for sizes in program.sizes] == [True, False]
+
+
 def test_given_numbers_may_be_rounded_in_single_precision() -> None:
     trace = Trace(1e-4, is_single=True)
     assert Dual(0.3, 1.0, trace, True) >= Dual(0.3, 0.0, trace, True)
