@@ -9,7 +9,6 @@ from loopdiff.requests import Requests
 from loopdiff.transform.blocked import block_sweeps
 from loopdiff.transform.last_taken import keep_last
 from loopdiff.transform.layout import align_tapes
-from loopdiff.transform.taken import leave_out_others
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +24,6 @@ def with_last_kept(both: BothSweeps) -> BothSweeps:
     """Both sweeps with indices on the tape in place of flags that one iteration at most makes use of."""
     forward, reverse = keep_last(both.forward, both.reverse)
     return replace(both, forward=forward, reverse=reverse)
-
-
-def without_others_of(both: BothSweeps) -> BothSweeps:
-    """The reverse sweep without loops in iterations that have no part in an adjoint which one takes for itself."""
-    return replace(both, reverse=leave_out_others(both.reverse))
 
 
 def with_rows_in_blocks(both: BothSweeps, asked: tuple[Requests, Requests]) -> BothSweeps:

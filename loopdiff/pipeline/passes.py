@@ -14,7 +14,7 @@ from typing import Any, Literal
 from loopdiff.backends.cpu.reserved import avoid_reserved_names
 from loopdiff.frontend.binding.complex_parts import split_complex
 from loopdiff.ir.nodes import LoopSet
-from loopdiff.pipeline.both import with_last_kept, with_rows_in_blocks, with_tapes_aligned, without_others_of
+from loopdiff.pipeline.both import with_last_kept, with_rows_in_blocks, with_tapes_aligned
 from loopdiff.requests import NOTHING, Requests
 from loopdiff.transform.blocked import block_primal, in_workspace, with_given_results
 from loopdiff.transform.checks import add_checks
@@ -129,7 +129,6 @@ PRIMAL: Passes = (Pass("row-blocks", block_primal, lambda c: {"requests": c.requ
 # Of both sweeps together, where sums may be reordered.
 BOTH_SWEEPS: Passes = (
     Pass("last-taken", with_last_kept),
-    Pass("others", without_others_of),
     Pass("row-blocks", with_rows_in_blocks, lambda c: {"asked": c.asked}, exact=False),
     Pass("layout", with_tapes_aligned),
 )

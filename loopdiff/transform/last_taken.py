@@ -41,7 +41,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import accesses, exits, map_body, map_stmt_exprs, statements, subexprs, substitute
 from loopdiff.transform.normalize import supply
-from loopdiff.transform.taken import ends_with_taken
+from loopdiff.transform.taken import sole_taker
 
 NONE = integer(-(1 << 63))
 
@@ -75,7 +75,7 @@ def keep_last(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
 
 def kept_for(reader: Loop, forward: LoopSet, reverse: LoopSet, tapes: dict[str, ArrayDecl]) -> Kept | None:
     """What the loop `reader` of the reverse sweep needs to know of its flags; None if it needs more than an index."""
-    choice = ends_with_taken(reader, reverse)
+    choice = sole_taker(reader, reverse)
     flag = None if choice is None else choice.cond
     if not isinstance(flag, Load) or flag.access.array not in tapes:
         return None

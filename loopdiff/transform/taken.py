@@ -1,25 +1,21 @@
-"""Adjoints that one iteration of a loop takes for itself: the others have no part in them.
+"""Loops in which one iteration takes an adjoint for itself: the others have no part in it.
 
-    for k in ...:                                 for k in ...:
-        s_adj = 0.0                                   s_adj = 0.0
-        if is_new_best[k]:                            if is_new_best[k]:
-            s_adj, best_adj = best_adj, 0.0  becomes      s_adj, best_adj = best_adj, 0.0
-        for a in ...: x_adj[k, a] += s_adj * d        if s_adj != 0.0:
-                                                          for a in ...: x_adj[k, a] += s_adj * d
-                                                      if best_adj == 0.0: break
+    for k in ...:
+        s_adj = 0.0
+        if is_new_best[k]:
+            s_adj, best_adj = best_adj, 0.0
+        for a in ...: x_adj[k, a] += s_adj * d
 
-What was overwritten has no adjoint before that; blocks of rows would multiply a matrix with one number in each row.
+What was overwritten has no adjoint before that: only the last iteration that `is_new_best` adds anything.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from loopdiff.ir.build import compare, zero
-from loopdiff.ir.nodes import Access, Assign, Exit, If, Let, Load, Loop, LoopSet, Stmt, Var
-from loopdiff.ir.ops import Op
+from loopdiff.ir.nodes import Access, Assign, If, Let, Load, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.walk import accesses, children, statements, written_access
 from loopdiff.transform.idle import additions
 from loopdiff.transform.normalize import cell_types
@@ -27,31 +23,11 @@ from loopdiff.transform.privates import is_zero
 from loopdiff.transform.vanishing import vanishes
 
 
-def leave_out_others(ls: LoopSet) -> LoopSet:
-    """`ls` with loops left out in iterations that have no part in an adjoint which one of them takes for itself."""
-    body = tuple(without_others(s, ls) for s in ls.body)
-    return ls if body == ls.body else replace(ls, body=body)
-
-
-def without_others(stmt: Stmt, ls: LoopSet) -> Stmt:
-    match stmt:
-        case Loop(body=body):
-            cells = frozenset(cell_types(ls))
-            taken = next(all_taken(body, cells), None)
-            inner = tuple(without_others(s, ls) for s in body)
-            return replace(stmt, body=inner if taken is None else taken.applied(inner, ls))
-        case If(then=then, orelse=orelse):
-            then, orelse = (tuple(without_others(s, ls) for s in branch) for branch in (then, orelse))
-            return replace(stmt, then=then, orelse=orelse)
-        case _:
-            return stmt
-
-
-def ends_with_taken(loop: Loop, ls: LoopSet) -> If | None:
+def sole_taker(loop: Loop, ls: LoopSet) -> If | None:
     """The choice by which an iteration of `loop` takes an adjoint, if nothing happens in the others."""
     for taken in all_taken(loop.body, frozenset(cell_types(ls))):
         choice = loop.body[taken.number]
-        if isinstance(choice, If) and isinstance(taken.applied(loop.body, ls)[-1], Exit):
+        if isinstance(choice, If) and taken.is_all_of(loop.body, ls):
             return choice
     return None
 
@@ -64,20 +40,13 @@ class Taken:
     into: Access
     out_of: Access
 
-    def applied(self, body: tuple[Stmt, ...], ls: LoopSet) -> tuple[Stmt, ...]:
-        """`body` with loops that do nothing left out, and an end to it all if nothing else is in it."""
+    def is_all_of(self, body: tuple[Stmt, ...], ls: LoopSet) -> bool:
+        """Whether an iteration that does not take it does nothing."""
         before, choice, after = body[: self.number], body[self.number], body[self.number + 1 :]
-        nothing = zero(cell_types(ls)[self.into.array])
-        cond = compare(Op.NE, Load(self.into), nothing)
-        left = tuple(If(cond, (s,), loc=s.loc) if idles_at(s, self.into.array) else s for s in after)
-        if left == after:
-            return body
         own = [s for s in (*before, *children(choice)) if not isinstance(s, Let)]
-        is_all = all(isinstance(s, Assign) and s.target in (self.into, self.out_of) for s in own)
-        has_left_all = all(a != b for a, b in zip(left, after, strict=True))
-        is_inside = uses(self.into, ls.body) == uses(self.into, body)
-        end = (Exit(compare(Op.EQ, Load(self.out_of), nothing)),)
-        return (*before, choice, *left, *(end if is_all and has_left_all and is_inside else ()))
+        is_only_taking = all(isinstance(s, Assign) and s.target in (self.into, self.out_of) for s in own)
+        is_rest_idle = bool(after) and all(idles_at(s, self.into.array) for s in after)
+        return is_only_taking and is_rest_idle and uses(self.into, ls.body) == uses(self.into, body)
 
 
 def uses(cell: Access, body: tuple[Stmt, ...]) -> int:

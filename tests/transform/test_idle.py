@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Exit, If, Loop, LoopSet
+from loopdiff.ir.nodes import If, Loop, LoopSet
 from loopdiff.ir.walk import statements
 from loopdiff.transform.idle import leave_out_idle
-from loopdiff.transform.taken import leave_out_others
 from tests.ad.interpreted import copied, lower
 
 
@@ -181,89 +180,3 @@ def test_loops_are_left_out(function: Callable[..., Any], count: int):
     run(idle, found)
     for name in args:
         np.testing.assert_array_equal(plain[name], found[name])
-
-
-# -- adjoints that one iteration takes -------------------------------------------------------------------------
-def nearest(x, taken, bar, out):
-    for i in range(x.shape[0]):
-        b = bar[i]
-        for k in range(out.shape[0] - 1, -1, -1):
-            s = 0.0
-            if taken[i, k] > 0.5:
-                t = b
-                b = 0.0
-                s = t
-            for a in range(x.shape[1]):
-                out[k, a] += s * x[i, a] - 2.0 * s * out[0, a]
-
-
-def used_afterwards(x, taken, bar, out):
-    for i in range(x.shape[0]):
-        b = bar[i]
-        s = 0.0
-        for k in range(out.shape[0]):
-            s = 0.0
-            if taken[i, k] > 0.5:
-                t = b
-                b = 0.0
-                s = t
-            for a in range(x.shape[1]):
-                out[k, a] += s * x[i, a]
-        out[0, 0] += s
-
-
-def given_to_all(x, taken, bar, out):
-    for i in range(x.shape[0]):
-        b = bar[i]
-        for k in range(out.shape[0]):
-            s = 0.0
-            if taken[i, k] > 0.5:
-                s = b
-            for a in range(x.shape[1]):
-                out[k, a] += s * x[i, a]
-
-
-def given_back(x, taken, bar, out):
-    for i in range(x.shape[0]):
-        b = bar[i]
-        for k in range(out.shape[0]):
-            s = 0.0
-            if taken[i, k] > 0.5:
-                t = b
-                b = 0.0
-                s = t
-            for a in range(x.shape[1]):
-                out[k, a] += s * x[i, a]
-            b = b + out[k, 0]
-
-
-def more_than_that(x, taken, bar, out):
-    for i in range(x.shape[0]):
-        b = bar[i]
-        for k in range(out.shape[0]):
-            s = 0.0
-            if taken[i, k] > 0.5:
-                t = b
-                b = 0.0
-                s = t
-            for a in range(x.shape[1]):
-                out[k, a] += s * x[i, a] + 1.0
-
-
-OTHERS: list[tuple[Callable[..., Any], int, int]] = [
-    (nearest, 1, 1), (used_afterwards, 1, 0), (given_to_all, 0, 0), (given_back, 0, 0), (more_than_that, 0, 0),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("function", "count", "ends"), OTHERS)
-def test_others_are_left_out(function: Callable[..., Any], count: int, ends: int):
-    r = np.random.default_rng(3)
-    args = {"x": r.random((6, 2)), "taken": r.random((6, 4)), "bar": r.random(6), "out": r.random((4, 2))}
-    ls = lower(function, args)
-    fewer = leave_out_others(ls)
-    assert conditional(fewer) == count
-    assert sum(isinstance(s.stmt, Exit) for s in statements(fewer.body)) == ends
-    plain, found = copied(args), copied(args)
-    run(ls, plain)
-    run(fewer, found)
-    np.testing.assert_array_equal(plain["out"], found["out"])
