@@ -232,6 +232,7 @@ def compiling(seed: int, count: int) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
     set_num_threads(2)
     match sys.argv[1:]:
         case ["jax"]:

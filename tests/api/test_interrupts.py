@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,14 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent to 
 
 # A callback of Python's own import system takes no exception: it prints it, and the signal is lost.
 LOST_BY_PYTHON = re.compile(r"Exception ignored in:.*\nTraceback.*\n(?: .*\n)*KeyboardInterrupt: *\n")
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """A shell's jobs in the background ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def run(*args: str, **environment: str) -> str:
