@@ -192,16 +192,15 @@ def derive_one_pass(
     together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
     may run in any order. `in_rows`: None where anything is kept for more than a row.
     """
-    from loopdiff.transform.copies import without_whole_copies
-    from loopdiff.transform.last_taken import keep_last
+    from loopdiff.pipeline.both import BothSweeps
     from loopdiff.transform.one_pass import carriers, in_one_pass
 
     if sweeps.count_names:
         return None
     recorded = frozenset(a.name for a in sweeps.forward.arrays if a.role in ("tape", "local"))
-    forward, reverse = stages.run("last", keep_last, sweeps.forward, sweeps.reverse)
-    both = derive_gradient(normal, forward, reverse, (), wrt, True, stages)
-    fewer = stages.run("copies", without_whole_copies, both)
+    last = after("LAST", BothSweeps(sweeps.forward, sweeps.reverse), stages)
+    both = derive_gradient(normal, last.forward, last.reverse, (), wrt, True, stages)
+    fewer = after("GRADIENT", both, stages)
     found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
     if found is None or (in_rows and keeps_any_whole(found, sweeps.forward)):
         return None

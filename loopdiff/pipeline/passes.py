@@ -19,7 +19,7 @@ from loopdiff.requests import NOTHING, Requests
 from loopdiff.transform.blocked import block_primal, in_workspace, with_given_results
 from loopdiff.transform.checks import add_checks
 from loopdiff.transform.choices import merge_choices
-from loopdiff.transform.copies import without_copies
+from loopdiff.transform.copies import without_copies, without_whole_copies
 from loopdiff.transform.fills import fuse_with_fills
 from loopdiff.transform.fuse import fuse
 from loopdiff.transform.gather import gather_sums, gather_with_zeros
@@ -127,13 +127,17 @@ REVERSE: Passes = (Pass("first-writes", drop_zeros, lambda c: {"dead": c.dead, "
 PRIMAL: Passes = (Pass("row-blocks", block_primal, lambda c: {"requests": c.requests}, exact=False),)
 
 # Of both sweeps together, where sums may be reordered.
+LAST: Passes = (Pass("last-taken", with_last_kept),)
 BOTH_SWEEPS: Passes = (
-    Pass("last-taken", with_last_kept),
+    *LAST,
     Pass("row-blocks", with_rows_in_blocks, lambda c: {"asked": c.asked}, exact=False),
     Pass("layout", with_tapes_aligned),
 )
 
-# Of the value with its gradient as one function, once the loops of both sweeps run together.
+# Of the value with its gradient as one function, while one sweep comes after the other.
+GRADIENT: Passes = (Pass("whole-copies", without_whole_copies),)
+
+# Of the same once loops of both sweeps run together.
 ONE_PASS: Passes = (
     *PRIMAL,
     Pass("copies", without_copies),
