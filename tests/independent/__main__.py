@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .session import Recorder, session
 
-EACH = 120  # programs that one process compiles before a fresh one takes over
+EACH = 60  # programs that one process compiles before a fresh one takes over: some 10 MB stay with each
 
 
 def work(first: int, step: int, seconds: float, path: Path) -> None:
