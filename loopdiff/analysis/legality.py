@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from loopdiff.analysis.exposure import depth_of, is_inside
 from loopdiff.analysis.polyhedra_events import Event
@@ -65,6 +66,26 @@ def carried(model: Model, path: Path, private: frozenset[str], *, is_strict: boo
         if a.access.array in private or (commute(a, b) and not is_strict):
             continue
         if may_meet(model, a, b, order) or (a is not b and may_meet(model, b, a, order)):
+            return Conflict(a.access.array, a, b, path)
+    return None
+
+
+def interrupted(model: Model, path: Path, arrays: frozenset[str], *, is_strict: bool = False) -> Conflict | None:
+    """An access to one of `arrays` that comes upon an element in the same iteration of the loop at `path` in which
+    something is added to it; None if there is none.
+
+    Sums that are made apart from their array miss it, or are missed by it, and `carried` finds no conflict where only
+    one iteration gets to the element. `is_strict`: another addition is such an access, too.
+    """
+    depth = depth_of(model, path)
+
+    def meet(first: Event, second: Event, order: Order) -> bool:
+        is_one = first.path == second.path and commute(first, second) and not order.is_carried
+        return not is_one and may_meet(model, first, second, order)
+
+    for a, b in pairs(e for e in within(model, path) if e.access.array in arrays):
+        ways = ((a, b, order) for order in orders(a, b, depth)), ((b, a, order) for order in orders(b, a, depth))
+        if (is_strict or not commute(a, b)) and any(meet(*way) for way in chain(*ways)):
             return Conflict(a.access.array, a, b, path)
     return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.legality import Conflict, carried
+from loopdiff.analysis.legality import Conflict, carried, interrupted
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedra import Model
 from loopdiff.analysis.polyhedra_events import Event
@@ -209,10 +209,14 @@ class Planner:
         }
         inside = (e for s in statements(stmt.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
         seen_inside = {e.access.array for e in inside if isinstance(e, Load)}
-        if any(self.model.ls.array(name).extents == () for name in (sums - private) & seen_inside):
+        reductions = frozenset(sums - private)
+        if any(self.model.ls.array(name).extents == () for name in reductions & seen_inside):
             return ScalarLoop(NEVER_RUNS)
+        conflict = interrupted(self.model, path, reductions, is_strict=not self.may_reassociate)
+        if conflict is not None:
+            return ScalarLoop(f"in one iteration it sums into `{conflict.array}` and goes on with the sum")
         may_be_short = self.may_be_short(stmt, self.model.sites[path].loops)
-        return VectorLoop(tuple(sorted(sums - private)), may_be_short)
+        return VectorLoop(tuple(sorted(reductions)), may_be_short)
 
     def may_be_short(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
         """Whether `loop`, innermost and of fast instructions, is longer or shorter in iterations of loops around it."""

@@ -16,6 +16,7 @@ from tests.corpus import (
     jumps,
     learning,
     loops,
+    once,
     recurrences,
     ruled,
     scalars,
@@ -57,6 +58,7 @@ ENTRIES: tuple[Entry, ...] = (
     *traps.ENTRIES,
     *carried.ENTRIES,
     *found.ENTRIES,
+    *once.ENTRIES,
     *bindings.ENTRIES,
     *CONSTRUCTS,
 )

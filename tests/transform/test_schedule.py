@@ -124,3 +124,35 @@ def test_products_of_matrices(
 def test_summands_a_tile_cannot_hold(name: str) -> None:
     found, _ = schedule(name)
     assert not any(isinstance(m, TiledNest) for _, m in found.mappings)
+
+
+def added_once(x, y):
+    for i in range(x.shape[0]):
+        if i == 2:
+            y[0] += x[i]
+            x[i] = y[0]
+
+
+def added_beside(x, y):
+    for i in range(x.shape[0]):
+        if i == 2:
+            y[0] += x[i]
+            x[i] = y[1]
+
+
+def test_lanes_do_not_sum_apart_from_what_goes_on_with_the_sum() -> None:
+    """No iteration depends on another: only one of them adds, and reads."""
+    found = plan(build_model(lower(added_once, {"x": np.ones(9), "y": np.ones(9)})))
+    assert isinstance(found.of((0,)), ScalarLoop)
+    assert plan(build_model(lower(added_beside, {"x": np.ones(9), "y": np.ones(9)}))).of((0,)) == VectorLoop(("y",))
+
+
+def turns_of_one(x, y):
+    for _ in range(1):
+        for i in range(x.shape[0]):
+            y[0] += x[i]
+
+
+def test_lanes_do_not_sum_in_another_order_where_that_is_strict() -> None:
+    model = build_model(lower(turns_of_one, {"x": np.ones(9), "y": np.ones(9)}))
+    assert isinstance(plan(model, may_reassociate=False).of((0,)), ScalarLoop)
