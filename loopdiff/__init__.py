@@ -1,7 +1,8 @@
 """Source-to-source automatic differentiation of loop nests over NumPy arrays, compiled by Numba."""
 
 from loopdiff.api import Differentiable, vectorize_grad
-from loopdiff.compiled import CompiledGradient
+from loopdiff.calls.compiled import CompiledGradient
+from loopdiff.calls.threads import set_num_threads
 from loopdiff.errors import (
     ArgumentError,
     BackendError,
@@ -13,10 +14,9 @@ from loopdiff.errors import (
     ScheduleError,
     UnsupportedLoopError,
 )
-from loopdiff.marks import stop_gradient
-from loopdiff.rules import nondifferentiable, rule
+from loopdiff.rules.definitions import nondifferentiable, rule
+from loopdiff.rules.marks import stop_gradient
 from loopdiff.testing import GradientCheckError, check_grads
-from loopdiff.threads import set_num_threads
 
 __version__ = "0.1.0"
 

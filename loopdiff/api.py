@@ -11,10 +11,13 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, overload
 
-from loopdiff.call import Arguments, Checked, Key, arrange, key_of, positional_count
-from loopdiff.codes import reject
-from loopdiff.compiled import CompiledGradient
-from loopdiff.declared import declared_type, is_declaration, types_of
+from loopdiff.calls.arguments import Arguments, Checked, Key, arrange, key_of, positional_count
+from loopdiff.calls.compiled import CompiledGradient
+from loopdiff.calls.jacobian import jacobian
+from loopdiff.calls.pullback import Pullback
+from loopdiff.calls.runs import ReverseRun, sweeps_of
+from loopdiff.calls.sweep_entry_points import vjp
+from loopdiff.checking.identity import prove
 from loopdiff.errors import (
     NOWHERE,
     ArgumentError,
@@ -23,21 +26,24 @@ from loopdiff.errors import (
     UnsupportedLoopError,
     callers_level,
 )
+from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
-from loopdiff.gradients import record_type
-from loopdiff.identity import prove
-from loopdiff.jacobian import jacobian
-from loopdiff.options import Accuracy, Check, Options, TapePolicy, Target
-from loopdiff.pullback import Pullback
-from loopdiff.requests import requests_of
-from loopdiff.runs import ReverseRun, sweeps_of
-from loopdiff.source import SourceFunction, plain_function, source_of
-from loopdiff.specialization import AnyProgram, GradientProgram, Program, Specialization, require_scalar_result
-from loopdiff.sweep_calls import vjp
+from loopdiff.settings.options import Accuracy, Check, Options, TapePolicy, Target
+from loopdiff.settings.requests import requests_of
+from loopdiff.source.functions import SourceFunction, plain_function, source_of
+from loopdiff.specialize.declared import declared_type, is_declaration, types_of
+from loopdiff.specialize.gradients import record_type
+from loopdiff.specialize.specialization import (
+    AnyProgram,
+    GradientProgram,
+    Program,
+    Specialization,
+    require_scalar_result,
+)
 
 if TYPE_CHECKING:
-    from loopdiff.ad.sweeps import Form
-    from loopdiff.device.calls import DeviceCalls, SentCalls
+    from loopdiff.ad.tape.sweeps import Form
+    from loopdiff.calls.on_device import DeviceCalls, SentCalls
 
     EntryPoints = Checked | DeviceCalls | SentCalls
 
@@ -78,7 +84,7 @@ class Differentiable:
     def recognise(self, args: Arguments) -> EntryPoints:
         """What is known about calls like this one, which is not like the one before."""
         if self.options.target == "cuda":
-            from loopdiff.device.foreign import is_foreign
+            from loopdiff.memory.foreign import is_foreign
 
             if any(map(is_foreign, args)):
                 return self.device_calls
@@ -98,7 +104,7 @@ class Differentiable:
             or not checked.specialization.interface.is_real
         ):
             return checked
-        from loopdiff.device.calls import SentCalls
+        from loopdiff.calls.on_device import SentCalls
 
         return SentCalls(self.device_calls.twin, checked, self.say_copied)
 
@@ -114,7 +120,7 @@ class Differentiable:
     @functools.cached_property
     def device_calls(self) -> DeviceCalls:
         """The entry points for arrays that are on the device, and stay there."""
-        from loopdiff.device.calls import DeviceCalls
+        from loopdiff.calls.on_device import DeviceCalls
 
         return DeviceCalls(self.under(replace(self.options, arrays="device")))
 
@@ -150,7 +156,7 @@ class Differentiable:
         if form == "gradient" and self.options.check == "first":
             form = "pullback"
         if self.options.autotune and self.options.memory_limit is None:
-            from loopdiff.tuning import tuned
+            from loopdiff.calls.autotune import tuned
 
             spec = tuned(spec, args)
         run = sweeps_of(spec, form)

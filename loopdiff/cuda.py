@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.device.foreign import DeviceArray
+from loopdiff.memory.foreign import DeviceArray
 
 __all__ = ["DeviceArray", "memory_in_use", "to_device"]
 

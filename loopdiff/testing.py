@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from loopdiff.api import Differentiable, vectorize_grad
+from loopdiff.checking.identity import directions, drawn_like, floating_outputs, identity_of, named_slopes, paired, pull
+from loopdiff.checking.rules import RuleCheckError, check_rule
 from loopdiff.errors import LoopdiffError
-from loopdiff.identity import directions, drawn_like, floating_outputs, identity_of, named_slopes, paired, pull
-from loopdiff.rule_checks import RuleCheckError, check_rule
 
 __all__ = ["GradientCheckError", "RuleCheckError", "check_grads", "check_rule"]
 

@@ -6,6 +6,9 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,32 +16,66 @@ import pytest
 import loopdiff
 
 ROOT = Path(loopdiff.__file__).parent
-# A module may import from its own layer and from those above it in this list.
-LAYERS = (
-    ("errors", "homes", "names", "marks", "installation", "machine_codes", "disk", "deferred"),
-    ("codes", "rules"),
-    ("options", "requests", "scopes", "texts", "source"),
-    ("ir",),
-    ("codec",),
-    ("frontend",),
-    ("analysis",),
-    ("transform",),
-    ("ad",),
-    ("backends",),
-    ("keys", "store", "arena", "launch", "shortage", "guards", "mixing", "threads"),
-    ("pipeline",),
-    ("units",),
-    ("specialization", "interface", "declared", "gradients"),
-    ("call", "pullback", "sweep_calls", "runs", "buffers", "recycled", "tangents", "memory", "device", "recognition"),
-    ("compiled", "generated", "entry_checks", "explain", "stopwatch", "tuning", "jacobian", "identity"),
-    ("api",),
-    ("testing", "rule_checks", "cuda"),
-    ("jax", "torch"),
-    ("fuzz",),
-    ("__main__",),
+# The rooms of the package: a module may import from its own room and from those above it in this list.
+ROOMS = (
+    "errors",
+    "disk",
+    "source",
+    "settings",
+    "rules",
+    "ir",
+    "analysis",
+    "canonical",
+    "mapping",
+    "model",
+    "ad",
+    "frontend",
+    "passes",
+    "schedule",
+    "backends",
+    "report",
+    "memory",
+    "cache",
+    "pipeline",
+    "specialize",
+    "calls",
+    "checking",
+    "api",
+    "testing",
+    "cuda",
+    "jax",
+    "fuzz",
+    "__main__",
 )
+# Within rooms that have several floors: likewise.
+FLOORS = {
+    "analysis": ("polyhedral", ""),
+    "passes": ("storage", "checks", "loops", "sweeps"),
+    "schedule": ("", "cpu", "blocks", "gpu"),
+}
+MOST_FILES = 20  # of a folder
+CROWDED = {}
+# Modules that import inside of functions, and why: what a process may never need would cost each of them its time.
+LATE = {
+    "__main__": "commands are independent of each other",
+    "api": "arrays of GPUs, and autotuning",
+    "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
+    "backends.load": "functions may come from disk, without what registers the operations of generated code",
+    "calls.compiled": "the generated functions as Python calls them, and what measures them",
+    "calls.jacobian": "what reports that there is not enough memory",
+    "calls.runs": "arrays of GPUs, and checksums on several threads",
+    "calls.threads": "the pool of threads",
+    "cuda": "the driver of GPUs",
+    "disk.entries": "what makes room on disk",
+    "jax.calls": "calls on GPUs",
+    "jax.handlers": "calls on GPUs",
+    "pipeline.code": "what is compiled may come from disk, without the compiler",
+    "pipeline.derive": "what is derived may come from disk, without the compiler",
+    "specialize.explain": "explanations",
+}
 
 
+@cache
 def modules() -> dict[str, Path]:
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
@@ -47,38 +84,53 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports(path: Path) -> set[str]:
-    """The loopdiff modules that a file imports, inside functions too, but not those for types alone."""
-    found: set[str] = set()
+def imports(module: str, path: Path) -> Iterator[tuple[str, bool]]:
+    """The loopdiff modules that a file imports, those for types alone included, and whether in a function."""
     known = modules()
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    tree.body = [s for s in tree.body if not (isinstance(s, ast.If) and ast.unparse(s.test) == "TYPE_CHECKING")]
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = {id(n) for f in functions for n in ast.walk(f)}
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {a.name for a in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((a.name, id(node) in inside) for a in node.names if a.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parts, *([node.module] if node.module else [])])
             for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                found.add(inner if inner in known else node.module)
-    return found & set(known)
+                inner = f"{base}.{alias.name}"
+                found = inner if inner in known else base
+                if found in known and found != module:
+                    yield found, id(node) in inside
 
 
+@cache
 def graph() -> dict[str, set[str]]:
-    return {name: imports(path) - {name} for name, path in modules().items()}
+    return {name: {found for found, _ in imports(name, path)} for name, path in modules().items()}
 
 
-def layer(module: str) -> int:
-    part = module.split(".")[1] if "." in module else ""
-    return next((k for k, names in enumerate(LAYERS) if part in names), len(LAYERS))
+def place(module: str) -> tuple[str, str]:
+    """The room of a module, and its floor there."""
+    parts = [*module.split(".")[1:], "", ""]
+    is_package = modules()[module].name == "__init__.py"
+    return parts[0], parts[1] if parts[2] or is_package else ""
 
 
-def test_every_module_has_a_layer() -> None:
-    unknown = [m for m in modules() if m != "loopdiff" and layer(m) == len(LAYERS)]
-    assert unknown == []
+def is_upward(module: str, other: str) -> bool:
+    (room, floor), (other_room, other_floor) = place(module), place(other)
+    if room == other_room:
+        floors = FLOORS.get(room, ())
+        return floor != other_floor and bool(floors) and floors.index(floor) < floors.index(other_floor)
+    return ROOMS.index(room) < ROOMS.index(other_room)
+
+
+def test_every_module_has_a_room() -> None:
+    assert [m for m in modules() if m != "loopdiff" and place(m)[0] not in ROOMS] == []
 
 
 def test_imports_go_down() -> None:
-    upward = [f"{a} imports {b}" for a, found in graph().items() for b in found if layer(b) > layer(a)]
+    links = {m: found for m, found in graph().items() if m != "loopdiff"}
+    upward = [f"{a} imports {b}" for a, found in links.items() for b in found if is_upward(a, b)]
     assert sorted(upward) == []
 
 
@@ -97,9 +149,19 @@ def test_no_cycles() -> None:
         visit(module, ())
 
 
+def test_imports_in_functions_have_a_reason() -> None:
+    late = {m.partition(".")[2] for m, path in modules().items() if any(late for _, late in imports(m, path))}
+    assert late == set(LATE)
+
+
+def test_rooms_can_be_looked_over() -> None:
+    folders = Counter(path.parent.relative_to(ROOT.parent) for path in modules().values() if path.name != "__init__.py")
+    assert {str(folder): count for folder, count in folders.items() if count > MOST_FILES} == CROWDED
+
+
 def test_one_module_imports_islpy() -> None:
     users = {m for m, p in modules().items() if re.search(r"^\s*(import|from) islpy", p.read_text(), re.M)}
-    assert users == {"loopdiff.analysis.polyhedra_sets"}
+    assert users == {"loopdiff.analysis.polyhedral.sets"}
 
 
 @pytest.mark.parametrize("late", ["jax", "torch", "islpy"])

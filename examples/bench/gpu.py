@@ -4,7 +4,7 @@
 
 Both sweeps run on arrays that stay on the device, so that kernels and launches are measured and nothing else; the time
 is that of many runs in a row between two moments when the device is idle, the median of several such times. *Least* is
-the roofline of `loopdiff.transform.launch_costs` with the bandwidth of copies that is measured first. JAX, PyTorch,
+the roofline of `loopdiff.model.gpu_cost` with the bandwidth of copies that is measured first. JAX, PyTorch,
 Warp and CuPy take part where they are installed and have a form of the kernel; in brackets, how many times longer they
 take.
 """
@@ -29,10 +29,10 @@ from peers import loops
 from suite import TOLERANCE, difference
 
 from loopdiff.backends.cuda.driver import Driver, the_driver
+from loopdiff.calls.stopwatch import shapes_of
+from loopdiff.model.gpu_cost import H200, Gpu, costs_of
+from loopdiff.model.trip_counts import Extents
 from loopdiff.pipeline import code
-from loopdiff.stopwatch import shapes_of
-from loopdiff.transform.extents import Extents
-from loopdiff.transform.launch_costs import H200, Gpu, costs_of
 
 ROUNDS, AT_LEAST = 7, 0.05
 COPIED = 1 << 29  # bytes

@@ -18,10 +18,10 @@ from kernels import problem
 from loopdiff import vectorize_grad
 from loopdiff.backends.cuda.compile import device_kernels
 from loopdiff.backends.cuda.kernel_store import stored_kernel
+from loopdiff.calls.stopwatch import shapes_of
+from loopdiff.model.gpu_cost import costs_of
+from loopdiff.model.trip_counts import Extents
 from loopdiff.pipeline import code
-from loopdiff.stopwatch import shapes_of
-from loopdiff.transform.extents import Extents
-from loopdiff.transform.launch_costs import costs_of
 
 NAMES = ("rde_matmul_log1p", "jacobi_2d", "hdiff", "softmax", "mlp_rows", "spmv_csr", "hash_grid")
 HEAD = """# Kernels for a GPU, on paper

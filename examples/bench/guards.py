@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from loopdiff import vectorize_grad  # noqa: E402
-from loopdiff.guards import checksum  # noqa: E402
+from loopdiff.memory.guards import checksum  # noqa: E402
 
 BUDGET = 2.0
 ROUNDS, BATCH = 300, 50

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.needed import At, Needed
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
+from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var

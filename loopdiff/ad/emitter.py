@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir.build import is_atom
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import Apply, Expr, Let, Stmt, Var
 from loopdiff.ir.walk import substitute
-from loopdiff.names import NameSupply
 
 
 @dataclass(slots=True)

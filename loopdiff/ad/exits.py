@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
 from loopdiff.ir.build import integer
+from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Exit, Let, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import exits, map_body, statements
-from loopdiff.names import NameSupply
-from loopdiff.transform.normalize import supply
 
 ZERO, ONE = integer(0), integer(1)
 

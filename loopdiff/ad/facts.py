@@ -13,7 +13,7 @@ from loopdiff.analysis.activity import Activity, analyse_activity
 from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after
 from loopdiff.analysis.liveness import live_at_entry
 from loopdiff.analysis.ownership import homes_of_cells, inner_arrays, owned_arrays
-from loopdiff.analysis.polyhedra import Model, build_model, trip_hull
+from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir.nodes import Access, Allocate, Expr, Let, Loop, LoopSet, Stmt
 from loopdiff.ir.typing import TypeEnv, type_env

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
-from loopdiff.ad.record import own_expressions
 from loopdiff.ad.regions import Region, mark_regions, region_of, where
 from loopdiff.ad.ruled import cleared, constant_parts, given, is_asked, partial_calls, tangent_of_call
 from loopdiff.ad.strength import Strength
+from loopdiff.ad.tape.record import own_expressions
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
+from loopdiff.canonical.simplify import simplify
+from loopdiff.canonical.single_assignment import normalize
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
+from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -42,9 +45,6 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, map_expr, subexprs, substitute
-from loopdiff.names import NameSupply
-from loopdiff.transform.normalize import normalize, supply
-from loopdiff.transform.simplify import simplify
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
 RESULT = Var("$result")

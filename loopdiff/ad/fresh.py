@@ -6,15 +6,15 @@
         x_adj[i] += 2.0 * z_adj[i]         x_adj[i] += 2.0 * z_adj[i]         x_adj[i] = 2.0 * z_adj[i]
         z_adj[i] = 0.0                     z_adj[i] = 0.0
 
-What follows of it is left to `transform.zeros`, as in the third column: where every element is given its value by
-one sum, the zeros are never written, and a cotangent that nobody asks back for is only read.
+What follows of it is left to `passes.storage.first_writes`, as in the third column: where every element is given its
+value by one sum, the zeros are never written, and a cotangent that nobody asks back for is only read.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.ad.sweeps import Form, Sweeps
+from loopdiff.ad.tape.sweeps import Form, Sweeps
 from loopdiff.ir.build import zero
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Dim, LoopSet
 from loopdiff.ir.walk import written_arrays

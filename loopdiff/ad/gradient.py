@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from loopdiff.canonical.simplify import simplify
+from loopdiff.canonical.single_assignment import normalize
 from loopdiff.ir.build import integer, zero
+from loopdiff.ir.names import NameSupply, supply, tail_names
 from loopdiff.ir.nodes import (
     Access,
     Allocate,
@@ -27,14 +30,11 @@ from loopdiff.ir.nodes import (
     Stmt,
     Var,
 )
+from loopdiff.ir.renaming import rename_everywhere
+from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import map_stmt_exprs, statements, substitute, written_arrays
-from loopdiff.names import NameSupply, tail_names
-from loopdiff.transform.eliminate import eliminate_dead
-from loopdiff.transform.normalize import normalize, supply
-from loopdiff.transform.rename import rename_everywhere
-from loopdiff.transform.simplify import simplify
 
 Arrays = Mapping[str, ArrayDecl]
 Known = dict[Expr, Expr]

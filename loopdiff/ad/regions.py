@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from loopdiff.canonical.single_assignment import forward_cells
 from loopdiff.errors import InternalError
 from loopdiff.ir.build import compare, extents_of, integer, zero
+from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Expr, If, Index, Let, Load, Loop, LoopSet, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
@@ -29,8 +31,6 @@ from loopdiff.ir.walk import (
     written_access,
     written_arrays,
 )
-from loopdiff.names import NameSupply
-from loopdiff.transform.normalize import forward_cells, supply
 
 
 @dataclass(frozen=True, slots=True)

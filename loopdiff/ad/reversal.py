@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from loopdiff.ad.adjoint import Propagation
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region, region_of, where
-from loopdiff.ad.replay import slice_of
 from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, partial_calls, unless_zero
-from loopdiff.ad.segments import SegmentedLoop
+from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.record import reversed_range
+from loopdiff.ad.tape.replay import slice_of
+from loopdiff.ad.tape.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
 from loopdiff.analysis.decisions import addend
 from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -35,11 +36,10 @@ from loopdiff.ir.nodes import (
     Var,
 )
 from loopdiff.ir.ops import Op
+from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path
-from loopdiff.names import NameSupply
-from loopdiff.transform.rename import renamed_block
 
 
 @dataclass(slots=True)

@@ -7,19 +7,22 @@ from dataclasses import replace
 from functools import reduce
 from typing import Literal
 
-from loopdiff.ad import segments
-from loopdiff.ad.counting import counting_loopset, counts_exactly
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.facts import Facts, gather
-from loopdiff.ad.kept_sums import arrays_to_sum, handed_on
-from loopdiff.ad.needed import At, Needed, TapePolicy
-from loopdiff.ad.record import Recorder
-from loopdiff.ad.replay import choose_replays, weight
 from loopdiff.ad.reversal import Reversal
-from loopdiff.ad.sweeps import Built, Sweeps
-from loopdiff.ad.tape import Counter, Tape
+from loopdiff.ad.tape import segments
+from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
+from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
+from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
+from loopdiff.ad.tape.needed import At, Needed, TapePolicy
+from loopdiff.ad.tape.plan import Counter, Tape
+from loopdiff.ad.tape.record import Recorder
+from loopdiff.ad.tape.replay import choose_replays, weight
+from loopdiff.ad.tape.sweeps import Built, Sweeps
+from loopdiff.canonical.simplify import simplify
+from loopdiff.canonical.single_assignment import normalize
 from loopdiff.ir.build import compare, integer, zero
+from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -43,9 +46,6 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, returned_arrays
-from loopdiff.names import NameSupply
-from loopdiff.transform.normalize import normalize, supply
-from loopdiff.transform.simplify import simplify
 
 WORTH_REPEATING = 0.9  # of the memory, by `weight`, for which `auto` runs iterations again
 SeedNames = tuple[str | None, ...]

@@ -6,18 +6,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.needed import At, Needed
+from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
-from loopdiff.codes import reject
 from loopdiff.errors import DifferentiationError
+from loopdiff.errors.codes import reject
 from loopdiff.ir.build import cast, compare, extents_of, integer, strong_mul, zero
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import Access, Apply, Assign, Call, Expr, If, Index, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.typing import TypeEnv, part_of, type_of
 from loopdiff.ir.walk import Path, written_parts
-from loopdiff.names import NameSupply
-from loopdiff.rules import RESULT, TAPE, Form, Rule
+from loopdiff.rules.definitions import RESULT, TAPE, Form, Rule
 
 Slope = Callable[[Expr], Expr]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from loopdiff.ad.needed import At, Needed
-from loopdiff.ad.record import reversed_range
 from loopdiff.ad.regions import Region
+from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.record import reversed_range
 from loopdiff.ir.build import compare, sub
 from loopdiff.ir.nodes import Access, Accumulate, Assign, Const, Exit, Expr, If, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import Op

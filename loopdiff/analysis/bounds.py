@@ -13,23 +13,10 @@ from functools import reduce
 from typing import Any, Literal
 
 from loopdiff.analysis.overflow import without_overflow
-from loopdiff.analysis.polyhedra_events import EVERYWHERE, Event, extend
-from loopdiff.analysis.polyhedra_exprs import (
-    affine_expr,
-    fails,
-    function_expr,
-    sum_of,
-    weighted,
-)
-from loopdiff.analysis.polyhedra_sets import (
-    Model,
-    digits_in,
-    domain,
-    largest,
-    pieces,
-    translation,
-)
-from loopdiff.analysis.polyhedra_terms import has_opaque
+from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, extend
+from loopdiff.analysis.polyhedral.expressions import affine_expr, fails, function_expr, sum_of, weighted
+from loopdiff.analysis.polyhedral.sets import Model, digits_in, domain, largest, pieces, translation
+from loopdiff.analysis.polyhedral.terms import has_opaque
 from loopdiff.errors import Span
 from loopdiff.ir.build import all_of, any_of, at_least_one, compare, floordiv
 from loopdiff.ir.nodes import PLACE, Access, Apply, Const, Dim, Expr, Require, Select, Var

@@ -20,9 +20,9 @@ from enum import IntEnum
 from functools import cache
 
 from loopdiff.analysis.legality import may_meet
-from loopdiff.analysis.polyhedra import build_model
-from loopdiff.analysis.polyhedra_sets import Model, orders
-from loopdiff.ir.linear import linear
+from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.analysis.polyhedral.sets import Model, orders
+from loopdiff.ir.affine import linear
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from loopdiff.analysis.polyhedra_events import Event, Frame
-from loopdiff.analysis.polyhedra_sets import (
+from loopdiff.analysis.polyhedral.events import Event, Frame
+from loopdiff.analysis.polyhedral.sets import (
     IN,
     OUT,
     SET,

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from loopdiff.analysis.exposure import depth_of, is_inside
-from loopdiff.analysis.polyhedra_events import Event
-from loopdiff.analysis.polyhedra_sets import Model, Order, ahead, apart, ordered, orders
+from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.sets import Model, Order, ahead, apart, ordered, orders
+from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import Path
 
 FARTHEST = 8  # iterations between what depends on each other, as far as distances are looked for
@@ -117,3 +118,19 @@ def distance(model: Model, first: Event, second: Event, shared: int, least: int)
         if model.bounded(lambda n=found: apart(model, first, second, shared, n).is_empty(), False):
             return found - 1 if found > least else -1
     return None
+
+
+def describe(model: Model, conflict: Conflict) -> str:
+    """The dependence in the user's words."""
+
+    def words(event: Event) -> str:
+        verb = "writes" if event.is_write else "reads"
+        loc = model.sites[event.path].stmt.loc
+        place = f"{loc.in_words} " if loc.line else ""
+        return f"{place}{verb} {print_access(event.access)}"
+
+    index = model.loop(conflict.carrier).index
+    return (
+        f"iterations of `{index}` depend on each other through `{conflict.array}`: "
+        f"{words(conflict.first)}, {words(conflict.second)} in another iteration"
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import Accumulate, Assign, Call, Exit, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
 from loopdiff.ir.walk import loads, statements, stmt_exprs, subexprs
-from loopdiff.names import NameSupply
 
 Names = frozenset[str]
 

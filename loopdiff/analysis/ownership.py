@@ -7,7 +7,7 @@ from functools import cache
 
 from loopdiff.analysis.exposure import exposed_reads, read_after
 from loopdiff.analysis.liveness import exposed_cells
-from loopdiff.analysis.polyhedra import Model
+from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.ir.nodes import Allocate, If, Loop, LoopSet
 from loopdiff.ir.walk import (
     Path,

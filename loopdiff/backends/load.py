@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 from loopdiff.disk import entries
 from loopdiff.disk.files import write_file
 from loopdiff.disk.places import cache_directory
-from loopdiff.installation import installation
+from loopdiff.settings.installation import installation
 
 if TYPE_CHECKING:
-    from loopdiff.transform.schedule import Arranged
+    from loopdiff.mapping.loops import Arranged
 
 LOCK = RLock()
 TEXTS: dict[str, str] = {}  # of generated modules, by the names of their files
@@ -129,7 +129,7 @@ class TextLoader(ExecutionLoader):
 
 def import_module(path: Path) -> ModuleType:
     """The generated module that was written to `path` in this process, made once."""
-    from loopdiff.deferred import deferred_interrupts
+    from loopdiff.settings.deferred import deferred_interrupts
 
     name = path.stem
     with LOCK:

@@ -21,7 +21,7 @@ from numba.core.sigutils import normalize_signature
 from loopdiff.backends.load import TEXTS, digest_of_text
 from loopdiff.disk import entries
 from loopdiff.disk.places import cache_directory
-from loopdiff.installation import vector_library
+from loopdiff.settings.installation import vector_library
 
 D = TypeVar("D")
 

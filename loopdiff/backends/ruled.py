@@ -8,7 +8,7 @@ from typing import Any
 import numba
 from numba.core.dispatcher import Dispatcher
 
-from loopdiff.rules import Form, plain, rule_of_key
+from loopdiff.rules.definitions import Form, plain, rule_of_key
 
 
 @cache

@@ -12,8 +12,8 @@ import numpy as np
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.survey import Survey, survey
-from loopdiff.rules import Rule, Rules, known_rules, rule_for
-from loopdiff.source import (
+from loopdiff.rules.definitions import Rule, Rules, known_rules, rule_for
+from loopdiff.source.functions import (
     LIBRARIES,
     MISSING,
     SourceFunction,

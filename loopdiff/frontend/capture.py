@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, Diagnostic, Span, UnsupportedLoopError
+from loopdiff.errors.codes import reject
 from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Pair, Part, PartOf, Select
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT
-from loopdiff.marks import stop_gradient
+from loopdiff.rules.marks import stop_gradient
 
 Build = Callable[..., Expr]
 

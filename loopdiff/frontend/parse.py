@@ -10,22 +10,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import repeat
 
-from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
+from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
+from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.inline import call
-from loopdiff.frontend.parsing.joins import broken
-from loopdiff.frontend.parsing.jumps import remove_jumps
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
-from loopdiff.frontend.parsing.returns import check_end
 from loopdiff.frontend.parsing.sites import Decisions, ParseAgain
-from loopdiff.frontend.parsing.state import ArrayName, Frame, Returned, State, Whole
+from loopdiff.frontend.parsing.state import Frame, Returned, State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
+from loopdiff.frontend.parsing.ways.joins import broken
+from loopdiff.frontend.parsing.ways.jumps import remove_jumps
+from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.survey import Survey
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import (
     ArrayDecl,
     ArrayResult,
@@ -39,9 +41,8 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_body, read_arrays, written_arrays
-from loopdiff.names import NameSupply
-from loopdiff.scopes import parameters as arguments_of
-from loopdiff.source import SourceFunction
+from loopdiff.source.functions import SourceFunction
+from loopdiff.source.scopes import parameters as arguments_of
 
 NAMED = (
     inspect.Parameter.POSITIONAL_ONLY,

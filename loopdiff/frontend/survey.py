@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from loopdiff.scopes import bound_by, of_scope, own_names, parameters
-from loopdiff.source import as_definition
+from loopdiff.source.functions import as_definition
+from loopdiff.source.scopes import bound_by, of_scope, own_names, parameters
 
 ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "dtype", "T")
 ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")

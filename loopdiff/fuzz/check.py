@@ -24,7 +24,7 @@ from loopdiff.fuzz.engines import Compiled, Engine, Interpreted, Values, copied,
 from loopdiff.fuzz.memory import Watched, damaged, laid_out
 from loopdiff.fuzz.nudged import is_chaotic
 from loopdiff.fuzz.program import Program, Sizes
-from loopdiff.options import TapePolicy
+from loopdiff.settings.options import TapePolicy
 
 Verdict = Literal["passed", "refused", "invalid", "failed"]
 LARGEST = 1e4

@@ -10,25 +10,25 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from loopdiff.ad.sweeps import Form, Sweeps
+from loopdiff.ad.tape.sweeps import Form, Sweeps
 from loopdiff.api import vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.fuzz.memory import Watched, again
 from loopdiff.fuzz.program import Program
-from loopdiff.interface import conjugated, in_parts, interface_of, whole
 from loopdiff.ir.interpret import compile_loopset
+from loopdiff.ir.names import tail_names
 from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import written_arrays
-from loopdiff.names import tail_names
-from loopdiff.options import TapePolicy
 from loopdiff.pipeline import derive
 from loopdiff.pipeline.stages import Stages
-from loopdiff.source import source_of
-from loopdiff.specialization import is_floating, result_types
-from loopdiff.transform.blocked import block_primal, block_sweeps
+from loopdiff.schedule.blocks.sweeps import block_primal, block_sweeps
+from loopdiff.settings.options import TapePolicy
+from loopdiff.source.functions import source_of
+from loopdiff.specialize.interface import conjugated, in_parts, interface_of, whole
+from loopdiff.specialize.results import is_floating, result_types
 
 T = TypeVar("T")
 Values = dict[str, Any]
@@ -193,7 +193,9 @@ class Interpreted:
         if self.interface.number is None or not all(k is not None and k.rank > 0 for k in kinds):
             return None
         sweeps = derive.derive_sweeps(self.normal, self.wrt, "auto", self.stages, "gradient")
-        found = derive.derive_one_pass(self.normal, sweeps, self.wrt, self.stages)
+        if sweeps.count_names:
+            return None
+        found = derive.derive_one_pass(self.normal, sweeps.forward, sweeps.reverse, self.wrt, self.stages)
         return None if found is None else compile_loopset(block_primal(found, ROWS))
 
     def value_and_gradients(self, args: Values) -> tuple[Values, Values] | None:

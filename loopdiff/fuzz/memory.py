@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from loopdiff import runs
-from loopdiff.arena import Order, Sizes
-from loopdiff.memory import HOST
+from loopdiff.calls import runs
+from loopdiff.memory.arena import Order, Sizes
+from loopdiff.memory.host import HOST
 
 Layout = Literal["C", "F", "strided", "reversed", "apart", "shifted", "downward"]
 SENTINEL = 0xFF

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from loopdiff.backends.cpu.simd.types import cpu_features
-from loopdiff.requests import ON_CPU, ON_GPU, SWEEPS
+from loopdiff.settings.requests import ON_CPU, ON_GPU, SWEEPS
 
 Wished = tuple[str, str, str]  # a sweep, a loop of it, and what that shall be
 # Processors that code is compiled for, with their features: vectors of 256 and of 128 bits. This one must have them.

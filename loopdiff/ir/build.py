@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from loopdiff.ir.nodes import Apply, ArrayDecl, Cast, Const, Dim, Expr, Load, Param, Var
+from loopdiff.ir.nodes import Apply, ArrayDecl, Cast, Const, Dim, Expr, Load, Loop, Param, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, INT, ScalarType
 
@@ -190,3 +191,12 @@ def extents_of(decl: ArrayDecl) -> tuple[Expr, ...]:
         return decl.extents
     own = tuple(Dim(decl.name, k) for k in range(decl.type.rank - decl.type.is_pair))
     return (*own, integer(2)) if decl.type.is_pair else own
+
+
+def turned_round(loop: Loop) -> Loop:
+    """The iterations of a loop that counts down by one, in the other order."""
+    return replace(loop, lower=shifted(loop.upper, 1), upper=shifted(loop.lower, 1), step=integer(1))
+
+
+def is_descending(stmt: Stmt) -> bool:
+    return isinstance(stmt, Loop) and isinstance(stmt.step, Const) and stmt.step.value == -1

@@ -60,7 +60,7 @@ from loopdiff.ir.scalar_eval import (
 from loopdiff.ir.types import BOOL, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
 from loopdiff.ir.walk import is_index_arithmetic
-from loopdiff.rules import plain
+from loopdiff.rules.definitions import plain
 
 FLOAT_INFIX = (Op.ADD, Op.SUB, Op.MUL, Op.DIV)
 ACCUMULATE_OPS = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}

@@ -6,7 +6,7 @@ equality or hashing. Two levels share these classes:
 * surface (from `frontend.parse`): Python locals are rank-0 arrays, types are unknown (`dtype` None), and the
   surface-only expressions `SizeOf`, `RankOf`, `PartOf` and `Pair` and statement `Jump` may occur;
 * bound (from `frontend.binding.bind`, and all after it): every array and parameter has a type, `Cast` is explicit.
-`transform.normalize` then brings scalars into single-assignment `Let`s.
+`canonical.single_assignment` then brings scalars into single-assignment `Let`s.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
-from loopdiff.rules import Form, Rule
+from loopdiff.rules.definitions import Form, Rule
 
 PLACE = "<place>"  # in messages of checks
 

@@ -107,3 +107,8 @@ def part_of(arg: Expr, types: TypeEnv) -> Access | None:
     if not isinstance(arg, Load) or arg.access.array not in types.arrays:
         return None
     return arg.access if len(arg.access.subscripts) < types.arrays[arg.access.array].rank else None
+
+
+def cell_types(ls: LoopSet) -> dict[str, ScalarType]:
+    """Element type of every scalar cell: rank-0 arrays that are not parameters."""
+    return {a.name: a.type.element for a in ls.arrays if a.name not in ls.params and a.type and a.type.rank == 0}

@@ -341,3 +341,8 @@ def is_index_arithmetic(expr: Expr) -> bool:
         or (isinstance(e, Const) and abs(e.value) < 1 << 16)
         for e in subexprs(expr)
     )
+
+
+def loops_of(loop: Loop) -> list[Loop]:
+    """The loops inside of `loop`."""
+    return [s.stmt for s in statements(loop.body) if isinstance(s.stmt, Loop)]

@@ -13,8 +13,8 @@ from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require, ScalarDecl
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
 from loopdiff.jax.handlers import Argument, Handler, Port, register, target_name
-from loopdiff.options import Options
-from loopdiff.units import Unit
+from loopdiff.settings.options import Options
+from loopdiff.specialize.units import Unit
 
 SCALAR_DTYPES = {
     ScalarType.BOOL: "bool", ScalarType.INT: "int64", ScalarType.F32: "float32", ScalarType.F64: "float64"

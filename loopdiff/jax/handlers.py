@@ -16,8 +16,8 @@ from numba import types
 from numba.np.numpy_support import carray
 
 from loopdiff.backends.cpu.interrupts import is_handed_on
-from loopdiff.deferred import deferred_interrupts
 from loopdiff.jax import abi
+from loopdiff.settings.deferred import deferred_interrupts
 
 Kind = Literal["array", "scalar"]
 REGISTERED: dict[str, Any] = {}

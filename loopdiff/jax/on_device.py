@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ScalarType
 from loopdiff.jax.abi import COMMAND_BUFFER_COMPATIBLE
 from loopdiff.jax.boxed import with_boxed_numbers
 from loopdiff.jax.handlers import Argument, Handler
-from loopdiff.names import NameSupply
-from loopdiff.options import Options
 from loopdiff.pipeline.code import compile_function
 from loopdiff.pipeline.stages import Stages
-from loopdiff.requests import Requests
-from loopdiff.units import Unit
+from loopdiff.settings.options import Options
+from loopdiff.settings.requests import Requests
+from loopdiff.specialize.units import Unit
 
 PLATFORM, ASKS_STREAM = "CUDA", True
 

@@ -10,19 +10,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from loopdiff.arena import EXTENT_NAMES, Sizes, aligned_block
-from loopdiff.codes import reject
+from loopdiff.calls.runs import ReverseRun, sweeps_of
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
-from loopdiff.interface import is_complex
+from loopdiff.errors.codes import reject
 from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Param, Require, ScalarDecl, Var
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import expressions, read_arrays, subexprs, written_arrays
 from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
 from loopdiff.jax.second import differentiable_forward, differentiable_reverse, materialised
-from loopdiff.runs import ReverseRun, sweeps_of
-from loopdiff.specialization import Specialization, pullback_of
-from loopdiff.units import Unit
+from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block
+from loopdiff.specialize.interface import is_complex
+from loopdiff.specialize.specialization import Specialization, pullback_of
+from loopdiff.specialize.units import Unit
 
 Shape = tuple[int, ...]
 

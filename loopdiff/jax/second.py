@@ -8,19 +8,40 @@ derivatives by them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-if TYPE_CHECKING:
-    from loopdiff.jax.program import JaxProgram
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.specialize.specialization import Specialization
 
 Arrays = Mapping[str, Any]
 
 
-def differentiable_forward(program: JaxProgram) -> Callable[..., tuple[tuple[Any, ...], Arrays]]:
+class Program(Protocol):
+    """What is asked of a `program.JaxProgram`."""
+
+    traced: tuple[str, ...]
+    spec: Specialization
+
+    @property
+    def ls(self) -> LoopSet: ...
+    @property
+    def written(self) -> tuple[str, ...]: ...
+    @property
+    def function(self) -> Callable[..., Any]: ...
+    @property
+    def sweeps(self) -> Any: ...
+    def forward(self, traced: Sequence[Any]) -> tuple[tuple[Any, ...], Arrays]: ...
+    def reverse(self, traced: Sequence[Any], kept: Arrays, arriving: Arrays) -> tuple[Any, ...]: ...
+    def unwrapped(self, primals: Sequence[Any]) -> Any: ...
+    def pulled(self, traced: Sequence[Any], kept: Arrays, cotangents: Sequence[Any]) -> tuple[Any, ...]: ...
+    def pullback(self) -> Program: ...
+
+
+def differentiable_forward(program: Program) -> Callable[..., tuple[tuple[Any, ...], Arrays]]:
     """`program.forward` with a derivative."""
 
     @jax.custom_vjp
@@ -40,7 +61,7 @@ def differentiable_forward(program: JaxProgram) -> Callable[..., tuple[tuple[Any
     return forward
 
 
-def differentiable_reverse(program: JaxProgram) -> Callable[[Sequence[Any], Arrays, Arrays], tuple[Any, ...]]:
+def differentiable_reverse(program: Program) -> Callable[[Sequence[Any], Arrays, Arrays], tuple[Any, ...]]:
     """`program.reverse` with a derivative."""
 
     @jax.custom_vjp
@@ -66,7 +87,7 @@ def differentiable_reverse(program: JaxProgram) -> Callable[[Sequence[Any], Arra
     return reverse
 
 
-def gradients(program: JaxProgram, pullback: JaxProgram, given: Arrays) -> tuple[Any, ...]:
+def gradients(program: Program, pullback: Program, given: Arrays) -> tuple[Any, ...]:
     """What `program.reverse` returns, by the program of both sweeps."""
     outputs = pullback.function(*(given[n] for n in pullback.traced))
     buffers = program.sweeps.buffers

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from loopdiff.api import Differentiable
-from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.ir.nodes import LoopSet
-from loopdiff.requests import Requests
-from loopdiff.transform.blocked import block_sweeps
-from loopdiff.transform.last_taken import keep_last
-from loopdiff.transform.layout import align_tapes
+from loopdiff.passes.sweeps.last_value import keep_last
+from loopdiff.schedule.blocks.sweeps import block_sweeps
+from loopdiff.schedule.blocks.tape_layout import align_tapes
+from loopdiff.settings.requests import Requests
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,18 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
-from loopdiff.codes import reject
 from loopdiff.errors import BackendError
+from loopdiff.errors.codes import reject
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import BOOL, F32, F64, INT
-from loopdiff.options import Options
 from loopdiff.pipeline.stages import Stages
-from loopdiff.requests import Request, Requests
+from loopdiff.settings.options import Options
+from loopdiff.settings.requests import Request, Requests
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.compile import Style
-    from loopdiff.transform.launch_plan import LaunchPlan
-    from loopdiff.transform.schedule import Arranged
+    from loopdiff.mapping.launches import LaunchPlan
+    from loopdiff.mapping.loops import Arranged
 
 MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model prefers and one without blocks
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
@@ -33,7 +33,7 @@ SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: 
 def style_of(ls: LoopSet, options: Options, reader: LoopSet | None) -> Style:
     """How the function of `ls` is written; `reader` goes on with the arrays that it leaves."""
     from loopdiff.backends.cpu.compile import Style
-    from loopdiff.transform.blocked import own_arrays
+    from loopdiff.passes.storage.workspace import own_arrays
 
     return Style(options.fastmath, options.accuracy, own_arrays(ls, reader) if options.parallel else None)
 
@@ -46,7 +46,7 @@ def arrange(
     `reader` goes on with the arrays that `ls` leaves: the reverse sweep of a forward sweep. Raises ScheduleError for
     `requests` that cannot be granted (LD5xx).
     """
-    from loopdiff.deferred import deferred_interrupts
+    from loopdiff.settings.deferred import deferred_interrupts
 
     with deferred_interrupts():
         from loopdiff.pipeline import cpu
@@ -56,7 +56,7 @@ def arrange(
 
 def runs_on_threads(ls: LoopSet, options: Options, stages: Stages) -> bool:
     """Whether no nest of the function `ls` would run on one thread for want of a loop that several can share."""
-    from loopdiff.transform.parallel import shares_everything
+    from loopdiff.schedule.cpu.threads import shares_everything
 
     return shares_everything(arrange(ls, options, Requests(), stages))
 
@@ -67,7 +67,7 @@ def compile_function(
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
     if not options.is_for_cpu:
         return compile_for_cuda(ls, options, requests, stages, reader)
-    from loopdiff.deferred import deferred_interrupts
+    from loopdiff.settings.deferred import deferred_interrupts
 
     with deferred_interrupts():
         from loopdiff.backends.cpu.compile import write_function
@@ -83,7 +83,7 @@ def compile_for_cuda(
     ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function that launches the kernels of a normal LoopSet, or runs them on the CPU."""
-    from loopdiff.deferred import deferred_interrupts
+    from loopdiff.settings.deferred import deferred_interrupts
 
     with deferred_interrupts():
         from loopdiff.backends.cuda.compile import write_device, write_emulated
@@ -99,8 +99,8 @@ def plan_for_cuda(
     ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
 ) -> LaunchPlan:  # fmt: skip
     """What the host does and which kernels it launches. Raises ScheduleError for `requests` that cannot be granted."""
+    from loopdiff.passes.storage.workspace import own_arrays
     from loopdiff.pipeline.cuda import plan_of
-    from loopdiff.transform.blocked import own_arrays
 
     style = replace(style_of(ls, options, reader), dead=own_arrays(ls, reader))
     return stages.timed(f"launches {ls.name}", plan_of, ls, style, requests, stages)
@@ -110,10 +110,10 @@ def other_schedules(
     arranged: Arranged, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, Any], sweep: str, fastmath: bool
 ) -> tuple[tuple[Request, ...], tuple[Request, ...]]:  # fmt: skip
     """Requests that lead to schedules worth a measurement: vectors to try one by one, and blocks to do without."""
-    from loopdiff.analysis.polyhedra import build_model
+    from loopdiff.analysis.polyhedral.model import build_model
     from loopdiff.backends.cpu.host import host_machine
-    from loopdiff.transform.candidates import other_vectors, without_blocks
-    from loopdiff.transform.extents import Extents
+    from loopdiff.model.trip_counts import Extents
+    from loopdiff.schedule.cpu.candidates import other_vectors, without_blocks
 
     extents, model = Extents(shapes, values), build_model(arranged.ls)
     vectors = other_vectors(model, arranged, extents, host_machine(), sweep, fastmath, MOST_MEASURED)
@@ -131,9 +131,9 @@ def explain_for_cuda(
 ) -> tuple[str, float | None]:
     """The launch plan of a function in words and, where `shapes` of the arrays are known, the nanoseconds that its
     kernels take on an H200 at least. `values` are the arguments."""
-    from loopdiff.transform.extents import Extents
-    from loopdiff.transform.launch_costs import costs_of
-    from loopdiff.transform.launch_text import explain_launches
+    from loopdiff.model.gpu_cost import costs_of
+    from loopdiff.model.trip_counts import Extents
+    from loopdiff.report.launches import explain_launches
 
     plan = plan_for_cuda(ls, options, requests, stages, reader)
     if shapes is None:
@@ -150,9 +150,9 @@ def explain_loops(
     `values` are the arguments.
     """
     from loopdiff.backends.cpu.host import host_machine
-    from loopdiff.transform.extents import Extents
-    from loopdiff.transform.prediction import predict
-    from loopdiff.transform.schedule_text import explain_schedule
+    from loopdiff.model.prediction import predict
+    from loopdiff.model.trip_counts import Extents
+    from loopdiff.report.schedules import explain_schedule
 
     machine = host_machine()
     found = None if shapes is None else predict(arranged.ls, arranged.schedule, Extents(shapes, values), machine)
@@ -177,7 +177,7 @@ def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stage
 
     Raises BackendError (LD601) with what Numba says, should it refuse the generated source.
     """
-    from loopdiff.deferred import deferred_interrupts
+    from loopdiff.settings.deferred import deferred_interrupts
 
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.polyhedra import build_model
+from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.backends.cpu.compile import PLAIN, Style, write_function
 from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.ir.nodes import LoopSet
+from loopdiff.mapping.loops import Arranged
 from loopdiff.pipeline.passes import CPU_FUSION, CPU_LOOPS, CPU_STORAGE, Context, Fusion
 from loopdiff.pipeline.runner import run_passes
 from loopdiff.pipeline.stages import Stages
-from loopdiff.requests import NOTHING, Requests
-from loopdiff.transform.parallel import share_loops, shares_all_of, with_rows_apart
-from loopdiff.transform.schedule import Arranged, plan
+from loopdiff.schedule.cpu.planner import plan
+from loopdiff.schedule.cpu.threads import share_loops, shares_all_of, with_rows_apart
+from loopdiff.settings.requests import NOTHING, Requests
 
 
 @dataclass(frozen=True, slots=True)

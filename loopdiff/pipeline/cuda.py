@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.analysis.polyhedra import build_model
+from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import RESERVED
-from loopdiff.codes import reject
 from loopdiff.errors import BackendError
+from loopdiff.errors.codes import reject
 from loopdiff.ir.nodes import Call, LoopSet
 from loopdiff.ir.walk import statements
+from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.pipeline.passes import CUDA_BLOCKS, CUDA_LAUNCHES, CUDA_LOOPS, CUDA_MODEL, Context
 from loopdiff.pipeline.runner import run_passes
 from loopdiff.pipeline.stages import Stages
-from loopdiff.requests import NOTHING, Requests
-from loopdiff.transform.grid_wishes import refuse_ungranted
-from loopdiff.transform.launch_plan import LaunchPlan, plan_launches
+from loopdiff.schedule.gpu.launch_planner import plan_launches
+from loopdiff.schedule.gpu.refusals import refuse_ungranted
+from loopdiff.settings.requests import NOTHING, Requests
 
 
 def plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING, stages: Stages | None = None) -> LaunchPlan:

@@ -20,18 +20,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir.nodes import LoopSet
-from loopdiff.options import PlanPolicy
 from loopdiff.pipeline.stages import Stages
-from loopdiff.requests import Requests
-from loopdiff.source import SourceFunction
+from loopdiff.settings.options import PlanPolicy
+from loopdiff.settings.requests import Requests
+from loopdiff.source.functions import SourceFunction
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from loopdiff.ad.sweeps import Form, Sweeps
+    from loopdiff.ad.tape.sweeps import Form, Sweeps
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
-    from loopdiff.units import Plan
 
 
 def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> LoopSet | None:
@@ -70,7 +69,7 @@ def lower(
 
 def after(pipeline: str, loops: T, stages: Stages, **facts: Any) -> T:
     """`loops` after the passes of `pipeline`, in a Context of these `facts`."""
-    from loopdiff.deferred import deferred_interrupts
+    from loopdiff.settings.deferred import deferred_interrupts
 
     with deferred_interrupts():  # the operations of generated code are registered once, when they are imported
         from loopdiff.pipeline.passes import Context
@@ -89,7 +88,7 @@ def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
     """The default `wrt`: floating arguments but pure outputs and scratch."""
     from loopdiff.analysis.activity import default_wrt
     from loopdiff.analysis.exposure import exposed_reads
-    from loopdiff.analysis.polyhedra import build_model
+    from loopdiff.analysis.polyhedral.model import build_model
 
     model = stages.run("model", build_model, normal)
     exposed = stages.run("flow", exposed_reads, model)
@@ -105,9 +104,9 @@ def derive_sweeps(
     the function writes, as a `gradient` none; what it is not given starts at zero, whatever the buffers hold, and
     those that are no gradients are left with anything in them.
     """
-    from loopdiff.ad.cotangents import keep_cotangents
     from loopdiff.ad.fresh import start_adjoints
     from loopdiff.ad.reverse import build_sweeps
+    from loopdiff.passes.storage.cotangent_copies import keep_cotangents
 
     sweeps = stages.run("sweeps", build_sweeps, normal, wrt, tape)
     started, forgotten = start_adjoints(normal, sweeps, wrt, form)
@@ -179,30 +178,28 @@ def derive_gradient(
 
 def calls_functions(normal: LoopSet) -> bool:
     """Whether elementary functions are evaluated: to keep their values may pay where these stay in the caches."""
-    from loopdiff.ad.repeating import has_functions
+    from loopdiff.ad.tape.repeating import has_functions
     from loopdiff.ir.walk import expressions
 
     return has_functions(expressions(normal))
 
 
 def derive_one_pass(
-    normal: LoopSet, sweeps: Plan | Sweeps, wrt: tuple[str, ...], stages: Stages, in_rows: bool = False
+    normal: LoopSet, forward: LoopSet, reverse: LoopSet, wrt: tuple[str, ...], stages: Stages, in_rows: bool = False
 ) -> LoopSet | None:  # fmt: skip
     """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
     together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
     may run in any order. `in_rows`: None where anything is kept for more than a row.
     """
+    from loopdiff.passes.sweeps.sweep_fusion import carriers, in_one_pass
     from loopdiff.pipeline.both import BothSweeps
-    from loopdiff.transform.one_pass import carriers, in_one_pass
 
-    if sweeps.count_names:
-        return None
-    recorded = frozenset(a.name for a in sweeps.forward.arrays if a.role in ("tape", "local"))
-    last = after("LAST", BothSweeps(sweeps.forward, sweeps.reverse), stages)
+    recorded = frozenset(a.name for a in forward.arrays if a.role in ("tape", "local"))
+    last = after("LAST", BothSweeps(forward, reverse), stages)
     both = derive_gradient(normal, last.forward, last.reverse, (), wrt, True, stages)
     fewer = after("GRADIENT", both, stages)
     found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
-    if found is None or (in_rows and keeps_any_whole(found, sweeps.forward)):
+    if found is None or (in_rows and keeps_any_whole(found, forward)):
         return None
     unseen = carriers(found)
     found = after("REVERSE", found, stages, dead=unseen, forgotten=unseen)
@@ -231,6 +228,6 @@ def derive_pullback(
 
 def derive_checks(reverse: LoopSet, like: Mapping[str, str], counted: tuple[str, ...], stages: Stages) -> LoopSet:
     """What sees to it that a reverse sweep stays inside its arrays, those of `like` with the extents of another one."""
-    from loopdiff.transform.only_checks import only_checks
+    from loopdiff.passes.checks.checks_alone import only_checks
 
     return stages.run("checks alone", only_checks, reverse, like, counted)

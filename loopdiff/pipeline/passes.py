@@ -12,39 +12,40 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from loopdiff.backends.cpu.reserved import avoid_reserved_names
+from loopdiff.canonical.invariant_motion import hoist
+from loopdiff.canonical.like_terms import with_like_terms
+from loopdiff.canonical.python_rounding import keep_decisions
+from loopdiff.canonical.selection import merge_choices
+from loopdiff.canonical.simplify import simplify
+from loopdiff.canonical.single_assignment import drop_unused, normalize
+from loopdiff.canonical.strong_products import choose_strong_products
 from loopdiff.frontend.binding.complex_parts import split_complex
 from loopdiff.ir.nodes import LoopSet
+from loopdiff.model.machine import Machine
+from loopdiff.passes.checks.bounds_checks import add_checks
+from loopdiff.passes.checks.screening import screen
+from loopdiff.passes.loops.distribution import ascend, restructure
+from loopdiff.passes.loops.fill_fusion import fuse_with_fills
+from loopdiff.passes.loops.fusion import fuse
+from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
+from loopdiff.passes.loops.sum_shapes import tidy_sums
+from loopdiff.passes.storage.copy_propagation import without_copies, without_whole_copies
+from loopdiff.passes.storage.first_writes import drop_zeros
+from loopdiff.passes.storage.sum_initialisation import start_sums
+from loopdiff.passes.storage.workspace import in_workspace, with_given_results
+from loopdiff.passes.sweeps.zero_adjoints import leave_out_idle
 from loopdiff.pipeline.both import with_last_kept, with_rows_in_blocks, with_tapes_aligned
-from loopdiff.requests import NOTHING, Requests
-from loopdiff.transform.blocked import block_primal, in_workspace, with_given_results
-from loopdiff.transform.checks import add_checks
-from loopdiff.transform.choices import merge_choices
-from loopdiff.transform.copies import without_copies, without_whole_copies
-from loopdiff.transform.fills import fuse_with_fills
-from loopdiff.transform.fuse import fuse
-from loopdiff.transform.gather import gather_sums, gather_with_zeros
-from loopdiff.transform.grid_fusion import fuse_grids
-from loopdiff.transform.held_sums import hold_sums
-from loopdiff.transform.hoist import hoist
-from loopdiff.transform.idle import leave_out_idle
-from loopdiff.transform.isolate_updates import isolate_updates
-from loopdiff.transform.like_terms import with_like_terms
-from loopdiff.transform.machine import Machine
-from loopdiff.transform.normalize import drop_unused, normalize
-from loopdiff.transform.restructure import ascend, restructure
-from loopdiff.transform.rolling import roll_rows
-from loopdiff.transform.rows import block_for_threads
-from loopdiff.transform.screening import screen
-from loopdiff.transform.simplify import simplify
-from loopdiff.transform.split_sums import split_sums
-from loopdiff.transform.started_lists import start_lists
-from loopdiff.transform.starts import start_sums
-from loopdiff.transform.strict import keep_decisions
-from loopdiff.transform.strong import choose_strong_products
-from loopdiff.transform.sums import tidy_sums
-from loopdiff.transform.thread_tiles import tile_launches
-from loopdiff.transform.warps import spread_over_warps
-from loopdiff.transform.zeros import drop_zeros
+from loopdiff.schedule.blocks.array_contraction import roll_rows
+from loopdiff.schedule.blocks.row_blocks import block_for_threads
+from loopdiff.schedule.blocks.sweeps import block_primal
+from loopdiff.schedule.gpu.grid_fusion import fuse_grids
+from loopdiff.schedule.gpu.list_initialisation import start_lists
+from loopdiff.schedule.gpu.scalar_replacement import hold_sums
+from loopdiff.schedule.gpu.split_sums import split_sums
+from loopdiff.schedule.gpu.thread_tiles import tile_launches
+from loopdiff.schedule.gpu.update_isolation import isolate_updates
+from loopdiff.schedule.gpu.warps import spread_over_warps
+from loopdiff.settings.requests import NOTHING, Requests
 
 Fusion = Literal["deep", "rows", "none"]
 

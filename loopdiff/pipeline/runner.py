@@ -9,16 +9,16 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, TypeVar
 
-from loopdiff.analysis.polyhedra import Model
-from loopdiff.codes import reject
+from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.errors.codes import reject
 from loopdiff.ir.nodes import LoopSet
-from loopdiff.options import most_changes, skipped_passes
+from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.pipeline import passes
 from loopdiff.pipeline.both import BothSweeps
 from loopdiff.pipeline.passes import Context, Pass, Passes
 from loopdiff.pipeline.stages import Stages
-from loopdiff.transform.launch_plan import LaunchPlan
+from loopdiff.settings.options import most_changes, skipped_passes
 
 T = TypeVar("T")
 CHANGES = count(1)  # what passes changed in this process, whatever for

@@ -12,7 +12,7 @@ from typing import TypeVar
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.verify import verify
-from loopdiff.options import debug_level, dump_directory
+from loopdiff.settings.options import debug_level, dump_directory
 
 T = TypeVar("T")
 

@@ -11,14 +11,14 @@ import numpy as np
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import Sweeps, build_sweeps
 from loopdiff.analysis.activity import differentiable_arguments
+from loopdiff.canonical.single_assignment import normalize
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.verify import verify
-from loopdiff.source import source_of
-from loopdiff.transform.normalize import normalize
+from loopdiff.source.functions import source_of
 from tests.gradients.interpreted import allocated
 
 Arguments = Mapping[str, Any]

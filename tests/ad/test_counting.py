@@ -8,7 +8,7 @@ from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet, Require
 from loopdiff.ir.walk import statements
-from loopdiff.transform.checks import add_checks
+from loopdiff.passes.checks.bounds_checks import add_checks
 from tests.ad.interpreted import lower
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.ad.sweeps import Form
+from loopdiff.ad.tape.sweeps import Form
 from loopdiff.ir.nodes import Accumulate, Allocate, Assign, LoopSet
 from loopdiff.ir.walk import statements, written_arrays
 from loopdiff.pipeline.derive import derive_sweeps

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from loopdiff import vectorize_grad
 from loopdiff.ad import reverse
-from loopdiff.ad.sweeps import Sweeps
+from loopdiff.ad.tape.sweeps import Sweeps
 from tests.ad.interpreted import vjp
 
 TRIPS = (0, 1, 2, 3, 15, 16, 17, 40)

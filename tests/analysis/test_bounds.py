@@ -8,7 +8,7 @@ import pytest
 
 from loopdiff.analysis.bounds import bounds_conditions, negative_subscripts, unchecked_accesses
 from loopdiff.analysis.overflow import without_overflow
-from loopdiff.analysis.polyhedra import build_model
+from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir.nodes import Accumulate, Apply, Assign, Dim, Expr, If, LoopSet, Select
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr

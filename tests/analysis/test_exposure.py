@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from loopdiff.analysis.exposure import exposed_reads, overwritten_after, read_after
-from loopdiff.analysis.polyhedra import build_model
+from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir.nodes import Access, Accumulate, Allocate, Apply, Assign, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, statements

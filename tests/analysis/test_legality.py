@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loopdiff.analysis.legality import carried, may_split, within
-from loopdiff.analysis.polyhedra import Model, build_model
+from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.ir.nodes import Accumulate, Assign, Expr, If, Loop, LoopSet, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from loopdiff.analysis.exposure import exposed_reads
-from loopdiff.analysis.polyhedra import build_model, index_hull, trip_hull
-from loopdiff.analysis.polyhedra_sets import instances
+from loopdiff.analysis.polyhedral.model import build_model, index_hull, trip_hull
+from loopdiff.analysis.polyhedral.sets import instances
 from loopdiff.ir.nodes import Accumulate, Assign, Dim, If, Let, Loop, LoopSet, Require, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr

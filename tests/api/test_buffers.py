@@ -16,7 +16,8 @@ from numba import njit
 from numba.core.errors import TypingError
 from numba.core.serialize import dumps as numba_dumps
 
-from loopdiff import ArgumentError, recognition, vectorize_grad
+from loopdiff import ArgumentError, vectorize_grad
+from loopdiff.calls import recognition
 
 MARGIN = 64  # bytes on both sides of every buffer
 FILLED = 0xA5

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numba import float64
 
-from loopdiff import ArgumentError, compiled, stop_gradient, vectorize_grad
+from loopdiff import ArgumentError, stop_gradient, vectorize_grad
+from loopdiff.calls import compiled
 from tests.api.programs import grouped, grow, recurrence, weighted_square
 from tests.corpus import helpers
 from tests.corpus.ruled import level, looked_up, staircase

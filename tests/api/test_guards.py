@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from loopdiff import ArgumentError, DifferentiationError, vectorize_grad
-from loopdiff.guards import checksum, holds, mark_of
+from loopdiff.memory.guards import checksum, holds, mark_of
 from tests.api.programs import grow, plain_sum, total, weighted_square
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import loopdiff
-from loopdiff.deferred import deferred_interrupts
+from loopdiff.settings.deferred import deferred_interrupts
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent to this process")

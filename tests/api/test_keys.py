@@ -19,12 +19,12 @@ import pytest
 
 import loopdiff
 from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.cache.keys import identity_of
+from loopdiff.cache.store import Store
 from loopdiff.errors import NOWHERE, Home, Span
 from loopdiff.frontend.callees import Sources
-from loopdiff.homes import Homes
-from loopdiff.keys import identity_of
-from loopdiff.source import source_of
-from loopdiff.store import Store
+from loopdiff.source.functions import source_of
+from loopdiff.source.positions import Homes
 from tests.api.nestings import defined, drawn, outcome, variants
 
 ROOT = Path(loopdiff.__file__).parents[1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.recycled import LEAST, Recycler
+from loopdiff.memory.recycled import LEAST, Recycler
 
 DTYPE = np.dtype(np.float64)
 COUNT = LEAST // 8
@@ -44,7 +44,7 @@ def test_memory_stays_with_whoever_refers_to_it(hold) -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopdiff.recycled.MOST", 4 * LEAST)
+    monkeypatch.setattr("loopdiff.memory.recycled.MOST", 4 * LEAST)
     memory = Recycler()
     arrays = [taken(memory) for _ in range(9)]
     assert len({address(a) for a in arrays}) == 9
@@ -56,7 +56,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_arrays_that_are_kept_do_not_make_calls_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, looks = Recycler(), []
     held = [taken(memory) for _ in range(200)]
-    monkeypatch.setattr("loopdiff.recycled.references", lambda block: looks.append(block) or 99)
+    monkeypatch.setattr("loopdiff.memory.recycled.references", lambda block: looks.append(block) or 99)
     held.append(taken(memory))
     assert 0 < len(looks) <= 8
     assert memory.held <= 64 * LEAST

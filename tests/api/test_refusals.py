@@ -10,7 +10,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 from loopdiff import ArgumentError, DifferentiationError, UnsupportedLoopError, vectorize_grad
-from loopdiff.codes import CODES
+from loopdiff.errors.codes import CODES
 from tests.api.programs import grow, halves_and_count, plain_sum, total, weighted_square
 
 

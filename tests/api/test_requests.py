@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loopdiff import ScheduleError, vectorize_grad
-from loopdiff.requests import Request, Requests, requests_of
+from loopdiff.settings.requests import Request, Requests, requests_of
 from tests.gradients.interpreted import interpreting
 
 

@@ -20,7 +20,7 @@ import pytest
 
 import loopdiff
 from loopdiff import vectorize_grad
-from loopdiff.options import Options
+from loopdiff.settings.options import Options
 from tests.api.programs import grouped, grow, plain_sum, running
 
 ROOT = Path(loopdiff.__file__).parents[1]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.arena import SIZES_KEPT, sizes_function
 from loopdiff.ir.build import add
 from loopdiff.ir.nodes import Access, ArrayDecl, Const, Dim, Load, Param
 from loopdiff.ir.types import INT, ArrayType
+from loopdiff.memory.arena import SIZES_KEPT, sizes_function
 
 
 def waves(x, n):

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import tuning, vectorize_grad
+from loopdiff import vectorize_grad
 from loopdiff.api import Differentiable
-from loopdiff.specialization import Specialization
+from loopdiff.calls import autotune as tuning
+from loopdiff.specialize.specialization import Specialization
 
 
 def scaled(A, x):

@@ -12,7 +12,7 @@ import pytest
 from loopdiff.backends.cpu.multiply import use
 from loopdiff.backends.cpu.simd import lane_products
 from loopdiff.backends.cpu.simd.kernels import Lanes
-from loopdiff.transform.tiles import TileShape
+from loopdiff.model.register_tiles import TileShape
 from tests.backends.test_products import TYPES, Multiply, compiled, laid_out
 
 EDGES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 17]

@@ -15,10 +15,10 @@ from loopdiff.backends.load import cache_directory, import_module, load_function
 from loopdiff.backends.writer import Writer, render
 from loopdiff.errors import BackendError
 from loopdiff.ir.nodes import LoopSet
-from loopdiff.options import Options
 from loopdiff.pipeline.code import instantiate
 from loopdiff.pipeline.cpu import compile_loopset
 from loopdiff.pipeline.stages import Stages
+from loopdiff.settings.options import Options
 from tests.ad.interpreted import lower
 from tests.backends.programs import PROGRAMS
 

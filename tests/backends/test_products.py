@@ -14,8 +14,8 @@ from loopdiff.backends.cpu.multiply import FUNCTIONS, multiply, use
 from loopdiff.backends.cpu.simd import products
 from loopdiff.backends.cpu.simd.kernels import Lanes
 from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
-from loopdiff.transform.machine import Cache, Machine
-from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, register_tile, tall_tiles
+from loopdiff.model.machine import Cache, Machine
+from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, register_tile, tall_tiles
 
 Multiply = Callable[..., None]
 TYPES = {"float64": (np.float64, 1e-12), "float32": (np.float32, 2e-4)}

@@ -16,8 +16,8 @@ import pytest
 from loopdiff import ArgumentError, Differentiable, set_num_threads, vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 from loopdiff.backends.cpu.threads.calling import fill, is_worth, run_in_chunks, run_in_turns, saving, share
-from loopdiff.guards import checksum
-from loopdiff.runs import mixer
+from loopdiff.calls.runs import mixer
+from loopdiff.memory.guards import checksum
 from tests.corpus import BY_NAME
 from tests.gradients import harness
 

@@ -10,7 +10,7 @@ import pytest
 
 from loopdiff.frontend.functions import SCALAR_FUNCTIONS
 from loopdiff.frontend.language import ACCEPTED
-from loopdiff.source import SourceFunction, source_of
+from loopdiff.source.functions import SourceFunction, source_of
 from tests.corpus import ENTRIES, SUITE, Entry
 from tests.gradients.harness import is_floating, oracle_outputs, outputs_of, run_python
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from loopdiff.ad.sweeps import Sweeps
+from loopdiff.ad.tape.sweeps import Sweeps
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compiler import CompiledKernel, compile_kernel
-from loopdiff.backends.cuda.device import Device, KernelModule, kernel_modules
-from loopdiff.backends.cuda.host import HostEmitter
+from loopdiff.backends.cuda.text.device import Device, KernelModule, kernel_modules
+from loopdiff.backends.cuda.text.host import HostEmitter
 from loopdiff.backends.load import import_module, write_module
+from loopdiff.mapping.launches import Launch, LaunchPlan, all_steps
+from loopdiff.passes.storage.workspace import own_arrays
 from loopdiff.pipeline import derive
 from loopdiff.pipeline.cuda import plan_of
 from loopdiff.pipeline.stages import Stages
-from loopdiff.transform.blocked import own_arrays
-from loopdiff.transform.launch_plan import Launch, LaunchPlan, all_steps
 from tests.corpus import BY_NAME, ENTRIES, Entry
 from tests.gradients.interpreted import in_real_parts, lowered
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.backends.cuda.device import Device, kernel_name, kernel_text
-from loopdiff.backends.cuda.host import HostEmitter
-from loopdiff.backends.cuda.kernels import Kernel
-from loopdiff.transform.launch_plan import LaunchPlan
+from loopdiff.backends.cuda.text.device import Device, kernel_name, kernel_text
+from loopdiff.backends.cuda.text.host import HostEmitter
+from loopdiff.backends.cuda.text.kernels import Kernel
+from loopdiff.mapping.launches import LaunchPlan
 from tests.cuda.plain import COMBINE, NAMES, WARP, Poisoned, clear_rows, over_block
 from tests.cuda.stub import finishing
 

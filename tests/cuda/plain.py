@@ -21,7 +21,6 @@ from unittest.mock import patch
 import numpy as np
 import scipy.special
 
-from loopdiff import specialization
 from loopdiff.backends.cpu import scalar_math
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS
@@ -30,12 +29,13 @@ from loopdiff.backends.load import CompiledFunction
 from loopdiff.errors import ArgumentError
 from loopdiff.ir import scalar_eval
 from loopdiff.ir.nodes import LoopSet
+from loopdiff.mapping.launches import LaunchPlan
+from loopdiff.passes.storage.workspace import own_arrays
 from loopdiff.pipeline.cuda import plan_of
-from loopdiff.requests import Requests
-from loopdiff.specialization import Specialization
-from loopdiff.transform.blocked import own_arrays
-from loopdiff.transform.launch_plan import LaunchPlan
-from loopdiff.units import Plan, Unit
+from loopdiff.settings.requests import Requests
+from loopdiff.specialize import specialization
+from loopdiff.specialize.specialization import Specialization
+from loopdiff.specialize.units import Plan, Unit
 
 WARP = 32
 

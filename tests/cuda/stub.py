@@ -22,13 +22,13 @@ from loopdiff.backends.cuda import compile as compile_module
 from loopdiff.backends.cuda import compiler, driver
 from loopdiff.backends.cuda.compile import device_kernels, emulated_text, write_device
 from loopdiff.backends.cuda.compiler import CompiledKernel, Resources, layout_of
-from loopdiff.backends.cuda.device import KernelText
 from loopdiff.backends.cuda.kernel_store import stored_kernel
+from loopdiff.backends.cuda.text.device import KernelText
 from loopdiff.backends.load import CompiledFunction
-from loopdiff.device.checksum import WORDS, kernels_of
 from loopdiff.errors import LoopdiffWarning
-from loopdiff.guards import KEY, mixed
-from loopdiff.transform.launch_plan import LaunchPlan
+from loopdiff.mapping.launches import LaunchPlan
+from loopdiff.memory.device_checksum import WORDS, kernels_of
+from loopdiff.memory.guards import KEY, mixed
 from tests.cuda import plain
 
 INT, UINT, SIZE, PTR = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from loopdiff.transform.launch_plan import LaunchPlan
+from loopdiff.mapping.launches import LaunchPlan
 from tests.corpus import SUITE, Entry
 from tests.cuda.kernels import WITHOUT_RULES, Made, compiled_kernels, plans_of
 from tests.gradients.test_battery import each

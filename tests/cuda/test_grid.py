@@ -14,9 +14,9 @@ from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.walk import statements
+from loopdiff.mapping.grids import Grid
+from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, all_steps
 from loopdiff.pipeline.cuda import plan_of
-from loopdiff.transform.grid import Grid
-from loopdiff.transform.launch_plan import HostIf, HostLoop, Launch, LaunchPlan, OnHost, all_steps
 from tests.cuda.plain import in_plain_python
 from tests.gradients.interpreted import normal_form
 

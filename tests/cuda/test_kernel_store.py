@@ -28,7 +28,7 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     """Asks, as a new process does, for a kernel: its digest, and how many were compiled so far."""
     from loopdiff.backends.cuda import compiler, kernel_store
     from loopdiff.backends.cuda.compiler import CompiledKernel, Parameter, Resources
-    from loopdiff.backends.cuda.device import KernelText
+    from loopdiff.backends.cuda.text.device import KernelText
     from loopdiff.backends.load import write_module
 
     monkeypatch.setenv("LOOPDIFF_CACHE_DIR", str(tmp_path / "cache"))

@@ -10,10 +10,10 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda import grids as grid_text
+from loopdiff.backends.cuda.text import grids as grid_text
 from loopdiff.errors import ArgumentError
+from loopdiff.mapping.launches import Launch, all_steps
 from loopdiff.pipeline.cuda import plan_of
-from loopdiff.transform.launch_plan import Launch, all_steps
 from tests.cuda import plain
 from tests.cuda.plain import emulating
 from tests.gradients.interpreted import normal_form

@@ -44,8 +44,8 @@ def smoothed(x, y):
 def simulated(function: Any, args: dict[str, Any], tmp_path: Path, blocks: tuple[int, ...]) -> dict[str, Any]:
     """What the one grid of a function leaves in what its kernel is given, by name; sums of blocks as `parts`."""
     from loopdiff.backends.cpu.compile import Style
-    from loopdiff.backends.cuda.device import Device, kernel_modules, kernel_name
-    from loopdiff.backends.cuda.host import HostEmitter
+    from loopdiff.backends.cuda.text.device import Device, kernel_modules, kernel_name
+    from loopdiff.backends.cuda.text.host import HostEmitter
     from loopdiff.pipeline.cuda import plan_of
 
     plan = plan_of(normal_form(function, args), Style())
@@ -122,8 +122,8 @@ def in_rows(values: np.ndarray) -> np.ndarray:
 
 
 def sorting(function: str, given: dict[str, Any], tmp_path: Path, blocks: int) -> dict[str, Any]:
-    from loopdiff.backends.cuda.device import KernelText, common_module
-    from loopdiff.backends.cuda.sorting_text import PARAMETERS
+    from loopdiff.backends.cuda.text.device import KernelText, common_module
+    from loopdiff.backends.cuda.text.sorting_text import PARAMETERS
 
     assert tuple(given) == PARAMETERS[function]
     module = common_module(KernelText("kernel", (), 1, (256, 1, 1)), function, PARAMETERS[function])

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from loopdiff.backends.cpu.compile import Style
-from loopdiff.backends.cuda import grids, kernels
 from loopdiff.backends.cuda.compile import emulated_text
-from loopdiff.transform import rows, split_sums, warps
-from loopdiff.transform.launch_plan import HostIf, HostLoop, all_steps
-from loopdiff.transform.rows import Fitting
+from loopdiff.backends.cuda.text import grids, kernels
+from loopdiff.mapping.launches import HostIf, HostLoop, all_steps
+from loopdiff.schedule.blocks import row_blocks as rows
+from loopdiff.schedule.blocks.row_blocks import Fitting
+from loopdiff.schedule.gpu import split_sums, warps
 from tests.corpus import BY_NAME
 from tests.cuda import plain
 from tests.cuda.kernels import launches, plans_of

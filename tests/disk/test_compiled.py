@@ -21,7 +21,7 @@ from loopdiff import LoopdiffWarning, vectorize_grad
 from loopdiff.backends import load
 from loopdiff.backends.machine_code import MachineCode
 from loopdiff.disk import notices, secret
-from loopdiff.installation import installation, installed
+from loopdiff.settings.installation import installation, installed
 from tests.disk.damage import DAMAGE
 
 ROOT = Path(loopdiff.__file__).parents[1]
@@ -211,7 +211,7 @@ def test_another_processor_has_files_of_its_own(folder: Path) -> None:
     ids=["python", "numpy", "numba", "processor"],
 )
 def test_another_version_has_names_of_its_own(owner: object, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopdiff.installation.installed", installed.__wrapped__)
+    monkeypatch.setattr("loopdiff.settings.installation.installed", installed.__wrapped__)
     before = installation()
     monkeypatch.setattr(owner, name, "another")
     assert installation() != before

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import loopdiff
-from loopdiff.codes import CODES
+from loopdiff.errors.codes import CODES
 from loopdiff.frontend.language import REFUSED_EXPRESSIONS, REFUSED_METHODS, REFUSED_STATEMENTS
 from tests.errors import test_call_reports, test_reports
 

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 import loopdiff
-from loopdiff.codes import CODES
 from loopdiff.errors import LoopdiffError
+from loopdiff.errors.codes import CODES
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run
-from loopdiff.source import source_of
+from loopdiff.source.functions import source_of
 
 FOLDER = Path(__file__).parent / "reports"
 FILE = "example.py"

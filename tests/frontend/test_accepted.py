@@ -20,11 +20,11 @@ from loopdiff.frontend.binding.complex_parts import split_complex
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.language import ACCEPTED, Construct, language_table
 from loopdiff.frontend.parse import parse_function
-from loopdiff.interface import in_parts, interface_of
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.walk import expressions, statements, subexprs
-from loopdiff.source import source_of
+from loopdiff.source.functions import source_of
+from loopdiff.specialize.interface import in_parts, interface_of
 from tests.corpus.ruled import power
 
 from . import array_programs

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from loopdiff.frontend.survey import survey
-from loopdiff.scopes import Function, outer_uses, own_names, parameters, root_of
+from loopdiff.source.scopes import Function, outer_uses, own_names, parameters, root_of
 from tests.api.nestings import drawn
 
 

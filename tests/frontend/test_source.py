@@ -17,7 +17,7 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import Accumulate, Assign, Const
 from loopdiff.ir.walk import statements, subexprs
-from loopdiff.source import source_of
+from loopdiff.source.functions import source_of
 
 SCALE = 2.0
 HINT = "  hint: write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`"

@@ -15,7 +15,7 @@ from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import Loop
 from loopdiff.ir.printer import print_expr, print_stmts
 from loopdiff.ir.walk import statements
-from loopdiff.source import source_of
+from loopdiff.source.functions import source_of
 
 
 def define(text: str) -> Any:

@@ -19,7 +19,7 @@ import pytest
 import loopdiff
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.parse import parse_function
-from loopdiff.source import class_around, source_of
+from loopdiff.source.functions import class_around, source_of
 
 ROOT = Path(loopdiff.__file__).parents[1]
 HELPER = """
@@ -259,7 +259,7 @@ def test_private_names_of_classes() -> None:
 
 def test_doctests() -> None:
     """
-    >>> from loopdiff.source import source_of
+    >>> from loopdiff.source.functions import source_of
     >>> def f(x):
     ...     return 2.0 * x
     >>> source_of(f).name
@@ -285,7 +285,7 @@ def test_tracing_changes_nothing() -> None:
 
 CHECKING = """
 import numpy as np
-from loopdiff.source import source_of
+from loopdiff.source.functions import source_of
 
 def helper(x, n):
     "Says something."

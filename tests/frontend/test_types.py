@@ -18,7 +18,7 @@ from loopdiff.ir.nodes import Cast, LoopSet
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType
 from loopdiff.ir.walk import expressions, subexprs
-from loopdiff.source import source_of
+from loopdiff.source.functions import source_of
 
 ARGUMENTS: dict[str, Any] = {
     "a": np.array([0.3, 1.7, 2.9], np.float32),

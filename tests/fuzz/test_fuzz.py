@@ -14,6 +14,8 @@ import pytest
 
 from loopdiff.__main__ import main
 from loopdiff.ad import partials
+from loopdiff.canonical.simplify import simplify
+from loopdiff.canonical.single_assignment import normalize
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
@@ -28,9 +30,7 @@ from loopdiff.fuzz.program import Argument, Program
 from loopdiff.fuzz.shrink import shrink, size
 from loopdiff.ir.interpret import run
 from loopdiff.ir.ops import Op
-from loopdiff.source import source_of
-from loopdiff.transform.normalize import normalize
-from loopdiff.transform.simplify import simplify
+from loopdiff.source.functions import source_of
 
 
 # -- oracles -----------------------------------------------------------------------------------------------

@@ -19,14 +19,14 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.printer import print_loopset
+from loopdiff.model.machine import Machine
+from loopdiff.model.prediction import predict
+from loopdiff.model.trip_counts import Extents
 from loopdiff.pipeline.cpu import arrange_loops, schedule_loops
-from loopdiff.source import source_of
-from loopdiff.transform.blocked import block_sweeps
-from loopdiff.transform.extents import Extents
-from loopdiff.transform.layout import align_tapes
-from loopdiff.transform.machine import Machine
-from loopdiff.transform.prediction import predict
-from loopdiff.transform.schedule_text import explain_schedule
+from loopdiff.report.schedules import explain_schedule
+from loopdiff.schedule.blocks.sweeps import block_sweeps
+from loopdiff.schedule.blocks.tape_layout import align_tapes
+from loopdiff.source.functions import source_of
 from tests.corpus import BY_NAME
 from tests.gradients.interpreted import lowered_by_name
 

@@ -17,15 +17,15 @@ from loopdiff.ad.reverse import Sweeps
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
-from loopdiff.interface import pairs
 from loopdiff.ir.interpret import compile_loopset, run
 from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.pipeline import derive
 from loopdiff.pipeline.stages import Stages
-from loopdiff.source import source_of
-from loopdiff.specialization import Specialization
-from loopdiff.units import Unit
+from loopdiff.source.functions import source_of
+from loopdiff.specialize.interface import pairs
+from loopdiff.specialize.specialization import Specialization
+from loopdiff.specialize.units import Unit
 from tests.corpus import BY_NAME, Arguments, Entry
 
 

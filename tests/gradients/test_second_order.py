@@ -16,14 +16,14 @@ from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.gradient import build_gradient, without_value
 from loopdiff.ad.partials import TABLE, Rule
 from loopdiff.ad.reverse import build_sweeps
-from loopdiff.ad.sweeps import Sweeps
+from loopdiff.ad.tape.sweeps import Sweeps
 from loopdiff.ir.build import integer, mul, zero
 from loopdiff.ir.interpret import run
+from loopdiff.ir.names import tail_names
 from loopdiff.ir.nodes import Access, Assign, Dim, Index, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64
 from loopdiff.ir.verify import verify
-from loopdiff.names import tail_names
 from tests.corpus import BY_NAME, ENTRIES, Arguments, Entry, ruled
 from tests.gradients import harness
 from tests.gradients.interpreted import allocated, count, lowered, normal_form

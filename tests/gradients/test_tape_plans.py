@@ -13,7 +13,7 @@ from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import Sweeps, build_sweeps
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import ArrayResult, LoopSet
-from loopdiff.options import TapePolicy
+from loopdiff.settings.options import TapePolicy
 from tests.corpus import ENTRIES, Arguments, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import allocated, in_real_parts, lowered

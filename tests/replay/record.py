@@ -15,17 +15,17 @@ from unittest.mock import patch
 
 from numba.core import config
 
-from loopdiff import specialization
 from loopdiff.api import vectorize_grad
 from loopdiff.backends.cuda import compile as cuda
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.errors import LoopdiffError
 from loopdiff.frontend.capture import argument_types
 from loopdiff.ir.printer import print_loopset
-from loopdiff.specialization import Specialization
-from loopdiff.transform.machine import Machine
-from loopdiff.transform.schedule_text import explain_schedule
-from loopdiff.units import SweepUnits, Unit
+from loopdiff.model.machine import Machine
+from loopdiff.report.schedules import explain_schedule
+from loopdiff.specialize import specialization
+from loopdiff.specialize.specialization import Specialization
+from loopdiff.specialize.units import SweepUnits, Unit
 from tests.corpus import BY_NAME, Entry
 
 FEATURES = "+avx512f,+avx512vl,+avx2,+fma"  # of the processor that is generated for, wherever this runs

@@ -17,8 +17,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
@@ -27,12 +27,9 @@ from loopdiff.ir.nodes import Access, AccumulateOp, Apply, Cast, Const, Dim, Exp
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs
-from loopdiff.transform.early import only_into
-from loopdiff.transform.mapping import Parallel
-from loopdiff.transform.work import estimate_of, number, plus, times
-
-if TYPE_CHECKING:
-    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+from loopdiff.mapping.loops import Parallel
+from loopdiff.model.work import estimate_of, number, plus, times
+from loopdiff.schedule.cpu.overlapped_chunks import only_into
 
 # Nanoseconds that an element costs which each chunk has for itself: summed apart, set to zero, or only there.
 SUMMED, CLEARED, TOUCHED = 4.0, 2.0, 0.5
@@ -41,7 +38,7 @@ SAME, UNFUSED = 0.05, 0.33
 TOGETHER = 16  # arguments in a tuple
 
 
-def write_both(emitter: ScheduledEmitter, stmt: Loop) -> None:
+def write_both(emitter: PatientEmitter, stmt: Loop) -> None:
     """The nest `stmt` with its shared loops in chunks if that is worth it, else as without threads."""
     with emitter.writer.block(f"if {worth(emitter, (stmt,), SAME)}:"):
         emitter.on_threads(stmt)
@@ -49,7 +46,7 @@ def write_both(emitter: ScheduledEmitter, stmt: Loop) -> None:
         emitter.on_one_thread(stmt)
 
 
-def worth(emitter: ScheduledEmitter, body: tuple[Stmt, ...], least: float) -> str:
+def worth(emitter: PatientEmitter, body: tuple[Stmt, ...], least: float) -> str:
     """Whether the shared loops of `body` save at least that part of its work."""
     estimate = estimate_of(body, emitter.mapping_of)
     saved: list[str] = []
@@ -71,7 +68,7 @@ def worth(emitter: ScheduledEmitter, body: tuple[Stmt, ...], least: float) -> st
 class ChunkWriter:
     """Writes one loop as chunks into `emitter`, and the function of a chunk into its `chunks`."""
 
-    emitter: ScheduledEmitter
+    emitter: PatientEmitter
     loop: Loop
     sharing: Parallel
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loopdiff.backends.cpu.chunks import UNFUSED, worth
-from loopdiff.backends.cpu.scheduled import Aside, ScheduledEmitter
+from loopdiff.backends.cpu.emission import Aside
+from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
+from loopdiff.ir.names import supply
 from loopdiff.ir.nodes import Call, Require
 from loopdiff.ir.walk import statements
-from loopdiff.rules import has_text, key_of
-from loopdiff.transform.normalize import supply
-from loopdiff.transform.registers import hold_in_registers
-from loopdiff.transform.schedule import Arranged
+from loopdiff.mapping.loops import Arranged
+from loopdiff.rules.definitions import has_text, key_of
+from loopdiff.schedule.cpu.scalar_replacement import hold_in_registers
 
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")

@@ -6,9 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from loopdiff.analysis.contractions import terms
+from loopdiff.analysis.recurrences import NOTHING, Recurrence
 from loopdiff.backends.cpu.scalar_math import helpers_of, spell, spell_cast, spell_constant
 from loopdiff.backends.writer import Writer
+from loopdiff.canonical.like_terms import Term, signed_sum
 from loopdiff.ir.build import natural
+from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -38,14 +42,9 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
-from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, cell_types, join, part_of, type_env, type_of
 from loopdiff.ir.walk import statements
-from loopdiff.names import NameSupply
-from loopdiff.rules import Form, Rule
-from loopdiff.transform.contractions import terms
-from loopdiff.transform.like_terms import Term, signed_sum
-from loopdiff.transform.normalize import cell_types, supply
-from loopdiff.transform.recurrences import NOTHING, Recurrence
+from loopdiff.rules.definitions import Form, Rule
 
 PLAIN_DTYPES = frozenset(("float64", "float32", "int64", "bool"))
 

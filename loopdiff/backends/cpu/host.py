@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from loopdiff.backends.cpu.simd.types import vector_bits
-from loopdiff.transform.machine import Cache, Machine
+from loopdiff.model.machine import Cache, Machine
 
 SHARED = 2  # the last cache is shared: what one core can count on is a part of it
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -7,18 +7,15 @@ varying one. Conditions that vary become masks.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from loopdiff.analysis.strides import is_varying, lane_axis, stride_of
+from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Index, Load, Loop, Select, Var
 from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, STRICT, Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import subexprs, substitute
-from loopdiff.transform.lane_blocks import LaneBlock, lane_block
-from loopdiff.transform.strides import is_varying, lane_axis, stride_of
-
-if TYPE_CHECKING:
-    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+from loopdiff.mapping.lane_blocks import LaneBlock, lane_block
 
 INFIX = frozenset((*COMPARISONS, *BINARY_SAME, *BITWISE, Op.DIV)) - {Op.POW}
 NAMED = {
@@ -45,7 +42,7 @@ class Lanes:
 class LaneValues:
     """Writes expressions in the body of `loop` as vectors of `width` lanes, between which `varying` names differ."""
 
-    emitter: ScheduledEmitter
+    emitter: PatientEmitter
     loop: Loop
     varying: frozenset[str]
     width: int

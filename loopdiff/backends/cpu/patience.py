@@ -22,19 +22,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from loopdiff.backends.cpu.emission import LoopEmitter
 from loopdiff.backends.cpu.interrupts import BLOCK, PATIENCE, largest_block
 from loopdiff.backends.writer import Writer
 from loopdiff.ir.nodes import Apply, Call, Cast, Const, Exit, Expr, Index, Load, Loop, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import accesses, map_expr, statements, subexprs
-from loopdiff.transform.mapping import TiledNest, VectorLoop
-from loopdiff.transform.work import LANES, Estimate, estimate_of, number, times
-
-if TYPE_CHECKING:
-    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+from loopdiff.mapping.loops import TiledNest, VectorLoop
+from loopdiff.model.work import LANES, Estimate, estimate_of, number, times
 
 FEW = 64  # iterations of a loop that counts for nothing
 LEAST, LITTLE = 0.05, 10.0  # nanoseconds of an iteration
@@ -86,7 +83,7 @@ class Patience:
     that are around others the `masks` under which an index is at the end of a block, with how far it goes at a time.
     """
 
-    emitter: ScheduledEmitter
+    emitter: LoopEmitter
     name: str
     sizes: dict[str, str] = field(default_factory=dict)
     masks: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -240,6 +237,17 @@ class Patience:
         self.line(f"{self.name} -= {ticks}")
         with self.emitter.writer.block(f"if {self.name} < 0:"):
             self.line(f"{self.name} = {self.call('look_out')}()")
+
+
+@dataclass(slots=True)
+class PatientEmitter(LoopEmitter):
+    """An emitter whose loops look out for signals."""
+
+    patience: Patience = field(init=False)
+
+    def __post_init__(self) -> None:
+        LoopEmitter.__post_init__(self)
+        self.patience = Patience(self, self.names.fresh("patience"))
 
 
 def is_around_others(loop: Loop) -> bool:

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from loopdiff.analysis.contractions import Contraction
+from loopdiff.analysis.strides import coefficient
+from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_cast
 from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
 from loopdiff.ir.nodes import Access, Const, Dim, Expr, Index, Loop
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import substitute
-from loopdiff.transform.contractions import Contraction
-from loopdiff.transform.mapping import Product
-from loopdiff.transform.strides import coefficient
-from loopdiff.transform.work import PRODUCT, number, times
-
-if TYPE_CHECKING:
-    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+from loopdiff.mapping.loops import Product
+from loopdiff.model.work import PRODUCT, number, times
 
 
 @dataclass(slots=True)
 class ProductWriter:
     """Writes one product inside the loops that are not part of it, each of which counts `ticks` then."""
 
-    emitter: ScheduledEmitter
+    emitter: PatientEmitter
     nest: Product
     found: Contraction
     ticks: str = ""

@@ -8,10 +8,10 @@ from dataclasses import replace
 from loopdiff.backends.cpu import simd
 from loopdiff.backends.cpu.scalar_math import HELPERS
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
+from loopdiff.ir.names import supply
 from loopdiff.ir.nodes import Index, Let, Loop, LoopSet
+from loopdiff.ir.renaming import Renaming, rename_everywhere, renamed
 from loopdiff.ir.walk import statements
-from loopdiff.transform.normalize import supply
-from loopdiff.transform.rename import Renaming, rename_everywhere, renamed
 
 THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
 CALLS = ("multiply", "use", "look_out", "make_look", "block_size", "block_end", *THREADS)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from loopdiff.analysis.contractions import contraction
 from loopdiff.analysis.ownership import cell_owners
+from loopdiff.analysis.recurrences import recurrence
 from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
-from loopdiff.backends.cpu.patience import Patience, is_left
+from loopdiff.backends.cpu.patience import PatientEmitter, is_left
 from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
@@ -18,55 +20,20 @@ from loopdiff.ir.nodes import Accumulate, Allocate, Apply, Assign, Index, Jump, 
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, statements
-from loopdiff.transform.contractions import contraction
-from loopdiff.transform.jam import Rows, are_all_there, are_apart, rows_of, side_by_side
-from loopdiff.transform.mapping import Mapping as LoopMapping
-from loopdiff.transform.mapping import Parallel, ScalarLoop, TiledNest, VectorLoop
-from loopdiff.transform.recurrences import recurrence
+from loopdiff.mapping.loops import ScalarLoop, TiledNest, VectorLoop
+from loopdiff.schedule.cpu.unroll_and_jam import Rows, are_all_there, are_apart, rows_of, side_by_side
 
 SMALL = 1 << 15  # elements that one thread fills sooner
 
 
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """The function `name` takes over where the `condition` holds."""
-
-    name: str
-    condition: str
-
-
 @dataclass(slots=True)
-class ScheduledEmitter(ScalarEmitter):
-    """Writes loops as `mappings` and `sharing` say (by identity of the statement).
+class ScheduledEmitter(PatientEmitter):
+    """Writes loops as `mappings` and `sharing` say. `owned`: the cells that iterations of a loop own."""
 
-    `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks. `is_sharing`: loops
-    to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
-    what to do instead. `may_reassociate`: sums may be made in any order. `around`: how many loops there are around what
-    is being written, `ticks` what an iteration of the innermost one counts, and `looks` the import of what they need to
-    look out for signals. `owned`: the cells that iterations of a loop own.
-    """
-
-    mappings: dict[int, tuple[Path, LoopMapping]] = field(default_factory=dict)
-    sharing: dict[int, Parallel] = field(default_factory=dict)
-    simd: set[str] = field(default_factory=set)
-    functions: set[str] = field(default_factory=set)
-    products: set[tuple[str, str]] = field(default_factory=set)
-    threads: set[str] = field(default_factory=set)
-    chunks: list[str] = field(default_factory=list)
-    is_sharing: bool = False
-    is_inside: bool = False
-    aside: Aside | None = None
-    may_reassociate: bool = False
-    kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
-    looks: set[str] = field(default_factory=set)
-    around: int = 0
-    ticks: str = ""
-    patience: Patience = field(init=False)
     owned: Callable[[Path], frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        ScalarEmitter.__post_init__(self)
-        self.patience = Patience(self, self.names.fresh("patience"))
+        PatientEmitter.__post_init__(self)
         self.owned = cell_owners(self.ls)
 
     def function(self) -> str:
@@ -121,19 +88,6 @@ class ScheduledEmitter(ScalarEmitter):
             write_both(self, stmt)
         else:
             self.as_mapped(stmt)
-
-    def on_threads(self, stmt: Loop) -> None:
-        """The nest with its shared loops in chunks."""
-        self.is_sharing = True
-        self.loop(stmt)
-        self.is_sharing = False
-
-    def on_one_thread(self, stmt: Loop) -> None:
-        """The nest, or the part of it that is a chunk, as if there were no threads."""
-        before = self.is_sharing, self.is_inside
-        self.is_sharing, self.is_inside = False, True
-        self.as_mapped(stmt)
-        self.is_sharing, self.is_inside = before
 
     def as_mapped(self, stmt: Loop) -> None:
         """The loop as its mapping says."""
@@ -202,21 +156,3 @@ class ScheduledEmitter(ScalarEmitter):
                 rest = replace(stmt, lower=start, upper=Apply(Op.MIN, (end, stmt.upper)))
                 self.in_order(rest)
         self.around -= 1
-
-    def take_types(self, body: tuple[Stmt, ...]) -> None:
-        """Know the types of the Lets of `body`, which are new."""
-        lets = dict(self.types.lets)
-        self.types = replace(self.types, lets=lets)
-        for site in statements(body):
-            if isinstance(site.stmt, Let):
-                lets[site.stmt.name] = type_of(site.stmt.value, self.types)
-
-    def mapping_of(self, stmt: Stmt) -> LoopMapping | None:
-        found = self.mappings.get(id(stmt))
-        return None if found is None else found[1]
-
-    def take_for(self, stmt: Loop, known: Loop) -> None:
-        """Write `stmt` in the way of the loop `known`."""
-        if id(known) in self.mappings:
-            self.mappings[id(stmt)] = self.mappings[id(known)]
-            self.kept.append(stmt)

@@ -13,22 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from loopdiff.analysis.contractions import Contraction, factors, indices_in, terms
+from loopdiff.analysis.strides import Stride, lane_axis, stride_of
+from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
 from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, Loop
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import subexprs, substitute
-from loopdiff.transform.contractions import Contraction, factors, indices_in, terms
-from loopdiff.transform.mapping import TiledNest
-from loopdiff.transform.strides import Stride, lane_axis, stride_of
-from loopdiff.transform.tiles import TileShape, tile_shape
-from loopdiff.transform.work import PRODUCT, times
-from loopdiff.transform.work import number as nanoseconds
-
-if TYPE_CHECKING:
-    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+from loopdiff.mapping.loops import TiledNest
+from loopdiff.model.register_tiles import TileShape, tile_shape
+from loopdiff.model.work import PRODUCT, times
+from loopdiff.model.work import number as nanoseconds
 
 NONE: frozenset[str] = frozenset()
 Placed = dict[Expr, Expr]
@@ -78,7 +75,7 @@ Factor = tuple[Expr, str, Shape]
 class TileWriter:
     """Writes one contraction as nested tiles. `zero` is a vector of zeros, `ticks` what a tile counts, if it does."""
 
-    emitter: ScheduledEmitter
+    emitter: PatientEmitter
     tile: TiledNest
     found: Contraction
     zero: str = ""

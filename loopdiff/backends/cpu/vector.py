@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from loopdiff.analysis.strides import is_varying, varying_names
 from loopdiff.backends.cpu.lane_values import CHOICES, INFIX, NAMED, Lanes, LaneValues
+from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import has_mask_registers, host_width
 from loopdiff.ir.nodes import (
     Access,
@@ -31,11 +32,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
-from loopdiff.transform.lane_blocks import FEW
-from loopdiff.transform.strides import is_varying, varying_names
-
-if TYPE_CHECKING:
-    from loopdiff.backends.cpu.scheduled import ScheduledEmitter
+from loopdiff.mapping.lane_blocks import FEW
 
 UNROLL = 4
 COPIES_OF_BLOCK = 4
@@ -60,7 +57,7 @@ class VectorLoopWriter(LaneValues):
     sums: dict[int, list[str]]
 
     @classmethod
-    def of(cls, emitter: ScheduledEmitter, loop: Loop, owned: frozenset[str]) -> VectorLoopWriter:
+    def of(cls, emitter: PatientEmitter, loop: Loop, owned: frozenset[str]) -> VectorLoopWriter:
         varying = varying_names(loop)
         return cls(emitter, loop, varying, loop_width(emitter, loop), owned & varying, owned - varying, {})
 
@@ -410,7 +407,7 @@ def neutral_value(op: AccumulateOp, kind: ScalarType) -> int | float:
     return {"add": 0, "max": -(1 << 63), "min": (1 << 63) - 1}[op]
 
 
-def loop_width(emitter: ScheduledEmitter, loop: Loop) -> int:
+def loop_width(emitter: PatientEmitter, loop: Loop) -> int:
     """Lanes of the loop's vectors: those of the widest floating type it touches."""
     kinds: set[ScalarType] = set()
     for site in statements(loop.body):

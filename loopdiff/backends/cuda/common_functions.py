@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.backends.cuda.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
-from loopdiff.transform.update_lists import DIGIT, TILE
+from loopdiff.backends.cuda.text.spelling import BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, STATUS
+from loopdiff.mapping.update_lists import DIGIT, TILE
 
 WARP = 32  # threads that exchange values without memory
 # Lists of updates: threads of a block, and updates that each sorts; bits of a split, and how many values these and a

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from loopdiff.backends.cpu.compile import Style, decorator_of
-from loopdiff.backends.cuda.device import Device, KernelText, kernel_modules
-from loopdiff.backends.cuda.emulate import Emulated, grid_function
 from loopdiff.backends.cuda.emulated_functions import COMBINE, FUNCTIONS
-from loopdiff.backends.cuda.host import HostEmitter
 from loopdiff.backends.cuda.kernel_store import kernel_code
+from loopdiff.backends.cuda.text.device import Device, KernelText, kernel_modules
+from loopdiff.backends.cuda.text.emulate import Emulated, grid_function
+from loopdiff.backends.cuda.text.host import HostEmitter
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
-from loopdiff.transform.launch_plan import LaunchPlan
+from loopdiff.mapping.launches import LaunchPlan
 
 NUMBERS = ("float64", "float32", "int64")
 PRELUDE = (

@@ -18,7 +18,7 @@ from numba.np.numpy_support import as_dtype
 from loopdiff.backends.cuda.direct import direct_compiler
 from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.backends.cuda.toolchain import cuda
-from loopdiff.codec import known
+from loopdiff.ir.codec import known
 
 WORD = 8
 VERSION = f"numba-cuda {version('numba-cuda')}, sm_{CAPABILITY[0]}{CAPABILITY[1]}"

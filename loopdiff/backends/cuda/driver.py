@@ -19,8 +19,8 @@ import numpy as np
 
 from loopdiff.backends.cuda.launching import FUNCTIONS, HELD, MUTEX, SLOTS, THREADS, kernel_slot
 from loopdiff.backends.cuda.needs import CAPABILITY
-from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError, OutOfMemoryError
+from loopdiff.errors.codes import reject
 
 LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 RELEASE_THRESHOLD, RESERVED, IN_USE = 4, 5, 7  # numbers of the driver's: attributes of pools,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from loopdiff.backends.cuda.launching import launcher
 from loopdiff.backends.load import import_module, in_cache, module_name
-from loopdiff.codec import CodecError, decode, encode
 from loopdiff.disk import entries
+from loopdiff.ir.codec import CodecError, decode, encode
 
 if TYPE_CHECKING:
     from loopdiff.backends.cuda.compiler import CompiledKernel
-    from loopdiff.backends.cuda.device import KernelText
+    from loopdiff.backends.cuda.text.device import KernelText
 
 KERNELS: dict[str, CompiledKernel] = {}
 

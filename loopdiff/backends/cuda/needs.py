@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 
-from loopdiff.codes import reject
 from loopdiff.errors import NOWHERE, BackendError
+from loopdiff.errors.codes import reject
 
 CAPABILITY = (9, 0)  # of the GPUs that kernels are compiled for
 

@@ -10,7 +10,7 @@ from numba import njit
 
 from loopdiff.backends.cuda import launching
 from loopdiff.backends.cuda.common_functions import THREADS
-from loopdiff.transform.update_lists import DIGIT, REST, RUN, TILE
+from loopdiff.mapping.update_lists import DIGIT, REST, RUN, TILE
 
 Launch = Callable[..., Any]
 device_empty: Any = launching.device_empty

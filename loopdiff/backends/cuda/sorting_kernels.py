@@ -16,7 +16,7 @@ from numba.core import types
 
 from loopdiff.backends.cuda.common_functions import DIGITS, EACH, SPLIT, SPLITS, THREADS
 from loopdiff.backends.cuda.toolchain import cuda
-from loopdiff.transform.update_lists import RUN, TILE
+from loopdiff.mapping.update_lists import RUN, TILE
 
 jit = cuda.jit(device=True)
 BOTH, COUNTERS = 2 * TILE, SPLITS * THREADS

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from loopdiff.backends.cuda.driver import Driver, is_on_device, the_driver
-from loopdiff.codes import reject
 from loopdiff.errors import BackendError, OutOfMemoryError
+from loopdiff.errors.codes import reject
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.walk import written_arrays
 

@@ -13,12 +13,13 @@ from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.nests import made_of, nest
 from loopdiff.frontend.arrays.shapes import extents_of, shaped
 from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
-from loopdiff.frontend.parsing.state import ArrayName, State
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, ArrayDecl, Assign, Const, Dim, Expr, Pair
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
-from loopdiff.source import MISSING
+from loopdiff.source.functions import MISSING
 
 FILLS = {"empty": None, "zeros": 0, "ones": 1, "full": None}
 DEFAULT_DTYPE = "float64"

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.parsing.reach import arrays_of
-from loopdiff.frontend.parsing.state import Bindings, State, Varying, VaryingUsed
+from loopdiff.frontend.parsing.bindings import Bindings, Varying, VaryingUsed
+from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Expr
 
 

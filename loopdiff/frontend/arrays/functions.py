@@ -28,7 +28,7 @@ from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Accumulate, Apply, Const, Expr, Load
 from loopdiff.ir.ops import Op
-from loopdiff.source import MISSING
+from loopdiff.source.functions import MISSING
 
 Nodes = dict[str, ast.expr]
 

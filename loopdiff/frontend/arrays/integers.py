@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loopdiff.errors import Span
-from loopdiff.ir.linear import Sum, linear
+from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.nodes import Apply, Const, Dim, Expr, Select, SizeOf
 from loopdiff.ir.ops import Op
 

@@ -20,7 +20,7 @@ from loopdiff.frontend.arrays.redirect import redirected
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.linear import linear
+from loopdiff.ir.affine import linear
 from loopdiff.ir.nodes import Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr

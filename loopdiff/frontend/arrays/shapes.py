@@ -8,8 +8,9 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, times
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View
 from loopdiff.frontend.arrays.views import transposed
+from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
-from loopdiff.frontend.parsing.state import Cell, Given, LocalFunction, Outside, Rejected, State
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Const, Dim, Expr, Param, RankOf, SizeOf
 
 

@@ -12,10 +12,11 @@ from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
+from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
-from loopdiff.frontend.parsing.state import ArrayName, Cell, Given, State
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Const, Expr, Load, PartOf
 from loopdiff.ir.walk import loads
 

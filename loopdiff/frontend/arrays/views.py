@@ -10,7 +10,7 @@ from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, is_na
 from loopdiff.frontend.arrays.slicing import Slice, part_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.linear import linear
+from loopdiff.ir.affine import linear
 from loopdiff.ir.nodes import Apply, Assign, Const, Expr, Index, Load, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType

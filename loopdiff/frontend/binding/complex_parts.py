@@ -14,6 +14,7 @@ from dataclasses import replace
 from loopdiff.errors import Span
 from loopdiff.frontend.binding.complex_arithmetic import FUNCTIONS, Parts, angle, modulus, negated, power
 from loopdiff.frontend.binding.types import STRONG, coerce
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -46,7 +47,6 @@ from loopdiff.ir.ops import FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, Layout, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import expressions, loads, map_expr, map_stmt_exprs, statements, subexprs
-from loopdiff.names import NameSupply
 
 Value = Expr | Parts
 SUFFIXES = ("re", "im")

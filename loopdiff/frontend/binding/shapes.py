@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, Span
+from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.types import plural
 from loopdiff.frontend.parsing.folding import FOLD, binary
 from loopdiff.ir.nodes import (

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic, Span
+from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.ir.nodes import (
     Access,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -26,7 +27,6 @@ from loopdiff.ir.nodes import (
     Stmt,
 )
 from loopdiff.ir.walk import Path, loads, map_expr, map_stmt_exprs, statements, stmt_exprs, written_access
-from loopdiff.names import NameSupply
 
 Reaching = dict[str, frozenset[Path]]
 RESULTS: Path = (-1,)

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from loopdiff.frontend.parsing.bindings import Value
 from loopdiff.frontend.parsing.meanings import argument_of
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.state import State, Value
-from loopdiff.source import SourceFunction
+from loopdiff.frontend.parsing.state import State
+from loopdiff.source.functions import SourceFunction
 
 STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 

@@ -14,12 +14,13 @@ from loopdiff.frontend.arrays.shapes import extents_of, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Rejected, Value, Values, Varying
 from loopdiff.frontend.parsing.calls import one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, Rejected, State, Value, Values, Varying
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, Param, RankOf, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, reads, subexprs

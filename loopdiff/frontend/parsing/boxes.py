@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from loopdiff.codes import reject
 from loopdiff.errors import Diagnostic
+from loopdiff.errors.codes import reject
 from loopdiff.frontend.parsing.state import Whole
 from loopdiff.ir.nodes import Accumulate, Apply, Assign, Expr, Load, Select, Stmt
 from loopdiff.ir.ops import Op

@@ -14,14 +14,15 @@ from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS
-from loopdiff.frontend.parsing.joins import view_of
+from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Value, Varying
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Value, Varying
-from loopdiff.frontend.parsing.varying import is_up_to
+from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.joins import view_of
+from loopdiff.frontend.parsing.ways.varying import is_up_to
 from loopdiff.ir.nodes import Const, Expr, PartOf, Select
-from loopdiff.source import LIBRARIES, MISSING
+from loopdiff.source.functions import LIBRARIES, MISSING
 
 
 def call(state: State, node: ast.Call) -> Quantity:

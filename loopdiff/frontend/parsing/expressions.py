@@ -15,14 +15,15 @@ from loopdiff.frontend.arrays.shapes import shape_attribute
 from loopdiff.frontend.arrays.subscripts import subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.language import REFUSED_EXPRESSIONS
+from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
 from loopdiff.frontend.parsing.calls import call
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import constant, outside_value, root_is_local
-from loopdiff.frontend.parsing.state import ArrayName, Cell, Given, LocalFunction, Outside, State
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Apply, Const, Expr, PartOf
 from loopdiff.ir.ops import Op
-from loopdiff.source import MISSING
+from loopdiff.source.functions import MISSING
 
 BINARY: dict[type[ast.operator], Op] = {
     ast.Add: Op.ADD, ast.Sub: Op.SUB, ast.Mult: Op.MUL, ast.Div: Op.DIV, ast.FloorDiv: Op.FLOORDIV,

@@ -21,18 +21,19 @@ from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.assignments import note_number
-from loopdiff.frontend.parsing.jumps import remove_jumps
+from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Value
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
 from loopdiff.frontend.parsing.outside import constant
-from loopdiff.frontend.parsing.returns import check_end
 from loopdiff.frontend.parsing.ruled import ruled_call
-from loopdiff.frontend.parsing.state import Frame, Given, LocalFunction, Outside, Returned, State, Value
+from loopdiff.frontend.parsing.state import Frame, Returned, State
 from loopdiff.frontend.parsing.statements import parse_block
+from loopdiff.frontend.parsing.ways.jumps import remove_jumps
+from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.survey import survey
 from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, Load, Param, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
-from loopdiff.source import MISSING, as_definition, python_function
+from loopdiff.source.functions import MISSING, as_definition, python_function
 
 MOST_STATEMENTS = 2000
 

@@ -16,13 +16,14 @@ from loopdiff.frontend.arrays.nests import copied, starts_of
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View, holes
 from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.parsing.bindings import ArrayName, Value
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
-from loopdiff.frontend.parsing.state import ArrayName, State, Value
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, Select
 from loopdiff.ir.ops import Op
-from loopdiff.source import MISSING
+from loopdiff.source.functions import MISSING
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopdiff.frontend.parsing.bindings import Bindings
 from loopdiff.ir.nodes import Access, ArrayDecl
-
-if TYPE_CHECKING:
-    from loopdiff.frontend.parsing.state import Bindings
 
 
 @dataclass(slots=True)

@@ -12,12 +12,13 @@ import numpy as np
 from loopdiff.frontend.arrays.nests import copied
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Unsure, Value
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
-from loopdiff.frontend.parsing.state import ArrayName, LocalFunction, Outside, State, Unsure, Value
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Const, Expr
-from loopdiff.scopes import of_scope
-from loopdiff.source import MISSING, as_definition, python_function
+from loopdiff.source.functions import MISSING, as_definition, python_function
+from loopdiff.source.scopes import of_scope
 
 NUMBERS = (bool, int, float, complex, np.generic)
 

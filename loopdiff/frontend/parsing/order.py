@@ -16,7 +16,8 @@ from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
 from loopdiff.frontend.arrays.element_types import TRUTH_OPS
 from loopdiff.frontend.arrays.nests import copied
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
-from loopdiff.frontend.parsing.state import State, Value
+from loopdiff.frontend.parsing.bindings import Value
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Apply, Assign, Const, Expr, If, Load, Require, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, statements, written_arrays

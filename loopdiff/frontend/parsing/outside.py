@@ -10,11 +10,12 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.functions import exactly_complex64, exactly_complex128
+from loopdiff.frontend.parsing.bindings import ArrayName, Unsure
 from loopdiff.frontend.parsing.placing import with_place
-from loopdiff.frontend.parsing.state import ArrayName, State, Unsure
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Const, Expr, Pair
 from loopdiff.ir.types import F32, F64
-from loopdiff.source import MISSING
+from loopdiff.source.functions import MISSING
 
 FLOAT_CONSTANTS = {4: F32, 8: F64}
 COMPLEX_BYTES = 16

@@ -12,11 +12,12 @@ from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied
 from loopdiff.frontend.arrays.values import ArrayValue, View, has_holes, hole
 from loopdiff.frontend.parsing.arguments import Callee, arguments_of
+from loopdiff.frontend.parsing.bindings import ArrayName, Value
 from loopdiff.frontend.parsing.outside import constant
-from loopdiff.frontend.parsing.state import ArrayName, State, Value
+from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Call, Const, Expr, Load
-from loopdiff.rules import Rule, parameters_of, plain
-from loopdiff.source import plain_function
+from loopdiff.rules.definitions import Rule, parameters_of, plain
+from loopdiff.source.functions import plain_function
 
 WriteOut = Callable[[State, Callee, Mapping[str, Value], ast.Call], Value | None]
 

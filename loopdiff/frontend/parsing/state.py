@@ -8,119 +8,40 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from loopdiff.codes import Related, reject
 from loopdiff.errors import Diagnostic, Span
+from loopdiff.errors.codes import Related, reject
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    Binding,
+    Bindings,
+    Cell,
+    Given,
+    LocalFunction,
+    Meaning,
+    Mixed,
+    Outside,
+    Rejected,
+    Unsure,
+    Value,
+    Values,
+    Varying,
+    VaryingUsed,
+)
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.sites import Copy, Decisions, Event, Site, choice_site
 from loopdiff.frontend.survey import Survey
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import PLACE, Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr, subexprs
-from loopdiff.names import NameSupply
-from loopdiff.source import MISSING, SourceFunction, dotted_name
+from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 
 
 class TypesNeeded(Exception):
     """What the function means depends on the ranks of its arguments, and these are not known yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The name certainly has a value, in the rank-0 array `cell`."""
-
-    cell: str
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayName:
-    """The name stands for `array`."""
-
-    array: str
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The name stands for `value`, which nothing changes."""
-
-    value: Expr
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Outside:
-    """The name stands for a Python value from outside the function that is no number, such as another function."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalFunction:
-    """The name stands for a function that is defined inside another: its names outside mean what they do in `around`.
-
-    Defaults in the signature of `source` are parsed values.
-    """
-
-    source: SourceFunction
-    around: State
-
-
-Meaning = Cell | ArrayName | View | Given | Outside | LocalFunction
-
-
-@dataclass(frozen=True, slots=True)
-class Unsure:
-    """The name has the value of `meant` only if the statement at `span` gave it one.
-
-    `ran`: a condition, still true to what it was there, under which it did; None when none can be stated.
-    """
-
-    meant: Meaning
-    span: Span
-    ran: Expr | None
-
-
-@dataclass(frozen=True, slots=True)
-class Mixed:
-    """After `span` the name stands for different things, of this `kind`, depending on the way there."""
-
-    span: Span
-    kind: str = "arrays"
-
-    @staticmethod
-    def of(bindings: Iterable[Binding | None], span: Span) -> Mixed:
-        """What a name stands for that may have any of the `bindings`."""
-        is_called = any(isinstance(b, LocalFunction | Outside) or b == Mixed(span, "functions") for b in bindings)
-        return Mixed(span, "functions" if is_called else "arrays")
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """What gave the name its meaning was rejected for the `cause`: there is no more to say of it."""
-
-    cause: Diagnostic
-
-
-@dataclass(frozen=True, slots=True)
-class Varying:
-    """The name stands for `options[k]` where the cell `which` holds k."""
-
-    which: str
-    options: tuple[Meaning, ...]
-
-
-class VaryingUsed(Exception):
-    """A statement uses a name that stands for one of several arrays: the cell `which` says for which."""
-
-    def __init__(self, which: str) -> None:
-        self.which = which
-
-
-Binding = Meaning | Unsure | Mixed | Varying | Rejected
-Bindings = dict[str, Binding]
-Value = Quantity | ArrayName | Varying | Outside | LocalFunction | tuple["Value", ...]
-Values = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,31 +13,19 @@ from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.parsing.assignments import assign, matched, parse_assign, parse_augmented
+from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying
 from loopdiff.frontend.parsing.expressions import condition
-from loopdiff.frontend.parsing.flow import (
-    after_loop,
-    constant_trips,
-    meet,
-    stable_condition,
-    with_conditions,
-)
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
 from loopdiff.frontend.parsing.iterations import LoopState
-from loopdiff.frontend.parsing.joins import copy_all
-from loopdiff.frontend.parsing.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
-from loopdiff.frontend.parsing.reach import arrays_of, others
-from loopdiff.frontend.parsing.returns import parse_return
-from loopdiff.frontend.parsing.state import ArrayName, Bindings, State, Value, Varying
-from loopdiff.frontend.parsing.varying import (
-    Snapshot,
-    at_end,
-    differing,
-    for_each_choice,
-    join,
-    with_heads,
-)
+from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.flow import after_loop, constant_trips, meet, stable_condition, with_conditions
+from loopdiff.frontend.parsing.ways.joins import copy_all
+from loopdiff.frontend.parsing.ways.loops import parse_body, run_flags
+from loopdiff.frontend.parsing.ways.reach import arrays_of, others
+from loopdiff.frontend.parsing.ways.returns import parse_return
+from loopdiff.frontend.parsing.ways.varying import Snapshot, at_end, differing, for_each_choice, join, with_heads
 from loopdiff.ir.nodes import (
     Apply,
     Assign,
@@ -55,7 +43,7 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, written_arrays
-from loopdiff.source import MISSING
+from loopdiff.source.functions import MISSING
 
 ENDLESS = 1 << 62
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 
 from .build import INT8, INT32, INT64, broadcast, call, constant, lane_addresses, llvm_type, mangled
 from .lanes import lane_numbers
-
-if TYPE_CHECKING:
-    from .memory import Place
+from .places import Place
 
 
 @dataclass(frozen=True, slots=True)

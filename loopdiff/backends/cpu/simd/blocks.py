@@ -24,7 +24,6 @@ from .memory import (
     accepts,
     address,
     index_width,
-    is_integer,
     is_mask,
     lane_type,
     literal,
@@ -34,6 +33,7 @@ from .memory import (
     whole_store,
     writable,
 )
+from .places import is_integer
 from .tiles import is_tile, parts
 from .types import Vector
 

@@ -16,7 +16,7 @@ from llvmlite import ir
 from llvmlite.binding import get_process_triple
 from numba.core import cgutils, types
 
-from loopdiff.transform.tiles import IN_FLIGHT
+from loopdiff.model.register_tiles import IN_FLIGHT
 
 from .build import (
     ARITHMETIC,

@@ -16,7 +16,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.host import host_machine
-from loopdiff.transform.tiles import TileShape, product_blocks, product_tile
+from loopdiff.model.register_tiles import TileShape, product_blocks, product_tile
 
 from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded
 from .kernels import Copy, Lanes, prefetch, shared_function, take_room, transposition

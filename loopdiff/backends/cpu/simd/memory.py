@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -33,6 +32,7 @@ from .build import (
     shuffle,
 )
 from .lanes import is_index
+from .places import Place, is_integer
 from .types import Vector, element_of, has_mask_registers, width_of
 
 POINTER = INT8.as_pointer()
@@ -44,10 +44,6 @@ def components(idx: Any) -> tuple[types.Type, ...]:
 
 def is_tuple(ty: Any) -> bool:
     return isinstance(ty, types.BaseTuple)
-
-
-def is_integer(ty: Any) -> bool:
-    return isinstance(ty, types.Integer)
 
 
 def accepts(a: Any, idx: Any, vectors: bool = False) -> bool:
@@ -71,34 +67,6 @@ def lane_type(a: types.Array) -> types.Type:
     if element is None:
         raise TypeError(f"no vector of {a.dtype}")
     return element
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An array, taken apart for address arithmetic: base pointer, byte stride of each axis, index
-    components."""
-
-    array: types.Array
-    base: Any
-    strides: tuple[Any, ...]
-    indices: tuple[tuple[types.Type, Any], ...]
-
-    @property
-    def memory(self) -> ir.Type:
-        """The LLVM type of one element in memory."""
-        dtype: Any = self.array.dtype
-        if isinstance(dtype, types.Boolean):
-            return INT8
-        return ir.IntType(dtype.bitwidth) if is_integer(dtype) else llvm_type(dtype, 0)
-
-    @property
-    def align(self) -> int:
-        return self.itemsize if self.array.aligned else 1
-
-    @property
-    def itemsize(self) -> int:
-        memory = self.memory
-        return memory.width // 8 if isinstance(memory, ir.IntType) else 8 if isinstance(memory, ir.DoubleType) else 4
 
 
 def place(context: Any, builder: Any, array: types.Array, value: Any, idx: types.Type, idx_value: Any) -> Place:

@@ -18,7 +18,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.host import host_machine
-from loopdiff.transform.tiles import Blocks, TileShape, product_blocks, product_tile, tall_tiles
+from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, product_tile, tall_tiles
 
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots

@@ -31,7 +31,7 @@ from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.interrupts import are_stopped, be_worker, is_interrupted, make_look, stop_workers
 from loopdiff.backends.machine_code import kept_callback
-from loopdiff.options import thread_count
+from loopdiff.settings.options import thread_count
 
 RUN, STATE = "loopdiff_run_chunks", "loopdiff_pool"
 MOST_THREADS = 128

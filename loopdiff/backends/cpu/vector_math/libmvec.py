@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.cgutils import get_or_insert_function
 
-from loopdiff.installation import vector_library
+from loopdiff.settings.installation import vector_library
 
 from ..simd.build import shuffle
 from ..simd.types import cpu_features

@@ -1,0 +1,101 @@
+"""Reads that do not need a recording of their own for every iteration around them.
+
+    for t:                                       for t:
+        for i: x[i] += v[i]                          for i: x[i] += v[i]
+        for i:                         records       for j: T[t, j] = x[j]
+            for j:                                   for i:
+                f[i] += g(x[j] - x[i])                   for j: f[i] += g(x[j] - x[i])
+
+Where an array stays as it is during a whole loop, what is read there is recorded ahead of it, once for the loops that
+tell elements apart: a row instead of a matrix for each step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.tape.same_reads import PLAIN, is_plain
+from loopdiff.analysis.strides import coefficient
+from loopdiff.ir.build import integer, is_constant, sub
+from loopdiff.ir.nodes import Access, Expr, Index, Loop
+from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
+
+Loops = tuple[tuple[Path, Loop], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Recorded ahead of the loop at `path`, over the loops `over`, if each of the loops `idle` has an iteration.
+
+    `loops` are those that tell what is recorded apart: all around `path`, and `over`.
+    """
+
+    path: Path
+    loops: Loops
+    over: tuple[Loop, ...]
+    idle: tuple[Loop, ...]
+
+
+def recorded_ahead(facts: Facts, path: Path, access: Access) -> Ahead | None:
+    """How to record ahead of a loop what the statement at `path` reads; None where that saves nothing."""
+    around = facts.loops_around(path)
+    if not is_plain(access) or any(facts.trip_hull(p) is None for p, _ in around):
+        return None
+    for depth, (start, loop) in enumerate(around):
+        if access.array not in written_arrays((loop,)):
+            return from_loop(facts, path, access, (around[:depth], around[depth:])) if start else None
+    return None
+
+
+def from_loop(facts: Facts, path: Path, access: Access, split: tuple[Loops, Loops]) -> Ahead | None:
+    outside, inside = split
+    start = inside[0][0]
+    if any(not isinstance(facts.sites[path[:k]].stmt, Loop) for k in range(len(start), len(path))):
+        return None
+    used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index)}
+    idle = tuple(p for _, p in inside if p.index not in used)
+    names = {p.index for p in idle}
+    if not idle or any(is_open(p) or not is_steady(p, names) for p in idle):
+        return None
+    over: list[tuple[Path, Loop]] = []
+    for place, loop in inside:
+        if loop.index in used:
+            widest = at_widest(loop, idle)
+            if widest is None or is_open(loop):
+                return None
+            over.append((place, widest))
+    return Ahead(start, (*outside, *over), tuple(p for _, p in over), idle)
+
+
+def is_steady(loop: Loop, names: set[str]) -> bool:
+    """Whether `loop` counts by one, between bounds that none of the indices `names` changes."""
+    return is_constant(loop.step, 1) and not names & indices(loop.lower, loop.upper)
+
+
+def at_widest(loop: Loop, idle: tuple[Loop, ...]) -> Loop | None:
+    """`loop` with all iterations that it has for any values of the indices of `idle`, if it has them for one value."""
+    names = {p.index for p in idle}
+    if not all(isinstance(e, PLAIN) for b in (loop.lower, loop.upper, loop.step) for e in subexprs(b)):
+        return None
+    moved = names & indices(loop.lower, loop.upper, loop.step)
+    if not moved:
+        return loop
+    if len(moved) > 1 or not is_constant(loop.step, 1):
+        return None
+    (index,) = moved
+    source = next(p for p in idle if p.index == index)
+    first, last = source.lower, sub(source.upper, integer(1))
+    match coefficient(loop.lower, index), coefficient(loop.upper, index):
+        case (1, 0) | (0, -1):
+            extreme = first
+        case (-1, 0) | (0, 1):
+            extreme = last
+        case _:
+            return None
+    there: dict[Expr, Expr] = {Index(index): extreme}
+    return replace(loop, lower=substitute(loop.lower, there), upper=substitute(loop.upper, there))
+
+
+def indices(*exprs: Expr) -> set[str]:
+    return {e.name for b in exprs for e in subexprs(b) if isinstance(e, Index)}

@@ -1,0 +1,102 @@
+"""The run that sizes tapes below loops whose trip counts depend on data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.tape.plan import Counter
+from loopdiff.ad.tape.record import trips_made
+from loopdiff.analysis.repeatable import repeatable
+from loopdiff.ir.build import integer
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    ArrayDecl,
+    Assign,
+    If,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Stmt,
+)
+from loopdiff.ir.slicing import eliminate_dead
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import Path, map_body, read_arrays, written_arrays
+
+ZERO = integer(0)
+LIMITS = ("LD310", "LD311")
+
+
+def counting_loopset(facts: Facts, counters: tuple[Counter, ...]) -> LoopSet:
+    """A slice of the primal that returns, for each counter, the trips of its loop over the counter's scope.
+
+    For a replayed loop that is the largest number over its iterations. The slice may write the arrays it is given.
+    """
+    ls = facts.ls
+    body = Counting(facts, counters).block(ls.body, ())
+    start = tuple(Assign(Access(name), ZERO) for c in counters for name in (c.total, c.base))
+    cells = tuple(ArrayDecl(name, ArrayType("int64", 0), "local", ()) for c in counters for name in (c.total, c.base))
+    results = tuple(ScalarResult(Load(Access(c.total))) for c in counters)
+    counted = replace(
+        ls, name=f"{ls.name}_counts", arrays=(*ls.arrays, *cells), body=(*start, *body), results=results,
+        returns_tuple=True,
+    )  # fmt: skip
+    unguarded = eliminate_dead(replace(counted, body=map_body(counted.body, without_limits)), frozenset())
+    return eliminate_dead(counted, frozenset()) if touches_elements(unguarded) else unguarded
+
+
+def without_limits(stmt: Stmt) -> tuple[Stmt, ...]:
+    """No checks of subscripts; the forward sweep makes them before it touches memory."""
+    return () if isinstance(stmt, Require) and stmt.code in LIMITS else (stmt,)
+
+
+def touches_elements(ls: LoopSet) -> bool:
+    """Whether `ls` reads or writes memory, rather than variables, shapes and scalar arguments alone."""
+    return any(rank_of(ls, name) for name in read_arrays(ls.body) | written_arrays(ls.body))
+
+
+def rank_of(ls: LoopSet, array: str) -> int:
+    kind = ls.array(array).type
+    return 0 if kind is None else kind.rank
+
+
+def counts_exactly(counts: LoopSet) -> bool:
+    """Whether the run must find the number of trips that the forward sweep makes: arithmetic on floating numbers may
+    be rounded differently in another program.
+    """
+    return repeatable(counts).is_block(counts.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    facts: Facts
+    counters: tuple[Counter, ...]
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body, start=offset):
+            out += self.statement(stmt, (*prefix, number))
+        return tuple(out)
+
+    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+        match stmt:
+            case Loop(body=body):
+                inner = self.block(body, path)
+                scoped = [c for c in self.counters if c.scope == path]
+                start = tuple(Assign(Access(c.base), ZERO) for c in scoped)
+                largest = tuple(Accumulate("max", Access(c.total), Load(Access(c.base))) for c in scoped)
+                count = trips_made(stmt, self.facts)
+                mine = [
+                    Accumulate("add", Access(c.total if c.scope is None else c.base), count)
+                    for c in self.counters
+                    if c.path == path
+                ]
+                loop = replace(stmt, body=(*start, *inner, *largest))
+                return [loop, *mine] if is_open(stmt) else [*mine, loop]
+            case If(then=then, orelse=orelse):
+                return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
+            case _:
+                return [stmt]

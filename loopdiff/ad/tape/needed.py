@@ -1,0 +1,491 @@
+"""Values of the primal in the reverse sweep: what is still there is loaded, what is cheap is recomputed, and the rest
+is recorded on the tape.
+
+This is to-be-recorded analysis on demand (Hascoet, Naumann and Pascual 2005): only a value that a partial, a
+subscript, a condition or a loop bound of the reverse sweep asks for is ever considered. Memory of the caller is never
+rolled back, so a value that is available in a scope is available everywhere in its reverse.
+
+Anything that decides control flow or an address is provided *exactly*: reloaded, recorded as executed, or, a sum or
+product or two, rounded one by one in both sweeps. Other floating arithmetic is never repeated for it, because a
+compiler may contract it differently the second time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.exits import Count
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.tape.ahead import Ahead, recorded_ahead
+from loopdiff.ad.tape.kept_sums import is_sum_of
+from loopdiff.ad.tape.plan import Guards, Scope, Segment, Store, Tape, Why, stem_of, trip_number, trips
+from loopdiff.ad.tape.repeating import is_dear, strict_form
+from loopdiff.ad.tape.same_reads import Known, same_read
+from loopdiff.ir.build import add, compare, extents_of, integer, mul
+from loopdiff.ir.names import NameSupply
+from loopdiff.ir.nodes import (
+    Access,
+    Apply,
+    Assign,
+    Call,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Param,
+    Select,
+    Var,
+)
+from loopdiff.ir.ops import STRICT, Op
+from loopdiff.ir.types import BOOL
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, substitute, written_arrays
+
+TapePolicy = Literal["auto", "store", "recompute", "rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a value is asked for: the primal statement, the conditions around the expression inside it, and the
+    emitter that may hold shared subexpressions (None: the value must be one closed expression)."""
+
+    path: Path
+    guards: Guards = ()
+    emitter: Emitter | None = None
+
+    def under(self, cond: Expr, outcome: bool, emitter: Emitter | None = None) -> At:
+        return At(self.path, (*self.guards, (cond, outcome)), emitter)
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """The memory still holds the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A copy of the array made at the end of each iteration of the loop at `path` (of the function: empty)."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class AtUse:
+    """Recorded where it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
+
+    name: str
+    loops: tuple[tuple[Path, Loop], ...]
+    scope: Scope
+
+
+Provider = InPlace | Snapshot | Ahead | AtUse
+
+
+@dataclass(slots=True)
+class Needed:
+    """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
+    Sums of elements of the arrays `summed` are recorded."""
+
+    facts: Facts
+    policy: TapePolicy
+    replayed: frozenset[Path]
+    segmented: frozenset[Path]
+    names: NameSupply
+    summed: frozenset[str] = frozenset()
+    tape: Tape = field(init=False)
+    heads: dict[str, Let] = field(default_factory=dict)
+    recorded: dict[tuple[Path, Expr, Guards], Slot] = field(default_factory=dict)
+    recorded_lets: dict[str, Slot] = field(default_factory=dict)
+    snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
+    parts: dict[tuple[Path, Access, bool], Slot] = field(default_factory=dict)
+    copied: dict[Path, frozenset[str]] = field(default_factory=dict)
+    strict: set[Expr] = field(default_factory=set)
+    written: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        loops = {p: self.facts.sites[p].stmt for p in sorted(self.segmented)}
+        segments = {
+            p: Segment(self.names.fresh(f"{s.index}_length"), self.names.fresh(f"{s.index}_first"))
+            for p, s in loops.items()
+            if isinstance(s, Loop)
+        }
+        self.tape = Tape(self.facts, self.names, segments)
+        self.written = written_arrays(self.facts.ls.body)
+
+    # -- scopes ----------------------------------------------------------------------------------------------
+    def scope_of(self, path: Path) -> Scope:
+        """The innermost loop around the statement at `path` of which the reverse sweep runs iterations again."""
+        inside = self.scopes_around(path)
+        return inside[-1] if inside else None
+
+    def scopes_around(self, path: Path) -> list[Path]:
+        return [p for p, _ in self.facts.loops_around(path) if p in self.replayed or p in self.segmented]
+
+    def owner_of(self, array: str, path: Path) -> Scope:
+        """The innermost scope around `path` that has `array` to itself; None: the whole function."""
+        inside = self.scopes_around(path)
+        return next((p for p in reversed(inside) if array in self.own(p)), None)
+
+    def own(self, scope: Path) -> frozenset[str]:
+        """Arrays and cells of a scope: what an iteration owns, or what a segment works out on copies."""
+        if scope not in self.segmented:
+            return self.facts.owners(scope)
+        if scope not in self.copied:
+            self.copied[scope] = frozenset(
+                load.access.array
+                for path, site in self.facts.sites.items()
+                if path[: len(scope)] == scope and path != scope
+                for expr in stmt_exprs(site.stmt)
+                for load in loads(expr)
+                if load.access.array in self.written and self.facts.is_overwritten(path, load.access, None)
+            )
+        return self.copied[scope]
+
+    # -- values ----------------------------------------------------------------------------------------------
+    def value(self, expr: Expr, at: At) -> Expr:
+        """`expr`, evaluated where the primal did, up to rounding."""
+        match expr:
+            case Const() | Index() | Param() | Dim():
+                return expr
+            case Var(name=name):
+                return self.let_value(name)
+            case Load():
+                return self.load_value(expr, at)
+            case Select(cond=cond, then=then, orelse=orelse):
+                return Select(
+                    self.exact(cond, replace(at, emitter=None)),
+                    self.value(then, at.under(cond, True)),
+                    self.value(orelse, at.under(cond, False)),
+                )
+            case _:
+                written = self.written_result(expr, at)
+                if written is not None:
+                    return written
+                if self.is_kept(expr, at):
+                    return self.record(expr, at)
+                out = rebuild(expr, tuple(self.value(e, at) for e in operands(expr)))
+                return out if at.emitter is None else at.emitter.share(out)
+
+    def written_result(self, expr: Expr, at: At) -> Expr | None:
+        """`expr`, all that the statement at `at` assigns, from where it was stored; None where that does not pay.
+
+        An argument's memory is asked only for what would have to be recorded otherwise: the caller may well use it for
+        something else before the reverse sweep.
+        """
+        stmt = self.facts.sites[at.path].stmt if at.path else None
+        if not isinstance(stmt, Assign) or not stmt.target.subscripts or stmt.value != expr:
+            return None
+        array = stmt.target.array
+        is_local = self.facts.ls.array(array).role == "local"
+        if not is_local and not any(isinstance(self.provider(e.access, at), AtUse) for e in loads(expr)):
+            return None
+        owner = self.owner_of(array, at.path)
+        if self.facts.is_rewritten(at.path, stmt.target, None if owner in self.segmented else owner):
+            return None
+        return Load(self.exact_access(stmt.target, at), loc=expr.loc)
+
+    def is_kept(self, expr: Expr, at: At) -> bool:
+        """Whether the tape plan records `expr`, an operation, rather than repeat it; never for a result (no path)."""
+        if not at.path or not type_of(expr, self.facts.types).is_float:
+            return False
+        missing = {
+            e.access for e in subexprs(expr) if isinstance(e, Load) and isinstance(self.provider(e.access, at), AtUse)
+        }
+        if self.policy == "store" or len(missing) > 1 or is_sum_of(expr, self.summed):
+            return True
+        return self.policy in ("auto", "rows") and is_dear(expr, self.policy == "rows")
+
+    def let_value(self, name: str) -> Expr:
+        """The Let `name`, restored at the start of the reverse of its block."""
+        if name not in self.heads:
+            site = self.facts.lets[name]
+            assert isinstance(site.stmt, Let)
+            value, at = site.stmt.value, At(site.path)
+            is_leaf = isinstance(value, Load | Const | Index | Param | Dim | Var | Cast)
+            if name in self.recorded_lets or (not is_leaf and self.is_kept(value, at)):
+                restored: Expr = Load(self.record_let(name))
+            elif isinstance(value, Load) and isinstance(self.provider(value.access, at), AtUse):
+                restored = Load(self.record_let(name))
+            else:
+                restored = self.value(value, at)
+            self.heads[name] = Let(name, restored, loc=site.stmt.loc)
+        return Var(name)
+
+    def load_value(self, load: Load, at: At) -> Expr:
+        """The value `load` saw, exactly."""
+        access = load.access
+        match self.provider(access, at):
+            case InPlace():
+                return replace(load, access=self.exact_access(access, at))
+            case Snapshot(path=path):
+                return Load(self.snapshot(access, path, at))
+            case AtUse():
+                return self.record(load, at)
+            case Ahead() as ahead:
+                return self.record_ahead(load, at.path, ahead)
+
+    # -- exact values ----------------------------------------------------------------------------------------
+    def exact(self, expr: Expr, at: At, closed: bool = False) -> Expr:
+        """`expr` exactly as the primal evaluated it. `closed`: without reference to restored Lets."""
+        match expr:
+            case Const() | Index() | Param() | Dim():
+                return expr
+            case Var(name=name):
+                return self.exact_let(name, closed)
+            case Load(access=access):
+                match self.provider(access, at):
+                    case InPlace():
+                        return replace(expr, access=self.exact_access(access, at, closed))
+                    case Snapshot(path=path):
+                        return Load(self.snapshot(access, path, at, closed))
+                    case AtUse():
+                        return self.record(expr, at)
+                    case Ahead() as ahead:
+                        return self.record_ahead(expr, at.path, ahead)
+            case Select(cond=cond, then=then, orelse=orelse):
+                return Select(
+                    self.exact(cond, at, closed),
+                    self.exact(then, at.under(cond, True), closed),
+                    self.exact(orelse, at.under(cond, False), closed),
+                )
+            case _:
+                if not self.is_repeatable(expr) or not self.is_cheaply_exact(expr, at):
+                    form = self.made_strict(expr, at)
+                    return self.record(expr, at) if form is None else self.exact(form, at, closed)
+                return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
+
+    def exact_access(self, access: Access, at: At, closed: bool = False) -> Access:
+        return replace(access, subscripts=tuple(self.exact(e, at, closed) for e in access.subscripts))
+
+    def exact_let(self, name: str, closed: bool) -> Expr:
+        site = self.facts.lets[name]
+        assert isinstance(site.stmt, Let)
+        is_known = name in self.recorded_lets
+        here = At(site.path)
+        if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
+            if closed or isinstance(site.stmt.value, Const | Index | Param | Dim):
+                return self.exact(site.stmt.value, here, closed)
+            if name not in self.heads:
+                self.heads[name] = Let(name, self.exact(site.stmt.value, here), loc=site.stmt.loc)
+            return Var(name)
+        stored = Load(self.record_let(name))
+        if closed:
+            return stored
+        self.heads[name] = Let(name, stored, loc=site.stmt.loc)
+        return Var(name)
+
+    def made_strict(self, expr: Expr, at: At) -> Expr | None:
+        """The form of `expr`, floating arithmetic, in which both sweeps evaluate it from now on; None, and nothing
+        changes, if operands were to be recorded."""
+        if not at.path or self.policy == "store" or not type_of(expr, self.facts.types).is_float:
+            return None
+        form = strict_form(expr, self.facts.types)
+        if form is None:
+            return None
+        parts = {e for e in subexprs(form) if isinstance(e, Apply) and e.op in STRICT} - self.strict
+        self.strict |= parts
+        if not self.is_exact(form, at):
+            self.strict -= parts
+            return None
+        self.tape.strict.setdefault(at.path, {})[expr] = form
+        return form
+
+    def is_repeatable(self, expr: Expr) -> bool:
+        """Whether the operation is one that both sweeps may evaluate, or has become one."""
+        is_strict = isinstance(expr, Apply) and expr.op in STRICT and expr in self.strict
+        return is_strict or self.facts.repeatable.is_operation(expr)
+
+    def is_cheaply_exact(self, expr: Expr, at: At) -> bool:
+        """False for a truth value that would need a wider recording than its own."""
+        return type_of(expr, self.facts.types) != BOOL or self.is_exact(expr, at)
+
+    def is_exact(self, expr: Expr, at: At) -> bool:
+        """Whether `expr` can be had exactly without recording anything at full depth."""
+        match expr:
+            case Var(name=name):
+                site = self.facts.lets[name]
+                assert isinstance(site.stmt, Let)
+                return name in self.recorded_lets or self.is_exact(site.stmt.value, At(site.path))
+            case Load(access=access):
+                is_there = not isinstance(self.provider(access, at), AtUse)
+                return is_there and all(self.is_exact(e, at) for e in access.subscripts)
+            case _:
+                return self.is_repeatable(expr) and all(self.is_exact(e, at) for e in operands(expr))
+
+    # -- loops -----------------------------------------------------------------------------------------------
+    def range_made(self, loop: Loop, path: Path, closed: bool = False) -> tuple[Expr, Expr, Expr, Expr]:
+        """Lower and upper bound and step of the iterations that `loop` made, and how many they are."""
+        lower, upper, step = (self.exact(e, At(path), closed) for e in (loop.lower, loop.upper, loop.step))
+        passes = self.facts.passes.get(loop.index)
+        if passes is None:
+            return lower, upper, step, trips(lower, upper, step)
+        count = self.exact(Var(passes.all.let), At(path), closed)
+        return lower, add(lower, mul(count, step)), step, count
+
+    def has_passed(self, loop: Loop, path: Path, count: Count, closed: bool = False) -> Expr:
+        """Whether the current iteration of `loop` is among the first, as many as `count` says."""
+        number = trip_number(loop, path, lambda bound, at: self.exact(bound, At(at), closed=True))
+        return compare(Op.LT, number, self.exact(Var(count.let), At(path), closed))
+
+    # -- recording -------------------------------------------------------------------------------------------
+    def provider(self, access: Access, at: At) -> Provider:
+        """Where the value that the statement at `at` loaded from `access` can be found in the reverse sweep."""
+        array = access.array
+        if array not in self.written:
+            return InPlace()
+        is_cell = not access.subscripts and self.facts.ls.array(array).role != "argument"
+        owner = self.owner_of(array, at.path)
+        if not at.path:
+            return Snapshot(()) if is_cell else InPlace()
+        overwritten = self.facts.is_overwritten
+        remembering = None if owner in self.segmented else owner
+        if not overwritten(at.path, access, remembering):
+            return Snapshot(()) if is_cell and remembering is None else InPlace()
+        loops = self.tape.loops(at.path, owner)
+        for depth, (path, _) in enumerate(loops, start=1):
+            if depth + len(access.subscripts) > len(loops) or depth == len(loops):
+                break
+            if is_open(self.facts.sites[path].stmt):
+                continue  # its last iteration may not come to the end, where snapshots are made
+            if self.facts.ls.array(array).role == "local" and not overwritten(at.path, access, path):
+                return Snapshot(path)
+        if owner is None and not at.guards and not self.scopes_around(at.path) and self.policy != "store":
+            return recorded_ahead(self.facts, at.path, access) or AtUse()
+        return AtUse()
+
+    def record(self, expr: Expr, at: At) -> Expr:
+        """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
+        key = (at.path, expr, at.guards)
+        if key not in self.recorded:
+            scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, Load) else self.scope_of(at.path)
+            if isinstance(expr, Load) and at.path:
+                same = self.recorded_elsewhere(expr, at.path, scope)
+                if same is not None:
+                    return same
+            self.recorded[key] = slot = self.slot(expr, at.path, scope)
+            when = "before" if at.path else "end"
+            self.tape.stores.append(Store(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
+        return Load(self.element(self.recorded[key]))
+
+    def recorded_elsewhere(self, load: Load, path: Path, scope: Scope) -> Load | None:
+        """The element of a tape that another statement records, if it is always what the one at `path` loads."""
+        if scope in self.segmented:
+            return None
+        for (other, expr, guards), slot in self.recorded.items():
+            if not isinstance(expr, Load) or guards or not other or slot.scope != scope:
+                continue
+            if any(self.facts.trip_hull(p) is None for p, _ in slot.loops):
+                continue
+            there = same_read(self.facts, path, load.access, Known(other, expr.access, slot.loops))
+            if there is not None:
+                element = self.element(slot)
+                return Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
+        return None
+
+    def record_ahead(self, load: Load, path: Path, ahead: Ahead) -> Load:
+        """Record what the statement at `path` loads ahead of a loop around it."""
+        key = (path, load, ())
+        if key not in self.recorded:
+            same = self.recorded_elsewhere(load, path, None)
+            if same is not None:
+                return same
+            kind, why = type_of(load, self.facts.types), Why(load.loc, "needed by the reverse sweep, and overwritten")
+            name = self.tape.declare(f"{stem_of(load)}_tape", kind, self.tape.extents(ahead.loops, None), None, why)
+            self.recorded[key] = slot = Slot(name, ahead.loops, None)
+            target = self.element(slot, exactly=False)
+            store = Store(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
+            self.tape.stores.append(store)
+        return Load(self.element(self.recorded[key]))
+
+    def record_let(self, name: str) -> Access:
+        if name not in self.recorded_lets:
+            site = self.facts.lets[name]
+            held = Var(name, loc=site.stmt.loc)
+            slot = self.slot(held, site.path, self.scope_of(site.path))
+            self.recorded_lets[name] = slot
+            self.tape.stores.append(Store(slot.scope, site.path, "after", self.element(slot, exactly=False), held))
+        return self.element(self.recorded_lets[name])
+
+    def slot(self, expr: Expr, path: Path, scope: Scope) -> Slot:
+        """A tape array with an element for each instance of the statement at `path`."""
+        loops = self.tape.loops(path, scope)
+        kind = type_of(expr, self.facts.types)
+        why = Why(expr.loc, "needed by the reverse sweep, and overwritten or dear to recompute")
+        return Slot(
+            self.tape.declare(f"{stem_of(expr)}_tape", kind, self.tape.extents(loops, scope), scope, why), loops, scope
+        )
+
+    def snapshot(self, access: Access, path: Path, at: At, closed: bool = False) -> Access:
+        """The element, in the snapshots of `access.array` at the loop `path`, that holds the value read."""
+        array = self.facts.ls.array(access.array)
+        assert array.type is not None
+        key = (array.name, path)
+        if key not in self.snapshots:
+            scope = self.owner_of(array.name, at.path) if path else None
+            loops = self.tape.loops((*path, 0), scope) if path else ()
+            extents = (*self.tape.extents(loops, scope), *(array.extents or ()))
+            why = Why(array.loc, "its buffer is used again by the next iteration" if path else "final value")
+            slot = Slot(self.tape.declare(f"{array.name}_tape", array.type.dtype, extents, scope, why), loops, scope)
+            self.snapshots[key] = slot
+            whole = Load(Access(array.name))
+            target = self.element(slot, exactly=False, rest=())
+            self.tape.stores.append(Store(scope, path, "end", target, whole, whole=array.type.rank > 0))
+        rest = self.exact_access(access, at, closed).subscripts
+        return self.element(self.snapshots[key], rest=rest)
+
+    def element(self, slot: Slot, exactly: bool = True, rest: tuple[Expr, ...] = (), is_part: bool = False) -> Access:
+        """The current iteration's element, or part, of `slot`: as the reverse sweep reads it, or as the forward sweep
+        writes it."""
+
+        def bound(expr: Expr, path: Path) -> Expr:
+            return self.exact(expr, At(path), closed=True) if exactly else expr
+
+        subscripts = (*self.tape.coordinates(slot.loops, slot.scope, bound), *rest)
+        rank = self.tape.rank(slot.name)
+        return Access(slot.name, subscripts if subscripts or is_part else (integer(0),) * min(rank, 1))
+
+    # -- calls -----------------------------------------------------------------------------------------------
+    def part(self, access: Access, path: Path, is_after: bool = False) -> Load:
+        """The part of an array that the call at `path` gets, as it was before the call or is after it."""
+        is_lost = self.facts.is_rewritten if is_after else self.facts.is_overwritten
+        if access.array not in self.written or not is_lost(path, access, None):
+            return Load(self.exact_access(access, At(path)))
+        key = (path, access, is_after)
+        if key not in self.parts:
+            decl = self.facts.ls.array(access.array)
+            assert decl.type is not None
+            why = Why(access.loc, "needed by a rule, and overwritten")
+            extents = extents_of(decl)[len(access.subscripts) :]
+            self.parts[key] = slot = self.room(f"{decl.name}_tape", decl.type.dtype, extents, path, why)
+            when = "after" if is_after else "before"
+            target = self.element(slot, exactly=False, is_part=True)
+            self.tape.stores.append(Store(None, path, when, target, Load(access, loc=access.loc), whole=True))
+        return Load(self.element(self.parts[key], is_part=True))
+
+    def room(self, stem: str, dtype: str, extents: tuple[Expr, ...], path: Path, why: Why) -> Slot:
+        """A tape array with a part of these extents for each instance of the call at `path`."""
+        loops = self.tape.loops(path, None)
+        return Slot(self.tape.declare(stem, dtype, (*self.tape.extents(loops, None), *extents), None, why), loops, None)
+
+    def kept(self, call: Call, path: Path) -> Load:
+        """What the rule itself keeps of the call at `path`."""
+        slot = self.room(f"{call.rule.name}_tape", "float64", call.tape, path, Why(call.loc, "kept by a rule"))
+        self.tape.kept[path] = self.element(slot, exactly=False, is_part=True)
+        return Load(self.element(slot, is_part=True))
+
+    def result(self, cell: Access, path: Path) -> Load:
+        """What the call at `path` returned."""
+        slot = self.slot(Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
+        self.tape.stores.append(Store(None, path, "after", self.element(slot, exactly=False), Load(cell)))
+        return Load(self.element(slot))

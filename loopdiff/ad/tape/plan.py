@@ -1,0 +1,239 @@
+"""The tape: which arrays carry values from the forward to the reverse sweep, how they are indexed and filled.
+
+A tape array has one axis per loop that distinguishes the values it carries, indexed by trip number, so the map from
+instances to elements is injective. Below a loop whose trip count depends on data the outer axes collapse into one
+running position, whose total is found by a counting run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from loopdiff.ad.facts import Facts
+from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir.build import add, floordiv, integer, natural, sub
+from loopdiff.ir.names import NameSupply
+from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Cast, Const, Expr, Index, Load, Loop, Param, Select, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
+from loopdiff.ir.walk import Path
+
+Decision = Literal["store", "recompute"]
+Scope = Path | None
+When = Literal["before", "after", "start", "end"]
+Guards = tuple[tuple[Expr, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """One array between the sweeps, as reported by `CompiledGradient.temporaries`.
+
+    `extents` are expressions over dimensions and integer arguments (and counts); `dtype` is a NumPy name.
+    """
+
+    name: str
+    loc: Span
+    extents: tuple[Expr, ...]
+    dtype: str
+    decision: Decision
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`target = value`, to be inserted in the forward sweep of `scope` around the statement at `path`.
+
+    `start` is the start of each segment of the loop at `path`, `end` the end of each of its iterations (of the function
+    when `path` is empty). `guards` are the
+    conditions under which the statement evaluates `value`. `whole`: copy the complete array that `value` loads.
+    `over`: loops, inside the statement, whose iterations are all to be recorded, if those `idle` have any.
+    """
+
+    scope: Scope
+    path: Path
+    when: When
+    target: Access
+    value: Expr
+    guards: Guards = ()
+    whole: bool = False
+    over: tuple[Loop, ...] = ()
+    idle: tuple[Loop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Running position of a loop with data-dependent trip count: `base` before the loop, `at` inside it.
+
+    `total` names the number of trips over the whole scope; `count` is the tape element that carries it over.
+    """
+
+    scope: Scope
+    path: Path
+    base: str
+    at: str
+    total: str
+    count: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Names of Lets for a loop that the reverse sweep runs again in segments: how many iterations a segment has, and
+    the trip number at which the current one starts.
+    """
+
+    length: str
+    first: str
+
+
+@dataclass(slots=True)
+class Tape:
+    """Collects what is recorded while the reverse sweep is built.
+
+    The tapes whose scope is a loop of `segments` hold one segment of it: their first axis is that loop's. `kept` are
+    the tapes of rules, by the call that fills them. `strict` are expressions of statements that both sweeps evaluate,
+    with the form in which they come out the same.
+    """
+
+    facts: Facts
+    names: NameSupply
+    segments: Mapping[Path, Segment] = field(default_factory=dict)
+    arrays: list[ArrayDecl] = field(default_factory=list)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    temporaries: list[Temporary] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    counters: dict[tuple[Scope, Path], Counter] = field(default_factory=dict)
+    kept: dict[Path, Access] = field(default_factory=dict)
+    strict: dict[Path, dict[Expr, Expr]] = field(default_factory=dict)
+
+    def declare(self, stem: str, kind: ScalarType | str, extents: tuple[Expr, ...], scope: Scope, why: Why) -> str:
+        """A new tape array; at least one axis, so that it can be a parameter."""
+        name = self.names.fresh(stem)
+        dtype = kind if isinstance(kind, str) else ("bool" if kind == BOOL else kind.value)
+        shape = extents or (integer(1),)
+        self.arrays.append(ArrayDecl(name, ArrayType(dtype, len(shape)), "tape", shape, loc=why.loc))
+        self.scopes[name] = scope
+        decision: Decision = "store" if scope is None else "recompute"
+        self.temporaries.append(Temporary(name, why.loc, shape, dtype, decision, why.reason))
+        return name
+
+    def rank(self, name: str) -> int:
+        return next(len(a.extents or ()) for a in self.arrays if a.name == name)
+
+    def is_counted(self, name: str) -> bool:
+        """Whether the first axis of the tape array `name` is a running position."""
+        extents = next(a.extents for a in self.arrays if a.name == name)
+        totals = {Param(c.total) for c in self.counters.values()}
+        return bool(extents) and extents[0] in totals
+
+    def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, Loop], ...]:
+        """Loops around `path` that lie inside `scope`."""
+        depth = -1 if scope is None else len(scope) - (scope in self.segments)
+        return tuple((p, s) for p, s in self.facts.loops_around(path) if len(p) > depth)
+
+    def extents(self, loops: Iterable[tuple[Path, Loop]], scope: Scope) -> tuple[Expr, ...]:
+        """Shape that holds one value per iteration of `loops`."""
+        counted, plain = self.split(loops)
+        head = () if counted is None else (Param(self.counter(scope, counted).total),)
+        return (*head, *(self.segment_length(p) if p == scope else self.hull(p) for p, _ in plain))
+
+    def coordinates(
+        self, loops: Iterable[tuple[Path, Loop]], scope: Scope, bound: Callable[[Expr, Path], Expr]
+    ) -> tuple[Expr, ...]:
+        """Element that belongs to the current iteration; `bound` gives a loop bound's value where it is needed."""
+        counted, plain = self.split(loops)
+        out = [trip_number(s, p, bound) for p, s in plain]
+        if scope is not None and scope in self.segments:
+            out[0] = sub(out[0], Var(self.segments[scope].first))
+        if counted is not None:
+            loop = self.facts.sites[counted].stmt
+            assert isinstance(loop, Loop)
+            at = Var(self.counter(scope, counted).at)
+            out.insert(0, add(at, trip_number(loop, counted, bound)))
+        return tuple(out)
+
+    def split(self, loops: Iterable[tuple[Path, Loop]]) -> tuple[Path | None, list[tuple[Path, Loop]]]:
+        """The innermost loop with data-dependent trip count, and the loops inside it."""
+        plain: list[tuple[Path, Loop]] = []
+        counted: Path | None = None
+        for path, loop in loops:
+            if self.facts.trip_hull(path) is None:
+                counted, plain = path, []
+            else:
+                plain.append((path, loop))
+        return counted, plain
+
+    def hull(self, path: Path) -> Expr:
+        """The largest trip count of the loop at `path`, never negative."""
+        extent = self.facts.trip_hull(path)
+        assert extent is not None
+        return natural(extent)
+
+    def segment_length(self, path: Path) -> Expr:
+        """Most iterations in a segment of the loop at `path`: about the square root of all."""
+        root = Apply(Op.SQRT, (Cast(ScalarType.F64, self.hull(path)),))
+        return add(Cast(INT, root), integer(1))
+
+    def segment_number(self, path: Path) -> Expr:
+        """Room for so many segments."""
+        return add(floordiv(self.hull(path), self.segment_length(path)), integer(1))
+
+    def axes(self, name: str) -> float:
+        """Number of axes of a tape array: half a one for one that grows with a square root, none for a constant."""
+        roots = {f(p) for p in self.segments for f in (self.segment_length, self.segment_number)}
+        extents = next(a.extents for a in self.arrays if a.name == name) or ()
+        return sum(0.5 if e in roots else 1.0 for e in extents if not isinstance(e, Const))
+
+    def counter(self, scope: Scope, path: Path) -> Counter:
+        key = (scope, path)
+        if key not in self.counters:
+            loop = self.facts.sites[path].stmt
+            assert isinstance(loop, Loop)
+            stem = loop.index
+            self.counters[key] = Counter(
+                scope, path, self.names.fresh(f"{stem}_base"), self.names.fresh(f"{stem}_at"),
+                self.names.fresh(f"{stem}_total"), self.names.fresh(f"{stem}_count"),
+            )  # fmt: skip
+        return self.counters[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Source position and reason of a tape array."""
+
+    loc: Span = NOWHERE
+    reason: str = ""
+
+
+def trip_number(loop: Loop, path: Path, bound: Callable[[Expr, Path], Expr]) -> Expr:
+    """How many iterations of `loop` came before the current one."""
+    lower, step = bound(loop.lower, path), bound(loop.step, path)
+    if isinstance(step, Const) and step.value < 0:
+        return floordiv(sub(lower, Index(loop.index)), integer(-int(step.value)))
+    return floordiv(sub(Index(loop.index), lower), step)
+
+
+def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
+    """Number of iterations of range(lower, upper, step)."""
+    if isinstance(step, Const):
+        size = int(step.value)
+        distance = sub(upper, lower) if size > 0 else sub(lower, upper)
+        count = floordiv(add(distance, integer(abs(size) - 1)), integer(abs(size)))
+        return Apply(Op.MAX, (integer(0), count))
+    up = floordiv(sub(add(sub(upper, lower), step), integer(1)), step)
+    down = floordiv(sub(sub(sub(lower, upper), step), integer(1)), Apply(Op.NEG, (step,)))
+    return Apply(Op.MAX, (integer(0), Select(Apply(Op.GT, (step, integer(0))), up, down)))
+
+
+def stem_of(expr: Expr) -> str:
+    """A name for the tape array of `expr` that the user recognises."""
+    match expr:
+        case Var(name=name):
+            return name
+        case Load(access=access):
+            return access.array
+        case Apply(op=op):
+            return op.stem
+        case _:
+            return "value"

@@ -1,0 +1,236 @@
+"""The forward sweep of a scope: the primal's statements with the recordings of the tape plan inserted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.tape.plan import Counter, Scope, Store, Tape, trips
+from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, sub
+from loopdiff.ir.names import NameSupply
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.renaming import Renaming, renamed
+from loopdiff.ir.types import INT
+from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs, substitute
+from loopdiff.rules.definitions import TAPE
+
+ZERO, ONE = integer(0), integer(1)
+
+
+def trips_made(loop: Loop, facts: Facts) -> Expr:
+    """Number of iterations of `loop`: just after it if it may end early, else just before it."""
+    passes = facts.passes.get(loop.index)
+    return trips(loop.lower, loop.upper, loop.step) if passes is None else Load(Access(passes.all.cell))
+
+
+def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Expr]:
+    """Bounds and step that visit range(lower, upper, step) backwards."""
+    if isinstance(step, Const):
+        size = int(step.value)
+        if size == 1:
+            return sub(upper, ONE), sub(lower, ONE), integer(-1)
+        towards = sub(upper, lower) if size > 0 else sub(lower, upper)
+        whole = floordiv(sub(towards, ONE), integer(abs(size)))
+        last = add(lower, mul(whole, integer(size)))
+        stop = sub(lower, ONE) if size > 0 else add(lower, ONE)
+        return last, stop, integer(-size)
+    last = add(lower, mul(sub(trips(lower, upper, step), ONE), step))
+    stop = Select(compare(Op.GT, step, integer(0)), sub(lower, ONE), add(lower, ONE))
+    return last, stop, neg(step)
+
+
+def trips_before(loop: Loop) -> Expr:
+    """How many iterations of `loop` came before the current one, in the forward sweep."""
+    return floordiv(sub(Index(loop.index), loop.lower), loop.step)
+
+
+def segment_length(tape: Tape, path: Path) -> Expr:
+    """How many iterations a segment of the loop at `path` has: those its tapes have room for."""
+    room = tape.segment_length(path)
+    name = next(a.name for a in tape.arrays if tape.scopes[a.name] == path and (a.extents or ())[:1] == (room,))
+    return Apply(Op.MAX, (ONE, Dim(name, 0)))
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Rebuilds the body of one scope with the stores and counters of `tape` in place.
+
+    `rewrite` is applied to every expression, with the path of its statement, before anything else. `is_guarded`: what
+    does not fit into a tape of counted extent is left out, so that a run on empty tapes counts. Nor are the recordings
+    `left_out` made.
+    """
+
+    tape: Tape
+    names: NameSupply
+    scope: Scope
+    rewrite: Callable[[Expr, Path], Expr] = lambda expr, path: expr
+    is_guarded: bool = False
+    left_out: tuple[Store, ...] = ()
+
+    def sweep(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
+        """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
+        counters = [c for c in self.tape.counters.values() if c.scope == self.scope]
+        start = [Assign(Access(c.base), ZERO) for c in counters]
+        inner = self.block(body, prefix)
+        at_end = [s for store in self.stores(prefix, "end") for s in self.copy(store)]
+        keep: list[Stmt] = []
+        if self.scope is None:
+            keep = [Assign(Access(c.count, (ZERO,)), Load(Access(c.base))) for c in counters]
+        return (*start, *inner, *at_end, *keep)
+
+    def stores(self, path: Path, when: str) -> list[Store]:
+        stores = (s for s in self.tape.stores if s not in self.left_out)
+        found = [s for s in stores if s.scope == self.scope and s.path == path and s.when == when]
+        inside = (*path, 0) if when == "end" else path
+        return [replace(s, value=self.rewrite(self.strictly(s.value, path), inside)) for s in found]
+
+    def strictly(self, expr: Expr, path: Path) -> Expr:
+        """`expr` of the statement at `path` in the form in which both sweeps evaluate it."""
+        return substitute(expr, self.tape.strict.get(path, {}))
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body, start=offset):
+            out += self.statement(stmt, (*prefix, number))
+        return tuple(out)
+
+    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        stmt = own_expressions(lambda e: self.rewrite(self.strictly(e, path), path), stmt)
+        for store in self.stores(path, "before"):
+            stmt = self.record_before(store, stmt, before)
+        match stmt:
+            case Loop(body=body):
+                inner = self.block(body, path)
+                if path != self.scope:
+                    inner += tuple(s for store in self.stores(path, "end") for s in self.copy(store))
+                starts = tuple(s for store in self.stores(path, "start") for s in self.copy(store))
+                if starts:
+                    length = self.tape.segments[path].length
+                    before.append(Let(length, segment_length(self.tape, path), loc=stmt.loc))
+                    is_first = compare(Op.EQ, Apply(Op.MOD, (trips_before(stmt), Var(length))), ZERO)
+                    inner = (If(is_first, starts, loc=stmt.loc), *inner)
+                counter = self.tape.counters.get((self.scope, path))
+                if counter is not None:
+                    before.append(Let(counter.at, Load(Access(counter.base)), loc=stmt.loc))
+                    (after if is_open(stmt) else before).append(self.advance(counter, stmt))
+                stmt = replace(stmt, body=inner)
+            case If(then=then, orelse=orelse):
+                stmt = replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))
+            case Call() if path in self.tape.kept:
+                stmt = self.keeping(stmt, self.tape.kept[path])
+            case _:
+                pass
+        for s in self.stores(path, "after"):
+            after += self.copy(s) if s.whole else [self.fitting(Assign(s.target, s.value, loc=stmt.loc))]
+        return [*before, stmt, *after]
+
+    def record_before(self, store: Store, stmt: Stmt, out: list[Stmt]) -> Stmt:
+        """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
+        value = store.value
+        if store.idle:
+            out.append(self.ahead(store, stmt))
+            return stmt
+        if store.whole:
+            out += self.copy(store)
+            return stmt
+        if isinstance(value, Apply) and not store.guards:
+            held = Var(self.names.fresh(f"{value.op.stem}_val"), loc=value.loc)
+            out.append(Let(held.name, value, loc=stmt.loc))
+            out.append(self.fitting(Assign(store.target, held, loc=stmt.loc)))
+            return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
+        out.append(guarded(self.fitting(Assign(store.target, value, loc=stmt.loc)), store))
+        return stmt
+
+    def ahead(self, store: Store, stmt: Stmt) -> Stmt:
+        """All that `store` records ahead of the loop `stmt`."""
+        names: Renaming = {Index(p.index): Index(self.names.fresh(p.index)) for p in store.over}
+        cond = all_of(compare(Op.LT, p.lower, p.upper) for p in store.idle)
+        record = Assign(store.target, store.value, loc=store.value.loc)
+        nest: Stmt = renamed(If(cond, (record,), loc=stmt.loc), names)
+        for loop in reversed(store.over):
+            index = names[Index(loop.index)]
+            assert isinstance(index, Index)
+            lower, upper, step = (substitute(e, names) for e in (loop.lower, loop.upper, loop.step))
+            nest = Loop(index.name, lower, upper, step, (nest,), loc=stmt.loc)
+        return nest
+
+    def advance(self, counter: Counter, loop: Loop) -> Stmt:
+        """Move the running position past a counted loop; the place for it is that of `trips_made`."""
+        return Assign(Access(counter.base), add(Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc)
+
+    def keeping(self, call: Call, tape: Access) -> Stmt:
+        """`call` by the function that fills the `tape` too, where it is long enough."""
+        given = {**dict(zip(call.rule.params, call.args, strict=True)), TAPE: Load(tape)}
+        forward = replace(call, form="forward", args=tuple(given[n] for n in call.rule.names("forward")), tape=())
+        if not self.is_guarded or not self.tape.is_counted(tape.array):
+            return forward
+        return If(compare(Op.LT, tape.subscripts[0], Dim(tape.array, 0)), (forward,), (call,), loc=call.loc)
+
+    def copy(self, store: Store) -> list[Stmt]:
+        """A value, or a whole array, or a part of one, into its snapshot."""
+        if not store.whole:
+            return [guarded(self.fitting(Assign(store.target, store.value, loc=store.value.loc)), store)]
+        assert isinstance(store.value, Load)
+        source, first = store.value.access.array, store.value.access.subscripts
+        extents = extents_of(self.tape.facts.ls.array(source))[len(first) :]
+        names = [self.names.fresh("d") for _ in extents]
+        inner = tuple(Index(n) for n in names)
+        target = replace(store.target, subscripts=(*store.target.subscripts, *inner))
+        nest: Stmt = Assign(target, Load(Access(source, (*first, *inner))))
+        for name, extent in reversed(list(zip(names, extents, strict=True))):
+            nest = Loop(name, Const(0, INT), extent, Const(1, INT), (nest,))
+        return [self.fitting(nest, target)]
+
+    def fitting(self, record: Stmt, target: Access | None = None) -> Stmt:
+        """`record`, which writes `target`, guarded if the tape may be too short for it."""
+        target = record.target if isinstance(record, Assign) else target
+        if not self.is_guarded or target is None or not self.tape.is_counted(target.array):
+            return record
+        return If(compare(Op.LT, target.subscripts[0], Dim(target.array, 0)), (record,), loc=record.loc)
+
+
+def guarded(record: Stmt, store: Store) -> Stmt:
+    """`record`, which does what `store` asks for, under the conditions of its value."""
+    for cond, outcome in reversed(store.guards):
+        record = If(cond if outcome else Apply(Op.NOT, (cond,)), (record,), loc=record.loc)
+    return record
+
+
+def own_expressions(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
+    """`stmt` with `rewrite` applied to the expressions it evaluates itself, not to those of its children."""
+    match stmt:
+        case Let(value=value):
+            return replace(stmt, value=rewrite(value))
+        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            subscripts = tuple(rewrite(e) for e in target.subscripts)
+            return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
+        case Loop(lower=lower, upper=upper, step=step):
+            return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
+        case If(cond=cond) | Exit(cond=cond):
+            return replace(stmt, cond=rewrite(cond))
+        case Call():
+            return map_stmt_exprs(rewrite, stmt)
+        case _:
+            return stmt

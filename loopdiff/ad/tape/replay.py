@@ -1,0 +1,222 @@
+"""Replay: repeat the part of a loop iteration that its reverse needs, instead of keeping it for all iterations.
+
+Legal for a loop whose iteration owns the memory concerned (written before read in it, not read after it): the slice
+then writes nothing that anyone else sees, and works on one row of buffers however many iterations there are.
+"""
+
+from __future__ import annotations
+
+from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.regions import Region
+from loopdiff.ad.tape.needed import At, InPlace, Needed, TapePolicy
+from loopdiff.ad.tape.plan import Tape
+from loopdiff.ad.tape.record import Recorder
+from loopdiff.ad.tape.sweeps import Built
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Assign,
+    Call,
+    Exit,
+    Expr,
+    If,
+    Let,
+    Load,
+    Loop,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_in
+from loopdiff.ir.walk import (
+    Path,
+    loads,
+    operands,
+    read_arrays,
+    rebuild,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
+from loopdiff.model.latency import waiting
+
+LONGEST_WAIT = 20.0  # cycles: a tape takes fewer for an element, and nothing waits for it
+
+
+def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
+    """Loops worth replaying: the innermost owners of row buffers (`auto`) or of anything recorded (`recompute`)."""
+    paths = {s.path for s in tape.stores if s.scope is None}
+    loops = {p for path in paths for p, _ in facts.loops_around((*path, 0))}
+    found: dict[str, Path] = {}
+    for path in sorted(loops, key=len):
+        if is_open(facts.sites[path].stmt):
+            continue  # an iteration cannot be repeated on its own if it may end half-way
+        is_counted = any(c.path[: len(path)] == path and c.path != path for c in tape.counters.values())
+        if is_counted or any(spans(r, path) for r in facts.regions) or not repeats_exactly(facts, path):
+            continue
+        if reads_the_past(facts, path):
+            continue
+        for array in facts.owners(path):
+            if policy == "recompute" or is_cheap(facts, path, array):
+                found[array] = path
+    return frozenset(found.values())
+
+
+def reads_the_past(facts: Facts, path: Path) -> bool:
+    """Whether a loop of unknown trip count inside the one at `path` reads what is not its iteration's own and changes.
+
+    Recordings of it have the position that the reverse of that loop finds out, later than a replay would read them.
+    """
+    counted = [p for p, s in facts.sites.items() if isinstance(s.stmt, Loop) and facts.trip_hull(p) is None]
+    within = [p for p in counted if p[: len(path)] == path and p != path]
+    return any(
+        load.access.array not in facts.owners(path) and facts.is_overwritten(at, load.access, None)
+        for loop in within
+        for at, site in facts.sites.items()
+        if at[: len(loop)] == loop and at != loop
+        for expr in stmt_exprs(site.stmt)
+        for load in loads(expr)
+    )
+
+
+def spans(region: Region, path: Path) -> bool:
+    """Whether the max/min reduction `region` goes on over the iterations of the loop at `path`.
+
+    Its operands, all compared with what the forward sweep found, are then not for one iteration to compute again.
+    """
+    depth = len(region.block)
+    return path[:depth] == region.block and path[depth : depth + 1] != () and path[depth] in region.members
+
+
+def is_cheap(facts: Facts, path: Path, array: str) -> bool:
+    """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element, and elements
+    do not wait long for each other."""
+    loop = facts.sites[path].stmt
+    assert isinstance(loop, Loop)
+    rank = len(facts.ls.array(array).extents or ())
+    owned = facts.owners(path)
+    live = live_names(loop.body, frozenset({array}), owned)
+    sites = [s for s in statements(loop.body) if is_live(s.stmt, live, owned)]
+    if not 0 < rank >= max((len(s.loops) for s in sites), default=0):
+        return False
+    return not any(waits_long(s.stmt, live & owned) for s in statements(loop.body))
+
+
+def waits_long(stmt: Stmt, arrays: Names) -> bool:
+    """Whether iterations of a loop wait longer for elements of `arrays` that earlier ones made than memory takes to
+    keep them."""
+    if not isinstance(stmt, Loop):
+        return False
+    made = written_arrays(stmt.body) & arrays
+    reads = {e.access for s in stmt.body for x in stmt_exprs(s) for e in loads(x) if e.access.array in made}
+    return any(waiting(stmt.body, access) > LONGEST_WAIT for access in reads if access.subscripts)
+
+
+def repeats_exactly(facts: Facts, path: Path) -> bool:
+    """Whether nothing that decides control flow or an address in the loop at `path` goes through float arithmetic.
+
+    Repeated arithmetic may round differently, so a replay must not let it choose a branch, a trip count or an element.
+    What is called is called once.
+    """
+    loop = facts.sites[path].stmt
+    assert isinstance(loop, Loop)
+    sites = list(statements(loop.body))
+    if any(isinstance(s.stmt, Call) for s in sites):
+        return False
+    inexact: Names = frozenset()
+    while True:
+        more = inexact | {
+            name for s in sites for name, value in definition(s.stmt) if is_inexact(value, inexact, facts)
+        }
+        if more == inexact:
+            break
+        inexact = more
+    deciders = [e for s in sites for e in deciding(s.stmt)]
+    return not any(is_inexact(e, inexact, facts) for e in deciders)
+
+
+def definition(stmt: Stmt) -> list[tuple[str, Expr]]:
+    match stmt:
+        case Let(name=name, value=value):
+            return [(name, value)]
+        case Accumulate(op="add", target=target, value=value):
+            return [(target.array, Apply(Op.ADD, (Load(target), value)))]
+        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            return [(target.array, value)]
+        case _:
+            return []
+
+
+def deciding(stmt: Stmt) -> list[Expr]:
+    """Conditions, loop bounds and subscripts in `stmt` itself."""
+    own = list(stmt_exprs(stmt))
+    match stmt:
+        case Loop() | If() | Exit():
+            found = own
+        case Assign(target=target) | Accumulate(target=target):
+            found = list(target.subscripts)
+        case _:
+            found = []
+    inner = [e for expr in own for e in subexprs(expr)]
+    found += [s for e in inner if isinstance(e, Load) for s in e.access.subscripts]
+    return found + [e.cond for e in inner if isinstance(e, Select)]
+
+
+def is_inexact(expr: Expr, inexact: Names, facts: Facts) -> bool:
+    """Whether evaluating `expr` again may give another value: float arithmetic, sums, or names that hold such."""
+    for node in subexprs(expr):
+        match node:
+            case Apply() if not facts.repeatable.is_operation(node):
+                return True
+            case Load(access=Access(array=name)) | Var(name=name) if name in inexact:
+                return True
+            case Var(name=name) if name in facts.lets:
+                stmt = facts.lets[name].stmt
+                assert isinstance(stmt, Let)
+                if is_inexact(stmt.value, inexact, facts):
+                    return True
+            case _:
+                pass
+    return False
+
+
+def weight(tape: Tape) -> float:
+    """How much a tape plan keeps, by number of axes: one axis more outweighs everything below it."""
+    return sum(100 ** tape.axes(a.name) for a in tape.arrays)
+
+
+def choose_replays(facts: Facts, policy: TapePolicy, plain: Built) -> frozenset[Path]:
+    """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
+    if policy in ("store", "rows") or not plain.tape.arrays:
+        return frozenset()
+    return candidates(facts, policy, plain.tape)
+
+
+def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The statements of one iteration of `loop` that produce what `reverse`, its reverse, reads: in place, or of a
+    segment only the recordings.
+    """
+    facts = needed.facts
+
+    def rewrite(expr: Expr, at: Path) -> Expr:
+        if isinstance(expr, Load):
+            owner = needed.owner_of(expr.access.array, at)
+            is_own = owner is not None and owner[: len(path)] == path
+            if not is_own and not isinstance(needed.provider(expr.access, At(at)), InPlace):
+                return needed.load_value(expr, At(at))
+        return rebuild(expr, tuple(rewrite(e, at) for e in operands(expr)))
+
+    body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
+    recorded = {n for n, scope in needed.tape.scopes.items() if scope == path}
+    writable = needed.own(path) | recorded | {c.base for c in needed.tape.counters.values() if c.scope == path}
+    wanted = read_arrays(reverse)
+    live = live_names(body, wanted & recorded if path in needed.segmented else wanted, writable)
+    kept = keep_live(body, live, writable)
+    inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, Let)}
+    for name in sorted({n for s in statements(kept) for e in stmt_exprs(s.stmt) for n in names_in(e)} - inside):
+        if name in facts.lets:
+            needed.let_value(name)
+    return kept

@@ -1,0 +1,79 @@
+"""Reads that see what another read sees: one recording serves both.
+
+for i in range(k): s += r[i] * y[i]                   records y[i]
+for i in range(k): z[i] = y[i] + a * y[k - i - 1]     needs y[k - i - 1], which is y[j] at j = k - i - 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+
+from loopdiff.ad.facts import Facts
+from loopdiff.analysis.strides import coefficient
+from loopdiff.ir.build import integer, sub
+from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, If, Index, Loop, Param
+from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
+
+PLAIN = (Const, Index, Param, Dim, Apply)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the statement at `path` reads in `access`, told apart by `loops` of those around it."""
+
+    path: Path
+    access: Access
+    loops: tuple[tuple[Path, Loop], ...]
+
+
+def same_read(facts: Facts, path: Path, access: Access, known: Known) -> Mapping[Expr, Expr] | None:
+    """In which iterations of its loops `known` is what the statement at `path` sees in `access`.
+
+    The values, in terms of the loops around `path`, of the indices around `known` only. None where there are no such
+    iterations, or that cannot be told.
+    """
+    other, read = known.path, known.access
+    if access.array != read.array or not (is_plain(access) and is_plain(read)):
+        return None
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(path, other, strict=False))))
+    for level in range(min(shared, len(path) - 1, len(other) - 1), -1, -1):
+        found = at_level(facts, path, access, known, level)
+        if found is not None:
+            return found
+    return None
+
+
+def at_level(facts: Facts, path: Path, access: Access, known: Known, level: int) -> Mapping[Expr, Expr] | None:
+    """Like `same_read`, of iterations that share the loops around statements of that level only."""
+    other, read = known.path, known.access
+    if any(isinstance(facts.sites[other[:k]].stmt, If) for k in range(max(level, 1), len(other))):
+        return None
+    first, last = sorted((path[level], other[level]))
+    between = tuple(facts.sites[(*path[:level], k)].stmt for k in range(first, last + 1))
+    if access.array in written_arrays(between):
+        return None
+    own = [loop.index for p, loop in known.loops if len(p) > level]
+    found = solved(own, read, access)
+    return found if found is not None and facts.covers(path, access, other, read, level) else None
+
+
+def is_plain(access: Access) -> bool:
+    return all(isinstance(e, PLAIN) for s in access.subscripts for e in subexprs(s))
+
+
+def solved(own: list[str], read: Access, access: Access) -> Mapping[Expr, Expr] | None:
+    """Values of the indices `own` for which `read` is `access`, each from a subscript that has no other of them."""
+    found: dict[Expr, Expr] = {}
+    for mine, wanted in zip(read.subscripts, access.subscripts, strict=True):
+        used = [i for i in own if any(e == Index(i) for e in subexprs(mine))]
+        match used, [coefficient(mine, i) for i in used]:
+            case [], _ if mine == wanted:
+                pass
+            case [index], [1 | -1 as sign] if Index(index) not in found:
+                rest = substitute(mine, {Index(index): integer(0)})
+                found[Index(index)] = sub(wanted, rest) if sign == 1 else sub(rest, wanted)
+            case _:
+                return None
+    return found if len(found) == len(own) else None

@@ -1,0 +1,40 @@
+"""The result of reverse mode, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from loopdiff.ad.tape.plan import Tape, Temporary
+from loopdiff.ir.nodes import LoopSet
+
+Form = Literal["sums", "pullback", "gradient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """The pair of LoopSets, the plan between them, and the run that sizes tapes of data-dependent extent.
+
+    `counts` takes the arguments and returns the integers that `count_names`, which occur as `Param`s in tape extents,
+    stand for; it may write the arrays it is given. None when every extent follows from the shapes, and where only the
+    forward sweep itself can count: run on empty tapes, it leaves the integers in `count_tapes`. `seeds` are the
+    parameters of `reverse` for the floating results, `buffers` those for the adjoints of argument arrays.
+    """
+
+    forward: LoopSet
+    reverse: LoopSet
+    temporaries: tuple[Temporary, ...]
+    seeds: tuple[str, ...]
+    buffers: Mapping[str, str]
+    counts: LoopSet | None = None
+    count_names: tuple[str, ...] = ()
+    count_tapes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Sweeps with the tape they were planned on."""
+
+    sweeps: Sweeps
+    tape: Tape

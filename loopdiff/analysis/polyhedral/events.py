@@ -1,0 +1,300 @@
+"""The accesses of a LoopSet as events: formulas over the iterations around them, before isl sees any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+
+from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant, guarded_loads, has_opaque
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    AccumulateOp,
+    Allocate,
+    Apply,
+    ArrayResult,
+    Call,
+    Const,
+    Dim,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Require,
+    ScalarResult,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
+from loopdiff.ir.walk import Path, exits, expressions, stmt_exprs, subexprs, written_access
+
+END: Path = (1 << 60,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """The instance space of a block: the dimensions around it and the `formulas` that hold in it, its
+    parent's first.
+    """
+
+    parent: Frame | None
+    dims: tuple[Dimension, ...]
+    formulas: tuple[Expr, ...]
+
+
+EVERYWHERE = Frame(None, (), ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """One access. `frame` adds to that of the statement what is known of subscripts: they are in range.
+
+    `order` is its textual position: reads of a statement come before its write. `path` is () for reads at the
+    end of the function. `is_whole`: every element, by an Allocate or (`is_final`) by the caller, who sees
+    arguments and returned arrays. `subscripts` are translated terms. `combines`: the target of an Accumulate
+    of that op. `is_possible`: a write that may leave elements as they are.
+    """
+
+    path: Path
+    access: Access
+    is_write: bool
+    order: tuple[Path, int]
+    frame: Frame
+    subscripts: tuple[Expr, ...]
+    is_whole: bool = False
+    is_final: bool = False
+    combines: AccumulateOp | None = None
+    is_possible: bool = False
+
+    @property
+    def loops(self) -> tuple[Dimension, ...]:
+        return tuple(d for d in self.frame.dims if d.kind == "loop")
+
+    @property
+    def opaques(self) -> tuple[Dimension, ...]:
+        return tuple(d for d in self.frame.dims if d.kind == "opaque")
+
+    @property
+    def places(self) -> dict[Hashable, int]:
+        return {d.key: k for k, d in enumerate(self.frame.dims)}
+
+
+def find_events(ls: LoopSet) -> Builder:
+    """Events and frames of the normal LoopSet `ls`."""
+    terms = Terms(ls)
+    extents = (e for a in ls.arrays for e in a.extents or ())
+    for expr in (*expressions(ls), *extents):
+        for e in subexprs(expr):
+            if isinstance(e, Dim):
+                terms.parameter(e)
+    builder = Builder(terms)
+    builder.results(builder.block(ls.body, (), EVERYWHERE))
+    terms.is_closed = True
+    return builder
+
+
+@dataclass(slots=True)
+class Builder:
+    """Walks the LoopSet once, before anything is known to isl, so that all parameters are found first."""
+
+    terms: Terms
+    frames: dict[Path, Frame] = field(default_factory=dict)
+    bodies: dict[Path, Frame] = field(default_factory=dict)
+    events: dict[Hashable, Event] = field(default_factory=dict)
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path, frame: Frame, first: int = 0) -> Frame:
+        """Events of `body`; what holds at its end."""
+        for position, stmt in enumerate(body, start=first):
+            path = (*prefix, position)
+            self.frames[path] = frame
+            self.statement(stmt, path, frame)
+            match stmt:
+                case Loop():
+                    self.bodies[path] = self.reached(stmt, path, self.inside(stmt, path, frame))
+                    self.block(stmt.body, path, self.bodies[path])
+                case If(cond=cond, then=then, orelse=orelse):
+                    term = self.terms.condition(cond, path, depth(frame))
+                    self.block(then, path, extend(self.terms, frame, (term,)))
+                    other = extend(self.terms, frame, (Apply(Op.NOT, (term,)),))
+                    self.block(orelse, path, other, first=len(then))
+                case Exit(cond=cond):
+                    term = self.terms.condition(cond, path, depth(frame))
+                    frame = extend(self.terms, frame, (Apply(Op.NOT, (term,)),))
+                case Require(cond=cond) if is_simple(term := self.terms.condition(cond, path, depth(frame))):
+                    frame = extend(self.terms, frame, (term,))
+                case _:
+                    pass
+        return frame
+
+    def reached(self, loop: Loop, path: Path, frame: Frame) -> Frame:
+        """The frame of the body of `loop`: whether an earlier iteration left the loop is not known."""
+        if not exits(loop):
+            return frame
+        leaf = self.terms.dimension(("reached", path), depth(frame)).leaf
+        return extend(self.terms, frame, (Apply(Op.EQ, (leaf, Const(1, INT))),))
+
+    def inside(self, loop: Loop, path: Path, frame: Frame) -> Frame:
+        """The frame of the body of `loop`."""
+        level = depth(frame)
+        lower, upper, step = (self.terms.integer(e, path, level) for e in (loop.lower, loop.upper, loop.step))
+        stride = constant(step)
+        index: Expr = Index(loop.index)
+        if not stride:
+            # A dimension of their own numbers the iterations; the index is some value fixed by the number.
+            self.terms.trips[loop.index] = held = self.terms.dimension(("index", path), level + 1)
+            number = Dimension("loop", path, level + 1, Index(f"{loop.index} trip"))
+            up = Apply(Op.AND, (Apply(Op.GE, (held.leaf, lower)), Apply(Op.LT, (held.leaf, upper))))
+            down = Apply(Op.AND, (Apply(Op.LE, (held.leaf, lower)), Apply(Op.GT, (held.leaf, upper))))
+            formulas: tuple[Expr, ...] = (
+                Apply(Op.GE, (number.leaf, Const(0, INT))),
+                Apply(Op.OR, (up, down)),
+            )
+            return extend(self.terms, frame, formulas, (number,))
+        number = Dimension("loop", path, level + 1, index, stride)
+        least = lower if stride > 0 else Apply(Op.ADD, (upper, Const(1, INT)))
+        if (constant(least) is None and self.terms.may_be_negative(least)) or (constant(least) or 0) < 0:
+            self.terms.signed.add(loop.index)
+        reach = (Op.GE, Op.LT) if stride > 0 else (Op.LE, Op.GT)
+        formulas = (Apply(reach[0], (index, lower)), Apply(reach[1], (index, upper)))
+        if abs(stride) != 1:
+            offset = Apply(Op.MOD, (Apply(Op.SUB, (index, lower)), Const(abs(stride), INT)))
+            formulas += (Apply(Op.EQ, (offset, Const(0, INT))),)
+        return extend(self.terms, frame, formulas, (number,))
+
+    def statement(self, stmt: Stmt, path: Path, frame: Frame) -> None:
+        if isinstance(stmt, Call):
+            self.call(stmt, path, frame)
+            return
+        for expr in stmt_exprs(stmt):
+            self.loads(expr, path, (path, 0), frame)
+        target = written_access(stmt)
+        if target is not None:
+            op = stmt.op if isinstance(stmt, Accumulate) else None
+            for is_write in (False, True) if op else (True,):
+                event = element_event(self.terms, path, target, is_write, frame)
+                self.add(replace(event, combines=op))
+        if isinstance(stmt, Allocate):
+            self.add(whole_event(self.terms, path, stmt.array, True, frame))
+
+    def call(self, call: Call, path: Path, frame: Frame) -> None:
+        """What a function that is not looked into may touch: all of the parts it gets."""
+        written, filled = call.rule.written(call.form), call.rule.filled(call.form)
+        writes: list[tuple[Access, bool]] = [(r, True) for r in call.results]
+        for name, arg in zip(call.rule.names(call.form), call.args, strict=True):
+            if arg is None or not (isinstance(arg, Load) and name in written):
+                self.loads(Const(0, INT) if arg is None else arg, path, (path, 0), frame)
+                continue
+            for subscript in arg.access.subscripts:
+                self.loads(subscript, path, (path, 0), frame)
+            if name not in filled:
+                self.add(element_event(self.terms, path, arg.access, False, frame))
+            writes.append((arg.access, name in filled))
+        for access, is_sure in writes:
+            self.add(replace(element_event(self.terms, path, access, True, frame), is_possible=not is_sure))
+
+    def loads(self, expr: Expr, path: Path, order: tuple[Path, int], frame: Frame) -> None:
+        for load, guards in guarded_loads(expr):
+            inner = frame
+            for cond, outcome in guards:
+                term = self.terms.condition(cond, path, depth(inner))
+                inner = extend(self.terms, inner, (term if outcome else Apply(Op.NOT, (term,)),))
+            event = element_event(self.terms, path, load.access, False, inner)
+            self.add(replace(event, order=order), guards)
+
+    def results(self, frame: Frame) -> None:
+        """Reads after the body: scalar results, then what the caller can see."""
+        ls = self.terms.ls
+        for result in ls.results:
+            if isinstance(result, ScalarResult):
+                self.loads(result.value, (), (END, 0), frame)
+        returned = [r.array for r in ls.results if isinstance(r, ArrayResult)]
+        for name in dict.fromkeys([*(p for p in ls.params if ls.has_array(p)), *returned]):
+            self.add(whole_event(self.terms, (), name, False, frame))
+
+    def add(self, event: Event, guards: Hashable = ()) -> None:
+        key = (event.path, event.access, event.is_write, event.is_whole, guards)
+        self.events.setdefault(key, event)
+
+
+def depth(frame: Frame) -> int:
+    return sum(d.kind == "loop" for d in frame.dims)
+
+
+def is_simple(formula: Expr) -> bool:
+    """Whether `formula` is one comparison, or several that all hold, of known terms: it costs sets nothing."""
+    match formula:
+        case Apply(op=Op.AND, args=args):
+            return all(is_simple(a) for a in args)
+        case Apply(op=(Op.LT | Op.LE | Op.GT | Op.GE | Op.EQ)):
+            return not has_opaque(formula)
+        case _:
+            return False
+
+
+def extend(terms: Terms, frame: Frame, formulas: tuple[Expr, ...], dims: tuple[Dimension, ...] = ()) -> Frame:
+    """`frame` with more formulas, and the dimensions they need."""
+    return Frame(frame, with_opaques(terms, (*frame.dims, *dims), formulas), formulas)
+
+
+def with_opaques(terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[Expr]) -> tuple[Dimension, ...]:
+    found = dict.fromkeys(dims)
+    found |= dict.fromkeys(terms.opaques_in(tuple(formulas)))
+    return tuple(found)
+
+
+def element_event(terms: Terms, path: Path, access: Access, is_write: bool, frame: Frame) -> Event:
+    """An access of one element, or of the part of an array at the first few subscripts."""
+    level = depth(frame)
+    rest, frame = free_axes(terms, path, access, frame)
+    subscripts = tuple(terms.integer(e, path, level) for e in access.subscripts)
+    inside: list[Expr] = []
+    for term, extent in zip(subscripts, known_extents(terms, access.array, len(subscripts)), strict=True):
+        if has_opaque(term) or terms.may_be_negative(term):
+            inside.append(Apply(Op.GE, (term, Const(0, INT))))
+        if extent is not None and constant(term) is None:
+            inside.append(Apply(Op.LT, (term, extent)))
+    frame = extend(terms, frame, tuple(inside))
+    order = (path, int(is_write)) if path else (END, 0)
+    return Event(path, access, is_write, order, frame, (*subscripts, *rest))
+
+
+def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...]:
+    """Extents of `array` where they are expressions of parameters the LoopSet mentions."""
+    decl = terms.ls.array(array)
+    extents = decl.extents or tuple(Dim(array, k) for k in range(rank))
+    out: list[Expr | None] = []
+    for extent in extents[:rank]:
+        if isinstance(extent, Dim) and decl.extents is None:
+            out.append(extent if extent in terms.parameters else None)
+        elif any(isinstance(e, Param) and e.name not in terms.types.scalars for e in subexprs(extent)):
+            # A tape as long as the count of a data-dependent loop, which only whoever allocates it knows.
+            out.append(None)
+        else:
+            term = terms.integer(extent, (), 0)
+            out.append(None if has_opaque(term) else term)
+    return tuple(out)
+
+
+def whole_event(terms: Terms, path: Path, array: str, is_write: bool, frame: Frame) -> Event:
+    subscripts, inner = free_axes(terms, path, Access(array), frame)
+    order = (path, 1) if path else (END, 1)
+    return Event(path, Access(array, subscripts), is_write, order, inner, subscripts, True, not path)
+
+
+def free_axes(terms: Terms, path: Path, access: Access, frame: Frame) -> tuple[tuple[Expr, ...], Frame]:
+    """Every subscript of the axes that `access` has none for: dimensions, and the frame with these."""
+    kind = terms.ls.array(access.array).type
+    rank, first = 0 if kind is None else kind.rank, len(access.subscripts)
+    if first >= rank:
+        return (), frame
+    keys = ((path, access.array, k) for k in range(first, rank))
+    axes = tuple(Dimension("element", key, depth(frame), Index(f"element {key[-1]}")) for key in keys)
+    formulas: list[Expr] = []
+    for axis, extent in zip(axes, known_extents(terms, access.array, rank)[first:], strict=True):
+        formulas.append(Apply(Op.GE, (axis.leaf, Const(0, INT))))
+        formulas += [] if extent is None else [Apply(Op.LT, (axis.leaf, extent))]
+    return tuple(a.leaf for a in axes), extend(terms, frame, tuple(formulas), axes)

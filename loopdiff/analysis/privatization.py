@@ -1,0 +1,155 @@
+"""What every iteration of a loop has for itself, and would not share if each had a buffer of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
+from loopdiff.analysis.legality import carried
+from loopdiff.analysis.ownership import follows, homes_of_cells
+from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.analysis.polyhedral.sets import orders
+from loopdiff.ir.build import shifted
+from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Let, Load, Loop, Stmt, Var
+from loopdiff.ir.walk import (
+    Path,
+    map_accesses,
+    map_expr,
+    map_stmt_exprs,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Privates:
+    """`homes`: cells, with the loop whose iterations own them; `arrays` that each iteration fills anew, or, those in
+    `zero`, finds all zero.
+    """
+
+    homes: Mapping[str, Path]
+    arrays: Names
+    zero: Names
+
+    @property
+    def names(self) -> Names:
+        return frozenset(self.homes) | self.arrays
+
+
+def find_privates(
+    model: Model, dead: Names, loop: Loop, path: Path, apart: Names = frozenset()
+) -> Privates | None:  # fmt: skip
+    """Of the iterations of the loop at `path`, as far as they conflict; None if other arrays make them conflict.
+
+    Nobody looks at the contents of the `dead` arrays before or after the function. Iterations are known to touch those
+    that are `apart` in different places.
+    """
+    homes = homes_of_cells(model, path)
+    arrays = conflicting(model, dead, path, frozenset(homes) | apart)
+    if arrays is None:
+        return None
+    exposed = {access.array for _, access in exposed_reads(model, path)} & arrays
+    if not all(is_zero_at_entry(model, n, path) for n in exposed):
+        return None
+    return Privates(homes, arrays, frozenset(exposed))
+
+
+def conflicting(model: Model, dead: Names, path: Path, own: Names) -> Names | None:
+    """The arrays that make iterations conflict of the loop at `path`, which have the cells `own` for themselves; None
+    if they are not all `dead` and used there alone."""
+    arrays: set[str] = set()
+    while (conflict := carried(model, path, own | arrays)) is not None:
+        if conflict.array in arrays or conflict.array not in dead or not is_inside(model, conflict.array, path):
+            return None
+        arrays.add(conflict.array)
+    return frozenset(arrays)
+
+
+def is_inside(model: Model, array: str, path: Path) -> bool:
+    """Whether nothing but an Allocate touches the local `array` outside the loop at `path`."""
+    decl = model.ls.array(array)
+    if decl.type is None or decl.type.rank == 0 or decl.extents is None:
+        return False
+    events = (e for e in model.events if e.access.array == array and not e.is_final)
+    outside = [e for e in events if e.path[: len(path)] != path]
+    return all(e.path and isinstance(model.sites[e.path].stmt, Allocate) for e in outside)
+
+
+def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
+    """Whether each iteration of the loop at `path` finds only zeros: those of an Allocate before it, or of clears."""
+    level, is_filled = depth_of(model, path), False
+    for event in model.touching(array, True):
+        site = model.sites[event.path]
+        stmt = site.stmt
+        if isinstance(stmt, Allocate):
+            if not is_zero(stmt.fill):
+                return False
+            is_filled = is_filled or follows(site, path)
+        elif not (isinstance(stmt, Assign) and is_zero(stmt.value)) and is_seen_later(model, event, level):
+            return False
+    return is_filled
+
+
+def is_seen_later(model: Model, write: Event, level: int) -> bool:
+    """Whether a read in another iteration of the `level` outermost loops may see what `write` wrote."""
+
+    def search() -> bool:
+        return any(
+            not visible(model, write, read, order).is_empty()
+            for read in model.touching(write.access.array, False)
+            if not read.is_final
+            for order in orders(write, read)
+            if order.shared < level
+        )
+
+    return model.bounded(search, True)
+
+
+def is_zero(expr: Expr | None) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def span(loop: Loop) -> tuple[Expr, Expr]:
+    """The least index and the one after the greatest."""
+    if isinstance(loop.step, Const) and loop.step.value == -1:
+        return shifted(loop.upper, 1), shifted(loop.lower, 1)
+    return loop.lower, loop.upper
+
+
+# -- statements on the buffers of a block --------------------------------------------------------------------
+def mentioned(stmts: tuple[Stmt, ...]) -> Names:
+    """Arrays, cells and Lets that occur in statements."""
+    names = set(read_arrays(stmts) | written_arrays(stmts))
+    for site in statements(stmts):
+        if isinstance(site.stmt, Let):
+            names.add(site.stmt.name)
+        for expr in stmt_exprs(site.stmt):
+            names |= {e.name for e in subexprs(expr) if isinstance(e, Var)}
+    return frozenset(names)
+
+
+def moved(
+    stmt: Stmt, placed: Callable[[Access], Access], kept: Mapping[str, Access], defined: Collection[str]
+) -> Iterator[Stmt]:
+    """`stmt` with every access where it is `placed`. Lets that are `kept` in a buffer are read there, unless they are
+    `defined` beside the statement, and stored there where they are.
+    """
+
+    def read(expr: Expr) -> Expr:
+        match expr:
+            case Var(name=name) if name in kept and name not in defined:
+                return Load(kept[name], loc=expr.loc)
+            case _:
+                return expr
+
+    new = map_stmt_exprs(lambda e: map_expr(read, e), map_accesses(placed, stmt))
+    yield new
+    if isinstance(new, Let) and new.name in kept:
+        yield Assign(kept[new.name], Var(new.name), loc=new.loc)

@@ -1,0 +1,58 @@
+"""What iterations of a loop sum into together, and what of it would be lost if each ran on a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import commute, may_meet, pairs, within
+from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.analysis.polyhedral.sets import Order
+from loopdiff.ir.nodes import Access, Accumulate, AccumulateOp, Assign, Loop
+from loopdiff.ir.walk import Path, loads, statements, stmt_exprs
+
+Names = frozenset[str]
+Sums = dict[str, AccumulateOp]
+
+
+def shared_sums(model: Model, path: Path, private: Names) -> Sums:
+    """Arrays and cells into which several iterations of the loop at `path` accumulate, but those that are `private`."""
+    found: Sums = {}
+    order = Order(depth_of(model, path) - 1, True)
+    for a, b in pairs(within(model, path)):
+        name = a.access.array
+        if name in private or name in found or a.combines is None or not commute(a, b):
+            continue
+        if may_meet(model, a, b, order) or (a is not b and may_meet(model, b, a, order)):
+            found[name] = a.combines
+    return found
+
+
+def lost_values(
+    loop: Loop,
+    owned: Names,
+    sums: Mapping[str, AccumulateOp],
+    is_cell: Callable[[Access], bool],
+    has_parts: Callable[[str], bool],
+) -> str:  # fmt: skip
+    """What of `sums` and cells threads could not hand on to those who need it, in words; nothing if they can.
+
+    Each thread owns the arrays and cells `owned`. `has_parts` says whether what is summed can be so in parts.
+    """
+    for name in sums:
+        if not has_parts(name):
+            return f"what it accumulates in `{name}` has no form in parts"
+    for site in statements(loop.body):
+        read = {e.access.array for x in stmt_exprs(site.stmt) for e in loads(x)}
+        if read & sums.keys():
+            return f"it reads `{min(read & sums.keys())}`, into which it sums"
+        match site.stmt:
+            case Accumulate(op=op, target=target) if target.array in sums:
+                if op != sums[target.array]:
+                    return f"it accumulates into `{target.array}` in two ways"
+            case Assign(target=target) | Accumulate(target=target):
+                if target.array in sums or (target.array not in owned and is_cell(target)):
+                    return f"`{target.array}` keeps the value of one iteration"
+            case _:
+                pass
+    return ""

@@ -1,0 +1,82 @@
+"""What emitters of loops are to the writers that they hand loops to: where text goes, and what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.ir.nodes import Let, Loop, Stmt
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import Path, statements
+from loopdiff.mapping.loops import Mapping, Parallel
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """The function `name` takes over where the `condition` holds."""
+
+    name: str
+    condition: str
+
+
+@dataclass(slots=True)
+class LoopEmitter(ScalarEmitter):
+    """Writes loops as `mappings` and `sharing` say (by identity of the statement).
+
+    `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks. `is_sharing`: loops
+    to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
+    what to do instead. `may_reassociate`: sums may be made in any order. `around`: how many loops there are around what
+    is being written, `ticks` what an iteration of the innermost one counts, and `looks` the import of what they need to
+    look out for signals.
+    """
+
+    mappings: dict[int, tuple[Path, Mapping]] = field(default_factory=dict)
+    sharing: dict[int, Parallel] = field(default_factory=dict)
+    simd: set[str] = field(default_factory=set)
+    functions: set[str] = field(default_factory=set)
+    products: set[tuple[str, str]] = field(default_factory=set)
+    threads: set[str] = field(default_factory=set)
+    chunks: list[str] = field(default_factory=list)
+    is_sharing: bool = False
+    is_inside: bool = False
+    aside: Aside | None = None
+    may_reassociate: bool = False
+    kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
+    looks: set[str] = field(default_factory=set)
+    around: int = 0
+    ticks: str = ""
+
+    def on_threads(self, stmt: Loop) -> None:
+        """The nest with its shared loops in chunks."""
+        self.is_sharing = True
+        self.loop(stmt)
+        self.is_sharing = False
+
+    def on_one_thread(self, stmt: Loop) -> None:
+        """The nest, or the part of it that is a chunk, as if there were no threads."""
+        before = self.is_sharing, self.is_inside
+        self.is_sharing, self.is_inside = False, True
+        self.as_mapped(stmt)
+        self.is_sharing, self.is_inside = before
+
+    def as_mapped(self, stmt: Loop) -> None:
+        """Write the loop as its mapping says."""
+        raise NotImplementedError
+
+    def take_types(self, body: tuple[Stmt, ...]) -> None:
+        """Know the types of the Lets of `body`, which are new."""
+        lets = dict(self.types.lets)
+        self.types = replace(self.types, lets=lets)
+        for site in statements(body):
+            if isinstance(site.stmt, Let):
+                lets[site.stmt.name] = type_of(site.stmt.value, self.types)
+
+    def mapping_of(self, stmt: Stmt) -> Mapping | None:
+        found = self.mappings.get(id(stmt))
+        return None if found is None else found[1]
+
+    def take_for(self, stmt: Loop, known: Loop) -> None:
+        """Write `stmt` in the way of the loop `known`."""
+        if id(known) in self.mappings:
+            self.mappings[id(stmt)] = self.mappings[id(known)]
+            self.kept.append(stmt)

@@ -1,0 +1,1 @@
+"""Calls from Python: arguments in, compiled sweeps run, values and derivatives out."""

@@ -1,0 +1,138 @@
+"""Dense Jacobians, by one run of forward or reverse mode for each entry of the smaller side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loopdiff.calls.pullback import Pullback
+from loopdiff.calls.runs import Arguments, ReverseRun, caller_results, with_copies_of_written
+from loopdiff.calls.sweep_entry_points import vjp
+from loopdiff.calls.tangents import tangent_run
+from loopdiff.errors import DifferentiationError
+from loopdiff.errors.codes import reject
+from loopdiff.ir.types import ArrayType
+from loopdiff.memory.arena import size_in_bytes
+from loopdiff.specialize.gradients import record_type
+from loopdiff.specialize.results import is_floating
+from loopdiff.specialize.shortage import Needs
+from loopdiff.specialize.specialization import Specialization
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A floating result, by its position, or a floating array or argument, by its name."""
+
+    key: int | str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def unit(self, entry: int) -> Any:
+        """A value of this shape that is one at `entry` and zero elsewhere."""
+        flat = np.zeros(self.size, self.dtype)
+        flat[entry] = 1.0
+        return flat.reshape(self.shape) if self.shape else flat[0]
+
+
+def side_of(key: int | str, value: Any) -> Side:
+    array = np.asarray(value)
+    return Side(key, array.shape, array.dtype)
+
+
+def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
+    """The record of `Differentiable.jacobian` for prepared arguments, which end as the function leaves them."""
+    try:
+        return run_by_run(spec, reverse_run, args)
+    except MemoryError as error:
+        needs = Needs(spec.normal.name, spec.normal.params, (tangent_run(spec).unit.ls,))
+        raise needs.refusal(args, error) from None
+
+
+def run_by_run(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
+    if not spec.interface.is_real:
+        message = f"`{spec.normal.name}` has complex numbers: their derivative is not one matrix"
+        raise DifferentiationError(reject("LD407", message, spec.normal.loc))
+    inputs = [side_of(n, args[spec.normal.params.index(n)]) for n in spec.wrt]
+    outputs = outputs_of(spec, args)
+    blocks = [[block(spec, o, i) for i in inputs] for o in outputs]
+    if sum(i.size for i in inputs) <= sum(o.size for o in outputs):
+        fill_columns(spec, args, inputs, outputs, blocks)
+        spec.primal.run(*args)
+    else:
+        _, pullback = vjp(reverse_run(args), args)
+        fill_rows(pullback, inputs, outputs, blocks)
+    gradients = record_type("Gradients", spec.wrt)
+    return arranged(spec, {o.key: tuple.__new__(gradients, row) for o, row in zip(outputs, blocks, strict=True)})
+
+
+def block(spec: Specialization, output: Side, given: Side) -> np.ndarray:
+    """Zeros for the derivative of one by the other. Raises OutOfMemoryError (LD610)."""
+    shape, dtype = output.shape + given.shape, np.result_type(output.dtype, given.dtype)
+    try:
+        return np.zeros(shape, dtype)
+    except MemoryError:
+        from loopdiff.specialize import shortage
+
+        what = output.key if isinstance(output.key, str) else "result"
+        sizes = {f"{what} by {given.key}": size_in_bytes(shape, dtype)}
+        raise shortage.report(spec.normal.name, sizes, shortage.WITHOUT_TAPE) from None
+
+
+def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
+    """Floating results, then written arrays; a result array's shape is known only after a run."""
+    kinds = spec.result_types
+    values: Sequence[Any] = [0.0] * len(kinds)
+    if any(isinstance(k, ArrayType) for k in kinds):
+        found = caller_results(spec, spec.primal.run(*with_copies_of_written(spec, args)), False)
+        values = found if spec.normal.returns_tuple else (found,)
+    results = [side_of(k, v) for k, v in enumerate(values) if is_floating(kinds[k])]
+    written = [(n, a) for n, a in zip(spec.normal.params, args, strict=True) if n in spec.written]
+    return [*results, *(side_of(n, a) for n, a in written if a.dtype.kind == "f")]
+
+
+def fill_columns(
+    spec: Specialization, args: Arguments, inputs: list[Side], outputs: list[Side], blocks: list[list[np.ndarray]]
+) -> None:
+    """One run of forward mode, on copies, for each entry of each input."""
+    run = tangent_run(spec)
+    for i, side in enumerate(inputs):
+        for entry in range(side.size):
+            _, tangents = run.jvp(with_copies_of_written(spec, args), {str(side.key): side.unit(entry)})
+            results = tangents[: len(tangents) - len(run.outputs)]
+            slopes: dict[Any, Any] = dict(enumerate(results[0] if spec.normal.returns_tuple else results))
+            slopes |= zip(run.outputs, tangents[len(results) :], strict=True)
+            for o, output in enumerate(outputs):
+                blocks[o][i].reshape(output.size, side.size)[:, entry] = np.ravel(slopes[output.key])
+
+
+def fill_rows(pullback: Pullback, inputs: list[Side], outputs: list[Side], blocks: list[list[np.ndarray]]) -> None:
+    """One run of the reverse sweep for each entry of each output."""
+    zeros = {o.key: np.zeros(o.shape, o.dtype)[()] for o in outputs}
+    count = len(pullback.run.kinds)
+    for o, side in enumerate(outputs):
+        for entry in range(side.size):
+            weights = {**zeros, side.key: side.unit(entry)}
+            seeds = tuple(weights.get(k) for k in range(count))
+            seed = (seeds,) if pullback.run.ls.returns_tuple else seeds
+            cotangents = {str(k): w for k, w in weights.items() if not isinstance(k, int)}
+            for i, gradient in enumerate(pullback(*seed, **cotangents)):
+                blocks[o][i].reshape(side.size, inputs[i].size)[entry] = np.ravel(gradient)
+
+
+def arranged(spec: Specialization, rows: dict[int | str, Any]) -> Any:
+    """`rows` by output: `result`, of a tuple one for each, then the written arrays by name."""
+    names = [k for k in rows if isinstance(k, str)]
+    values = [rows[n] for n in names]
+    if any(isinstance(k, int) for k in rows):
+        each = [rows.get(k) for k in range(len(spec.result_types))]
+        values.insert(0, tuple.__new__(spec.record or tuple, each) if spec.normal.returns_tuple else each[0])
+        names.insert(0, "result")
+    return tuple.__new__(record_type("Jacobian", tuple(names)), values)

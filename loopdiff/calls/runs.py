@@ -1,0 +1,206 @@
+"""Running compiled sweeps and tangents on a caller's arguments: buffers in, derivatives out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loopdiff.calls.buffers import recipes_of, scratch_of
+from loopdiff.ir.names import tail_names
+from loopdiff.ir.nodes import Allocate, ArrayDecl, Load, LoopSet, Require
+from loopdiff.ir.types import F32, ArrayType, ScalarType
+from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
+from loopdiff.memory.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
+from loopdiff.memory.guards import Mixer, mixed
+from loopdiff.memory.host import HOST, Memory
+from loopdiff.settings.options import Options, TapePolicy
+from loopdiff.specialize.interface import Interface
+from loopdiff.specialize.results import is_floating
+from loopdiff.specialize.shortage import Needs
+from loopdiff.specialize.specialization import Specialization
+from loopdiff.specialize.units import SweepUnits
+
+if TYPE_CHECKING:
+    from loopdiff.ad.tape.sweeps import Form
+
+Arguments = tuple[Any, ...]
+
+
+def memory_of(options: Options) -> Memory:
+    """The memory of the callers' arrays."""
+    if options.arrays == "host":
+        return HOST
+    from loopdiff.memory.device import DEVICE
+
+    return DEVICE
+
+
+def caller_results(spec: Specialization, value: Any, copy_arrays: bool) -> Any:
+    """What compiled code returned as the function's own result; local arrays are copied for the caller."""
+    if not spec.result_types:
+        return None
+    values = value if isinstance(value, tuple) else (value,)
+    copy = memory_of(spec.options).copy if copy_arrays else None
+    out = [own_result(t, v, copy) for t, v in zip(spec.result_types, values, strict=False)]
+    return spec.own_result(out)
+
+
+def own_result(kind: ScalarType | ArrayType, value: Any, copy: Callable[[np.ndarray], np.ndarray] | None = None) -> Any:
+    if isinstance(kind, ArrayType):
+        return value if copy is None else copy(value)
+    return np.float32(value) if kind is F32 else value
+
+
+def with_copies_of_written(spec: Specialization, args: Arguments) -> Arguments:
+    """`args` with copies of the arrays that the function writes."""
+    copy = memory_of(spec.options).copy
+    return tuple(copy(a) if n in spec.written else a for n, a in zip(spec.normal.params, args, strict=True))
+
+
+def mixer(is_parallel: bool) -> Mixer:
+    """`mixed`, or what gives the same on several threads."""
+    if not is_parallel:
+        return mixed
+    from loopdiff.memory.checksums import mixed_on_threads
+
+    return mixed_on_threads
+
+
+class ReverseRun:
+    """Forward and reverse sweep of one specialization, in one form under one tape policy, which `label` says."""
+
+    def __init__(self, spec: Specialization, units: SweepUnits, label: str) -> None:
+        self.spec, self.label = spec, label
+        self.mix, self.memory = mixer(spec.options.parallel), memory_of(spec.options)
+        self.interface, self.is_real = spec.interface, spec.interface.is_real
+        self.units = units
+        self.ls = spec.normal
+        self.count_args = len(self.ls.params)
+        forward, reverse = units.plan.forward, units.plan.reverse
+        self.kinds = spec.result_types
+        self.has_array_result = any(isinstance(k, ArrayType) for k in self.interface.results)
+        self.plain_seed = plain_seed(self.interface)
+        tail = reverse.params[len(forward.params) :]
+        seeds = sum(is_floating(k) for k in self.kinds)
+        self.seed_names = tail[:seeds]
+        arrays = [p for p in self.ls.params if self.ls.has_array(p)]
+        self.buffers = tail_names(tail[seeds:], arrays, "_adj")
+        self.plan_buffers(reverse)
+        touched = written_arrays(reverse.body)
+        loaded = read_arrays(reverse.body) | touched
+        self.kept = tuple(i for i, p in enumerate(self.ls.params) if p in loaded and self.ls.has_array(p))
+        self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
+        decls = [reverse.array(n) for n in forward.params[self.count_args :]]
+        anew = {s.array for s in reverse.body if isinstance(s, Allocate)}
+        worn = (d.name in touched - anew and d.role != "adjoint" for d in decls)
+        self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
+        scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
+        self.workspace_size = len(decls)
+        extents = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
+        measured = {e.access.array for e in extents if isinstance(e, Load)}
+        self.measured = tuple(i for i, p in enumerate(self.ls.params) if p in measured)
+        parameters = (*self.ls.params, *units.plan.count_names)
+        self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
+        self.arena.make = self.memory.allocate
+        if spec.options.target == "cuda" and spec.options.arrays == "host" and not self.worn:
+            self.arena.make = partial(on_device, self.workspace_size)
+
+    def plan_buffers(self, reverse: LoopSet) -> None:
+        """How the buffer of each argument is made, and where each gradient comes from."""
+        wrt = self.spec.wrt
+        self.scratch = scratch_of(reverse, self.buffers, wrt)
+        self.recipes = recipes_of(self.ls, reverse, self.buffers, wrt)
+        named = zip(self.buffers, self.recipes, strict=True)
+        self.takers = {name: recipe for name, recipe in named if name in self.spec.written}
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    @property
+    def needs(self) -> Needs:
+        """What there has to be memory for."""
+        plan = self.units.plan
+        has_tape = self.workspace_size > 0
+        sweeps = (plan.forward, plan.reverse)
+        return Needs(self.ls.name, self.ls.params, sweeps, plan.count_names, self.counts, has_tape)
+
+    def counts(self, args: Arguments) -> tuple[int, ...]:
+        """Totals that size tapes of data-dependent extent; counting works on copies of what it writes."""
+        unit = self.units.counts
+        if self.units.plan.count_tapes:
+            return self.counts_of_forward(args)
+        if unit is None:
+            return ()
+        touched = written_arrays(unit.ls.body)
+        copies = [self.memory.copy(a) if p in touched else a for p, a in zip(unit.ls.params, args, strict=True)]
+        found = unit.run(*copies)
+        return tuple(found) if isinstance(found, tuple) else (found,)
+
+    def counts_of_forward(self, args: Arguments) -> tuple[int, ...]:
+        """The totals that the forward sweep finds on empty tapes and copies of what it writes."""
+        unit, plan, count = self.units.forward, self.units.plan, self.workspace_size
+        touched = written_arrays(unit.ls.body)
+        copies = [self.memory.copy(a) if p in touched else a for p, a in zip(self.ls.params, args, strict=True)]
+        sizes = self.arena.sizes((*self.readable(args), *(0 for _ in plan.count_names)))[:count]
+        workspace = self.memory.allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
+        unit.run(*copies, *workspace)
+        names = unit.ls.params[self.count_args :]
+        found = self.memory.readable(tuple(workspace[names.index(tape)] for tape in plan.count_tapes))
+        return tuple(int(tape[0]) for tape in found)
+
+    def readable(self, args: Arguments) -> Arguments:
+        """The arguments, with those readable whose elements say how large arrays are."""
+        if not self.measured:
+            return args
+        found = dict(zip(self.measured, self.memory.readable(tuple(args[i] for i in self.measured)), strict=True))
+        return tuple(found.get(i, a) for i, a in enumerate(args))
+
+    def sizes(self, args: Arguments) -> Sizes:
+        readable = self.readable(args)
+        return self.arena.sizes((*readable, *self.counts(args)) if self.units.plan.count_names else readable)
+
+    def take(self, args: Arguments) -> Workspace:
+        return self.arena.take(self.sizes(args))
+
+
+def on_device(count: int, sizes: Sizes, dtypes: Sequence[Any], orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
+    """Uninitialised arrays, the first `count` of them the device's: what only sweeps look into stays there."""
+    from loopdiff.backends.cuda.driver import the_driver
+
+    each = zip(sizes[:count], dtypes, orders, strict=False)
+    there = tuple(the_driver().empty(shape, dtype, order) for shape, dtype, order in each)
+    return (*there, *allocate(sizes[count:], dtypes[count:], orders[count:]))
+
+
+def sweeps_of(spec: Specialization, form: Form, tape: TapePolicy | None = None) -> ReverseRun:
+    """The sweeps of a specialization in one of their forms, under the tape policy of its options, or under `tape`."""
+    policy, form = tape or spec.options.tape, spec.form(form)
+    label = f"{form} {policy}"
+    return spec.once(f"run {label}", lambda: ReverseRun(spec, spec.sweeps(form, policy), label))
+
+
+def make_arena(
+    ls: LoopSet,
+    parameters: Sequence[str],
+    decls: Sequence[ArrayDecl],
+    buffers: Sequence[ArrayDecl] = (),
+    names: Sequence[str] = (),
+) -> Arena:
+    """Arrays of the workspace of `ls`, then the adjoint buffers that no caller sees, shaped like the arguments `names`.
+
+    `parameters` size them.
+    """
+    sized = sizes_function(parameters, decls, names)
+    steps = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, Require) and s.stmt.code == "LD330")
+    return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), next(steps, None))
+
+
+def plain_seed(interface: Interface) -> type[float] | type[np.float32] | None:
+    """The type of the seed of a function that returns one real number, and nothing else."""
+    match interface.number:
+        case None:
+            return None
+        case kind:
+            return np.float32 if kind is F32 else float

@@ -1,0 +1,1 @@
+"""The canonical form of LoopSets and the rewritings into it: derivations begin and end with it."""

@@ -1,0 +1,36 @@
+"""Strong products in terms that every target has: a choice between a product and zero."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.canonical.simplify import simplify
+from loopdiff.ir.build import compare, times, zero
+from loopdiff.ir.nodes import Apply, Expr, LoopSet, ScalarResult, Select
+from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import type_env, type_of
+from loopdiff.ir.walk import map_expr, map_stmt_exprs
+
+
+def choose_strong_products(ls: LoopSet) -> LoopSet:
+    """`ls` with each `strong_mul(a, b)` as `a * b if a != 0 else 0`.
+
+    Not before everything is derived: the derivative of a choice is that of the branch taken, which is wrong where a
+    derivative happens to be zero.
+    """
+    types = type_env(ls)
+
+    def rewrite(expr: Expr) -> Expr:
+        match expr:
+            case Apply(op=Op.STRONG_MUL, args=(factor, slope)):
+                nothing = zero(type_of(expr, types))
+                return Select(compare(Op.NE, factor, nothing), times(factor, slope), nothing, loc=expr.loc)
+            case _:
+                return expr
+
+    def expression(expr: Expr) -> Expr:
+        return map_expr(rewrite, expr)
+
+    body = tuple(map_stmt_exprs(expression, s) for s in ls.body)
+    results = tuple(ScalarResult(expression(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results)
+    return ls if body == ls.body and results == ls.results else simplify(replace(ls, body=body, results=results))

@@ -1,0 +1,108 @@
+"""What names stand for while a function is parsed, for sure or depending on the way there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from loopdiff.errors import Diagnostic, Span
+from loopdiff.frontend.arrays.values import Quantity, View
+from loopdiff.ir.nodes import Expr
+from loopdiff.source.functions import SourceFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The name certainly has a value, in the rank-0 array `cell`."""
+
+    cell: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayName:
+    """The name stands for `array`."""
+
+    array: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The name stands for `value`, which nothing changes."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outside:
+    """The name stands for a Python value from outside the function that is no number, such as another function."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalFunction:
+    """The name stands for a function that is defined inside another: its names outside mean what they do in `around`.
+
+    Defaults in the signature of `source` are parsed values; `around` is a `State`.
+    """
+
+    source: SourceFunction
+    around: Any
+
+
+Meaning = Cell | ArrayName | View | Given | Outside | LocalFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """The name has the value of `meant` only if the statement at `span` gave it one.
+
+    `ran`: a condition, still true to what it was there, under which it did; None when none can be stated.
+    """
+
+    meant: Meaning
+    span: Span
+    ran: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """After `span` the name stands for different things, of this `kind`, depending on the way there."""
+
+    span: Span
+    kind: str = "arrays"
+
+    @staticmethod
+    def of(bindings: Iterable[Binding | None], span: Span) -> Mixed:
+        """What a name stands for that may have any of the `bindings`."""
+        is_called = any(isinstance(b, LocalFunction | Outside) or b == Mixed(span, "functions") for b in bindings)
+        return Mixed(span, "functions" if is_called else "arrays")
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What gave the name its meaning was rejected for the `cause`: there is no more to say of it."""
+
+    cause: Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """The name stands for `options[k]` where the cell `which` holds k."""
+
+    which: str
+    options: tuple[Meaning, ...]
+
+
+class VaryingUsed(Exception):
+    """A statement uses a name that stands for one of several arrays: the cell `which` says for which."""
+
+    def __init__(self, which: str) -> None:
+        self.which = which
+
+
+Binding = Meaning | Unsure | Mixed | Varying | Rejected
+Bindings = dict[str, Binding]
+Value = Quantity | ArrayName | Varying | Outside | LocalFunction | tuple["Value", ...]
+Values = tuple[Value, ...]

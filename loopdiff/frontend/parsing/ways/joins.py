@@ -1,0 +1,270 @@
+"""Where ways meet that bind a name to different arrays: the name gets memory of its own, and each way copies to it.
+
+So the name of an array is a value like that of a number, with a copy at the end of each way where single assignment has
+a phi (Boissinot, Darte, Rastello, Dupont de Dinechin and Guillon 2009, "Revisiting Out-of-SSA Translation for
+Correctness, Code Quality, and Efficiency"). The copies of a way happen all at once. There are few of them: an array for
+which only this name stands is the memory itself, and what another branch makes is made there at once.
+
+A copy is as good as the array while nobody sees a difference. Where the array has other names, that is so unless one
+of the two is altered later: such copies are noted, and looked at when the whole function is known. Where it is not so,
+the function is parsed again, and names stand for one of several arrays there (see `varying`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.buffers import declare
+from loopdiff.frontend.arrays.element_types import dtype_of
+from loopdiff.frontend.arrays.integers import distance
+from loopdiff.frontend.arrays.nests import copied, nest, reads_written
+from loopdiff.frontend.arrays.values import View, fill
+from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Unsure
+from loopdiff.frontend.parsing.sites import Copy, Event, Site
+from loopdiff.frontend.parsing.state import State, Whole
+from loopdiff.frontend.parsing.ways.reach import arrays_of, others
+from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Dim, Expr, If, Load, RankOf, SizeOf, Stmt
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
+
+Way = tuple[Bindings | None, list[Stmt]]
+Coming = Sequence[tuple[Bindings, list[Stmt]]]
+
+
+# -- what names stand for ------------------------------------------------------------------------------------
+def view_of(state: State, binding: Binding | None, span: Span) -> View | None:
+    """The array that a name stands for; None for anything else, or where that depends on the way here."""
+    match binding:
+        case ArrayName(array=array):
+            return state.all_of(array, span)
+        case View():
+            return binding
+        case _:
+            return None
+
+
+def is_own(state: State, bindings: Bindings, name: str, view: View, span: Span) -> bool:
+    """Whether only `name` stands for `view`, which is all of a local array."""
+    if state.arrays[view.array].role == "argument" or view != state.all_of(view.array, span):
+        return False
+    return not any(view.array in arrays_of(b) for b in others(state, bindings, name))
+
+
+def memory_like(state: State, views: Sequence[View | None], span: Span, is_checked: bool = False) -> ArrayDecl | None:
+    """The declaration of an array that can hold any of `views`; None if they differ in shape or type. `is_checked`:
+    that shapes are equal is seen to when the program runs."""
+    first, *rest = views
+    state.need_types()
+    if first is None or not first.rank:
+        return None
+    extents = tuple(map(state.known, first.extents))
+    dtype = dtype_of(state, first.array)
+    if dtype is None or not all(map(state.is_fixed, extents)):
+        return None
+    for view in rest:
+        if view is None or view.rank != first.rank or dtype_of(state, view.array) != dtype:
+            return None
+        gaps = [distance(a, state.known(b)) for a, b in zip(extents, view.extents, strict=True)]
+        if any(gap != 0 and not (is_checked and gap is None) for gap in gaps):
+            return None
+    return ArrayDecl("", ArrayType(dtype, first.rank), "local", extents, loc=span)
+
+
+def make_memory(state: State, decl: ArrayDecl, name: str, ways: Sequence[Bindings], span: Span) -> str:
+    """A new array like `decl` for `name`, for which no name stands on any of the `ways`."""
+    array, _ = declare(state, decl, name, None, span, ways)
+    if decl.type is not None and decl.type.dtype == "bool":
+        state.whole.truths.add(array)
+    return array
+
+
+# -- copies --------------------------------------------------------------------------------------------------
+def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span, before: Bindings) -> None:
+    """`array` gets what the name of `site` stands for in `bindings`, and it stands for that. `before` is what names
+    stood for before the first of the copies that are made together: those of two names for one array are both shared.
+    """
+    name = site.name
+    view, target = view_of(state, bindings[name], span), state.all_of(array, span)
+    assert view is not None
+    is_shared = not is_own(state, before, name, view, span)
+    bindings[name] = ArrayName(array)
+    if view == target:
+        return
+    event = state.whole.event(array)
+    inherited = dict.fromkeys(replace(c, event=event) for c in state.whole.copies if c.event.array == view.array)
+    state.whole.copies += [*inherited, *([Copy(site, event, view.array)] if is_shared else [])]
+    source = copied(state, view, name, span) if reads_written(view, view.element, target) else view
+
+    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
+        return [Assign(target.access(subscripts), fill(source.element, subscripts), loc=span)]
+
+    state.out += nest(state, target.extents, make, span)
+
+
+def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: Span) -> frozenset[str]:
+    """Copy what names stand for in `bindings` to their `memory`, all at once, and let them stand for that; the names
+    for which that cannot be done. What a name stands for only if a loop ran is copied only then."""
+    refused: set[str] = set()
+    left: dict[str, View] = {}
+    unsure = {n: b for n in memory if isinstance(b := bindings.get(n), Unsure)}
+    bindings.update((n, b.meant) for n, b in unsure.items() if b.ran is not None)
+    before = dict(bindings)
+    for name, array in memory.items():
+        if name not in bindings or isinstance(bindings[name], Unsure):
+            continue
+        view, target = view_of(state, bindings[name], span), state.all_of(array, span)
+        if view is None or memory_like(state, (target, view), span) is None:
+            refused.add(name)
+        elif view != target:
+            left[name] = view
+    while left:
+        free = next((n for n in left if all(left[m].array != memory[n] for m in left if m != n)), None)
+        if free is None:
+            refused |= set(left)
+            break
+        with state.block() as copying:
+            copy_to(state, bindings, state.site(free, span), memory[free], span, before)
+        ran = unsure[free].ran if free in unsure else None
+        state.out += copying if ran is None else [If(ran, tuple(copying), (), loc=span)]
+        del left[free]
+    bindings.update((n, replace(b, meant=bindings[n])) for n, b in unsure.items() if b.ran is not None)  # type: ignore
+    return frozenset(refused)
+
+
+@contextmanager
+def writing(state: State, out: list[Stmt]) -> Iterator[None]:
+    """Statements written inside go to `out`."""
+    outer, state.out = state.out, out
+    try:
+        yield
+    finally:
+        state.out = outer
+
+
+# -- assumptions ---------------------------------------------------------------------------------------------
+def broken(whole: Whole) -> frozenset[Site]:
+    """Where copies were made that somebody may tell from what they are copies of."""
+    return frozenset(
+        copy.site
+        for copy in whole.copies
+        for event in whole.altered
+        if event.array in (copy.source, copy.event.array) and is_later(whole, event, copy.event)
+    )
+
+
+def is_later(whole: Whole, altered: Event, copied: Event) -> bool:
+    """Whether an array may be `altered` after it was `copied`, or copied to: in the text, or in a loop around both in
+    which it is not made anew before it is altered."""
+    if altered.number > copied.number:
+        return True
+    around = [a for a, b in zip(altered.loops, copied.loops, strict=False) if a == b]
+    birth = whole.births.get(altered.array)
+    return bool(around) and (birth is None or around[-1] not in birth.loops or altered.number < birth.number)
+
+
+# -- branches ------------------------------------------------------------------------------------------------
+def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: frozenset[str], span: Span) -> None:
+    """Give those of `names` that the ways bind to different arrays of one kind memory of their own, which each fills at
+    its end. `earlier` are the arrays from before the ways."""
+    coming = [(b, out) for b, out in ways if b is not None]
+    bound, before = [b for b, _ in coming], [dict(b) for b, _ in coming]
+    for name in names:
+        views = [view_of(state, b[name], span) for b in bound]
+        is_shared = state.site(name, span) in state.whole.decisions.shared
+        decl = None if is_shared else memory_like(state, views, span)
+        if decl is None:
+            continue
+        array = memory_at_hand(state, bound, name, [v for v in views if v is not None], earlier, span)
+        is_new, first = array not in earlier and not state.whole.heads, None
+        if array is None:
+            first = coming[0][1]
+            with writing(state, first):
+                array = make_memory(state, decl, name, bound, span)
+        for (bindings, out), old in zip(coming, before, strict=True):
+            with writing(state, out):
+                fill_memory(state, bindings, name, array, is_new and out is not first, earlier, span, old)
+
+
+def memory_at_hand(
+    state: State, ways: Sequence[Bindings], name: str, views: Sequence[View], earlier: frozenset[str], span: Span
+) -> str | None:  # fmt: skip
+    """One of the arrays that `name` stands for, where nothing else does on any way, and that of each way only there."""
+    if not all(is_own(state, b, name, v, span) for b, v in zip(ways, views, strict=True)):
+        return None
+    free = [v.array for v in views if not any(v.array in arrays_of(o) for b in ways for o in others(state, b, name))]
+    return next((a for a in free if a in earlier), next(iter(free), None))
+
+
+def fill_memory(
+    state: State, bindings: Bindings, name: str, array: str, is_new: bool, earlier: frozenset[str], span: Span,
+    before: Bindings,
+) -> None:  # fmt: skip
+    """`array` gets what `name` stands for at the end of a way, or takes its place there. `is_new`: it is made on this
+    way too."""
+    view = view_of(state, bindings[name], span)
+    assert view is not None
+    if view.array == array:
+        copy_to(state, bindings, state.site(name, span), array, span, before)
+    elif is_new and view.array not in earlier and is_replaceable(state, bindings, name, view, array, span):
+        replace_array(state, view.array, array)
+        bindings[name] = ArrayName(array)
+    else:
+        if is_new:
+            state.out.append(Allocate(array, None, loc=span))
+        copy_to(state, bindings, state.site(name, span), array, span, before)
+
+
+def is_replaceable(state: State, bindings: Bindings, name: str, view: View, array: str, span: Span) -> bool:
+    """Whether the way whose statements are in `out` can make `array` in place of `view`, all of which is seen there."""
+    body, old = tuple(state.out), view.array
+    kept = [
+        b
+        for s in state.whole.active
+        for loop in s.loops
+        for w in (*loop.ends, *loop.breaks, *loop.ways)
+        for b in w.values()
+    ]
+    returned = [] if state.returned is None else [v for v in state.returned.values if isinstance(v, ArrayName | View)]
+    noted = {a for copy in state.whole.copies for a in (copy.source, copy.event.array)}
+    return (
+        any(isinstance(s, Allocate) and s.array == old for s in body)
+        and is_own(state, bindings, name, view, span)
+        and array not in read_arrays(body) | written_arrays(body)
+        and old not in noted
+        and not any(old in arrays_of(b) for b in (*kept, *returned))
+    )
+
+
+def replace_array(state: State, old: str, new: str) -> None:
+    """Let the statements in `out` make `new` in place of `old`, for which there is no other use."""
+
+    def access(found: Access) -> Access:
+        return replace(found, array=new) if found.array == old else found
+
+    def expr(found: Expr) -> Expr:
+        match found:
+            case Dim(array=array) | SizeOf(array=array) | RankOf(array=array) if array == old:
+                return replace(found, array=new)
+            case Load(access=place):
+                return replace(found, access=access(place))
+            case _:
+                return found
+
+    def stmt(found: Stmt) -> tuple[Stmt, ...]:
+        return (replace(found, array=new) if isinstance(found, Allocate) and found.array == old else found,)
+
+    def decl(found: ArrayDecl) -> ArrayDecl:
+        extents = None if found.extents is None else tuple(map_expr(expr, e) for e in found.extents)
+        like, dtype_like = (new if a == old else a for a in (found.like, found.dtype_like))
+        values = tuple(map_expr(expr, e) for e in found.values)
+        return replace(found, extents=extents, like=like, dtype_like=dtype_like, values=values)
+
+    body = tuple(map_accesses(access, map_stmt_exprs(lambda e: map_expr(expr, e), s)) for s in state.out)
+    state.out[:] = map_body(body, stmt)
+    del state.arrays[old]
+    state.whole.arrays = {n: decl(d) for n, d in state.arrays.items()}
+    state.whole.supposed = {new if a == old else a: t for a, t in state.whole.supposed.items()}
+    state.whole.altered = [replace(e, array=new) if e.array == old else e for e in state.whole.altered]

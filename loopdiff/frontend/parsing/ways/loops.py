@@ -1,0 +1,293 @@
+"""Bodies of loops, parsed until it is known what iterations hand on and leave behind.
+
+Names that iterations leave for other arrays than they began with have memory of their own, where a copy is as good as
+the array (see `joins`); else the arrays are numbered (see `varying`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Cell, Given, Mixed, Rejected, Unsure
+from loopdiff.frontend.parsing.iterations import Heads, LoopState
+from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.flow import meet
+from loopdiff.frontend.parsing.ways.joins import copy_to, is_own, make_memory, memory_like, view_of
+from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.frontend.parsing.ways.varying import (
+    MOST_COMBINATIONS,
+    Snapshot,
+    at_end,
+    differing,
+    keep_buffers,
+    with_heads,
+)
+from loopdiff.ir.nodes import Access, Allocate, Apply, ArrayDecl, Assign, Const, Exit, Expr, Load, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import read_arrays, written_arrays
+
+
+# -- memory of names -----------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """An array like `decl`; it is the `array` for which the name stands before the loop, if that is given."""
+
+    decl: ArrayDecl
+    array: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is done for names that iterations leave for something else: some have `memory`, to which every way out of an
+    iteration copies, for some the arrays are `numbered`; for the `others`, which have a first value from the loop,
+    nothing is done. What iterations find of those `lost` is not known."""
+
+    memory: Mapping[str, Memory] = field(default_factory=dict)
+    numbered: tuple[str, ...] = ()
+    others: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+
+    def without_memory(self, names: frozenset[str], given: Bindings) -> Plan:
+        """The plan in which `names` have no memory; only what is `given` before the loop can be numbered."""
+        left = {n: m for n, m in self.memory.items() if n not in names}
+        numbered = (*self.numbered, *sorted(n for n in names if n in given and n not in self.numbered))
+        return Plan(left, numbered, self.others | {n for n in names if n not in given}, self.lost)
+
+
+def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
+    """The memory of each name, made before the loop, with what the name stands for there, if it does for anything."""
+    memory: dict[str, str] = {}
+    for name, place in plan.memory.items():
+        memory[name] = place.array or make_memory(state, place.decl, name, [state.bindings], span)
+    before = dict(state.bindings)
+    for name, array in memory.items():
+        if name in state.bindings:
+            copy_to(state, state.bindings, state.site(name, span), array, span, before)
+    return memory
+
+
+def completed(
+    state: State, plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopState, span: Span
+) -> Plan:  # fmt: skip
+    """`plan`, or one that does more, now that the ways out of iterations of `loop` are known. Names stand for what is
+    `given` before the loop, where the arrays are those from `earlier`, and what it does for them."""
+    overwritten = frozenset(clobbered(plan, loop))
+    if overwritten | loop.refused:
+        return plan.without_memory(overwritten | loop.refused, given)
+    memory, numbered, others = dict(plan.memory), list(plan.numbered), set(plan.others)
+    for name in unsettled(plan, given, earlier, loop):
+        views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
+        is_shared = state.site(name, span) in state.whole.decisions.shared
+        decl = None if is_shared else memory_like(state, views, span)
+        if decl is not None:
+            first = views[0]
+            is_mine = name in given and first is not None and is_own(state, given, name, first, span)
+            memory[name] = Memory(decl, first.array if is_mine and first is not None else None)
+        elif name in given:
+            numbered.append(name)
+        else:
+            others.add(name)
+    found = Plan(memory, tuple(numbered), frozenset(others), plan.lost)
+    return replace(plan, lost=plan.lost | frozenset(losing(plan, given, loop))) if found == plan else found
+
+
+def losing(plan: Plan, given: Bindings, loop: LoopState) -> Iterator[str]:
+    """Names for which nothing is planned, and which an iteration leaves for something else than it found."""
+    planned = {*plan.memory, *plan.numbered, *plan.lost}
+    for name, binding in given.items():
+        ends = [way[name] for way in loop.ways if name in way]
+        if name not in planned and not isinstance(binding, Mixed | Rejected) and any(e != binding for e in ends):
+            is_number = all(isinstance(meaning_of(b), Cell | Given | Rejected) for b in (binding, *ends))
+            if not is_number:
+                yield name
+
+
+def meaning_of(binding: Binding) -> Binding:
+    """What a name stands for if it has a value."""
+    return binding.meant if isinstance(binding, Unsure) else binding
+
+
+def unsettled(plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopState) -> Iterator[str]:
+    """Names for which nothing is planned, and which stand for different arrays on different ways, or for memory of
+    others, which changes before the next iteration, or still for an array that an iteration before made."""
+    planned = {*plan.memory, *plan.numbered, *plan.others}
+    yield from (n for n in differing([given, *loop.ways]) if n not in planned)
+    inside = dict.fromkeys(n for way in loop.ways for n in way if n not in given and n not in planned)
+    for name in inside:
+        bound = [way[name] for way in loop.ways if name in way]
+        is_memory = any(arrays_of(b) & set(loop.memory.values()) for b in bound)
+        is_kept = any(is_from_before(b) and arrays_of(b) - earlier for b in bound)
+        if (is_memory or is_kept or any(b != bound[0] for b in bound)) and any(map(arrays_of, bound)):
+            yield name
+
+
+def is_from_before(binding: Binding) -> bool:
+    """Whether an iteration that ends with this `binding` may have left the name as it was."""
+    return isinstance(binding, Unsure) and binding.ran is not None
+
+
+def meaning(binding: Binding) -> Binding:
+    """What a name stands for if it stands for anything."""
+    return binding.meant if isinstance(binding, Unsure) and binding.ran is not None else binding
+
+
+def clobbered(plan: Plan, loop: LoopState) -> Iterator[str]:
+    """Names whose memory another name, without memory of its own, stands for at an end where it gets a copy."""
+    for way in loop.ways:
+        held = {a for n, b in way.items() if n in {*plan.numbered, *plan.others} for a in arrays_of(b)}
+        for name, array in loop.memory.items():
+            if array in held and name in way and way[name] != ArrayName(array):
+                yield name
+
+
+# -- bodies --------------------------------------------------------------------------------------------------
+def parse_body(
+    state: State, node: ast.For | ast.While, span: Span, parse: Callable[[], None]
+) -> tuple[LoopState, Bindings, list[Stmt]]:
+    """The loop's state, the bindings before it, and the statements of its body, which `parse` parses.
+
+    After it, `bindings` are those at the ends of iterations. Where iterations leave names for other arrays, the body is
+    parsed again with memory for these names, or with numbers for all combinations with which iterations start.
+    """
+    broke = None
+    if node.orelse and has_break(node.body):
+        broke = state.temporary("broke", span)
+        state.out.append(Assign(broke, Const(False, loc=span), loc=span))
+    given, start = dict(state.bindings), Snapshot.of(state)
+    plan = Plan()
+    while True:
+        memory = prepare(state, plan, span)
+        before = dict(state.bindings)
+        state.bindings.update((n, Mixed.of([given[n]], span)) for n in plan.lost)
+        loop, heads, body = parse_iterations(state, LoopState(broke, memory=memory), plan.numbered, parse, span)
+        found = completed(state, plan, given, frozenset(start.whole["arrays"]), loop, span)
+        if found == plan:
+            break
+        start.restore(state)
+        plan = found
+    for bindings in (*loop.ends, *loop.breaks):
+        bindings.update((n, Mixed(span)) for n in plan.others if n in bindings and is_from_before(bindings[n]))
+    if heads is not None:
+        finish_heads(state, heads, loop, body)
+        return loop, before, body
+    lost = {n: Mixed.of([given[n]], span) for n in (*plan.lost, *plan.numbered)}
+    state.bindings = before | lost
+    meet(state, loop.ends, span)
+    state.bindings |= lost
+    state.is_dead = False
+    return loop, before, body
+
+
+def parse_iterations(
+    state: State, loop: LoopState, names: tuple[str, ...], parse: Callable[[], None], span: Span
+) -> tuple[LoopState, Heads | None, list[Stmt]]:
+    """The body of the loop, with numbers for what `names` stand for where iterations start; where there are too many
+    combinations, that is not known."""
+    start, before = Snapshot.of(state), dict(state.bindings)
+    if names:
+        heads = Heads(Access(""), names, [tuple(before[n] for n in names)], frozenset(state.arrays))
+        found = parse_heads(state, heads, loop, before, start, parse, span)
+        if found is not None:
+            return found[0], heads, found[1]
+        state.bindings.update((n, Mixed(span)) for n in names)
+    found_loop, body = parse_iteration(state, loop, parse, span)
+    return found_loop, None, body
+
+
+def parse_iteration(
+    state: State, loop: LoopState, parse: Callable[[], None], span: Span
+) -> tuple[LoopState, list[Stmt]]:
+    state.loops.append(loop)
+    state.whole.clock += 1
+    state.whole.around.append(state.whole.clock)
+    with state.block() as body:
+        parse()
+        if not state.is_dead:
+            loop.ends.append(at_end(state, loop, span))
+    state.whole.around.pop()
+    state.loops.pop()
+    state.is_dead = False
+    return loop, body
+
+
+def parse_heads(
+    state: State, heads: Heads, loop: LoopState, before: Bindings, start: Snapshot,
+    parse: Callable[[], None], span: Span,
+) -> tuple[LoopState, list[Stmt]] | None:  # fmt: skip
+    """The loop with all combinations in `heads.parts`; None if there are too many."""
+    while True:
+        heads.which = state.temporary("which", span)
+        state.out.append(Assign(heads.which, Const(0, loc=span), loc=span))
+        known = len(heads.parts)
+        state.bindings = with_heads(before, heads)
+        state.whole.heads.append(heads)
+        found, body = parse_iteration(state, LoopState(loop.broke, heads, loop.memory), parse, span)
+        state.whole.heads.pop()
+        if len(heads.parts) == known:
+            return found, body
+        start.restore(state)
+        keep_buffers(state, heads)
+        if len(heads.parts) > MOST_COMBINATIONS:
+            return None
+
+
+def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[Stmt]) -> None:
+    """Make the arrays that iterations hand on before the loop, and number what names stand for after it."""
+    used = read_arrays(tuple(body)) | written_arrays(tuple(body))
+    for name, decl in heads.declared.items():
+        if name in used:
+            zero = Assign(Access(name), Const(0, loc=decl.loc), loc=decl.loc)
+            state.out.append(zero if decl.extents == () else Allocate(name, None, loc=decl.loc))
+    meet(state, loop.ends, body[0].loc if body else heads.which.loc)
+    state.is_dead = False
+    state.bindings = with_heads(state.bindings, heads)
+    loop.breaks = [with_heads(b, heads) for b in loop.breaks]
+
+
+def has_break(body: list[ast.stmt]) -> bool:
+    """Whether a `break` in `body` leaves the loop whose body it is."""
+    for node in body:
+        match node:
+            case ast.Break():
+                return True
+            case ast.If(body=then, orelse=orelse) if has_break(then) or has_break(orelse):
+                return True
+            case ast.For(orelse=orelse) | ast.While(orelse=orelse) if has_break(orelse):
+                return True
+            case _:
+                pass
+    return False
+
+
+# -- names with a first value from the loop ------------------------------------------------------------------
+def run_flags(
+    state: State, loop: LoopState, before: Bindings, body: list[Stmt], span: Span, is_needed: bool = True
+) -> dict[str, Expr]:
+    """For names that have their first value from the loop of `body`: that they have one after it, by cells that the
+    body sets. `is_needed`: also for those that have one whenever an iteration ran."""
+    new = {n: b for n, b in state.bindings.items() if n not in before}
+    found: dict[str, Expr] = {}
+    sure = [n for n, b in new.items() if isinstance(b, Cell | ArrayName | View)]
+    if sure and is_needed:
+        flag = new_flag(state, span)
+        first = next((k for k, s in enumerate(body) if isinstance(s, Exit)), -1)
+        body.insert(first + 1, Assign(flag, Const(True, loc=span), loc=span))
+        found |= dict.fromkeys(sure, Load(flag, loc=span))
+    conditions = {n: b.ran for n, b in new.items() if isinstance(b, Unsure) and b.ran is not None}
+    for ran in dict.fromkeys(conditions.values()) if len(loop.ends) == 1 else ():
+        flag = new_flag(state, span)
+        body.append(Assign(flag, Apply(Op.OR, (Load(flag, loc=span), ran), loc=span), loc=span))
+        found |= {n: Load(flag, loc=span) for n, r in conditions.items() if r == ran}
+    return found
+
+
+def new_flag(state: State, span: Span) -> Access:
+    """A cell that is false here."""
+    flag = state.temporary("ran", span)
+    state.whole.flags.add(flag.array)
+    state.out.append(Assign(flag, Const(False, loc=span), loc=span))
+    return flag

@@ -1,0 +1,295 @@
+"""Names that stand for one of several arrays, depending on the way that the program took.
+
+After `u, v = v, u` in a time loop, or where `z = a if c else b` is written to, a cell holds the number of the array
+that a name stands for. A statement that uses such a name is written once for each of them, under the condition that it
+is this one. At the head of a loop the numbers are those of the combinations that iterations can start with. Where a
+copy is as good as the array, names get memory of their own instead (see `joins`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Cell, Given, Mixed, Varying, VaryingUsed
+from loopdiff.frontend.parsing.iterations import Heads, LoopState
+from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.flow import meet
+from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways
+from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.ir.nodes import Access, Apply, Assign, Const, Expr, If, Load, Stmt
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, map_expr
+
+MOST_COMBINATIONS = 8
+COPIED = (
+    "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
+    "altered", "copies", "around", "flags", "supposed",
+)  # fmt: skip
+COUNTED = ("inlined", "site", "versions", "clock")
+Part = tuple[Binding | None, ...]
+
+
+# -- trying --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that parsing changes, to try again from."""
+
+    out: list[Stmt]
+    length: int
+    fields: dict[str, Any]
+    loops: list[tuple[int, int, int]]
+    whole: dict[str, Any]
+
+    @staticmethod
+    def of(state: State) -> Snapshot:
+        whole = state.whole
+        fields = {
+            "bindings": dict(state.bindings), "cells": dict(state.cells),
+            "iterated": list(state.iterated), "is_dead": state.is_dead, "returned": state.returned,
+        }  # fmt: skip
+        shared: dict[str, Any] = {name: getattr(whole, name) for name in (*COPIED, *COUNTED)}
+        shared |= {name: shared[name].copy() for name in COPIED}
+        shared |= {"names": set(whole.names.taken), "indices": set(whole.indices.taken)}
+        loops = [(len(loop.breaks), len(loop.ends), len(loop.ways)) for loop in state.loops]
+        return Snapshot(state.out, len(state.out), fields, loops, shared)
+
+    def restore(self, state: State) -> None:
+        state.out = self.out
+        del state.out[self.length :]
+        for name, value in self.fields.items():
+            setattr(state, name, value.copy() if isinstance(value, dict | list) else value)
+        del state.loops[len(self.loops) :]
+        for loop, (breaks, ends, ways) in zip(state.loops, self.loops, strict=True):
+            del loop.breaks[breaks:], loop.ends[ends:], loop.ways[ways:]
+        whole = state.whole
+        whole.names.taken = set(self.whole["names"])
+        whole.indices.taken = set(self.whole["indices"])
+        for name in COPIED:
+            setattr(whole, name, self.whole[name].copy())
+        for name in COUNTED:
+            setattr(whole, name, self.whole[name])
+        for heads in whole.heads:
+            keep_buffers(state, heads)
+
+
+def keep_buffers(state: State, heads: Heads) -> None:
+    """Declare again the arrays that iterations of a loop share; what they are made of is as forgotten as the rest."""
+    state.whole.arrays = heads.declared | state.whole.arrays
+    state.names.taken |= set(heads.declared)
+
+
+# -- statements ----------------------------------------------------------------------------------------------
+def for_each_choice(state: State, parse: Callable[[], None], span: Span) -> None:
+    """Do `parse` for every array that a name it uses may stand for."""
+    found = {b.which for b in state.bindings.values() if isinstance(b, Varying)} - state.whole.catching
+    if not found:
+        parse()
+        return
+    before = Snapshot.of(state)
+    state.whole.catching |= found
+    try:
+        parse()
+        return
+    except VaryingUsed as used:
+        if used.which not in found:
+            raise
+        which = used.which
+    finally:
+        state.whole.catching -= found
+    before.restore(state)
+    split(state, which, lambda: for_each_choice(state, parse, span), span)
+
+
+def split(state: State, which: str, parse: Callable[[], None], span: Span) -> None:
+    """`parse` once for each value of the cell `which`."""
+    start, site, earlier = dict(state.bindings), state.whole.site, frozenset(state.arrays)
+    count = next(len(b.options) for b in start.values() if isinstance(b, Varying) and b.which == which)
+    ways: list[Way] = []
+    sites = [site]
+    for number in range(count):
+        state.bindings, state.whole.site = resolved(start, which, number), site
+        state.whole.versions += 1
+        with state.block() as out:
+            parse()
+        state.whole.versions -= 1
+        ways.append((None if state.is_dead else state.bindings, out))
+        state.is_dead = False
+        sites.append(state.whole.site)
+    state.whole.site = max(sites)
+    bound = differing([b for b, _ in ways if b is not None])
+    # Arrays from before the statement that change places among names stay what they are.
+    anew = [n for n in bound if not any(arrays_of(b[n]) & earlier for b, _ in ways if b is not None)]
+    join_ways(state, ways, anew, earlier, span)
+    for name in numbered_names(ways):
+        first = next(b[name] for b, _ in ways if b is not None)
+        options = tuple(first if b is None else b[name] for b, _ in ways)
+        binding = first if all(o == first for o in options) else Varying(which, options)  # type: ignore[arg-type]
+        for bindings, _ in ways:
+            if bindings is not None:
+                bindings[name] = binding
+    join(state, ways, None, span)
+    state.out += chosen(which, [out for _, out in ways], span)
+
+
+def numbered_names(ways: Sequence[Way]) -> tuple[str, ...]:
+    """Names that stand for one thing each at the end of every way: the cell of the split says which."""
+    coming = [b for b, _ in ways if b is not None]
+    names = differing(coming) if len(coming) > 1 else ()
+    return tuple(n for n in names if all(isinstance(b[n], Choosable) for b in coming))
+
+
+def resolved(bindings: Bindings, which: str, number: int) -> Bindings:
+    """What names stand for if the cell `which` holds `number`."""
+    return {n: b.options[number] if isinstance(b, Varying) and b.which == which else b for n, b in bindings.items()}
+
+
+def chosen(which: str, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
+    """The block whose number the cell `which` holds."""
+    first, *others = blocks
+    if all(b == first for b in others):
+        return first
+    rest = chosen_from(which, 1, others, span)
+    return [If(is_up_to(which, 0, span), tuple(first), tuple(rest), loc=span)]
+
+
+def chosen_from(which: str, number: int, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
+    first, *others = blocks
+    if not others:
+        return first
+    return [
+        If(is_up_to(which, number, span), tuple(first), tuple(chosen_from(which, number + 1, others, span)), loc=span)
+    ]
+
+
+def is_up_to(which: str, number: int, span: Span) -> Expr:
+    """Whether `which` holds at most `number`: its complement, unlike that of equality, is one interval."""
+    held = Load(Access(which, loc=span), loc=span)
+    return Apply(Op.LE, (held, Const(number, loc=span)), loc=span)
+
+
+# -- where ways meet -----------------------------------------------------------------------------------------
+Choosable = Cell | Given | ArrayName | View
+
+
+def join(state: State, ways: Sequence[Way], earlier: frozenset[str] | None, span: Span) -> None:
+    """Go on after any of `ways`. Names that these bind to different arrays get memory of their own; for the others, a
+    cell that is set at the ends tells the ways apart. `earlier` are the arrays from before the ways; None: no copies.
+    """
+    coming = [(b, out) for b, out in ways if b is not None]
+    if earlier is not None:
+        join_ways(state, ways, differing([b for b, _ in coming]), earlier, span)
+    names = differing([b for b, _ in coming])
+    parts: list[Part] = []
+    if names:
+        which = state.temporary("which", span)
+        for bindings, out in coming:
+            out += numbering(bindings, names, which.array, parts, span)
+    if len(parts) > MOST_COMBINATIONS:
+        names = ()
+    rest = [None if b is None else {n: m for n, m in b.items() if n not in names} for b, _ in ways]
+    meet(state, rest, span)
+    for position, name in enumerate(names):
+        state.bindings[name] = Varying(which.array, tuple(p[position] for p in parts))  # type: ignore[arg-type]
+
+
+def differing(ways: Sequence[Bindings]) -> tuple[str, ...]:
+    """Names that stand for different things after the ways, one of them an array."""
+    if len(ways) < 2:
+        return ()
+    return tuple(n for n in ways[0] if all(n in b for b in ways) and differs([b[n] for b in ways]))
+
+
+def differs(bindings: Sequence[Binding]) -> bool:
+    if all(b == bindings[0] for b in bindings) or not all(isinstance(b, Choosable | Varying) for b in bindings):
+        return False
+    return any(isinstance(b, ArrayName | View | Varying) for b in bindings)
+
+
+Handed = Callable[[Part], tuple[Part, list[Stmt]]]
+
+
+def numbering(
+    bindings: Bindings, names: Sequence[str], which: str, parts: list[Part], span: Span,
+    handed: Handed = lambda part: (part, []),
+) -> list[Stmt]:  # fmt: skip
+    """Statements that set the cell `which` to the number of what `names` stand for, in `parts`, which grows. `handed`
+    gives what they stand for afterwards, and the statements that this takes."""
+    cells = [b.which for n in names if isinstance(b := bindings.get(n), Varying)]
+    if not cells:
+        part, settling = handed(tuple(bindings.get(n) for n in names))
+        if part not in parts:
+            parts.append(part)
+        return [*settling, Assign(Access(which, loc=span), Const(parts.index(part), loc=span), loc=span)]
+    cell = cells[0]
+    count = next(len(b.options) for b in bindings.values() if isinstance(b, Varying) and b.which == cell)
+    blocks = [numbering(resolved(bindings, cell, k), names, which, parts, span, handed) for k in range(count)]
+    same = [[Assign(Access(which), Const(k))] for k in range(count)]
+    return [] if cell == which and blocks == same else chosen(cell, blocks, span)
+
+
+# -- loops ---------------------------------------------------------------------------------------------------
+def at_end(state: State, loop: LoopState, span: Span) -> Bindings:
+    """What names stand for where an iteration of `loop` ends or is left: some for memory that they have for that, which
+    gets its copies here, and some for what is numbered."""
+    bindings, heads = dict(state.bindings), loop.heads
+    loop.ways.append(dict(bindings))
+    loop.refused |= copy_all(state, bindings, loop.memory, span)
+    if heads is None:
+        return bindings
+    which = heads.which.array
+    handed = partial(handed_on, state, heads, span)
+    state.out += numbering(bindings, heads.names, which, heads.parts, span, handed)
+
+    def settled(binding: Binding) -> Binding:
+        return Mixed(span) if isinstance(binding, Varying) and binding.which == which else binding
+
+    return {n: settled(b) for n, b in bindings.items() if n not in heads.names}
+
+
+def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part, list[Stmt]]:
+    """`part`, of the end of an iteration, as the next one finds it, and the statements that this takes: where a view
+    begins is in cells that the next iteration sets anew, so it is copied to cells of the head, all at once."""
+    copies: dict[str, Expr] = {}
+
+    def settled(position: int, binding: Binding | None) -> Binding | None:
+        if not isinstance(binding, View):
+            return binding
+        places = dict.fromkeys(e for s in (*binding.subscripts, *binding.extents) for e in loads(s))
+        moved = [e for e in places if e.access.array not in heads.earlier]
+        cells = {e: Load(head_cell(state, heads, (position, k), e.loc), loc=e.loc) for k, e in enumerate(moved)}
+        copies.update((cell.access.array, e) for e, cell in cells.items())
+
+        def renamed(expr: Expr) -> Expr:
+            return map_expr(lambda e: cells.get(e, e) if isinstance(e, Load) else e, expr)
+
+        return View(binding.array, tuple(map(renamed, binding.subscripts)), tuple(map(renamed, binding.extents)))
+
+    found = tuple(settled(k, b) for k, b in enumerate(part))
+    left = {cell: value for cell, value in copies.items() if value != Load(Access(cell))}
+    held = {cell: state.temporary("held", value.loc) for cell, value in left.items()}
+    settling: list[Stmt] = [Assign(held[cell], value, loc=span) for cell, value in left.items()]
+    return found, settling + [Assign(Access(cell), Load(access), loc=span) for cell, access in held.items()]
+
+
+def head_cell(state: State, heads: Heads, key: tuple[int, int], span: Span) -> Access:
+    """The cell of the head for the place `key`: which name, and which of the numbers that its view depends on."""
+    if key not in heads.cells:
+        cell = state.temporary("at", span).array
+        heads.cells[key] = cell
+        heads.declared[cell] = state.arrays[cell]
+    return Access(heads.cells[key], loc=span)
+
+
+def with_heads(bindings: Bindings, heads: Heads) -> Bindings:
+    """`bindings`, of a way out of the loop, with the names that its combinations number."""
+    found = dict(bindings)
+    for position, name in enumerate(heads.names):
+        options = tuple(p[position] for p in heads.parts)
+        is_one = all(o == options[0] for o in options)
+        found[name] = options[0] if is_one else Varying(heads.which.array, options)  # type: ignore[assignment, arg-type]
+    return found

@@ -1,0 +1,53 @@
+"""Fresh names, one `NameSupply` per compilation so that they never depend on history; the way back from them; and times
+in words."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Sequence
+
+from loopdiff.ir.nodes import Let, Loop, LoopSet
+from loopdiff.ir.walk import statements
+
+
+class NameSupply:
+    """Hands out `stem`, `stem_1`, `stem_2`, ... never twice and never a Python keyword."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+
+    def fresh(self, stem: str) -> str:
+        name, count = stem, 0
+        while name in self.taken or keyword.iskeyword(name):
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        return name
+
+
+def tail_names(names: Sequence[str], candidates: Sequence[str], suffix: str) -> dict[str, str]:
+    """Which of `candidates`, in order, each buffer stands for: `X_adj`, or `X_adj_1` where that was taken."""
+    found: dict[str, str] = {}
+    remaining = list(candidates)
+    for name in names:
+        while remaining:
+            candidate = remaining.pop(0)
+            stem = f"{candidate}{suffix}"
+            if name == stem or (name.startswith(f"{stem}_") and name[len(stem) + 1 :].isdigit()):
+                found[candidate] = name
+                break
+    return found
+
+
+def supply(*loopsets: LoopSet) -> NameSupply:
+    """A NameSupply that knows every name of `loopsets`."""
+    taken: set[str] = set()
+    for ls in loopsets:
+        taken |= {a.name for a in ls.arrays} | {s.name for s in ls.scalars} | set(ls.params)
+        for site in statements(ls.body):
+            match site.stmt:
+                case Let(name=name) | Loop(index=name):
+                    taken.add(name)
+                case _:
+                    pass
+    return NameSupply(taken)

@@ -1,0 +1,171 @@
+"""Memory between the sweeps: sized by the arguments of a call, aligned for SIMD, reused by calls alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from loopdiff.errors import ArgumentError, Span
+from loopdiff.errors.codes import reject
+from loopdiff.ir.build import natural
+from loopdiff.ir.nodes import Access, ArrayDecl, Dim, Expr, Load, Param
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.walk import map_expr, subexprs
+
+ALIGNMENT = 64
+SHAPES_KEPT = 8
+SIZES_KEPT = 64
+MOST_BYTES = 1 << 62  # NumPy's own error for more is another one
+FREE_KEPT = 4
+Order = Literal["C", "F"]
+Sizes = tuple[tuple[int, ...], ...]
+CASTS = {"int64": int, "float64": float, "float32": float, "bool": bool, "max": max, "min": min, "abs": abs}
+EXTENT_NAMES = {**vars(math), **CASTS}
+
+
+def sizes_function(
+    parameters: Sequence[str], decls: Sequence[ArrayDecl], like: Sequence[str] = ()
+) -> Callable[..., Sizes]:
+    """The function from `parameters` to the shapes of `decls`, then of the arguments `like`.
+
+    Parameters are the arguments, then the counts. An extent that a program refuses as negative is zero here. Sizes are
+    found once for the same shapes and numbers.
+    """
+    places = {name: f"a{k}" for k, name in enumerate(parameters)}  # an argument may be called `max`
+    shapes = [tuple_text([print_expr(natural(placed(e, places))) for e in d.extents or ()]) for d in decls]
+    shapes += [f"{places[name]}.shape" for name in like]
+    found, given = tuple_text(shapes), ", ".join(places.values())
+    nodes = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
+    if any(isinstance(e, Load) for e in nodes):
+        return eval(f"lambda {given}: {found}", dict(EXTENT_NAMES))
+    used = {f"{places[e.array]}.shape" for e in nodes if isinstance(e, Dim)}
+    used |= {f"{places[name]}.shape" for name in like} | {places[e.name] for e in nodes if isinstance(e, Param)}
+    key = ", ".join(sorted(used))
+    named = [text.replace(".shape", "_shape") for text in (key, found)]
+    known = lru_cache(SIZES_KEPT)(eval("lambda {}: {}".format(*named), dict(EXTENT_NAMES)))
+    return eval(f"lambda {given}: known({key})", {"known": known})
+
+
+def placed(extent: Expr, places: Mapping[str, str]) -> Expr:
+    """`extent` with arguments and counts under other names."""
+
+    def rename(e: Expr) -> Expr:
+        match e:
+            case Dim(array=array):
+                return replace(e, array=places[array])
+            case Param(name=name):
+                return replace(e, name=places[name])
+            case Load(access=Access(array=array, subscripts=())):
+                return Param(f"{places[array]}[()]")
+            case Load(access=access):
+                return replace(e, access=replace(access, array=places[access.array]))
+            case _:
+                return e
+
+    return map_expr(rename, extent)
+
+
+def tuple_text(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)},)" if parts else "()"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Arrays for one forward and reverse run, and the shapes they were made for."""
+
+    sizes: Sizes
+    arrays: tuple[np.ndarray, ...]
+
+
+def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
+    """Uninitialised arrays in one block, each starting on a cache line."""
+    starts: list[int] = []
+    total = 0
+    for shape, dtype in zip(sizes, dtypes, strict=True):
+        starts.append(total)
+        total += -(-size_in_bytes(shape, dtype) // ALIGNMENT) * ALIGNMENT
+    block, shift = aligned_block(total)
+    return tuple(
+        np.ndarray(shape, dtype, block, shift + start, order=order)
+        for shape, dtype, start, order in zip(sizes, dtypes, starts, orders, strict=True)
+    )
+
+
+def aligned_block(size: int) -> tuple[np.ndarray, int]:
+    """Uninitialised memory with room for `size` bytes from a cache line on, and where that starts. MemoryError where
+    there is not as much."""
+    if size > MOST_BYTES:
+        raise MemoryError(f"{size} bytes are more than can be addressed")
+    block = np.empty(size + ALIGNMENT, np.uint8)
+    return block, -block.ctypes.data % ALIGNMENT
+
+
+def size_in_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return math.prod(shape) * dtype.itemsize
+
+
+@dataclass(slots=True)
+class Arena:
+    """Workspaces of one pair of sweeps.
+
+    Taking and giving back are single operations on built-in containers, so threads need no lock. Memory of
+    the `SHAPES_KEPT` latest shapes is kept for reuse. `step` is the place of the program's first `range` whose
+    step may be zero, if there is one. `make` gives the arrays, which need not be the host's.
+    """
+
+    measure: Callable[..., Sizes]
+    decls: tuple[ArrayDecl, ...]
+    step: Span | None
+    make: Callable[[Sizes, Sequence[np.dtype[Any]], Sequence[Order]], tuple[np.ndarray, ...]] = allocate
+    dtypes: tuple[np.dtype[Any], ...] = field(init=False)
+    orders: tuple[Order, ...] = field(init=False)
+    free: dict[Sizes, list[Workspace]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        types = [d.type for d in self.decls if d.type is not None]
+        self.dtypes = tuple(np.dtype(t.dtype) for t in types)
+        self.orders = tuple("F" if t.layout == "F" else "C" for t in types)
+
+    def sizes(self, values: Sequence[Any]) -> Sizes:
+        """Shapes for arguments, then counts. Raises ArgumentError (LD330) if an extent divides by a step that is zero,
+        and what Python raises if it divides by another zero."""
+        try:
+            return self.measure(*values)
+        except ZeroDivisionError:
+            if self.step is None:
+                raise
+            raise ArgumentError(reject("LD330", "the step of `range` is zero", self.step)) from None
+
+    def take(self, sizes: Sizes) -> Workspace:
+        """A workspace nobody else uses."""
+        waiting = self.free.get(sizes)
+        if waiting:
+            try:
+                return waiting.pop()
+            except IndexError:  # another thread took the last one
+                pass
+        return Workspace(sizes, self.make(sizes, self.dtypes, self.orders))
+
+    def give(self, workspace: Workspace) -> None:
+        """Return a workspace for reuse."""
+        waiting = self.free.get(workspace.sizes)
+        if waiting is None:
+            if len(self.free) >= SHAPES_KEPT:
+                self.forget_oldest()
+            waiting = self.free.setdefault(workspace.sizes, [])
+        if len(waiting) < FREE_KEPT:
+            waiting.append(workspace)
+
+    def forget_oldest(self) -> None:
+        try:
+            self.free.pop(next(iter(self.free)), None)
+        except (StopIteration, RuntimeError):  # another thread is at it
+            return
+
+    def bytes(self, sizes: Sizes) -> int:
+        return sum(map(size_in_bytes, sizes, self.dtypes))

@@ -1,0 +1,170 @@
+"""About how many nanoseconds a loop takes: a formula of its bounds, for deciding at run time what threads are worth.
+
+Rough on purpose: it has to be right within a factor of two or three, and cheap to evaluate before every loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.ir.build import integer, sub
+from loopdiff.ir.nodes import Apply, Cast, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
+from loopdiff.ir.ops import INFO, QUOTIENTS, Op
+from loopdiff.ir.types import F64
+from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, substitute
+from loopdiff.mapping.loops import Mapping, TiledNest, VectorLoop
+
+# Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
+SIMPLE, SLOW, FUNCTION, PLACE = 0.3, 2.0, 8.0, 1.0
+PRODUCT, GATHERED = 0.05, 0.3  # one multiplication and addition of a register tile, and where operands are gathered
+LANES = 6.0  # how much faster vectors are
+UNKNOWN = 8.0  # iterations of a loop whose bounds are found on the way
+RAISING = frozenset((Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR))
+
+Chosen = Callable[[Stmt], Mapping | None]
+
+
+def number(value: float) -> Const:
+    return Const(value, F64)
+
+
+def estimate_of(body: tuple[Stmt, ...], chosen: Chosen) -> Estimate:
+    """Formulas of what is known before `body`; `chosen` says what loops became."""
+    everything = [s.stmt for s in statements(body)]
+    known = {s.index: s for s in everything if isinstance(s, Loop)}
+    inside = {s.name for s in everything if isinstance(s, Let)}
+    return Estimate(chosen, known, inside)
+
+
+class Estimate:
+    """The formula for statements inside loops with the indices `known`, where the Lets `inside` are bound."""
+
+    unknown = UNKNOWN
+
+    def __init__(self, chosen: Chosen, known: dict[str, Loop], inside: set[str]) -> None:
+        self.chosen, self.known, self.inside = chosen, known, inside
+
+    def statement(self, stmt: Stmt, speed: float = 1.0) -> Expr:
+        match stmt:
+            case Loop(body=body):
+                mapping = self.chosen(stmt)
+                if isinstance(mapping, TiledNest):
+                    is_batch = not mapping.is_dot and mapping.lanes != mapping.columns
+                    return self.tile(stmt, GATHERED if is_batch else PRODUCT)
+                inner = LANES if isinstance(mapping, VectorLoop) else speed
+                return times(self.trips(stmt), self.block(body, inner))
+            case If(then=then, orelse=orelse):
+                return plus(number(SIMPLE), plus(self.block(then, speed), self.block(orelse, speed)))
+            case _:
+                return number(cost(stmt, speed))
+
+    def runs(self, loops: tuple[Loop, ...]) -> Expr:
+        """How often what is inside the nested `loops` runs."""
+        total: Expr = number(1.0)
+        for loop in loops:
+            total = times(total, self.trips(loop))
+        return total
+
+    def block(self, body: tuple[Stmt, ...], speed: float = 1.0) -> Expr:
+        total = number(0.0)
+        for stmt in body:
+            total = plus(total, self.statement(stmt, speed))
+        return total
+
+    def tile(self, stmt: Stmt, price: float) -> Expr:
+        total: Expr = number(price)
+        for site in statements((stmt,)):
+            if isinstance(site.stmt, Loop):
+                total = times(self.trips(site.stmt), total)
+        return total
+
+    def trips(self, loop: Loop) -> Expr:
+        """Iterations of `loop`, those of one around it being half way through."""
+        step, span = supposed_step(loop), self.span(loop)
+        if any(self.is_found_on_the_way(e) for e in subexprs(span)):
+            return number(self.unknown)
+        if isinstance(span, Const):
+            return number(max(float(span.value) / abs(step), 0.0))
+        found: Expr = Apply(Op.MAX, (Cast(F64, span), number(0.0)))
+        return found if abs(step) == 1 else times(number(1.0 / abs(step)), found)
+
+    def span(self, loop: Loop) -> Expr:
+        """How far the bounds of `loop` are from each other."""
+        bounds = (loop.upper, loop.lower) if supposed_step(loop) > 0 else (loop.lower, loop.upper)
+        return self.outside(sub(*bounds))
+
+    def is_found_on_the_way(self, expr: Expr) -> bool:
+        """Whether `expr` has no value yet, or may raise where the program does not get to it."""
+        match expr:
+            case Load():
+                return True
+            case Var(name=name):
+                return name in self.inside
+            case Apply(op=op, args=args) if op in RAISING:
+                is_plain = isinstance(args[1], Const) and args[1].value > 0
+                return not is_plain and not is_total(expr)
+            case _:
+                return False
+
+    def outside(self, expr: Expr) -> Expr:
+        """`expr` with indices inside the region in the middle of their ranges."""
+        while True:
+            names = {e.name for e in subexprs(expr) if isinstance(e, Index) and e.name in self.known}
+            if not names:
+                return expr
+            middles: dict[Expr, Expr] = {}
+            for name in names:
+                loop = self.known[name]
+                both = Apply(Op.ADD, (loop.lower, loop.upper))
+                middles[Index(name)] = Apply(Op.FLOORDIV, (both, integer(2)))
+            expr = substitute(expr, middles)
+
+
+def supposed_step(loop: Loop) -> int:
+    """The step of `loop`; one that is not known is taken for 1."""
+    return int(loop.step.value) if isinstance(loop.step, Const) else 1
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    match a, b:
+        case Const(value=x), Const(value=y):
+            return number(float(x) + float(y))
+        case Const(value=0.0), _:
+            return b
+        case _, Const(value=0.0):
+            return a
+        case _:
+            return Apply(Op.ADD, (a, b))
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    match a, b:
+        case Const(value=x), Const(value=y):
+            return number(float(x) * float(y))
+        case (Const(value=1.0), other) | (other, Const(value=1.0)):
+            return other
+        case _:
+            return Apply(Op.MUL, (a, b))
+
+
+def cost(stmt: Stmt, speed: float) -> float:
+    """Nanoseconds of a statement that is no loop, `speed` times faster in vectors."""
+    plain, places = 0.0, 0.0
+    nodes = [e for x in stmt_exprs(stmt) for e in subexprs(x)]
+    for node in nodes:
+        if isinstance(node, Apply):
+            plain += operation(node.op)
+    for access in accesses(stmt):
+        if any(isinstance(e, Load) for s in access.subscripts for e in subexprs(s)):
+            places += PLACE
+        elif access.subscripts:
+            plain += SIMPLE
+    return plain / speed + places
+
+
+def operation(op: Op) -> float:
+    if op in (*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD):
+        return SLOW
+    is_function = op is Op.POW or (INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL))
+    return FUNCTION if is_function else SIMPLE

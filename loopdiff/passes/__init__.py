@@ -1,0 +1,1 @@
+"""Transformations of loops that do not depend on a schedule."""

@@ -1,0 +1,1 @@
+"""Checks that keep compiled code inside of its arrays: which there are, and where they are made."""

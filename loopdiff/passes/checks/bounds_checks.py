@@ -1,0 +1,255 @@
+"""Makes a program check its own subscripts, so that compiled code never touches memory outside its arrays.
+
+Limits that follow from shapes and integer arguments are checked once, on entry. Subscripts that depend on
+data are checked by loops of their own, ahead of the first write wherever possible (see `inspection`): the nests
+that use them keep their vectors, and cannot stop half-way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+
+from loopdiff.analysis.bounds import (
+    Unchecked,
+    bounds_conditions,
+    negative_subscripts,
+    overflow_conditions,
+    unchecked_accesses,
+)
+from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.ir.build import add, compare, integer
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Assign,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_element
+from loopdiff.ir.walk import (
+    Path,
+    map_body,
+    map_stmt_exprs,
+    operands,
+    statements,
+    stmt_exprs,
+    subexprs,
+    substitute,
+    without_children,
+    written_access,
+)
+from loopdiff.passes.checks.check_placement import Group, place_checks
+from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
+from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
+from loopdiff.source.words import in_user_words
+
+Guards = tuple[Expr, ...]
+Rewrite = Callable[[Path, Stmt], tuple[Stmt, ...]]
+Table = Mapping[tuple[Path, Access], tuple[Unchecked, ...]]
+OWN_CODES = ("LD310", "LD311", "LD324", "LD325")
+
+
+def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
+    """The normal LoopSet `ls` with a `Require` (LD310, LD311) for each subscript that may leave its array.
+
+    `words` are the names in the user's source, for messages.
+    """
+    model = count_from_the_end(build_model(ls))
+    unchecked = list(unchecked_accesses(model))
+    places: list[Kept] = []
+    while (kept := keep_place(model.ls, unchecked)) is not None:
+        places.append(kept)
+        model = build_model(kept.ls)
+        unchecked = list(unchecked_accesses(model))
+    ls = model.ls
+    conditions = bounds_conditions(model)
+    conditions += (*overflow_conditions(conditions), *range_conditions(ls))
+    table: dict[tuple[Path, Access], tuple[Unchecked, ...]] = {}
+    for found in unchecked:
+        key = (found.path, found.access)
+        table[key] = (*table.get(key, ()), found)
+    checked = check_extents(check_elements(ls, table) if table else ls)
+
+    def in_words(stmt: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(stmt, Require) and stmt.code in OWN_CODES:
+            message = reduce(lambda text, kept: kept.in_words(text), places, stmt.message)
+            return (replace(stmt, message=in_user_words(message, words)),)
+        return (stmt,)
+
+    return replace(checked, body=without_repeats(map_body((*conditions, *checked.body), in_words)))
+
+
+def without_repeats(body: tuple[Stmt, ...], known: frozenset[Expr] = frozenset()) -> tuple[Stmt, ...]:
+    """`body` without checks of what an earlier check has found true: names keep their values, elements may not."""
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Require(cond=cond) if cond in known:
+                continue
+            case Require(cond=cond) if not any(isinstance(e, Load) for e in subexprs(cond)):
+                known |= {cond}
+            case Loop(body=inner):
+                stmt = replace(stmt, body=without_repeats(inner, known))
+            case If(then=then, orelse=orelse):
+                stmt = replace(stmt, then=without_repeats(then, known), orelse=without_repeats(orelse, known))
+            case _:
+                pass
+        out.append(stmt)
+    return tuple(out)
+
+
+# -- walking -------------------------------------------------------------------------------------------------
+def map_sites(
+    body: tuple[Stmt, ...],
+    rewrite: Rewrite,
+    prefix: Path = (),
+    offset: int = 0,
+) -> tuple[Stmt, ...]:
+    """Every statement replaced by what `rewrite` gives for it and its path, children first."""
+    out: list[Stmt] = []
+    for number, stmt in enumerate(body, start=offset):
+        path = (*prefix, number)
+        match stmt:
+            case Loop(body=inner):
+                stmt = replace(stmt, body=map_sites(inner, rewrite, path))
+            case If(then=then, orelse=orelse):
+                orelse = map_sites(orelse, rewrite, path, len(then))
+                stmt = replace(stmt, then=map_sites(then, rewrite, path), orelse=orelse)
+            case _:
+                pass
+        out += rewrite(path, stmt)
+    return tuple(out)
+
+
+def with_children_of(stmt: Stmt, other: Stmt) -> Stmt:
+    match stmt, other:
+        case Loop(), Loop(body=body):
+            return replace(stmt, body=body)
+        case If(), If(then=then, orelse=orelse):
+            return replace(stmt, then=then, orelse=orelse)
+        case _:
+            return stmt
+
+
+def extent(ls: LoopSet, array: str, axis: int) -> Expr:
+    decl = ls.array(array)
+    return Dim(array, axis) if decl.role == "argument" else (decl.extents or ())[axis]
+
+
+# -- subscripts that count from the end ----------------------------------------------------------------------
+def count_from_the_end(model: Model) -> Model:
+    """The program with subscripts that are negative in every instance counted from the start."""
+    ls = model.ls
+    found: dict[Path, dict[Access, Access]] = {}
+    for negative in negative_subscripts(model):
+        moved = found.setdefault(negative.path, {})
+        access = moved.get(negative.access, negative.access)
+        subscripts = list(access.subscripts)
+        subscripts[negative.axis] = add(subscripts[negative.axis], extent(ls, access.array, negative.axis))
+        moved[negative.access] = replace(access, subscripts=tuple(subscripts))
+
+    def rewrite(path: Path, stmt: Stmt) -> tuple[Stmt, ...]:
+        moved = found.get(path, {})
+        loads: dict[Expr, Expr] = {Load(old): Load(new) for old, new in moved.items()}
+        head = without_children(stmt)
+        if isinstance(head, Assign | Accumulate) and head.target in moved:
+            head = replace(head, target=moved[head.target])
+        return (with_children_of(map_stmt_exprs(lambda e: substitute(e, loads), head), stmt),)
+
+    at_end: dict[Expr, Expr] = {Load(old): Load(new) for old, new in found.get((), {}).items()}
+    results = tuple(ScalarResult(substitute(r.value, at_end)) if isinstance(r, ScalarResult) else r for r in ls.results)
+    return build_model(replace(ls, body=map_sites(ls.body, rewrite), results=results)) if found else model
+
+
+def check_extents(ls: LoopSet) -> LoopSet:
+    """`ls` with a check ahead of every array that is made with an extent that may be negative."""
+    return replace(ls, body=map_sites(ls.body, lambda path, stmt: (*extent_conditions(ls, path, stmt), stmt)))
+
+
+# -- subscripts that depend on data --------------------------------------------------------------------------
+def check_elements(ls: LoopSet, table: Table) -> LoopSet:
+    """`ls` with the accesses of `table` checked, before anything is written where that is possible."""
+
+    def rewrite(path: Path, stmt: Stmt) -> tuple[Stmt, ...]:
+        return (*requirements(ls, path, stmt, table), stmt)
+
+    groups = [Group((stmt,), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)]
+    values = [r.value for r in ls.results if isinstance(r, ScalarResult)]
+    at_end = Group((), tuple(c for v in values for c in value_requirements(ls, (), v, table)))
+    return place_checks(ls, [*groups, at_end])
+
+
+def requirements(ls: LoopSet, path: Path, stmt: Stmt, table: Table) -> Iterator[Require]:
+    """What must hold before `stmt` evaluates its own expressions and writes its target."""
+    head = without_children(stmt)
+    for expr in stmt_exprs(head):
+        yield from value_requirements(ls, path, expr, table)
+    target = written_access(head)
+    if target is not None:
+        yield from access_requirements(ls, path, target, (), table)
+
+
+def value_requirements(ls: LoopSet, path: Path, expr: Expr, table: Table) -> Iterator[Require]:
+    for access, guards in guarded_accesses(expr, ()):
+        yield from access_requirements(ls, path, access, guards, table)
+
+
+def access_requirements(ls: LoopSet, path: Path, access: Access, guards: Guards, table: Table) -> Iterator[Require]:
+    """In range on every unchecked axis, unless a guard keeps the access from happening."""
+    for unchecked in table.get((path, access), ()):
+        axis = unchecked.axis
+        subscript = access.subscripts[axis]
+        if runs_over(ls, subscript, extent(ls, access.array, axis)):
+            continue
+        excuses: list[Expr] = [Apply(Op.NOT, (g,)) for g in guards]
+        if unchecked.sufficient is not None:
+            excuses.insert(0, unchecked.sufficient)
+        low = compare(Op.GE, subscript, integer(0))
+        high = compare(Op.LT, subscript, extent(ls, access.array, axis))
+        inside = Apply(Op.AND, (low, high))
+        cond = Apply(Op.OR, (*excuses, inside)) if excuses else inside
+        text = f"`{print_element(access, ls)}`: the subscript is outside axis {axis} of `{access.array}`"
+        yield Require(cond, "LD310", text, loc=access.loc)
+
+
+def runs_over(ls: LoopSet, subscript: Expr, size: Expr) -> bool:
+    """Whether `subscript` is the index of a loop up to `size`, whatever that is: it may not be affine."""
+    if not isinstance(subscript, Index) or any(isinstance(e, Load | Var | Index) for e in subexprs(size)):
+        return False
+    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop) and s.stmt.index == subscript.name)
+    loop = next(loops)
+    is_upward = isinstance(loop.step, Const) and loop.step.value > 0
+    return is_upward and isinstance(loop.lower, Const) and loop.lower.value >= 0 and loop.upper == size
+
+
+def guarded_accesses(expr: Expr, guards: Guards) -> Iterator[tuple[Access, Guards]]:
+    """Accesses that `expr` reads, innermost first, each with the conditions under which it is evaluated."""
+    match expr:
+        case Select(cond=cond, then=then, orelse=orelse):
+            yield from guarded_accesses(cond, guards)
+            yield from guarded_accesses(then, (*guards, cond))
+            yield from guarded_accesses(orelse, (*guards, Apply(Op.NOT, (cond,))))
+        case Apply(op=Op.AND | Op.OR as op, args=args):
+            for arg in args:
+                yield from guarded_accesses(arg, guards)
+                guards = (*guards, arg if op is Op.AND else Apply(Op.NOT, (arg,)))
+        case _:
+            for part in operands(expr):
+                yield from guarded_accesses(part, guards)
+            if isinstance(expr, Load):
+                yield expr.access, guards

@@ -1,0 +1,157 @@
+"""Checks that may be asked ahead of what they guard, with certainty that they ask for enough.
+
+What a check asks is repeated ahead of a loop, and arithmetic on floating numbers may come out differently there. Where
+it decides whether an element is used, the check asks for the element in any case: more than the program needs, and
+refused with that reason. Where it decides which element that is, or how far a loop goes, the program has to check as
+it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.repeatable import Repeatable
+from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.ir.build import any_of
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    Apply,
+    Assign,
+    Call,
+    Const,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Require,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.walk import stmt_exprs, subexprs, written_arrays
+
+Block = tuple[Stmt, ...]
+Names = frozenset[str]
+
+
+def settled(block: Block, known: Repeatable) -> Block | None:
+    """`block`, the checks of a statement and what they need, without anything that arithmetic on floating numbers
+    decides; None if checks are left that cannot do without it.
+    """
+    doubtful: Names = frozenset()
+    while True:
+        settler = Settler(known, doubtful)
+        more = doubtful | frozenset(settler.doubted(block, False))
+        if more == doubtful:
+            return settler.block(block, False)
+        doubtful = more
+
+
+@dataclass(frozen=True, slots=True)
+class Settler:
+    """Leaves out what depends on the `doubtful` names, or makes some."""
+
+    known: Repeatable
+    doubtful: Names
+
+    def is_clean(self, exprs: Iterable[Expr], in_doubt: bool) -> bool:
+        """Whether the expressions come out the same ahead; `in_doubt`: even where the program may not ask."""
+        nodes = [e for x in exprs for e in subexprs(x)]
+        names = {e.access.array if isinstance(e, Load) else e.name for e in nodes if isinstance(e, Load | Var | Index)}
+        is_same = not names & self.doubtful and all(map(self.known.is_operation, nodes))
+        return is_same and not (in_doubt and any(map(may_raise, nodes)))
+
+    def doubted(self, block: Block, in_doubt: bool) -> Iterable[str]:
+        """The names that statements of `block` make, which the program may make otherwise."""
+        for stmt in block:
+            is_clean = self.is_clean(stmt_exprs(stmt), in_doubt)
+            match stmt:
+                case Loop(index=index, body=body):
+                    yield from () if is_clean else (index,)
+                    yield from self.doubted(body, in_doubt or not is_clean)
+                case If(then=then, orelse=orelse):
+                    yield from self.doubted((*then, *orelse), in_doubt or not is_clean)
+                case Let(name=name) if in_doubt or not is_clean:
+                    yield name
+                case Assign() | Accumulate() | Allocate():
+                    is_sure = is_clean and not in_doubt and self.known.is_statement(stmt)
+                    yield from () if is_sure else written_arrays((stmt,))
+                case _:
+                    pass
+
+    def block(self, block: Block, in_doubt: bool) -> Block | None:
+        out: list[Stmt] = []
+        for stmt in block:
+            found = self.stmt(stmt, in_doubt)
+            if found is None:
+                return None
+            out += found
+        return tuple(out)
+
+    def stmt(self, stmt: Stmt, in_doubt: bool) -> Block | None:
+        is_clean = self.is_clean(stmt_exprs(stmt), in_doubt)
+        match stmt:
+            case Require():
+                return self.check(stmt, in_doubt, is_clean)
+            case Loop(body=body):
+                inner = self.block(body, in_doubt or not is_clean)
+                return (replace(stmt, body=inner),) if inner and is_clean else inner
+            case If(then=then, orelse=orelse):
+                one, other = (self.block(branch, in_doubt or not is_clean) for branch in (then, orelse))
+                if one is None or other is None:
+                    return None
+                return (replace(stmt, then=one, orelse=other),) if is_clean else (*one, *other)
+            case Let(name=name):
+                return () if name in self.doubtful else (stmt,)
+            case Assign() | Accumulate() | Allocate():
+                return () if written_arrays((stmt,)) & self.doubtful else (stmt,)
+            case Exit() if is_clean and not in_doubt:
+                return (stmt,)
+            case Exit() | Call():
+                return None
+            case _:
+                return (stmt,)
+
+    def check(self, stmt: Require, in_doubt: bool, is_clean: bool) -> Block | None:
+        """A check as it is, or with the alternatives that are certain; None if data decide about which element."""
+        if is_clean and not in_doubt:
+            return (stmt,)
+        certain = [a for a in alternatives(stmt.cond) if self.is_clean((a,), True)]
+        inside = (a for a in alternatives(stmt.cond) if not (isinstance(a, Apply) and a.op is Op.NOT))
+        if not certain or any(isinstance(e, Load | Var) for a in inside for e in subexprs(a)):
+            return None
+        shown = any_of([a for a in certain if is_fixed(a)] or certain)
+        why = "arithmetic on floating numbers decides whether it is used"
+        needs = f"so it needs {print_expr(shown)}, or a condition of its own around it"
+        return (replace(stmt, cond=any_of(certain), message=f"{stmt.message}, or may be: {why}, {needs}"),)
+
+
+def certain_if(cond: Expr) -> Expr | None:
+    """An alternative of `cond` that is the same for the whole call and cannot fail; None if it has none."""
+    return next((a for a in alternatives(cond) if is_fixed(a)), None)
+
+
+def alternatives(cond: Expr) -> tuple[Expr, ...]:
+    return cond.args if isinstance(cond, Apply) and cond.op is Op.OR else (cond,)
+
+
+def is_fixed(expr: Expr) -> bool:
+    """Whether `expr` follows from shapes and scalar arguments, without an operation that may raise."""
+    return not any(isinstance(e, Load | Var | Index) or may_raise(e) for e in subexprs(expr))
+
+
+def may_raise(expr: Expr) -> bool:
+    """Whether an operation on integers may raise, for some operands."""
+    match expr:
+        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
+            return not isinstance(divisor, Const) and not is_total(expr)
+        case Apply(op=Op.POW | Op.SHL | Op.SHR):
+            return True
+        case _:
+            return False

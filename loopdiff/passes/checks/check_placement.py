@@ -1,0 +1,162 @@
+"""Where the checks of subscripts that depend on data go: as far ahead of the first write as their values allow.
+
+What a statement checks is repeated without the rest of it, an inspector. It goes to the earliest place where all
+it reads is there; if the function writes an argument before that place, the inspector repeats from the start of
+the function. Cells and local arrays that it writes are its own. Only where a subscript depends on elements
+of arguments that the function itself writes, or on arithmetic on floating numbers, do the checks stay in place; where
+that decides only whether an element is used, they ask for it in any case (`certain_checks`). Where shapes and integer
+arguments alone may say that every check of an inspector holds, they are asked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.repeatable import Repeatable, repeatable
+from loopdiff.ir.build import all_of
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.nodes import (
+    Access,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Const,
+    Exit,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.renaming import rename_everywhere, renamed_block
+from loopdiff.ir.slicing import Names, eliminate_dead, names_in
+from loopdiff.ir.walk import read_arrays, seen_params, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.passes.checks.certainty import certain_if, settled
+
+Block = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One statement of the function's body as it is (or nothing, for the results), and with its checks."""
+
+    plain: Block
+    checked: Block
+
+    @property
+    def has_checks(self) -> bool:
+        return self.plain != self.checked
+
+    @property
+    def defines(self) -> Names:
+        return written_arrays(self.plain) | {s.name for s in self.plain if isinstance(s, Let)}
+
+
+@dataclass(frozen=True, slots=True)
+class Inspector:
+    """`body` goes ahead of the group at `position`; it `covers` the checks of every earlier group or of one."""
+
+    position: int
+    body: Block
+    arrays: tuple[ArrayDecl, ...] = ()
+    covers_all: bool = False
+
+
+def place_checks(ls: LoopSet, groups: Sequence[Group]) -> LoopSet:
+    """`ls` with the checks of `groups` ahead of what they guard where possible, else in place."""
+    names, known = supply(ls), repeatable(ls)
+    inspectors: list[Inspector] = []
+    blocks = [g.plain for g in groups]
+    for number, group in enumerate(groups):
+        if not group.has_checks:
+            continue
+        found = inspector(ls, groups[: number + 1], names, known)
+        if found is None:
+            blocks[number] = group.checked
+        else:
+            inspectors = [found] if found.covers_all else [*inspectors, found]
+    body: list[Stmt] = []
+    for number, block in enumerate(blocks):
+        body += [s for i in inspectors if i.position == number for s in i.body]
+        body += block
+    return replace(ls, body=tuple(body), arrays=(*ls.arrays, *(a for i in inspectors for a in i.arrays)))
+
+
+def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply, known: Repeatable) -> Inspector | None:
+    """The checks of the last of `groups`, without what they do not need. None if that writes an argument, or might come
+    out differently from what the program does.
+    """
+    *before, last = groups
+    own = needed_by_checks(ls, last.checked, known)
+    if own is None:
+        return None
+    position = earliest(before, own)
+    is_own_private = all(is_cell(ls.array(a)) for a in written_arrays(own))
+    is_ahead_of_writes = not any(g.defines & seen_params(ls) for g in before[:position])
+    if is_own_private and is_ahead_of_writes:
+        return with_own_names(ls, own, position, before, names)
+    whole = needed_by_checks(ls, tuple(s for g in groups for s in g.checked), known)
+    if whole is not None and not written_arrays(whole) & seen_params(ls):
+        return replace(with_own_names(ls, whole, 0, (), names), covers_all=True)
+    return with_own_names(ls, own, position, before, names) if is_own_private else None
+
+
+def is_cell(decl: ArrayDecl) -> bool:
+    return decl.role == "local" and decl.type is not None and decl.type.rank == 0
+
+
+def needed_by_checks(ls: LoopSet, block: Block, known: Repeatable) -> Block | None:
+    """The checks in `block` that can be asked ahead for certain, and what they need; None if others are left."""
+    own = eliminate_dead(replace(ls, body=block, results=()), frozenset()).body
+    certain = settled(own, known)
+    return None if certain is None else eliminate_dead(replace(ls, body=certain, results=()), frozenset()).body
+
+
+def earliest(before: Sequence[Group], block: Block) -> int:
+    """The position behind the last of the groups that define what `block` reads, or writes for itself."""
+    used = read_arrays(block) | written_arrays(block)
+    used |= {n for site in statements(block) for e in stmt_exprs(site.stmt) for n in names_in(e)}
+    return max((number + 1 for number, g in enumerate(before) if g.defines & used), default=0)
+
+
+def with_own_names(ls: LoopSet, block: Block, position: int, before: Sequence[Group], names: NameSupply) -> Inspector:
+    """`block` as an inspector: what it writes has names of its own, and starts from the values at `position`."""
+    new = {array: names.fresh(array) for array in sorted(written_arrays(block))}
+    renamed = rename_everywhere(replace(ls, body=block, results=()), new)
+    arrays = tuple(a for a in renamed.arrays if a.name in new.values())
+    defined = frozenset(n for g in before for n in g.defines)
+    starts = tuple(Assign(Access(own), Load(Access(old))) for old, own in new.items() if old in defined)
+    body = tuple(once(s) for s in renamed_block(renamed.body, names))
+    return Inspector(position, unless_certain((*starts, *body)), arrays)
+
+
+def once(stmt: Stmt) -> Stmt:
+    """`stmt` with loops that check the same in every iteration entered once, if they run at all."""
+    match stmt:
+        case If(then=then, orelse=orelse):
+            return replace(stmt, then=tuple(map(once, then)), orelse=tuple(map(once, orelse)))
+        case Loop(index=index, lower=lower, upper=upper, step=Const(value=step), body=body):
+            body = tuple(map(once, body))
+            sites = list(statements(body))
+            used = any(e == Index(index) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
+            if used or written_arrays(body) or any(isinstance(s, Exit) for s in body):
+                return replace(stmt, body=body)
+            runs = Apply(Op.LT if step > 0 else Op.GT, (lower, upper))
+            return If(runs, body, loc=stmt.loc)
+        case _:
+            return stmt
+
+
+def unless_certain(block: Block) -> Block:
+    """`block`, entered only by calls whose shapes and integer arguments do not already say that all its checks hold."""
+    stmts = [site.stmt for site in statements(block)]
+    certain = [certain_if(s.cond) for s in stmts if isinstance(s, Require)]
+    known = [c for c in certain if c is not None]
+    if None in certain or not known or not any(isinstance(s, Loop) for s in stmts):
+        return block
+    return (If(Apply(Op.NOT, (all_of(known),)), block),)

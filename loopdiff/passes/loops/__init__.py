@@ -1,0 +1,1 @@
+"""Loop transformations: distribution, reversal, fusion, gather form."""

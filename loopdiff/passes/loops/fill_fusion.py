@@ -1,0 +1,79 @@
+"""Zeros that gradients begin with, row by row: written just before the rows are, while these are in cache.
+
+    x_adj[...] = 0.0                            for d in range(N):
+    for i in range(1, N - 1):                       for e: x_adj[d, e] = 0.0
+        for j: x_adj[i - 1, j] += y[i, j]   becomes if 1 <= d < N - 1:
+                                                        for j: x_adj[d - 1, j] += y[d, j]
+
+An array that is as large as memory would go there and back once more otherwise. Only where the nest that first touches
+the array can follow the zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.errors import Span
+from loopdiff.ir.build import integer
+from loopdiff.ir.names import supply
+from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, If, Index, Loop, LoopSet, Stmt
+from loopdiff.ir.walk import accesses, statements
+from loopdiff.passes.loops.fusion import fuse, is_fill, row_nest
+
+
+def fuse_with_fills(ls: LoopSet, *, is_strict: bool) -> LoopSet:
+    """`ls` fused, the zeros of gradients with the nests that follow where that is possible."""
+    spread, arrays = spread_fills(ls)
+    found = fuse(spread, is_strict=is_strict, waiting=arrays)
+    is_apart = any(isinstance(s, Loop) and is_fill(s, arrays) for s in found.body)
+    return fuse(ls, is_strict=is_strict) if is_apart else found
+
+
+def spread_fills(ls: LoopSet) -> tuple[LoopSet, frozenset[str]]:
+    """`ls` with the fills of gradients, of more than one axis, that its first loop touches as nests before that; and
+    these gradients.
+    """
+    place = next((k for k, s in enumerate(ls.body) if not is_beginning(s)), len(ls.body))
+    first = ls.body[place] if place < len(ls.body) else None
+    if first is None or row_nest(first, ls) is None:
+        return ls, frozenset()
+    touched = {a.array for s in statements((first,)) for a in accesses(s.stmt)}
+    gradients = {a.name for a in ls.arrays if a.role == "gradient" and a.extents is not None and len(a.extents) > 1}
+    names = supply(ls)
+    arrays: set[str] = set()
+    kept: list[Stmt] = []
+    nests: list[Stmt] = []
+    for stmt in ls.body[:place]:
+        if isinstance(stmt, Allocate) and isinstance(stmt.fill, Const) and stmt.array in touched & gradients:
+            arrays.add(stmt.array)
+            extents = ls.array(stmt.array).extents or ()
+            stems = [*indices_of(first), *("d" for _ in extents)]
+            spans = [(names.fresh(stem), extent) for stem, extent in zip(stems, extents, strict=False)]
+            nests.append(nest_of(stmt, spans, first.loc))
+        else:
+            kept.append(stmt)
+    return replace(ls, body=(*kept, *nests, *ls.body[place:])), frozenset(arrays)
+
+
+def is_beginning(stmt: Stmt) -> bool:
+    """Whether `stmt` does nothing but begin arrays, perhaps under a condition."""
+    if isinstance(stmt, If):
+        return all(isinstance(s, Allocate) for s in (*stmt.then, *stmt.orelse))
+    return isinstance(stmt, Allocate)
+
+
+def indices_of(stmt: Stmt) -> list[str]:
+    """The indices of a nest, outermost first, as far as it has one loop in another."""
+    for site in statements((stmt,)):
+        if isinstance(site.stmt, Loop):
+            return [site.stmt.index, *(indices_of(site.stmt.body[0]) if site.stmt.body else ())]
+    return []
+
+
+def nest_of(stmt: Allocate, spans: list[tuple[str, Expr]], loc: Span) -> Stmt:
+    """The loops over `spans`, as indices and extents, that fill an array."""
+    assert stmt.fill is not None
+    out: Stmt = Assign(Access(stmt.array, tuple(Index(i) for i, _ in spans)), stmt.fill, loc=loc)
+    for index, extent in reversed(spans):
+        out = Loop(index, integer(0), extent, integer(1), (out,), loc=loc)
+    return out

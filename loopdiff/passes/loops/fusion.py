@@ -1,0 +1,298 @@
+"""Fusion: neighbouring nests that touch the same arrays run row by row together, while the rows are in cache.
+
+    for i in range(1, N):                        for i in range(1, N):
+        for j: e[i, j] -= h[i, j] - h[i - 1, j]      for j: e[i, j] -= h[i, j] - h[i - 1, j]
+    for i in range(N - 1):             becomes       for j: h[i - 1, j] -= e[i, j] - e[i - 1, j]
+        for j: h[i, j] -= e[i + 1, j] - e[i, j]
+
+A nest follows as many rows behind as its dependences on those before it ask for (loop shifting: Darte and Huard, "Loop
+shifting for loop compaction", LCPC 1999). Rows that not all of the nests have are left out by conditions. Rows that are
+loops themselves, of planes, are fused like nests, so that what nests hand on to each other stays in the nearest cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from loopdiff.analysis.contractions import contraction
+from loopdiff.analysis.legality import commute, overtakes, within
+from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.strides import stride_of
+from loopdiff.ir.build import all_of, compare, integer, is_constant, parted, shifted, sub
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Apply,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.renaming import renamed
+from loopdiff.ir.typing import cell_types
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    children,
+    map_expr,
+    map_stmt_exprs,
+    read_arrays,
+    statements,
+    subexprs,
+    written_arrays,
+)
+
+NONE: frozenset[str] = frozenset()
+MOST_BEHIND = 2
+MOST_ARRAYS = 12  # streams that a processor follows at once
+
+
+def fuse(
+    ls: LoopSet, *, is_strict: bool = False, is_deep: bool = True, waiting: frozenset[str] = NONE
+) -> LoopSet:  # fmt: skip
+    """`ls` with neighbouring nests fused row by row, and, if `is_deep`, the loops of fused rows likewise; `is_strict`:
+    sums keep their order. Nests that fill arrays `waiting` for what is added go along with any.
+    """
+    while any(has_neighbours(body, ls) for body in bodies(ls)):
+        fuser = Fuser(build_model(ls), supply(ls), is_strict, waiting)
+        body = fuser.block(ls.body, ())
+        if body == ls.body:
+            break
+        ls = replace(ls, body=body)
+        if not is_deep:
+            break
+    return ls
+
+
+def bodies(ls: LoopSet) -> Iterable[tuple[Stmt, ...]]:
+    yield ls.body
+    for site in statements(ls.body):
+        if isinstance(site.stmt, Loop):
+            yield site.stmt.body
+
+
+def has_neighbours(body: tuple[Stmt, ...], ls: LoopSet) -> bool:
+    nests = [row_nest(s, ls) is not None for s in body]
+    return any(a and b for a, b in pairwise(nests))
+
+
+def row_nest(stmt: Stmt, ls: LoopSet) -> tuple[Loop, Path, tuple[Expr, ...]] | None:
+    """The loop over rows that `stmt` is, or has under a condition: with its path from there, and the condition."""
+    if isinstance(stmt, If) and len(stmt.then) == 1 and not stmt.orelse and is_choice_of_rows(stmt):
+        found = row_nest(stmt.then[0], ls)
+        return None if found is None else (found[0], (0, *found[1]), (stmt.cond, *found[2]))
+    return (stmt, (), ()) if isinstance(stmt, Loop) and is_row_nest(stmt, ls) else None
+
+
+def is_row_nest(stmt: Loop, ls: LoopSet) -> bool:
+    """Whether the innermost loops of `stmt` move along rows of all that they touch."""
+    if not is_constant(stmt.step, 1) or contraction(stmt) is not None:
+        return False
+    if any(isinstance(e, Load | Var) for b in (stmt.lower, stmt.upper) for e in subexprs(b)):
+        return False
+    sites = list(statements(stmt.body))
+    if not stmt.body or not all(isinstance(s, Loop) or is_choice_of_rows(s) for s in stmt.body):
+        return False
+    if not all(isinstance(s.stmt, Loop | If | Let | Assign | Accumulate) for s in sites):
+        return False
+    inner = [
+        s
+        for s in sites
+        if isinstance(s.stmt, Loop) and not any(isinstance(c.stmt, Loop) for c in statements(s.stmt.body))
+    ]
+    if not all(is_choice_of_rows(e) for s in inner for e in s.enclosing if isinstance(e, If)):
+        return False
+    if any(isinstance(s.stmt, Loop) and contraction(s.stmt) is not None for s in sites):
+        return False
+    return all(isinstance(s.stmt, Loop) and is_smooth(s.stmt, ls) for s in inner)
+
+
+def is_choice_of_rows(stmt: Stmt) -> bool:
+    """Whether `stmt` is a condition on indices and extents alone, around loops."""
+    if not isinstance(stmt, If) or any(isinstance(e, Load | Var) for e in subexprs(stmt.cond)):
+        return False
+    return any(isinstance(s.stmt, Loop) for s in statements(children(stmt)))
+
+
+def is_smooth(loop: Loop, ls: LoopSet) -> bool:
+    """Whether the innermost `loop` moves along rows of all that it touches."""
+    found = [stride_of(a, loop.index, NONE, ls) for s in statements(loop.body) for a in accesses(s.stmt)]
+    return "unit" in found and all(s in ("unit", "uniform") for s in found)
+
+
+def is_fill(loop: Loop, arrays: frozenset[str]) -> bool:
+    """Whether `loop` does nothing but write a constant to some of `arrays`."""
+    inside = [s.stmt for s in statements(loop.body)]
+    is_simple = all(isinstance(s, Loop | If) or (isinstance(s, Assign) and isinstance(s.value, Const)) for s in inside)
+    return is_simple and written_arrays(loop.body) <= arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A loop of a group, `behind` by so many iterations, under the conditions of `guards`."""
+
+    stmt: Stmt
+    loop: Loop
+    path: Path
+    guards: tuple[Expr, ...]
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fuser:
+    model: Model
+    names: NameSupply
+    is_strict: bool
+    waiting: frozenset[str]
+    known: dict[Path, dict[str, list[Event]]] = field(default_factory=dict)
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        group: list[Member] = []
+        for number, stmt in enumerate(body):
+            path = (*prefix, number)
+            found = row_nest(stmt, self.model.ls)
+            if found is not None:
+                loop, inside, guards = found
+                behind = self.behind(group, loop, (*path, *inside)) if group else 0
+                if behind is None:
+                    out += self.together(group)
+                    group, behind = [], 0
+                group.append(Member(stmt, loop, (*path, *inside), guards, behind))
+                continue
+            out += self.together(group)
+            group = []
+            out.append(self.inside(stmt, path))
+        return (*out, *self.together(group))
+
+    def inside(self, stmt: Stmt, path: Path) -> Stmt:
+        match stmt:
+            case Loop(body=body):
+                return replace(stmt, body=self.block(body, path))
+            case If(then=then, orelse=()) if is_choice_of_rows(stmt):
+                return replace(stmt, then=self.block(then, path))
+            case _:
+                return stmt
+
+    def behind(self, group: list[Member], loop: Loop, path: Path) -> int | None:
+        """How far behind the first of the group `loop` may go along with it; None if it may not, or gains nothing."""
+        bodies = [m.loop.body for m in group]
+        before = frozenset[str]().union(*(read_arrays(b) | written_arrays(b) for b in bodies))
+        own = read_arrays(loop.body) | written_arrays(loop.body)
+        cells = frozenset(cell_types(self.model.ls))
+        is_gain = before & own or all(is_fill(m.loop, self.waiting) for m in group)
+        if not is_gain or len((before | own) - cells) > MOST_ARRAYS:
+            return None
+        most, found = max(m.behind for m in group) + MOST_BEHIND, 0
+        for member in group:
+            for first, second in self.conflicts(member, path):
+                while overtakes(self.model, first, second, found - member.behind):
+                    found += 1
+                    if found > most:
+                        return None
+        return found
+
+    def held_back(self, group: list[Member]) -> list[Member]:
+        """`group` with loops further behind, so that what they hand on to others is used sooner, where fewer rows are
+        held at a time then.
+        """
+        for place in range(len(group) - 2, 0, -1):
+            while group[place].behind < group[-1].behind:
+                member = replace(group[place], behind=group[place].behind + 1)
+                later = [*group[:place], member, *group[place + 1 :]]
+                if rows_held(later) >= rows_held(group) or self.is_late(member, later[place + 1 :]):
+                    break
+                group = later
+        return group
+
+    def is_late(self, member: Member, others: list[Member]) -> bool:
+        """Whether one of the `others`, which belong after `member`, would come to an element before it."""
+        return any(
+            overtakes(self.model, first, second, other.behind - member.behind)
+            for other in others
+            for first, second in self.conflicts(member, other.path)
+        )
+
+    def conflicts(self, member: Member, path: Path) -> Iterator[tuple[Event, Event]]:
+        """Accesses of a loop of the group, and of the loop at `path`, that have to keep their order; of those to the
+        same elements one.
+        """
+        later = self.events(path)
+        found: dict[tuple[Hashable, ...], tuple[Event, Event]] = {}
+        for array, events in self.events(member.path).items():
+            for first in events:
+                for second in later.get(array, ()):
+                    is_kept = first.is_write or second.is_write
+                    if is_kept and (self.is_strict or not commute(first, second)):
+                        elements = (first.access, first.path, first.frame, second.access, second.path, second.frame)
+                        found.setdefault(elements, (first, second))
+        yield from found.values()
+
+    def events(self, path: Path) -> dict[str, list[Event]]:
+        """Accesses below the loop at `path`, by array."""
+        if path not in self.known:
+            self.known[path] = {}
+            for event in within(self.model, path):
+                self.known[path].setdefault(event.access.array, []).append(event)
+        return self.known[path]
+
+    # -- the new loop ----------------------------------------------------------------------------------------
+    def together(self, group: list[Member]) -> tuple[Stmt, ...]:
+        """One loop for all of a group."""
+        if len(group) < 2:
+            return tuple(self.inside(m.stmt, m.path[: len(m.path) - len(m.guards)]) for m in group)
+        group = self.held_back(group)
+        index = self.names.fresh(group[0].loop.index)
+        lowers = [shifted(m.loop.lower, m.behind) for m in group]
+        uppers = [shifted(m.loop.upper, m.behind) for m in group]
+        lower, upper = hull(Op.MIN, lowers), hull(Op.MAX, uppers)
+        body: list[Stmt] = []
+        for member, first, last in zip(group, lowers, uppers, strict=True):
+            row = sub(Index(index), integer(member.behind))
+            moved = (renamed(s, {Index(member.loop.index): row}) for s in member.loop.body)
+            rows = tuple(map_stmt_exprs(lambda e: map_expr(with_one_constant, e), s) for s in moved)
+            limits = list(member.guards)
+            limits += [compare(Op.GE, Index(index), first)] if first != lower else []
+            limits += [compare(Op.LT, Index(index), last)] if last != upper else []
+            if limits:
+                rows = (If(all_of(limits), rows, loc=member.loop.loc),)
+            body += rows
+        return (Loop(index, lower, upper, integer(1), tuple(body), loc=group[0].loop.loc),)
+
+
+def with_one_constant(expr: Expr) -> Expr:
+    """`expr` with the constants that are added to an index added up."""
+    base, offset = parted(expr)
+    return shifted(base, offset) if isinstance(base, Index) else expr
+
+
+def rows_held(group: list[Member]) -> int:
+    """How many rows of all arrays lie between the first and the last that one iteration of the fused loop touches."""
+    rows: dict[str, list[int]] = {}
+    for member in group:
+        for access in (a for s in statements(member.loop.body) for a in accesses(s.stmt)):
+            for base, offset in map(parted, access.subscripts):
+                if base == Index(member.loop.index):
+                    rows.setdefault(access.array, []).append(offset - member.behind)
+    return sum(max(found) - min(found) for found in rows.values())
+
+
+def hull(op: Op, bounds: list[Expr]) -> Expr:
+    """The least, or greatest, of the bounds."""
+    choose = min if op is Op.MIN else max
+    offsets: dict[Expr, int] = {}
+    for base, offset in map(parted, bounds):
+        offsets[base] = choose(offsets.get(base, offset), offset)
+    distinct = tuple(shifted(base, offset) for base, offset in offsets.items())
+    return distinct[0] if len(distinct) == 1 else Apply(op, distinct)

@@ -1,0 +1,227 @@
+"""Nests that add to shifted elements of arrays, as adjoints of stencils do: which these are, and where they add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.legality import may_split, within
+from loopdiff.analysis.ownership import cell_owners
+from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.analysis.privatization import span
+from loopdiff.analysis.strides import coefficient
+from loopdiff.ir.build import is_constant, parted, shifted
+from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, If, Index, Let, Load, Loop, LoopSet, Stmt, Var
+from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs, subexprs, written_access
+
+Shift = tuple[int, ...]
+Span = tuple[Expr, Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Perfect:
+    """Loops around nothing but each other and, in the innermost, `body`; `spans` are their least indices and those
+    after the greatest, which do not depend on each other."""
+
+    loops: tuple[Loop, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def body(self) -> tuple[Stmt, ...]:
+        return self.loops[-1].body
+
+    @property
+    def indices(self) -> tuple[str, ...]:
+        return tuple(p.index for p in self.loops)
+
+    def around(self, body: tuple[Stmt, ...]) -> Loop:
+        """The same loops around another `body`."""
+        *outer, last = self.loops
+        found = replace(last, body=body)
+        for loop in reversed(outer):
+            found = replace(loop, body=(found,))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An array of which an iteration updates elements at constant distances from one of its own, `place`.
+
+    `shifts`: these distances along every loop, by identity of the update. `start`: the distance of the element that an
+    iteration has begin at zero, before anything is added to it. `room`: the least and the greatest distances of
+    elements that are there, and zero before the nest. `is_certain`: every iteration updates at the least and at the
+    greatest distance along each loop, so all elements up to there are in the array.
+    """
+
+    place: Access
+    shifts: Mapping[int, Shift]
+    start: Shift | None = None
+    room: tuple[Shift, Shift] | None = None
+    is_certain: bool = True
+
+    @property
+    def array(self) -> str:
+        return self.place.array
+
+    @property
+    def distances(self) -> tuple[Shift, ...]:
+        own = () if self.start is None else (self.start,)
+        return tuple(dict.fromkeys((*own, *self.shifts.values())))
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether an element gets something from more than one iteration, or after a clear."""
+        return len(self.distances) > 1 or self.start is not None
+
+    def reach(self, level: int) -> tuple[int, int]:
+        """The least and the greatest distance along a loop."""
+        found = [d[level] for d in (*self.distances, *(self.room or ()))]
+        return min(found), max(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """A nest at `path` with its `targets`, and the updates of other arrays and cells, `rest`, by identity."""
+
+    nest: Perfect
+    path: Path
+    targets: tuple[Target, ...]
+    rest: frozenset[int]
+
+    @property
+    def updates(self) -> frozenset[int]:
+        return frozenset(u for t in self.targets for u in t.shifts)
+
+
+# -- which nests ---------------------------------------------------------------------------------------------
+def perfect(loop: Loop) -> Perfect | None:
+    """`loop` as a nest around plain statements, in steps of one up or down; None if it is none."""
+    loops: list[Loop] = []
+    stmt: Stmt = loop
+    while isinstance(stmt, Loop):
+        if not (is_constant(stmt.step, 1) or is_constant(stmt.step, -1)):
+            return None
+        loops.append(stmt)
+        if len(stmt.body) != 1 or not isinstance(stmt.body[0], Loop):
+            break
+        stmt = stmt.body[0]
+    indices = {p.index for p in loops}
+    bounds = [e for p in loops for b in (p.lower, p.upper) for e in subexprs(b)]
+    if any(isinstance(e, Load) or (isinstance(e, Index) and e.name in indices) for e in bounds):
+        return None
+    if not all(isinstance(s.stmt, Let | Assign | Accumulate | If) for s in statements(loops[-1].body)):
+        return None
+    spans = tuple((shifted(low, 0), shifted(high, 0)) for low, high in map(span, loops))
+    return Perfect(tuple(loops), spans)
+
+
+def scatter(loop: Loop, path: Path, ls: LoopSet) -> Scatter | None:
+    """The nest at `path` if it adds to several elements of an array in each iteration, and may first do all that."""
+    nest = perfect(loop)
+    if nest is None:
+        return None
+    targets = find_targets(nest, ls)
+    if not any(t.is_summed for t in targets):
+        return None
+    taken = frozenset(u for t in targets for u in t.shifts)
+    innermost = (*path, *(0,) * (len(nest.loops) - 1))
+    owned = cell_owners(ls)(innermost)
+    sites = [s for s in statements(nest.body, innermost) if written_access(s.stmt) is not None]
+    rest = [s for s in sites if id(s.stmt) not in taken and written_access(s.stmt).array not in owned]  # type: ignore[union-attr]
+    found = Scatter(nest, path, targets, frozenset(id(s.stmt) for s in rest))
+    return found if may_lead(ls, path, rest) else None
+
+
+def may_lead(ls: LoopSet, path: Path, rest: list[Site]) -> bool:
+    """Whether all that is read in the nest at `path` may be read before the statements `rest` write."""
+    if not rest:
+        return True
+    model, late = build_model(ls), {s.path for s in rest}
+    events = within(model, path)
+    first = [e for e in events if not e.is_write and e.path not in late]
+    return may_split(model, path, first, [e for e in events if e.is_write and e.path in late])
+
+
+# -- where they add ------------------------------------------------------------------------------------------
+def find_targets(nest: Perfect, ls: LoopSet) -> tuple[Target, ...]:
+    """The arrays that a nest only updates, each iteration at constant distances."""
+    sites = list(statements(nest.body))
+    read = {e.access.array for s in sites for x in stmt_exprs(s.stmt) for e in loads(x)}
+    updates: dict[str, list[Site]] = {}
+    for site in sites:
+        target = written_access(site.stmt)
+        if target is not None and target.subscripts:
+            updates.setdefault(target.array, []).append(site)
+    found = (target_of(nest, own) for name, own in updates.items() if name not in read and is_float(ls, name))
+    return tuple(t for t in found if t is not None)
+
+
+def target_of(nest: Perfect, updates: list[Site]) -> Target | None:
+    """What the `updates` of one array have in common; None if an element's share cannot be told."""
+    if any(isinstance(s.stmt, Accumulate) and s.stmt.op != "add" for s in updates):
+        return None
+    places = {id(s.stmt): place_of(a, nest.indices) for s in updates if (a := written_access(s.stmt)) is not None}
+    known = [p for p in places.values() if p is not None]
+    if len(known) < len(places) or any(base != known[0][0] for base, _ in known):
+        return None
+    base, _ = known[0]
+    least, most = (tuple(map(f, zip(*(d for _, d in known), strict=True))) for f in (min, max))
+    origin = tuple(0 if low <= 0 <= high else low for low, high in zip(least, most, strict=True))
+    shifts = {u: minus(p[1], origin) for u, p in places.items() if p is not None}
+    moved = tuple(with_offset(s, nest.indices, origin) for s in base)
+    stmt = updates[0].stmt
+    assert isinstance(stmt, Assign | Accumulate)
+    always = [p[1] for s in updates if len(s.path) == 1 and (p := places[id(s.stmt)]) is not None]
+    ends = [tuple(map(f, zip(*always, strict=True))) for f in (min, max)]
+    target = Target(Access(stmt.target.array, moved, loc=stmt.loc), shifts, is_certain=ends == [least, most])
+    return started(nest, target, updates) if target.is_summed else target
+
+
+def is_float(ls: LoopSet, array: str) -> bool:
+    kind = ls.array(array).type
+    return kind is not None and kind.element.is_float
+
+
+def started(nest: Perfect, target: Target, updates: list[Site]) -> Target | None:
+    """`target`, whose elements begin anew where an iteration assigns to them; None if something is overwritten."""
+    (starts, sums) = ([s for s in updates if isinstance(s.stmt, Assign) is wanted] for wanted in (True, False))
+    if not starts:
+        return target
+    (start, *others) = starts
+    own = target.shifts[id(start.stmt)]
+    if others or len(start.path) > 1:
+        return None
+    signs = [1 if is_constant(p.step, 1) else -1 for p in nest.loops]
+    for site in sums:
+        later = [s * d for s, d in zip(signs, minus(own, target.shifts[id(site.stmt)]), strict=True)]
+        if (later, site.path) <= ([0] * len(later), start.path):
+            return None
+    return replace(target, start=own)
+
+
+def place_of(access: Access, indices: tuple[str, ...]) -> tuple[tuple[Expr, ...], Shift] | None:
+    """The subscripts of an access without constants, and these by loop; None unless each of the `indices` moves along
+    an axis of its own."""
+    bases: list[Expr] = []
+    shifts: dict[str, int] = {}
+    for subscript in access.subscripts:
+        base, offset = parted(subscript)
+        inside = {e.name for e in subexprs(base) if isinstance(e, Index)} & set(indices)
+        if any(isinstance(e, Load | Var) for e in subexprs(base)) or len(inside) > 1 or inside & shifts.keys():
+            return None
+        for index in inside:
+            if coefficient(base, index) != 1:
+                return None
+            shifts[index] = offset
+        bases.append(base if inside else subscript)
+    return (tuple(bases), tuple(shifts[i] for i in indices)) if len(shifts) == len(indices) else None
+
+
+def with_offset(base: Expr, indices: tuple[str, ...], offsets: Shift) -> Expr:
+    """`base` moved by the offset of the loop that it moves along."""
+    used = {e.name for e in subexprs(base) if isinstance(e, Index)}
+    return next((shifted(base, by) for i, by in zip(indices, offsets, strict=True) if i in used), base)
+
+
+def minus(a: Shift, b: Shift) -> Shift:
+    return tuple(x - y for x, y in zip(a, b, strict=True))

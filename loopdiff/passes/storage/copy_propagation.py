@@ -1,0 +1,269 @@
+"""Copies of buffers that a loop has for itself: where the original stays as it is, it serves in their place.
+
+    for r:                                    for r:
+        for a: s[a] = ...                         for a: s[a] = ...
+        for a: tape[a] = s[a]      becomes
+        for a: ... tape[a] ...                    for a: ... s[a] ...
+
+What is kept for the reverse sweep is such a copy once both sweeps run in one pass. So is the adjoint of an array whose
+weighted sum is the loss, of all the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard
+
+from loopdiff.analysis.strides import coefficient
+from loopdiff.ir.build import is_constant, is_descending, turned_round
+from loopdiff.ir.nodes import (
+    Access,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Exit,
+    Expr,
+    Index,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import (
+    Path,
+    Site,
+    accesses,
+    map_accesses,
+    map_expr,
+    map_stmt_exprs,
+    result_arrays,
+    returned_arrays,
+    seen_params,
+    statements,
+    stmt_exprs,
+    subexprs,
+    substitute,
+    written_access,
+    written_arrays,
+)
+from loopdiff.passes.storage.first_writes import rewritten
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One array copied into another, element by element, inside the outermost loop `number`."""
+
+    to: str
+    source: str
+    number: int
+    site: Site
+
+    @property
+    def element(self) -> Access:
+        assert isinstance(self.site.stmt, Assign)
+        return self.site.stmt.target
+
+
+def without_copies(ls: LoopSet) -> LoopSet:
+    """`ls` without copies inside outermost loops where all that reads them finds the same in the originals."""
+    for number, stmt in enumerate(ls.body):
+        if isinstance(stmt, Loop):
+            sites = [replace(s, path=(number, *s.path[1:])) for s in statements((stmt,))]
+            found = (copy_at(number, s) for s in sites)
+            unneeded = (c for c in found if c is not None and is_private(ls, c) and is_unneeded(sites, c))
+            for copy in unneeded:
+                return without_copies(with_source(ls, copy))
+    return ls
+
+
+# -- copies of whole arrays ----------------------------------------------------------------------------------
+def without_whole_copies(ls: LoopSet) -> LoopSet:
+    """`ls` without arrays of its own that get all their elements from an argument which stays as it is, or that are
+    constant."""
+    for number, stmt in enumerate(ls.body):
+        found = whole_copy(ls, number, stmt)
+        if found is not None:
+            return without_whole_copies(with_value(ls, number, found))
+    return ls
+
+
+def whole_copy(ls: LoopSet, number: int, stmt: Stmt) -> Assign | None:
+    """What the nest `number` does if it gives all elements of an array values that nothing changes, and is the only one
+    that writes it, before all that read it."""
+    loops: list[Loop] = []
+    while isinstance(stmt, Loop) and len(stmt.body) == 1:
+        loops.append(turned_round(stmt) if is_descending(stmt) else stmt)
+        stmt = stmt.body[0]
+    if not isinstance(stmt, Assign) or stmt.target.subscripts != tuple(Index(p.index) for p in loops):
+        return None
+    decl, kept = ls.array(stmt.target.array), ls.params
+    is_own = decl.role in ("local", "adjoint") and decl.name not in {*kept, *result_arrays(ls)}
+    match stmt.value:
+        case Const():
+            is_fixed = True
+        case Load(access=Access(array=source, subscripts=subscripts)):
+            is_fixed = source in kept and subscripts == stmt.target.subscripts and ls.array(source).type == decl.type
+            is_fixed = is_fixed and source not in written_arrays(ls.body)
+        case _:
+            is_fixed = False
+    is_first = is_own and is_fixed and is_written_once(ls, number, decl.name)
+    return stmt if is_first and is_covered(ls, decl, loops, number) else None
+
+
+def is_written_once(ls: LoopSet, number: int, array: str) -> bool:
+    """Whether the nest `number` alone writes the array, and all that read it come after."""
+    for place, stmt in enumerate(ls.body):
+        if isinstance(stmt, Allocate):
+            continue
+        used = [a for s in statements((stmt,)) for a in accesses(s.stmt) if a.array == array]
+        is_asked = any(isinstance(e, Dim) and e.array == array for s in statements((stmt,)) for e in nodes_of(s.stmt))
+        is_called = any(isinstance(s.stmt, Call) for s in statements((stmt,)))
+        if place != number and (is_asked or is_called or array in written_arrays((stmt,)) or (used and place < number)):
+            return False
+    return True
+
+
+def is_covered(ls: LoopSet, decl: ArrayDecl, loops: Sequence[Loop], number: int) -> bool:
+    """Whether the loops go over all of an array; extents may be equal because something else was refused."""
+    equal = [s.cond.args for s in ls.body[:number] if isinstance(s, Require) and is_equation(s.cond)]
+
+    def same(a: Expr, b: Expr) -> bool:
+        return a == b or (a, b) in equal or (b, a) in equal
+
+    pairs = zip(loops, decl.extents or (), strict=False)
+    is_whole = all(is_constant(p.lower, 0) and is_constant(p.step, 1) and same(p.upper, e) for p, e in pairs)
+    return is_whole and bool(loops) and len(loops) == len(decl.extents or ())
+
+
+def is_equation(cond: Expr) -> TypeGuard[Apply]:
+    return isinstance(cond, Apply) and cond.op is Op.EQ
+
+
+def nodes_of(stmt: Stmt) -> Iterator[Expr]:
+    return (e for x in stmt_exprs(stmt) for e in subexprs(x))
+
+
+def with_value(ls: LoopSet, number: int, copy: Assign) -> LoopSet:
+    """`ls` without the nest `number`, and what it copies read in place of the copy."""
+    array = copy.target.array
+
+    def read(expr: Expr) -> Expr:
+        match expr:
+            case Load(access=access) if access.array == array:
+                kept = copy.value
+                return Load(replace(access, array=kept.access.array), loc=expr.loc) if isinstance(kept, Load) else kept
+            case _:
+                return expr
+
+    others = (s for k, s in enumerate(ls.body) if k != number and not (isinstance(s, Allocate) and s.array == array))
+    body = tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in others)
+    return replace(ls, arrays=tuple(a for a in ls.arrays if a.name != array), body=body)
+
+
+# -- copies inside loops -------------------------------------------------------------------------------------
+def copy_at(number: int, site: Site) -> Copy | None:
+    match site.stmt:
+        case Assign(target=target, value=Load(access=source)) if target.subscripts and target != source:
+            is_same = target.subscripts == source.subscripts
+            return Copy(target.array, source.array, number, site) if is_same else None
+        case _:
+            return None
+
+
+def is_private(ls: LoopSet, copy: Copy) -> bool:
+    """Whether both arrays are floats of one shape that only the loop has to do with, and hold nothing at first."""
+    to, source = ls.array(copy.to), ls.array(copy.source)
+    is_alike = to.extents is not None and (to.type, to.extents) == (source.type, source.extents)
+    is_float = to.type is not None and to.type.element.is_float
+    return is_alike and is_float and not {copy.to, copy.source} & known_outside(ls, copy.number)
+
+
+def known_outside(ls: LoopSet, number: int) -> frozenset[str]:
+    """Arrays that others than the loop `number` of the body look at or fill, and all if functions are called."""
+    outside = [s.stmt for k, t in enumerate(ls.body) if k != number for s in statements((t,))]
+    filled = {s.array for s in outside if isinstance(s, Allocate) and s.fill is not None}
+    nodes = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+    asked = {e.array for e in nodes if isinstance(e, Dim)}
+    if any(isinstance(s.stmt, Call) for s in statements(ls.body)):
+        return frozenset(a.name for a in ls.arrays)
+    used = {a.array for s in outside for a in accesses(s)}
+    return frozenset(asked | filled | used) | seen_params(ls) | returned_arrays(ls)
+
+
+def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:
+    """Whether the copy is made just once, and all reads of it, later in the iteration, are of elements that were copied
+    and have not been written in the original since. `sites`: the statements of the loop, in textual order."""
+    if copy.site.is_conditional or any(isinstance(s.stmt, Exit) for s in sites):
+        return False
+    is_later = False
+    for site in sites:
+        if site.path == copy.site.path:
+            is_later = True
+            continue
+        target = written_access(site.stmt)
+        if is_later and isinstance(site.stmt, Allocate) and site.stmt.array in (copy.to, copy.source):
+            return False
+        if target is not None and target.array == copy.to:
+            return False
+        if target is not None and target.array == copy.source and (is_later or not is_in_step(site, target, copy)):
+            return False
+        reads = [a for a in accesses(site.stmt) if a.array == copy.to]
+        if reads and not (is_later and all(covers(copy, site, a) for a in reads)):
+            return False
+    return True
+
+
+def is_in_step(site: Site, written: Access, copy: Copy) -> bool:
+    """Whether each iteration of the loops around both the write and the copy has elements of its own, for both."""
+    shared = [p for p in copy.site.loops[1:] if any(p is q for q in site.loops)]
+    pairs = [(s, t) for s, t in zip(copy.element.subscripts, written.subscripts, strict=True) if s == t]
+    return all(any(coefficient(s, p.index) in (1, -1) for s, _ in pairs) for p in shared)
+
+
+def covers(copy: Copy, site: Site, read: Access) -> bool:
+    """Whether the loops around the read go over no other elements than those around the copy, loops around both in
+    step."""
+    return same_elements(copy.element, copy.site.loops[1:], read, site.loops[1:])
+
+
+def same_elements(first: Access, inner: Sequence[Loop], second: Access, others: Sequence[Loop]) -> bool:
+    """Whether the loops `inner` around the first access go over the same elements as `others` do around the second, one
+    loop for each, the same one where it is around both."""
+    bound: dict[Expr, Expr] = {}
+    for s, t in zip(first.subscripts, second.subscripts, strict=True):
+        own = [p for p in inner if coefficient(s, p.index) != 0]
+        their = [q for q in others if coefficient(t, q.index) != 0]
+        if len(own) > 1 or len(own) != len(their):
+            return False
+        for p, q in zip(own, their, strict=True):
+            if bound.setdefault(Index(p.index), Index(q.index)) != Index(q.index):
+                return False
+            if any(p is r for r in others) and p is not q:
+                return False
+            if [substitute(e, bound) for e in (p.lower, p.upper, p.step)] != [q.lower, q.upper, q.step]:
+                return False
+        if substitute(s, bound) != t:
+            return False
+    return len(bound) == len(inner)
+
+
+def with_source(ls: LoopSet, copy: Copy) -> LoopSet:
+    """`ls` with the original read in place of the copy."""
+
+    def dropped(stmt: Stmt, path: Path) -> Stmt | None:
+        is_gone = path == copy.site.path or (isinstance(stmt, Allocate) and stmt.array == copy.to)
+        return None if is_gone else stmt
+
+    def in_place(access: Access) -> Access:
+        return replace(access, array=copy.source) if access.array == copy.to else access
+
+    arrays = tuple(a for a in ls.arrays if a.name != copy.to or a.name in ls.params)
+    body = rewritten(ls, dropped).body
+    return replace(ls, arrays=arrays, body=tuple(map_accesses(in_place, s) for s in body))

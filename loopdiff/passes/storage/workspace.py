@@ -1,0 +1,62 @@
+"""Arrays that a function makes for itself, and functions that get them from their caller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.analysis.exposure import exposed_reads
+from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Var
+from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs, written_arrays
+
+
+def scratch(ls: LoopSet) -> frozenset[str]:
+    """Arrays that a function makes for itself."""
+    return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint", "lent"))
+
+
+def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
+    """Arrays that a function makes for itself and nobody looks at afterwards, `reader` included.
+
+    A tape may be one, where the reverse sweep fills it again.
+    """
+    own = scratch(ls) - returned_arrays(ls) | frozenset(a.name for a in ls.arrays if a.role == "tape")
+    if reader is not None and own & read_arrays(reader.body):
+        own -= {access.array for _, access in exposed_reads(build_model(reader))}
+    return own
+
+
+def refilled_tapes(reverse: LoopSet) -> frozenset[str]:
+    """Tapes that the reverse sweep fills itself before it reads them."""
+    tapes = frozenset(a.name for a in reverse.arrays if a.role == "tape") & written_arrays(reverse.body)
+    return tapes - {access.array for _, access in exposed_reads(build_model(reverse))} if tapes else tapes
+
+
+def in_workspace(ls: LoopSet) -> LoopSet:
+    """`ls` with arrays that it makes for itself as parameters after all others, where those say how large they are."""
+    used = {a.array for s in statements(ls.body) for a in accesses(s.stmt)}
+    own = scratch(ls) & used - returned_arrays(ls) - frozenset(ls.params)
+    arrays = tuple(replace(a, role="lent") if a.name in own and is_sized_outside(a) else a for a in ls.arrays)
+    lent = tuple(a for a in arrays if a.role == "lent")
+    return with_workspace(replace(ls, arrays=arrays), lent, len(ls.params), ())
+
+
+def with_given_results(ls: LoopSet) -> LoopSet:
+    """`ls` with the arrays that it returns as parameters after all others, in their order."""
+    names = tuple(r.array for r in ls.results if isinstance(r, ArrayResult))
+    arrays = tuple(replace(a, role="gradient") if a.name in names else a for a in ls.arrays)
+    results = tuple(r for r in ls.results if not isinstance(r, ArrayResult))
+    return replace(ls, params=(*ls.params, *names), arrays=arrays, results=results)
+
+
+def is_sized_outside(decl: ArrayDecl) -> bool:
+    nodes = [e for extent in decl.extents or () for e in subexprs(extent)]
+    return bool(decl.extents) and not any(isinstance(e, Load | Var | Index) for e in nodes)
+
+
+def with_workspace(
+    ls: LoopSet, workspace: tuple[ArrayDecl, ...], place: int, missing: tuple[ArrayDecl, ...]
+) -> LoopSet:
+    """`ls` with `workspace` as parameters at `place`, those it is `missing` declared."""
+    names = (a.name for a in workspace)
+    return replace(ls, params=(*ls.params[:place], *names, *ls.params[place:]), arrays=(*ls.arrays, *missing))

@@ -1,0 +1,1 @@
+"""Transformations of reverse sweeps, and of both sweeps together."""

@@ -1,0 +1,413 @@
+"""Both sweeps in one pass: where the reverse sweep may follow each iteration of the forward sweep, nothing is kept.
+
+    for r: ...; tape[r] = s                      for r:
+    for r descending: ... tape[r] ...   becomes      ...; tape = s
+                                                     ... tape ...
+
+The gradient of a loss that is a sum over rows needs no other row: what is recorded for a row is used at once, from a
+buffer of the size of one (contraction of arrays: Sarkar and Gao, "Optimization of array accesses by collective loop
+transformations", ICS 1991), and the rows' inputs are still in cache.
+
+Where nothing is kept, nests of both sweeps that go over the same elements are worth one function as well: those are
+read once, and one division, or exponential, hides behind another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.contractions import contraction
+from loopdiff.analysis.legality import commute, overtakes, within
+from loopdiff.analysis.liveness import exposed_cells
+from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.privatization import find_privates, mentioned
+from loopdiff.analysis.recurrences import hands_on
+from loopdiff.ir.build import is_descending, turned_round
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    ArrayDecl,
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Exit,
+    Expr,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Require,
+    ScalarDecl,
+    ScalarResult,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.renaming import renamed
+from loopdiff.ir.types import BOOL, INT, ScalarType
+from loopdiff.ir.typing import type_env, type_of
+from loopdiff.ir.walk import (
+    accesses,
+    exits,
+    lets_in,
+    loops_of,
+    map_accesses,
+    map_stmt_exprs,
+    read_arrays,
+    returned_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+    substitute,
+    written_arrays,
+)
+from loopdiff.passes.loops.distribution import ascend
+from loopdiff.passes.loops.sum_shapes import tidy_sums
+
+Body = tuple[Stmt, ...]
+
+
+def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
+    """The gradient `ls` with loops of both sweeps run together. Sums may come out in another order.
+
+    None unless some of the `recorded` arrays get smaller that hold numbers (flags are few bytes, and loops that look at
+    flags alone are better apart), or elements that both sweeps look at are read once.
+    """
+    numbers = (a.name for a in ls.arrays if a.type is not None and a.type.element is not BOOL)
+    own = carriers(ls)
+    recorded = own.intersection(recorded, numbers)
+    if not recorded and not walks(ls.body):
+        return None
+    ls = upwards(ascend(tidy_sums(ls)), own)
+    return less_kept(ls, recorded) or read_once(ls)
+
+
+def less_kept(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
+    """`ls` with two loops run together, and some `recorded` array as large as one iteration; the loops inside of them
+    likewise."""
+    for first, second in candidates(ls, recorded):
+        ordered = side_by_side(ls, first, second)
+        joined = None if ordered is None else run_together(ordered[0], ordered[1])
+        smaller = None if joined is None else contracted(joined[0], joined[1])
+        if smaller is None:
+            continue
+        found, place = smaller
+        changed = frozenset(a.name for a in found.arrays if a != ls.array(a.name))
+        if changed & recorded:
+            return deeper(found, place, changed)
+    return None
+
+
+def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
+    """`ls` with loops inside of the loop at `place` run together, too, where they make rows in the caches out of arrays
+    `own`, which each iteration fills anew."""
+    loop = ls.body[place]
+    assert isinstance(loop, Loop)
+    if shares_matrices(loop, own) or any(hands_on(p, ls) for p in loops_of(loop)):
+        return ls
+    given, types = given_to(loop), type_env(ls)
+    kinds = {e: type_of(e, types) if isinstance(e, Var) else INT for e in given}
+    elsewhere = touched(s for k, s in enumerate(ls.body) if k != place)
+    seen = elsewhere | asked_for(ls)
+    seen |= {a.name for a in ls.arrays if a.type is not None and a.type.rank > 0} - own
+    others = tuple(a.name for a in ls.arrays if a.name in seen and a.name not in ls.params)
+    inside = replace(
+        ls,
+        params=(*ls.params, *others, *(p.name for p in given.values())),
+        scalars=(*ls.scalars, *(ScalarDecl(p.name, kinds[e]) for e, p in given.items())),
+        body=tuple(map_stmt_exprs(lambda e: substitute(e, given), s) for s in loop.body),
+        results=(),
+    )
+    found = less_kept(upwards(inside, used_once(loop) & carriers(ls) - elsewhere), own)
+    if found is None:
+        return ls
+    back: dict[Expr, Expr] = {p: e for e, p in given.items()}
+    body = tuple(map_stmt_exprs(lambda e: substitute(e, back), s) for s in found.body)
+    new = (*ls.body[:place], replace(loop, body=body), *ls.body[place + 1 :])
+    numbers = {a.name for a in found.arrays if a.type is not None and a.type.rank == 0}
+    left = tuple(s for s in new if not (isinstance(s, Allocate) and s.array in numbers))
+    return replace(ls, arrays=found.arrays, body=left)
+
+
+def shares_matrices(loop: Loop, own: frozenset[str]) -> bool:
+    """Whether iterations read the same arrays of two axes or more, beside their `own`: those of products, which many
+    iterations at once make matrices of."""
+    read = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Load)}
+    matrices = (e.access for e in read if len(e.access.subscripts) > 1 and e.access.array not in own)
+    return any(Index(loop.index) not in subexprs_of(access.subscripts) for access in matrices)
+
+
+def subexprs_of(subscripts: tuple[Expr, ...]) -> set[Expr]:
+    return {e for s in subscripts for e in subexprs(s)}
+
+
+def given_to(loop: Loop) -> dict[Expr, Param]:
+    """What the body of `loop` knows of what is around it, as if these were arguments: its index, and Lets."""
+    inside = lets_in(loop.body)
+    used = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)}
+    lets = sorted(e.name for e in used if e.name not in inside)
+    return {Index(loop.index): Param(loop.index), **{Var(n): Param(n) for n in lets}}
+
+
+def used_once(loop: Loop) -> frozenset[str]:
+    """Arrays that one statement of the body of `loop` has to itself in there."""
+    users = Counter(name for s in loop.body for name in touched((s,)))
+    return frozenset(name for name, count in users.items() if count == 1)
+
+
+def touched(body: Iterable[Stmt]) -> set[str]:
+    """Arrays that statements have to do with, but for making room for them."""
+    return {a.array for s in statements(tuple(body)) if not isinstance(s.stmt, Allocate) for a in accesses(s.stmt)}
+
+
+def upwards(ls: LoopSet, dead: frozenset[str]) -> LoopSet:
+    """`ls` with outermost loops upwards whose iterations share nothing but sums and what each fills anew."""
+    model = build_model(ls)
+
+    def turned(stmt: Stmt, place: int) -> Stmt:
+        if not (isinstance(stmt, Loop) and is_descending(stmt)) or exits(stmt):
+            return stmt
+        if find_privates(model, dead, stmt, (place,)) is None:
+            return stmt
+        return turned_round(stmt)
+
+    return replace(ls, body=tuple(turned(s, k) for k, s in enumerate(ls.body)))
+
+
+def carriers(ls: LoopSet) -> frozenset[str]:
+    """Arrays that are the function's own and that nobody sees."""
+    return frozenset(a.name for a in ls.arrays if is_carrier(ls, a))
+
+
+def is_carrier(ls: LoopSet, decl: ArrayDecl) -> bool:
+    """Whether the array is the function's own and nobody sees it."""
+    is_own = decl.role != "argument" and decl.name not in ls.params
+    return is_own and decl.name not in returned_arrays(ls) and decl.type is not None and decl.type.rank > 0
+
+
+def candidates(ls: LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
+    """Places of two loops over the same range of which the second reads what the first leaves in `recorded` arrays:
+    those furthest apart first, as a reverse sweep ends where the forward sweep began."""
+    loops = [(k, s) for k, s in enumerate(ls.body) if isinstance(s, Loop)]
+    return [
+        (k, n)
+        for k, a in loops
+        for n, b in reversed(loops)
+        if k < n
+        and (a.lower, a.upper, a.step) == (b.lower, b.upper, b.step)
+        and written_arrays((a,)) & read_arrays((b,)) & recorded
+        and not any(isinstance(s.stmt, Exit | Allocate) for s in statements((a, b)))
+        and not is_ragged(a)
+    ]
+
+
+# -- neighbours ----------------------------------------------------------------------------------------------
+def side_by_side(ls: LoopSet, first: int, second: int) -> tuple[LoopSet, int] | None:
+    """`ls` with the loops at `first` and `second` next to each other, and the place of the first; None if a statement
+    between them can go neither before nor after both."""
+    earlier: list[Stmt] = []
+    later: list[Stmt] = []
+    a, b = ls.body[first], ls.body[second]
+    for stmt in ls.body[first + 1 : second]:
+        if are_apart((a, *later), stmt):
+            earlier.append(stmt)
+        elif are_apart((b,), stmt):
+            later.append(stmt)
+        else:
+            return None
+    body = (*ls.body[:first], *earlier, a, b, *later, *ls.body[second + 1 :])
+    return replace(ls, body=body), first + len(earlier)
+
+
+def are_apart(block: Body, stmt: Stmt) -> bool:
+    """Whether `stmt` may change places with all of `block`."""
+    return not (
+        defined(block) & mentioned((stmt,))
+        or defined((stmt,)) & mentioned(block)
+        or any(isinstance(s.stmt, Exit | Require | Call) for s in statements((stmt,)))
+    )
+
+
+def defined(block: Body) -> frozenset[str]:
+    """Arrays, cells and Lets that get a value in `block`."""
+    return written_arrays(block) | {s.stmt.name for s in statements(block) if isinstance(s.stmt, Let)}
+
+
+# -- one loop for both ---------------------------------------------------------------------------------------
+def run_together(ls: LoopSet, place: int) -> tuple[LoopSet, int] | None:
+    """`ls` with the loop at `place` and the next one as one loop, and its place; None if a dependence forbids it."""
+    model = build_model(ls)
+    if not may_join(model, place):
+        return None
+    a, b = ls.body[place], ls.body[place + 1]
+    assert isinstance(a, Loop)
+    assert isinstance(b, Loop)
+    second = tuple(renamed(s, {Index(b.index): Index(a.index)}) for s in b.body)
+    loop = replace(a, body=(*a.body, *second))
+    return replace(ls, body=(*ls.body[:place], loop, *ls.body[place + 2 :])), place
+
+
+def may_join(model: Model, place: int) -> bool:
+    """Whether each iteration of the second loop may run as soon as that of the first has."""
+    return not any(
+        overtakes(model, first, second, 0)
+        for first in within(model, (place,))
+        for second in within(model, (place + 1,))
+        if first.access.array == second.access.array
+        and (first.is_write or second.is_write)
+        and not commute(first, second)
+    )
+
+
+# -- arrays of one iteration ---------------------------------------------------------------------------------
+def contracted(ls: LoopSet, place: int) -> tuple[LoopSet, int] | None:
+    """`ls` without the first axis of arrays that only the loop at `place` uses, its index being their first subscript
+    everywhere, and the place of the loop then; None if there is none."""
+    loop = ls.body[place]
+    assert isinstance(loop, Loop)
+    outside = [s.stmt for k, t in enumerate(ls.body) if k != place for s in statements((t,))]
+    elsewhere = {a.array for s in outside for a in accesses(s)} | asked_for(ls)
+    filled = {s.array for s in outside if isinstance(s, Allocate) and s.fill is not None}
+    inside: dict[str, bool] = {}
+    for site in statements((loop,)):
+        for access in accesses(site.stmt):
+            is_own = access.subscripts[:1] == (Index(loop.index),)
+            inside[access.array] = inside.get(access.array, True) and is_own
+    smaller = {
+        a.name
+        for a in ls.arrays
+        if is_carrier(ls, a) and inside.get(a.name, False) and a.name not in elsewhere | filled
+    }
+    if not smaller:
+        return None
+
+    def shorter(access: Access) -> Access:
+        return replace(access, subscripts=access.subscripts[1:]) if access.array in smaller else access
+
+    cells = {a.name: a.type.element for a in ls.arrays if a.name in smaller and a.type is not None and a.type.rank == 1}
+    before, after = (
+        tuple(map_accesses(shorter, s) for s in part if not (isinstance(s, Allocate) and s.array in cells))
+        for part in (ls.body[:place], ls.body[place + 1 :])
+    )
+    body = (*before, with_starts(map_accesses(shorter, loop), cells), *after)
+    arrays = tuple(without_axis(a) if a.name in smaller else a for a in ls.arrays)
+    return replace(ls, body=body, arrays=arrays), len(before)
+
+
+def with_starts(loop: Stmt, cells: Mapping[str, ScalarType]) -> Loop:
+    """The loop with a first value for those `cells` that its iterations, which share nothing by them, may not set."""
+    assert isinstance(loop, Loop)
+    exposed = sorted(exposed_cells(loop.body, frozenset(cells), frozenset(cells)))
+    starts = (Assign(Access(name), Const(0.0 if cells[name].is_float else 0, cells[name])) for name in exposed)
+    return replace(loop, body=(*starts, *loop.body))
+
+
+def asked_for(ls: LoopSet) -> set[str]:
+    """Arrays whose extents, or whose elements after the body, are asked for."""
+    ends = [e for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value)]
+    nodes = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+    asked = {e.array for e in (*ends, *nodes) if isinstance(e, Dim)}
+    return asked | {e.access.array for e in ends if isinstance(e, Load)}
+
+
+def without_axis(decl: ArrayDecl) -> ArrayDecl:
+    assert decl.type is not None
+    kind = replace(decl.type, rank=decl.type.rank - 1)
+    return replace(decl, type=kind, extents=(decl.extents or ())[1:])
+
+
+# -- elements that are read once ------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The statements of a body `before` its one loop, and `after` it."""
+
+    before: Body
+    loop: Loop
+    after: Body
+
+
+def read_once(ls: LoopSet) -> LoopSet | None:
+    """`ls` with nests that read the same elements, and have nothing else to do with each other, as one."""
+    nests = walks(ls.body)
+    for first, a in nests.items():
+        for second, b in nests.items():
+            if first < second and (joined := walked_together(a, b)) is not None and not uses_other(a, b):
+                ordered = side_by_side(ls, first, second)
+                if ordered is not None:
+                    found, place = ordered
+                    body = (*found.body[:place], joined, *found.body[place + 2 :])
+                    return read_once(replace(found, body=body)) or replace(found, body=body)
+    return None
+
+
+def uses_other(a: Loop, b: Loop) -> bool:
+    """Whether one of the nests has a use for what the other does."""
+    return bool(defined((a,)) & mentioned((b,)) or defined((b,)) & mentioned((a,)))
+
+
+def walks(body: Body) -> dict[int, Loop]:
+    """The nests of one loop inside another in `body` that are no register tiles, and add to or store something, by
+    place."""
+    nests = {k: s for k, s in enumerate(body) if isinstance(s, Loop) and is_walk(innermost(s))}
+    return {k: s for k, s in nests.items() if contraction(s) is None or any(map(is_ragged, s.body))}
+
+
+def is_ragged(stmt: Stmt) -> bool:
+    """Whether it is a loop over a row with a length of its own."""
+    return isinstance(stmt, Loop) and any(isinstance(e, Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
+
+
+def is_walk(body: Body) -> bool:
+    return is_straight(body) and any(elements_in(s) for s in body)
+
+
+def is_straight(body: Body) -> bool:
+    return all(isinstance(s, Let | Assign | Accumulate) for s in body)
+
+
+def innermost(loop: Loop) -> Body:
+    """What is inside a nest of one loop inside another."""
+    found = around(loop.body)
+    return loop.body if found is None else innermost(found.loop)
+
+
+def around(body: Body) -> Around | None:
+    """A loop and what is around it: nothing but where rows have a length of their own. Other rows are better off by
+    themselves, where vectors and tiles are made of them; these cost a guess of the processor each, where they end."""
+    places = [k for k, s in enumerate(body) if isinstance(s, Loop)]
+    if len(places) != 1:
+        return None
+    loop = body[places[0]]
+    assert isinstance(loop, Loop)
+    found = Around(body[: places[0]], loop, body[places[0] + 1 :])
+    return found if len(body) == 1 or (is_ragged(loop) and is_straight((*found.before, *found.after))) else None
+
+
+def elements_in(stmt: Stmt) -> frozenset[Access]:
+    """The elements of arrays that a statement reads."""
+    nodes = (e for x in stmt_exprs(stmt) for e in subexprs(x))
+    return frozenset(e.access for e in nodes if isinstance(e, Load) and e.access.subscripts)
+
+
+def walked_together(a: Loop, b: Loop) -> Loop | None:
+    """Two nests that have nothing to do with each other as one, if both go over the same range and read some element in
+    common."""
+    inner = renamed(b, {Index(b.index): Index(a.index)})
+    assert isinstance(inner, Loop)
+    if (a.lower, a.upper, a.step) != (b.lower, b.upper, b.step):
+        return None
+    match around(a.body), around(inner.body):
+        case Around() as x, Around() as y:
+            joined = walked_together(x.loop, y.loop)
+            body = () if joined is None else (*x.before, *y.before, joined, *x.after, *y.after)
+            return replace(a, body=body) if body else None
+        case None, None:
+            both = [{e for s in body for e in elements_in(s)} for body in (a.body, inner.body)]
+            return replace(a, body=(*a.body, *inner.body)) if both[0] & both[1] else None
+        case _:
+            return None

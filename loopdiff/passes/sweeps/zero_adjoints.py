@@ -1,0 +1,140 @@
+"""What the reverse sweep does for an adjoint of zero is left out: nothing comes of it.
+
+    ties = 1.0 if x0 == top else 0.0             ties = 1.0 if x0 == top else 0.0
+    for k in range(i, j):                        if bar != 0.0:
+        if x[k] == top: ties += 1.0                  for k in range(i, j):
+    share = bar / ties if bar != 0.0 else 0.0  becomes   if x[k] == top: ties += 1.0
+    for k in range(i, j):                        share = bar / ties if bar != 0.0 else 0.0
+        if x[k] == top: x_adj[k] += share        if share != 0.0:
+                                                     for k in range(i, j):
+                                                         if x[k] == top: x_adj[k] += share
+
+Of the entries of a table of maxima only those on the way to the result have an adjoint. Only loops whose ranges differ
+between the iterations of the loop around them: that one cannot become a vector anyway, which a condition would prevent.
+Where the rest of an iteration adds nothing but multiples of an adjoint, all of it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from loopdiff.ir.build import compare, zero
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Apply,
+    Assign,
+    Const,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
+from loopdiff.ir.walk import expressions, operands, statements, stmt_exprs, subexprs
+from loopdiff.passes.sweeps.zero_iterations import IterationIdler
+
+
+def leave_out_idle(ls: LoopSet) -> LoopSet:
+    """`ls` with loops under the condition that what they add is not zero, or is asked for."""
+    if not any(varies_inside(s.stmt) for s in statements(ls.body)):
+        return ls
+    idler = Idler(ls, type_env(ls), frozenset(cell_types(ls)))
+    return replace(ls, body=tuple(idler.visited(s) for s in ls.body))
+
+
+def varies_inside(stmt: Stmt) -> bool:
+    return isinstance(stmt, Loop) and any(isinstance(s, Loop) and has_range_of(s, stmt) for s in stmt.body)
+
+
+def has_range_of(loop: Loop, around: Loop) -> bool:
+    """Whether the range of `loop` depends on the iteration of the loop `around` it."""
+    return any(e == Index(around.index) for b in (loop.lower, loop.upper) for e in subexprs(b))
+
+
+@dataclass(frozen=True, slots=True)
+class Idler:
+    ls: LoopSet
+    types: TypeEnv
+    cells: frozenset[str]
+
+    def visited(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Loop(body=body):
+                if varies_inside(stmt):
+                    skipping = IterationIdler(self.ls, self.types, self.cells).skipping(body)
+                    if skipping is not None:
+                        return replace(stmt, body=skipping)
+                return replace(stmt, body=tuple(self.inside(s, k, stmt) for k, s in enumerate(body)))
+            case If(then=then, orelse=orelse):
+                then, orelse = (tuple(map(self.visited, branch)) for branch in (then, orelse))
+                return replace(stmt, then=then, orelse=orelse)
+            case _:
+                return stmt
+
+    def inside(self, stmt: Stmt, number: int, around: Loop) -> Stmt:
+        """Statement `number` of the body of `around`, under the condition that it does something."""
+        if not isinstance(stmt, Loop) or not has_range_of(stmt, around):
+            return self.visited(stmt)
+        cond = self.adds_something(stmt) or self.is_asked_for(stmt, around.body[:number], around.body[number + 1 :])
+        return self.visited(stmt) if cond is None else If(cond, (stmt,), loc=stmt.loc)
+
+    def adds_something(self, loop: Loop) -> Expr | None:
+        """The condition that `loop` adds anything, if all that it adds is one value from outside."""
+        added = {a.value for a in additions(loop)}
+        if len(added) != 1:
+            return None
+        (value,) = added
+        inside = {s.stmt.name for s in statements((loop,)) if isinstance(s.stmt, Let)}
+        kind = type_of(value, self.types)
+        is_outside = isinstance(value, Var) and value.name not in inside and kind.is_float
+        return compare(Op.NE, value, zero(kind)) if is_outside else None
+
+    def is_asked_for(self, loop: Loop, before: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> Expr | None:
+        """The condition under which alone the cell that `loop` adds to is read, if it is known ahead of the loop.
+
+        The cell has a new value in each iteration of the loop around, which has the statements `before` and `after`.
+        """
+        targets = {a.target for a in additions(loop)}
+        if len(targets) != 1:
+            return None
+        (target,) = targets
+        is_new = target.array in self.cells and any(isinstance(s, Assign) and s.target == target for s in before)
+        exprs = [x for s in statements(after) for x in stmt_exprs(s.stmt)]
+        found = [c for x in exprs for c in conditions_of(target.array, x, None)]
+        reads = sum(1 for x in expressions(self.ls) for _ in conditions_of(target.array, x, None))
+        later = {s.stmt.name for s in statements((loop, *after)) if isinstance(s.stmt, Let)}
+        match list(dict.fromkeys(found)):
+            case [Apply(op=Op.NE, args=(Var(name=name), Const())) as cond] if name not in later:
+                return cond if is_new and reads == len(found) else None
+            case _:
+                return None
+
+
+def additions(loop: Loop) -> list[Accumulate]:
+    """All that the loop does, if it only adds; else nothing."""
+    inside = [s.stmt for s in statements(loop.body)]
+    if not all(isinstance(s, Loop | If | Let) or (isinstance(s, Accumulate) and s.op == "add") for s in inside):
+        return []
+    return [s for s in inside if isinstance(s, Accumulate)]
+
+
+def conditions_of(cell: str, expr: Expr, under: Expr | None) -> Iterator[Expr | None]:
+    """The innermost condition around each read of `cell` in `expr`."""
+    match expr:
+        case Load(access=access) if access.array == cell:
+            yield under
+        case Select(cond=cond, then=then, orelse=orelse):
+            yield from conditions_of(cell, cond, under)
+            yield from conditions_of(cell, then, cond)
+            yield from conditions_of(cell, orelse, None)
+        case _:
+            for part in operands(expr):
+                yield from conditions_of(cell, part, under)

@@ -1,0 +1,128 @@
+"""The rest of an iteration of the reverse sweep that adds nothing but multiples of an adjoint, where this is zero.
+
+    for j in ...:                                for j in ...:
+        bar = t_adj[i, j]                            bar = t_adj[i, j]
+        for k in range(j): ties += ...               if bar != 0.0:
+        share = bar / ties              becomes          for k in range(j): ties += ...
+        t_adj[i, j - 1] += share * c                     share = bar / ties
+        w_adj[i, j] = share                              t_adj[i, j - 1] += share * c
+                                                         w_adj[i, j] = share
+                                                     else:
+                                                         w_adj[i, j] = 0.0
+
+What is left out would have added zeros, which the next iteration has to wait for all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.liveness import exposed_cells
+from loopdiff.ir.build import compare, zero
+from loopdiff.ir.nodes import Access, Accumulate, Assign, If, Let, Load, Loop, LoopSet, Stmt, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.slicing import names_in
+from loopdiff.ir.typing import TypeEnv
+from loopdiff.ir.walk import accesses, lets_in, result_arrays, statements, stmt_exprs, written_arrays
+from loopdiff.passes.sweeps.zero_implication import vanishes
+
+Body = tuple[Stmt, ...]
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class IterationIdler:
+    ls: LoopSet
+    types: TypeEnv
+    cells: Names
+
+    def skipping(self, body: Body) -> Body | None:
+        """The `body` of a loop with its rest under the condition that an adjoint which it begins with is not zero; None
+        if there is no such adjoint."""
+        for number, stmt in enumerate(body):
+            match stmt:
+                case Let(name=name, value=Load(access=access)) if self.is_adjoint(access):
+                    found = self.under(name, body[number + 1 :])
+                    if found is not None:
+                        late = late_lets(body[:number], mentions((stmt, *found.orelse)))
+                        early = (s for s in body[: number + 1] if s not in late)
+                        return (*early, replace(found, then=(*late, *found.then)))
+                case _:
+                    pass
+        return None
+
+    def is_adjoint(self, access: Access) -> bool:
+        """Whether it is an element of an adjoint: of other numbers zero times infinity is to be seen."""
+        decl = self.ls.array(access.array)
+        return bool(access.subscripts) and decl.role in ("adjoint", "gradient")
+
+    def under(self, name: str, rest: Body) -> If | None:
+        """What follows the Let `name` in an iteration, under the condition that this is not zero; None if it may do
+        something where it is."""
+        if not any(isinstance(s, Loop) for s in rest) or not self.is_inside(rest):
+            return None
+        zeros = {name}
+        left = self.left(rest, zeros)
+        if left is None or mentions(left) & (lets_in(rest) | written_arrays(rest)):
+            return None
+        kind = self.types.lets[name]
+        return If(compare(Op.NE, Var(name), zero(kind)), rest, left, loc=rest[0].loc)
+
+    def is_inside(self, rest: Body) -> bool:
+        """Whether the cells that statements write matter to them alone, and have a new value each time."""
+        written = written_arrays(rest) & self.cells
+        elsewhere = [a.array for s in statements(self.ls.body) for a in accesses(s.stmt) if a.array in written]
+        inside = [a.array for s in statements(rest) for a in accesses(s.stmt) if a.array in written]
+        is_theirs = sorted(elsewhere) == sorted(inside) and not written & result_arrays(self.ls)
+        return is_theirs and not exposed_cells(rest, written, self.cells)
+
+    def left(self, body: Body, zeros: set[str]) -> Body | None:
+        """What `body` still does where `zeros`, to which Lets are added, are zero; None if that is more than to store
+        zeros."""
+        out: list[Stmt] = []
+        for stmt in body:
+            found = self.left_of(stmt, zeros)
+            if found is None:
+                return None
+            out += found
+        return tuple(out)
+
+    def left_of(self, stmt: Stmt, zeros: set[str]) -> Body | None:
+        match stmt:
+            case Let(name=name, value=value):
+                if vanishes(value, zeros):
+                    zeros.add(name)
+                return ()
+            case Assign(target=target) | Accumulate(target=target) if target.array in self.cells:
+                return ()
+            case Accumulate(op="add", value=value) if vanishes(value, zeros):
+                return ()
+            case Assign(target=target, value=value) if vanishes(value, zeros):
+                return (replace(stmt, value=zero(self.types.arrays[target.array].element)),)
+            case If(then=then, orelse=orelse):
+                yes, no = self.left(then, set(zeros)), self.left(orelse, set(zeros))
+                if yes is None or no is None:
+                    return None
+                return (replace(stmt, then=yes, orelse=no),) if yes or no else ()
+            case Loop(body=body):
+                return () if self.left(body, set(zeros)) == () else None
+            case _:
+                return None
+
+
+def late_lets(body: Body, needed: Names) -> Body:
+    """The Lets at the end of `body` beside those `needed` there."""
+    out: list[Stmt] = []
+    for stmt in reversed(body):
+        if not isinstance(stmt, Let):
+            break
+        if stmt.name in needed:
+            needed |= mentions((stmt,))
+        else:
+            out.insert(0, stmt)
+    return tuple(out)
+
+
+def mentions(body: Body) -> Names:
+    """Lets, cells and arrays that decide what `body` does and where."""
+    return frozenset(n for s in statements(body) for e in stmt_exprs(s.stmt) for n in names_in(e))

@@ -1,0 +1,1 @@
+"""Schedules and launch plans in words."""

@@ -1,0 +1,1 @@
+"""What users say about derivatives: rules of functions, and marks in programs."""

@@ -1,0 +1,1 @@
+"""Strip-mined loops with buffers for one block: of rows, or of lanes."""

@@ -1,0 +1,101 @@
+"""Rows that few iterations need: of arrays of its own that a loop uses row by row a function keeps only these.
+
+    for i in range(N):                               for i in range(N):
+        for j: lap[i, j] = f[i + 1, j] - f[i, j]         for j: lap[i % 2, j] = f[i + 1, j] - f[i, j]
+        if i >= 1:                            becomes    if i >= 1:
+            for j: y[i, j] = lap[i, j] - lap[i - 1, j]       for j: y[i, j] = lap[i % 2, j] - lap[(i - 1) % 2, j]
+
+Fused nests hand rows on to each other; rows that stay in cache until they are written anew never go to memory (array
+contraction: Darte and Isoard, "Exact and approximated data-reuse optimizations for tiling with parametric sizes", CC
+2015). An iteration touches rows `i + low` to `i + high`, so that all of them have different places modulo their number,
+and a row has been touched for the last time when another takes its place. Where one is kept, as of an array of planes
+one plane, rows of that are kept likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from loopdiff.analysis.exposure import depth_of, is_exposed
+from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.ir.build import integer, is_constant, parted
+from loopdiff.ir.nodes import Access, Allocate, Apply, Call, Expr, Index, Loop, LoopSet, ScalarResult
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, returned_arrays, statements
+from loopdiff.passes.storage.workspace import scratch
+
+MOST_ROWS = 16
+
+
+def roll_rows(ls: LoopSet, reader: LoopSet | None = None) -> LoopSet:
+    """`ls` with places for a few rows only in arrays of its own that one loop uses row by row.
+
+    `reader` goes on with the arrays that `ls` leaves.
+    """
+    wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
+    values = (r.value for r in ls.results if isinstance(r, ScalarResult))
+    wanted |= {e.access.array for v in values for e in loads(v)}
+    ours = scratch(ls)
+    own = (a.name for a in ls.arrays if a.name in ours)
+    sites = list(statements(ls.body))
+    counts: dict[str, tuple[int, ...]] = {n: () for n in own if n not in wanted}
+    model, axis, found = None, 0, rows_by_array(sites, counts, 0)
+    while found:
+        model = model or build_model(ls)
+        kept = {n: count for n, (count, path) in found.items() if is_own(model, n, path)}
+        counts |= {n: (*counts[n], count) for n, count in kept.items()}
+        axis += 1
+        found = rows_by_array(sites, [n for n, count in kept.items() if count == 1], axis)
+    if not any(counts.values()):
+        return ls
+
+    def rolled(access: Access) -> Access:
+        few = counts.get(access.array, ()) if access.subscripts else ()
+        places = (place(s, c) for s, c in zip(access.subscripts, few, strict=False))
+        return replace(access, subscripts=(*places, *access.subscripts[len(few) :]))
+
+    return replace(ls, body=tuple(map_accesses(rolled, s) for s in ls.body))
+
+
+def place(row: Expr, count: int) -> Expr:
+    """Where a row is among so many."""
+    return integer(0) if count == 1 else Apply(Op.MOD, (row, integer(count)))
+
+
+def rows_by_array(sites: list[Site], names: Iterable[str], axis: int) -> dict[str, tuple[int, Path]]:
+    """For those of the arrays that one loop uses a few rows along `axis` of at a time: how many, and the path of the
+    loop.
+    """
+    loops = {s.stmt.index: s.path for s in sites if isinstance(s.stmt, Loop)}
+    touched: dict[str, list[tuple[Access, Path]]] = {}
+    for site in sites:
+        for access in accesses(site.stmt):
+            touched.setdefault(access.array, []).append((access, site.path))
+    excluded = {s.stmt.array for s in sites if isinstance(s.stmt, Allocate) and s.stmt.fill is not None}
+    excluded |= read_arrays(tuple(s.stmt for s in sites if isinstance(s.stmt, Call)))
+    found: dict[str, tuple[int, Path]] = {}
+    for name in names:
+        uses = touched.get(name, [])
+        if name in excluded or not uses or any(len(a.subscripts) < axis + 2 for a, _ in uses):
+            continue
+        rows = [parted(a.subscripts[axis]) for a, _ in uses]
+        base = rows[0][0]
+        if not isinstance(base, Index) or any(b != base for b, _ in rows):
+            continue
+        path = loops[base.name]
+        offsets = [offset for _, offset in rows]
+        count = 1 << (max(offsets) - min(offsets)).bit_length()
+        if all(p[: len(path)] == path for _, p in uses) and count <= MOST_ROWS:
+            found[name] = count, path
+    return found
+
+
+def is_own(model: Model, array: str, path: Path) -> bool:
+    """Whether each run of the loop at `path`, in steps of one, reads only what it has written to `array`."""
+    loop = model.loop(path)
+    if not (is_constant(loop.step, 1) or is_constant(loop.step, -1)):
+        return False
+    level = depth_of(model, path) - 1
+    reads = (e for e in model.touching(array, False) if not e.is_final)
+    return not any(is_exposed(model, e, level) for e in reads)

@@ -1,0 +1,453 @@
+"""Row blocks: a loop whose iterations are independent but for buffers they use again is run in blocks of rows.
+
+    for r in range(R):                      for r0 in range(0, R, 64):
+        for a in range(H):                      for r in rows: for a: s_rows[r - r0, a] = 0.0
+            s = 0.0                             for r in rows: for a: for i: s_rows[r - r0, a] += W[a, i] * x[r, i]
+            for i in range(I):       becomes    for r in rows: for a: h_rows[r - r0, a] = max(s_rows[r - r0, a], 0.0)
+                s += W[a, i] * x[r, i]          ...
+            h[a] = max(s, 0.0)
+        ...
+
+Within a block every buffer has a row for each iteration (scalar and array expansion: Feautrier, "Array expansion", ICS
+1988), so the body can be distributed; what one row does with a vector, a block does with a matrix, and reads `W` once.
+The loop is left alone unless that isolates a contraction with such reuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from loopdiff.analysis.contractions import factors, terms
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import commute, may_meet, within
+from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.polyhedral.sets import orders
+from loopdiff.analysis.privatization import Privates, find_privates, mentioned, moved, span
+from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, sub
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Exit,
+    Expr,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Require,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import PRODUCTS, SUMS, Op
+from loopdiff.ir.renaming import renamed_block
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import (
+    Path,
+    statements,
+    subexprs,
+    substitute,
+    written_arrays,
+)
+from loopdiff.mapping.lane_blocks import block_loop
+from loopdiff.passes.loops.distribution import ascend
+from loopdiff.passes.loops.sum_shapes import tidy_sums
+from loopdiff.settings.requests import NOTHING, Requests
+
+ROWS = 64
+ONE = integer(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """As many rows as a buffer of so many `elements` holds, between `least` and `most`, when the function runs."""
+
+    elements: int
+    least: int
+    most: int
+
+    def rows(self, shapes: Iterable[tuple[Expr, ...]]) -> Expr:
+        """The number of rows, of which buffers hold a part of each of these `shapes`."""
+        sizes = dict.fromkeys(reduce(mul, shape, ONE) for shape in shapes)
+        largest = reduce(lambda a, b: Apply(Op.MAX, (a, b)), sizes)
+        fitting = floordiv(integer(self.elements), at_least_one(largest))
+        return Apply(Op.MAX, (integer(self.least), Apply(Op.MIN, (integer(self.most), fitting))))
+
+
+# Rows whose buffers are for kernels: as many as keep a GPU busy, and its memory holds.
+FOR_THREADS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
+
+
+CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG))
+CHEAP_NODES = (Const, Index, Param, Dim, Var, Load)
+MOST_REPEATED = 2
+Names = frozenset[str]
+
+
+def block_rows(
+    ls: LoopSet, dead: Names, names: NameSupply, rows: int | Fitting = ROWS, requests: Requests = NOTHING
+) -> LoopSet:  # fmt: skip
+    """`ls` with loops run in blocks of `rows` where that isolates contractions; the same values up to reassociation.
+    `requests` may say other sizes, or none.
+
+    `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
+    and allocated where it begins, hold the rows of a block.
+    """
+    if not any(is_promising(s.stmt) for s in statements(ls.body)):
+        return ls
+    tidy = ascend(tidy_sums(ls))
+    blocker = Blocker(build_model(tidy), type_env(tidy), dead, names, rows, requests, [])
+    body = blocker.block(tidy.body, ())
+    if not blocker.buffers:
+        return ls
+    fresh = tuple(Allocate(a.name) for a in blocker.buffers)
+    return replace(tidy, arrays=(*ls.arrays, *blocker.buffers), body=(*fresh, *body))
+
+
+def block_for_threads(ls: LoopSet, dead: Names, requests: Requests) -> LoopSet:
+    """`ls` with loops run in blocks of as many rows as keep a GPU busy, where that isolates contractions."""
+    return block_rows(ls, dead, supply(ls), FOR_THREADS, requests)
+
+
+def is_promising(stmt: Stmt) -> bool:
+    """Whether `stmt` is a loop with a sum below two loops of its own, and something beside it."""
+    if not isinstance(stmt, Loop) or not (isinstance(stmt.step, Const) and abs(stmt.step.value) == 1):
+        return False
+    sites = list(statements(stmt.body))
+    if any(isinstance(s.stmt, Exit | Require | Allocate | Call) for s in sites):
+        return False
+    return any(is_deep_sum(s.stmt, s.loops) and not s.is_conditional for s in sites)
+
+
+def is_deep_sum(stmt: Stmt, loops: tuple[Loop, ...]) -> bool:
+    return isinstance(stmt, Accumulate) and stmt.op == "add" and len(loops) >= 2
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A statement of a row that is moved as one, with the loops of the row around it."""
+
+    path: Path
+    stmt: Stmt
+    loops: tuple[Path, ...]
+
+    @property
+    def is_sum(self) -> bool:
+        return isinstance(self.stmt, Accumulate) and self.stmt.op == "add" and len(self.loops) >= 2
+
+
+Piece = tuple[Leaf, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The body of the loop at `path`, and what each row has for its `own`.
+
+    `repeated` are the Lets that every piece evaluates where it needs them, `lets` the others.
+    """
+
+    loop: Loop
+    path: Path
+    own: Privates
+    leaves: tuple[Leaf, ...]
+    lets: Mapping[str, Leaf]
+    repeated: Mapping[str, Leaf]
+
+    def mentioned(self, stmt: Stmt) -> Names:
+        """Arrays, cells and Lets in a leaf and in the Lets that are repeated with it."""
+        names = mentioned((stmt,))
+        for name in names & self.repeated.keys():
+            if self.repeated[name].stmt is not stmt:
+                names |= self.mentioned(self.repeated[name].stmt)
+        return names
+
+    def inlined(self, expr: Expr) -> Expr:
+        """`expr` with the Lets that are repeated with it in place."""
+        values: dict[Expr, Expr] = {}
+        for name in self.repeated:
+            stmt = self.repeated[name].stmt
+            assert isinstance(stmt, Let)
+            values[Var(name)] = stmt.value
+        used = [e for e in subexprs(expr) if e in values]
+        return self.inlined(substitute(expr, values)) if used else expr
+
+    def paths(self, piece: Piece) -> frozenset[Path]:
+        """Of the leaves of `piece` and of the Lets repeated with them."""
+        own = {leaf.path for leaf in piece}
+        used = {n for leaf in piece for n in self.mentioned(leaf.stmt)}
+        return frozenset(own | {leaf.path for n, leaf in self.repeated.items() if n in used})
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    model: Model
+    types: TypeEnv
+    dead: Names
+    names: NameSupply
+    rows: int | Fitting
+    requests: Requests
+    buffers: list[ArrayDecl]
+
+    def block(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
+        """`body` with its innermost promising loops in blocks."""
+        out: list[Stmt] = []
+        for number, stmt in enumerate(body):
+            path = (*prefix, number)
+            if not isinstance(stmt, Loop):
+                out.append(stmt)
+                continue
+            inner = stmt.body if self.is_for_threads(stmt, path) else self.block(stmt.body, path)
+            out.append(replace(stmt, body=inner) if inner != stmt.body else self.in_blocks(stmt, path))
+        return tuple(out)
+
+    def is_for_threads(self, loop: Loop, path: Path) -> bool:
+        """Whether rows are for kernels, and the iterations of `loop` may be threads: these would have blocks inside."""
+        return isinstance(self.rows, Fitting) and find_privates(self.model, self.dead, loop, path) is not None
+
+    def in_blocks(self, loop: Loop, path: Path) -> Stmt:
+        """`loop` in blocks of rows, distributed, if it may be and something is gained."""
+        size = self.requests.rows(loop.index, loop.loc.line, self.rows)
+        if isinstance(self.rows, Fitting) and isinstance(size, int) and size:
+            size = Fitting(size, size, size)
+        if not size or not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
+            return loop
+        own = find_privates(self.model, self.dead, loop, path)
+        if own is None or not own.names:
+            return loop
+        row = row_of(loop, path, own)
+        pieces = self.distributed(row)
+        if not any(len(p) == 1 and self.has_reuse(p[0], row) for p in pieces):
+            return loop
+        return Expansion(self, row, pieces, size).loop()
+
+    # -- distribution ----------------------------------------------------------------------------------------
+    def distributed(self, row: Row) -> list[Piece]:
+        """Leaves in pieces, each for all rows before the next: sums by themselves, what is between them together."""
+        pieces: list[Piece] = []
+        is_open = False
+        for leaf in row.leaves:
+            if is_open and not leaf.is_sum:
+                pieces[-1] = (*pieces[-1], leaf)
+            else:
+                pieces.append((leaf,))
+            is_open = not leaf.is_sum
+        last = len(pieces) - 1
+        while last > 0:
+            first = next((k for k in range(last) if not self.may_follow(pieces[k], pieces[last], row)), None)
+            if first is None:
+                last -= 1
+            else:
+                pieces[first:] = [sum(pieces[first : last + 1], ()), *pieces[last + 1 :]]
+                last = len(pieces) - 1
+        return pieces
+
+    def may_follow(self, first: Piece, last: Piece, row: Row) -> bool:
+        """Whether all rows of piece `first` may run before all of piece `last`."""
+        events = within(self.model, row.path)
+        early, late = (self.events_at(events, row.paths(piece)) for piece in (first, last))
+        level = depth_of(self.model, row.path)
+        return not any(
+            may_meet(self.model, b, a, order)
+            for a in early
+            for b in late
+            if a.access.array == b.access.array and (a.is_write or b.is_write) and not commute(a, b)
+            for order in orders(b, a, max(level, depth_of(self.model, row.own.homes.get(a.access.array, row.path))))
+        )
+
+    def events_at(self, events: list[Event], paths: frozenset[Path]) -> list[Event]:
+        return [e for e in events if any(e.path[:k] in paths for k in range(1, len(e.path) + 1))]
+
+    def has_reuse(self, leaf: Leaf, row: Row) -> bool:
+        """Whether the leaf is a sum of products of what belongs to the row and of what is the same for all rows.
+
+        A product needs nothing but its factors; of other sums, as of squares of differences, dots of rows are as fast.
+        """
+        if not (isinstance(leaf.stmt, Accumulate) and leaf.is_sum):
+            return False
+        own = {*row.lets, *row.repeated}
+        value = row.inlined(leaf.stmt.value)
+        inner = {self.model.loop(p).index for p in leaf.loops}
+
+        def is_same(access: Access) -> bool:
+            if access.array in row.own.names or not access.subscripts:
+                return False
+            parts = [e for s in access.subscripts for e in subexprs(s)]
+            if any(isinstance(e, Load) or (isinstance(e, Var) and e.name in own) for e in parts):
+                return False
+            used = {e.name for e in parts if isinstance(e, Index)}
+            return row.loop.index not in used and len(used & inner) >= 2
+
+        loads = [e.access for e in subexprs(value) if isinstance(e, Load)]
+        is_of_row = any(a.array in row.own.names for a in (*loads, leaf.stmt.target))
+        is_of_row |= bool(row.mentioned(leaf.stmt) & row.lets.keys())
+        single = [f.access for _, term in terms(value) for f in factors(term) if isinstance(f, Load)]
+        return is_of_row and any(is_same(a) for a in (*single, leaf.stmt.target))
+
+
+def row_of(loop: Loop, path: Path, own: Privates) -> Row:
+    found = tuple(leaves(loop.body, path, ()))
+    lets = {leaf.stmt.name: leaf for leaf in found if isinstance(leaf.stmt, Let)}
+    repeated = repeated_lets(lets, written_arrays(loop.body))
+    rest = tuple(leaf for leaf in found if not (isinstance(leaf.stmt, Let) and leaf.stmt.name in repeated))
+    kept = {n: leaf for n, leaf in lets.items() if n not in repeated}
+    return Row(loop, path, own, rest, kept, {n: lets[n] for n in repeated})
+
+
+def leaves(body: tuple[Stmt, ...], prefix: Path, loops: tuple[Path, ...]) -> Iterator[Leaf]:
+    """Statements in textual order, those of nested loops one by one, conditions whole."""
+    for number, stmt in enumerate(body):
+        path = (*prefix, number)
+        if isinstance(stmt, Loop):
+            yield from leaves(stmt.body, path, (*loops, path))
+        else:
+            yield Leaf(path, stmt, loops)
+
+
+def repeated_lets(lets: Mapping[str, Leaf], written: Names) -> Names:
+    """Lets that would take a buffer as large as the work, and those that are cheap and of values not `written`."""
+    operations: dict[str, int] = {}
+    for name, leaf in lets.items():
+        assert isinstance(leaf.stmt, Let)
+        parts = list(subexprs(leaf.stmt.value))
+        is_cheap = all(isinstance(e, CHEAP_NODES) or (isinstance(e, Apply) and e.op in CHEAP) for e in parts)
+        reads = {e.access.array for e in parts if isinstance(e, Load)}
+        used = [e.name for e in parts if isinstance(e, Var) and e.name in lets]
+        count = sum(isinstance(e, Apply) for e in parts) + sum(operations.get(u, MOST_REPEATED) for u in used)
+        is_free = is_cheap and count <= MOST_REPEATED and not reads & written and operations.keys() >= set(used)
+        if is_free or len(leaf.loops) >= 2:
+            operations[name] = count
+    return frozenset(operations)
+
+
+def is_rectangular(stmt: Stmt) -> bool:
+    """Whether a nested loop counts by one between bounds that are known before the function's first statement."""
+    if not isinstance(stmt, Loop):
+        return True
+    if not (isinstance(stmt.step, Const) and abs(stmt.step.value) == 1):
+        return False
+    return not any(isinstance(e, Index | Var | Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
+
+
+# -- the new loops -------------------------------------------------------------------------------------------
+class Expansion:
+    """One loop in blocks: expanded buffers, then a nest for every piece."""
+
+    def __init__(self, blocker: Blocker, row: Row, pieces: list[Piece], size: int | Fitting) -> None:
+        self.blocker = blocker
+        self.row = row
+        self.pieces = pieces
+        self.shapes: dict[str, tuple[str, tuple[Expr, ...]]] = {}
+        self.size = size
+        self.start = blocker.names.fresh(f"{row.loop.index}_block")
+        self.lower, self.upper = span(row.loop)
+        self.piece_of = {leaf.path: k for k, piece in enumerate(pieces) for leaf in piece}
+        self.cells: dict[str, Access] = {}
+        self.kept: dict[str, Access] = {}
+        self.arrays: dict[str, str] = {}
+
+    def loop(self) -> Loop:
+        self.expand()
+        shapes = [shape for _, shape in self.shapes.values()]
+        self.rows = self.size.rows(shapes) if isinstance(self.size, Fitting) else integer(self.size)
+        for name, (dtype, shape) in self.shapes.items():
+            kind = ArrayType(dtype, 1 + len(shape))
+            self.blocker.buffers.append(ArrayDecl(name, kind, "local", (self.rows, *shape)))
+        body: list[Stmt] = [self.cleared(a) for a in sorted(self.row.own.zero)]
+        for number in range(len(self.pieces)):
+            body += renamed_block((self.nest(number),), self.blocker.names)
+        return Loop(self.start, self.lower, self.upper, self.rows, tuple(body), loc=self.row.loop.loc)
+
+    # -- buffers ---------------------------------------------------------------------------------------------
+    def expand(self) -> None:
+        """Buffers for the rows of a block: of arrays, and of cells and Lets that more than one piece uses."""
+        row, blocker = self.row, self.blocker
+        users: dict[str, set[int]] = {}
+        for number, piece in enumerate(self.pieces):
+            for name in frozenset[str]().union(*(row.mentioned(leaf.stmt) for leaf in piece)):
+                users.setdefault(name, set()).add(number)
+        for array in sorted(row.own.arrays):
+            decl = blocker.model.ls.array(array)
+            assert decl.type is not None
+            self.arrays[array] = self.buffer(array, decl.type.dtype, decl.extents or ())
+        for cell, home in sorted(row.own.homes.items()):
+            if len(users.get(cell, ())) > 1:
+                decl = blocker.model.ls.array(cell)
+                assert decl.type is not None
+                self.cells[cell] = self.element(cell, decl.type.dtype, home)
+        for name, leaf in row.lets.items():
+            if len(users[name]) > 1:
+                assert isinstance(leaf.stmt, Let)
+                dtype = type_of(leaf.stmt.value, blocker.types).value
+                self.kept[name] = self.element(name, dtype, leaf.loops[-1] if leaf.loops else row.path)
+
+    def buffer(self, stem: str, dtype: str, extents: tuple[Expr, ...]) -> str:
+        name = self.blocker.names.fresh(f"{stem}_rows")
+        self.shapes[name] = dtype, extents
+        return name
+
+    def element(self, stem: str, dtype: str, home: Path) -> Access:
+        """The element of a new buffer for one iteration of the loop at `home` in a row."""
+        loops = [self.blocker.model.loop(home[:k]) for k in range(len(self.row.path) + 1, len(home) + 1)]
+        spans = [span(p) for p in loops]
+        name = self.buffer(stem, dtype, tuple(natural(sub(upper, lower)) for lower, upper in spans))
+        inner = tuple(sub(Index(p.index), lower) for p, (lower, _) in zip(loops, spans, strict=True))
+        return Access(name, (self.place, *inner))
+
+    @property
+    def place(self) -> Expr:
+        """Which row of the block an iteration is."""
+        return sub(Index(self.row.loop.index), Index(self.start))
+
+    # -- nests -----------------------------------------------------------------------------------------------
+    def rows_loop(self, body: tuple[Stmt, ...]) -> Loop:
+        return block_loop(self.row.loop.index, self.start, self.rows, self.upper, body, self.row.loop.loc)
+
+    def cleared(self, array: str) -> Stmt:
+        """Zeros in every row of the block."""
+        decl, loc = self.blocker.model.ls.array(array), self.row.loop.loc
+        assert decl.type is not None
+        assert decl.extents is not None
+        indices = [self.blocker.names.fresh("d") for _ in decl.extents]
+        access = Access(self.arrays[array], (self.place, *map(Index, indices)))
+        body: Stmt = Assign(access, Const(0.0, decl.type.element), loc=loc)
+        for index, extent in reversed(list(zip(indices, decl.extents, strict=True))):
+            body = Loop(index, integer(0), extent, ONE, (body,), loc=loc)
+        return renamed_block((self.rows_loop((body,)),), self.blocker.names)[0]
+
+    def nest(self, number: int) -> Stmt:
+        """The leaves of one piece and the Lets repeated with them, for all rows of the block."""
+        paths = self.row.paths(self.pieces[number])
+        return self.rows_loop(self.chosen(self.row.loop.body, self.row.path, paths, number))
+
+    def chosen(self, body: tuple[Stmt, ...], prefix: Path, paths: frozenset[Path], number: int) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for position, stmt in enumerate(body):
+            path = (*prefix, position)
+            if isinstance(stmt, Loop):
+                inner = self.chosen(stmt.body, path, paths, number)
+                if inner:
+                    out.append(replace(stmt, body=inner))
+            elif path in paths:
+                here = {n for n in self.kept if self.piece_of[self.row.lets[n].path] == number}
+                out += moved(stmt, self.placed, self.kept, here)
+        return tuple(out)
+
+    def placed(self, access: Access) -> Access:
+        """Where `access` goes in the buffers of the block; its subscripts are placed already."""
+        if access.array in self.cells:
+            return self.cells[access.array]
+        if access.array in self.arrays:
+            return replace(access, array=self.arrays[access.array], subscripts=(self.place, *access.subscripts))
+        return access

@@ -1,0 +1,41 @@
+"""A function and its sweeps with independent iterations of outer loops in blocks, which have buffers of their own."""
+
+from __future__ import annotations
+
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.walk import returned_arrays
+from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_workspace
+from loopdiff.schedule.blocks.outer_vectors import widen_lanes
+from loopdiff.schedule.blocks.row_blocks import ROWS, block_rows
+from loopdiff.settings.requests import NOTHING, Requests
+
+
+def block_sweeps(
+    forward: LoopSet, reverse: LoopSet, rows: int = ROWS, asked: tuple[Requests, Requests] = (NOTHING, NOTHING)
+) -> tuple[LoopSet, LoopSet, frozenset[str]]:
+    """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
+    indices of loops over the lanes of a block. `asked` may say otherwise for each sweep."""
+    names, place = supply(forward, reverse), len(forward.params)
+    shared = scratch(forward) & frozenset(forward.params)
+    first = shared & own_arrays(forward, reverse)
+    second = shared | refilled_tapes(reverse)
+    new_forward, lanes = in_blocks(forward, first, names, rows, asked[0])
+    new_reverse, others = in_blocks(reverse, second, names, rows, asked[1])
+    ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
+    workspace = (*ours, *theirs)
+    new_forward = with_workspace(new_forward, workspace, place, theirs)
+    return new_forward, with_workspace(new_reverse, workspace, place, ours), lanes | others
+
+
+def block_primal(ls: LoopSet, rows: int = ROWS, requests: Requests = NOTHING) -> LoopSet:
+    """The function itself in blocks of `rows`, whose buffers are its own."""
+    return in_blocks(ls, scratch(ls) - returned_arrays(ls) - frozenset(ls.params), supply(ls), rows, requests)[0]
+
+
+def in_blocks(
+    ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int, requests: Requests
+) -> tuple[LoopSet, frozenset[str]]:  # fmt: skip
+    """As rows of a matrix where that isolates contractions, else as lanes where the loops inside make no vectors; the
+    indices of these lanes."""
+    return widen_lanes(block_rows(ls, dead, names, rows, requests), dead, names, rows, requests)

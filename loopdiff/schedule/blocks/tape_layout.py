@@ -1,0 +1,178 @@
+"""The layout of tapes: their last axis is the one that vectors run along.
+
+A tape that is only touched by lanes of blocks is kept in such blocks: `T[i, a]` becomes `T[i_block // 64, a,
+i - i_block]`, so that what a block needs lies together, and has room for the lanes that the last block lacks.
+
+Only the two sweeps see a tape, so its layout is theirs to choose (Kandemir et al., "Improving locality using loop and
+data transformations in an integrated framework", MICRO 1998).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.strides import coefficient
+from loopdiff.ir.build import add, floordiv, integer
+from loopdiff.ir.nodes import Access, ArrayDecl, Call, Dim, Expr, Index, Loop, LoopSet, Stmt
+from loopdiff.ir.walk import (
+    accesses,
+    map_accesses,
+    map_expr,
+    map_stmt_exprs,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+)
+from loopdiff.mapping.lane_blocks import LaneBlock, lane_block
+
+Order = tuple[int, ...]
+TRIPS = 32
+ADVANTAGE = 2
+
+
+def align_tapes(forward: LoopSet, reverse: LoopSet, lanes: frozenset[str] = frozenset()) -> tuple[LoopSet, LoopSet]:
+    """Both sweeps with the axes of tapes reordered where vectors run along another than the last.
+
+    Vectors run along the loops over `lanes`, and elsewhere along the innermost ones.
+    """
+    sweeps, passed = (forward, reverse), called_with(forward) | called_with(reverse)
+    tapes = [d for d in forward.arrays if d.role == "tape" and d.type is not None and d.name not in passed]
+    folds = {d.name: fold for d in tapes if lanes and (fold := common_fold(d.name, sweeps, lanes)) is not None}
+    orders = {
+        decl.name: order
+        for decl in tapes
+        if decl.type is not None and decl.type.rank >= 2 and decl.name not in folds
+        if (order := better_order(decl, sweeps, lanes)) is not None
+    }
+    first, second = (folded(reordered(ls, orders), folds) for ls in sweeps) if orders or folds else sweeps
+    return first, second
+
+
+def called_with(ls: LoopSet) -> frozenset[str]:
+    """Arrays that functions get parts of, as they lie in memory."""
+    return read_arrays(tuple(s.stmt for s in statements(ls.body) if isinstance(s.stmt, Call)))
+
+
+def better_order(decl: ArrayDecl, sweeps: tuple[LoopSet, LoopSet], lanes: frozenset[str]) -> Order | None:
+    """The axes of a tape with that one last which most accesses move along; None if it is the last already."""
+    votes: Counter[int] = Counter()
+    for ls in sweeps:
+        for access, index, depth in in_loops(ls, decl.name, lanes):
+            moving = [axis for axis, s in enumerate(access.subscripts) if coefficient(s, index) != 0]
+            if len(moving) == 1 and coefficient(access.subscripts[moving[0]], index) in (1, -1):
+                votes[moving[0]] += TRIPS**depth
+    if not votes:
+        return None
+    rank = len(decl.extents or ())
+    (axis, count), *_ = votes.most_common(1)
+    if axis == rank - 1 or count < ADVANTAGE * votes[rank - 1]:
+        return None
+    return (*(k for k in range(rank) if k != axis), axis)
+
+
+def in_loops(ls: LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[Access, str, int]]:
+    """Accesses of `array` in loops, the index that vectors run along, and how many loops there are."""
+    for access, loops in touching(ls, array):
+        if loops:
+            indices = [p.index for p in loops]
+            yield access, next((i for i in indices if i in lanes), indices[-1]), len(loops)
+
+
+def touching(ls: LoopSet, array: str) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
+    """Accesses of `array`, each with the loops around it."""
+    for site in statements(ls.body):
+        yield from ((a, site.loops) for a in accesses(site.stmt) if a.array == array)
+
+
+def reordered(ls: LoopSet, orders: Mapping[str, Order]) -> LoopSet:
+    def extent(e: Expr) -> Expr:
+        if isinstance(e, Dim) and e.array in orders:
+            return replace(e, axis=orders[e.array].index(e.axis))
+        return e
+
+    def access(a: Access) -> Access:
+        if a.array not in orders:
+            return a
+        return replace(a, subscripts=tuple(a.subscripts[k] for k in orders[a.array]))
+
+    def declaration(decl: ArrayDecl) -> ArrayDecl:
+        if decl.name not in orders or decl.extents is None:
+            return decl
+        return replace(decl, extents=tuple(decl.extents[k] for k in orders[decl.name]))
+
+    body = tuple(map_stmt_exprs(lambda e: map_expr(extent, e), map_accesses(access, s)) for s in ls.body)
+    return replace(ls, body=body, arrays=tuple(map(declaration, ls.arrays)))
+
+
+# -- blocks of lanes -----------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Axis `axis` of a tape in blocks of `size`; `blocks` are the loops over its lanes, by their index."""
+
+    axis: int
+    size: int
+    blocks: Mapping[str, LaneBlock]
+
+
+def common_fold(tape: str, sweeps: tuple[LoopSet, LoopSet], lanes: frozenset[str]) -> Fold | None:
+    """How to keep `tape` in blocks of lanes; None unless all that touches it are lanes of blocks alike."""
+    blocks: dict[str, LaneBlock] = {}
+    places: set[tuple[int, int]] = set()
+    for ls in sweeps:
+        if any(isinstance(e, Dim) and e.array == tape for s in statements(ls.body) for e in all_exprs(s.stmt)):
+            return None
+        for access, loops in touching(ls, tape):
+            loop = next((p for p in loops if p.index in lanes), None)
+            block = None if loop is None else lane_block(loop)
+            if block is None or not starts_at_zero(block, loops):
+                return None
+            axes = [k for k, s in enumerate(access.subscripts) if s == Index(block.index)]
+            used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index)}
+            if len(axes) != 1 or block.start in used or sum(mentions(s, block.index) for s in access.subscripts) != 1:
+                return None
+            blocks[block.index] = block
+            places.add((axes[0], block.size))
+    if len(places) != 1:
+        return None
+    ((axis, size),) = places
+    return Fold(axis, size, blocks)
+
+
+def all_exprs(stmt: Stmt) -> Iterator[Expr]:
+    return (e for x in stmt_exprs(stmt) for e in subexprs(x))
+
+
+def mentions(expr: Expr, index: str) -> bool:
+    return any(isinstance(e, Index) and e.name == index for e in subexprs(expr))
+
+
+def starts_at_zero(block: LaneBlock, loops: tuple[Loop, ...]) -> bool:
+    """Whether the blocks are those of 0, size, 2 size and so on."""
+    outer = next((p for p in loops if p.index == block.start), None)
+    return outer is not None and outer.lower == integer(0) and outer.step == integer(block.size)
+
+
+def folded(ls: LoopSet, folds: Mapping[str, Fold]) -> LoopSet:
+    def access(a: Access) -> Access:
+        if a.array not in folds:
+            return a
+        fold, subscripts = folds[a.array], list(a.subscripts)
+        index = subscripts.pop(fold.axis)
+        assert isinstance(index, Index)
+        block = fold.blocks[index.name]
+        number = floordiv(Index(block.start), integer(fold.size))
+        return replace(a, subscripts=(number, *subscripts, block.place))
+
+    def declaration(decl: ArrayDecl) -> ArrayDecl:
+        if decl.name not in folds or decl.extents is None or decl.type is None:
+            return decl
+        fold, extents = folds[decl.name], list(decl.extents)
+        count = floordiv(add(extents.pop(fold.axis), integer(fold.size - 1)), integer(fold.size))
+        kind = replace(decl.type, rank=decl.type.rank + 1)
+        return replace(decl, type=kind, extents=(count, *extents, integer(fold.size)))
+
+    body = tuple(map_accesses(access, s) for s in ls.body)
+    return replace(ls, body=body, arrays=tuple(map(declaration, ls.arrays)))

@@ -1,0 +1,281 @@
+"""Which loops run on several threads, in chunks of their iterations.
+
+The outermost loop whose iterations are independent, apart from what each chunk can have for itself: cells and arrays
+that every iteration fills anew, and what is only summed into, which is added up chunk by chunk at the end. Of a
+register tile the chunks go along an index of its target, so that they have nothing in common. Loops that may end
+early are left alone, and those that check something and write: which iteration does so first would depend on threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.contractions import Contraction, contraction
+from loopdiff.analysis.legality import carried, describe
+from loopdiff.analysis.ownership import homes_of_cells, owned_cells
+from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.analysis.privatization import find_privates
+from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
+from loopdiff.analysis.strides import coefficient
+from loopdiff.ir.nodes import (
+    Accumulate,
+    Allocate,
+    Apply,
+    Call,
+    Const,
+    Exit,
+    Expr,
+    If,
+    Index,
+    Loop,
+    LoopSet,
+    Require,
+    Stmt,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import BOOL
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    children,
+    statements,
+    subexprs,
+    written_arrays,
+)
+from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
+from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
+from loopdiff.schedule.cpu.planner import scalar_only
+from loopdiff.schedule.cpu.postponed_rows import find_late
+
+# Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
+LANES, ROWS, DOTS, COLUMNS, BATCH, PRODUCT = 64, 8, 24, 48, 16, 64
+FARTHEST = 64  # iterations, in chunks that may wait for each other
+AT_ONCE = 4  # times as many iterations as chunks need at least, where some of them wait
+
+Found = list[tuple[Path, Sharing]]
+
+
+def share_loops(
+    model: Model, schedule: Schedule, dead: frozenset[str], may_reassociate: bool
+) -> tuple[tuple[Path, Sharing], ...]:
+    """For the outermost loops of each nest whether they run in parallel, down to those that do.
+
+    Nobody looks at the contents of the `dead` arrays before or after the function.
+    """
+    sharer = Sharer(model, schedule, dead, may_reassociate)
+    found: Found = []
+    for number, stmt in enumerate(model.ls.body):
+        sharer.visit(stmt, (number,), found)
+    return tuple(found)
+
+
+def shares_all_of(arranged: Arranged, before: LoopSet) -> bool:
+    """Whether loops that were made of several ones of `before` all run on several threads, or inside one that does."""
+    known = {s.stmt.index for s in statements(before.body) if isinstance(s.stmt, Loop)}
+    shared = arranged.schedule.shared
+    return all(
+        any(site.path[: k + 1] in shared for k in range(len(site.path)))
+        for site in statements(arranged.ls.body)
+        if isinstance(site.stmt, Loop) and site.stmt.index not in known and len(site.stmt.body) > 1
+    )
+
+
+def shares_everything(arranged: Arranged) -> bool:
+    """Whether all outermost loops run on several threads."""
+    found = arranged.threads or arranged
+    outermost = (s for s in statements(found.ls.body) if isinstance(s.stmt, Loop) and not s.loops)
+    return all(s.path in found.schedule.shared for s in outermost)
+
+
+def with_rows_apart(arranged: Arranged, rolled: LoopSet, dead: frozenset[str]) -> Found | None:
+    """What `arranged` says of threads, for `rolled`, where arrays have fewer rows: each chunk has its own of these.
+
+    None where chunks cannot, because one needs rows of another, or somebody looks at the array but the chunk.
+    """
+    before = {s.path: set(accesses(s.stmt)) for s in statements(arranged.ls.body)}
+    after = {s.path: set(accesses(s.stmt)) for s in statements(rolled.body)}
+    smaller = {path: {a.array for a in before[path] ^ after[path]} for path in before}
+    found: Found = []
+    for path, sharing in arranged.schedule.sharing:
+        own = {n for p, names in smaller.items() if p[: len(path)] == path for n in names}
+        if isinstance(sharing, Parallel) and own:
+            outside = {a.array for p, used in before.items() if p[: len(path)] != path for a in used}
+            if sharing.late or not own <= dead or own & outside:
+                return None
+            sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
+            loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
+            assert isinstance(loop, Loop)
+            if sharing.early and not may_repeat(loop, frozenset((*sharing.arrays, *sharing.cells))):
+                return None
+        found.append((path, sharing))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sharer:
+    model: Model
+    schedule: Schedule
+    dead: frozenset[str]
+    may_reassociate: bool
+
+    def visit(self, stmt: Stmt, path: Path, found: Found, *, is_inside: bool = False) -> None:
+        if isinstance(stmt, Loop):
+            mapping = self.schedule.of(path)
+            sharing = self.tile(stmt, mapping) if isinstance(mapping, TiledNest) else self.loop(stmt, path)
+            if isinstance(sharing, Parallel) and is_inside:
+                sharing = replace(sharing, is_repeated=True)
+            found.append((path, sharing))
+            if isinstance(sharing, Parallel) or not isinstance(mapping, ScalarLoop):
+                return
+        if isinstance(stmt, Loop | If):
+            for number, child in enumerate(children(stmt)):
+                self.visit(child, (*path, number), found, is_inside=is_inside or isinstance(stmt, Loop))
+
+    # -- register tiles --------------------------------------------------------------------------------------
+    def tile(self, stmt: Loop, tile: TiledNest) -> Sharing:
+        """Chunks along an index of the target: at best one that the tile leaves alone, else the outermost of its sides
+        that makes whole tiles."""
+        found = contraction(stmt)
+        assert found is not None
+        sides = [(k, 1) for k in found.kept if k not in (tile.lanes, tile.rows, tile.columns)]
+        height = PRODUCT if tile.product is not None else DOTS if tile.is_dot else ROWS
+        rows, columns = (tile.rows, height), (tile.columns, COLUMNS)
+        is_batch = not tile.is_dot and tile.columns != tile.lanes
+        sides += [(tile.lanes, BATCH), rows, columns] if is_batch else [rows, columns]
+        for index, granule in sides:
+            if index is not None and index in found.kept and is_apart(found, index):
+                return Parallel(index, granule)
+        return Serial("no index of its result tells the results of chunks apart")
+
+    # -- other loops -----------------------------------------------------------------------------------------
+    def loop(self, stmt: Loop, path: Path) -> Sharing:
+        obstacle = self.obstacle(stmt)
+        if obstacle:
+            return Serial(obstacle)
+        private = find_privates(self.model, self.dead, stmt, path)
+        if private is None:
+            found = self.early(stmt, path) or self.late(stmt, path)
+            if found is not None:
+                return found
+            conflict = carried(self.model, path, owned_cells(self.model, path))
+            return Serial("its iterations share arrays" if conflict is None else describe(self.model, conflict))
+        sums = shared_sums(self.model, path, private.names)
+        obstacle = self.lost(stmt, frozenset(private.homes), sums) or unchecked(stmt, private.names)
+        if obstacle:
+            return Serial(obstacle)
+        granule = LANES if isinstance(self.schedule.of(path), VectorLoop) else 1
+        reaches = {n: r for n in sums if (r := reach(stmt, n)) is not None and r <= FARTHEST}
+        farthest = max((1, *reaches.values()))
+        return Parallel(
+            stmt.index,
+            granule * -(-farthest // granule),
+            farthest,
+            tuple(sorted((n, op) for n, op in sums.items() if n not in reaches)),
+            near=tuple(sorted(reaches)),
+            cells=tuple(sorted(private.homes)),
+            arrays=tuple(sorted(private.arrays - private.zero)),
+            zero=tuple(sorted(private.zero)),
+        )
+
+    def early(self, loop: Loop, path: Path) -> Parallel | None:
+        """Chunks of a loop that begin earlier to fill arrays of their own."""
+        own = frozenset(homes_of_cells(self.model, path))
+        found = find_early(self.model, self.dead, loop, path, own)
+        if found is None:
+            return None
+        arrays, early = found
+        sums = shared_sums(self.model, path, own | arrays)
+        if sums or self.lost(loop, own, {}) or unchecked(loop, own | arrays):
+            return None
+        least, cells = max(1, early), tuple(sorted(own))
+        return Parallel(loop.index, AT_ONCE * least, least, cells=cells, arrays=tuple(sorted(arrays)), early=early)
+
+    def late(self, loop: Loop, path: Path) -> Parallel | None:
+        """Chunks of a loop some of whose statements wait in their first iterations until all chunks have ended."""
+        homes = homes_of_cells(self.model, path)
+        own = frozenset(homes)
+        found = find_late(self.model, loop, path, own, may_reassociate=self.may_reassociate)
+        if found is None or self.lost(loop, own, {}) or unchecked(loop, own):
+            return None
+        late, least = found
+        return Parallel(loop.index, AT_ONCE * least, least, cells=tuple(sorted(homes)), late=late)
+
+    def obstacle(self, loop: Loop) -> str:
+        """What in the loop has to happen on one thread."""
+        if not isinstance(loop.step, Const):
+            return "its step is not known"
+        for site in statements(loop.body):
+            if isinstance(site.stmt, Exit | Allocate | Call):
+                return scalar_only(site)
+        return ""
+
+    def lost(self, loop: Loop, owned: frozenset[str], sums: Sums) -> str:
+        """What chunks could not hand on to those who need it."""
+        if sums and not self.may_reassociate:
+            return f"`{min(sums)}` is summed in the order that is written"
+
+        def has_parts(name: str) -> bool:
+            kind = self.model.ls.array(name).type
+            if kind is None or kind.element is BOOL:
+                return False
+            return not kind.rank or (kind.layout != "A" and sums[name] == "add")
+
+        return lost_values(loop, owned, sums, lambda target: not target.subscripts, has_parts)
+
+
+def unchecked(loop: Loop, own: frozenset[str]) -> str:
+    """What iterations would do after one that is refused: nothing outside the loop may come of it."""
+    checks = [s for s in statements(loop.body) if isinstance(s.stmt, Require)]
+    return scalar_only(checks[0]) if checks and written_arrays(loop.body) - own else ""
+
+
+def reach(loop: Loop, array: str) -> int | None:
+    """How many iterations of `loop` apart the farthest are that accumulate into one element of `array`.
+
+    None unless all do so along one axis, at a fixed distance from the iteration's own place.
+    """
+    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, Accumulate)]
+    axes = zip(*(t.subscripts for t in targets if t.array == array), strict=True)
+    return min((r for places in axes if (r := spread(places, loop.index)) is not None), default=None)
+
+
+def spread(places: tuple[Expr, ...], index: str) -> int | None:
+    """The same for the subscripts of one axis."""
+    factors = {coefficient(p, index) for p in places}
+    if len(factors) > 1 or factors <= {0, None}:
+        return None
+    origins = [constant_part(p, index) for p in places]
+    known = [o for o in origins if o is not None]
+    if len(known) < len(origins):
+        return None
+    factor = factors.pop() or 1
+    return -(-(max(known) - min(known)) // abs(factor))
+
+
+def constant_part(expr: Expr, index: str) -> int | None:
+    """`expr`, which is linear in the index, where the index is zero; None if that is not a number."""
+    match expr:
+        case Index(name=name) if name == index:
+            return 0
+        case Const(value=value):
+            return int(value)
+        case Apply(op=Op.NEG, args=(a,)):
+            inner = constant_part(a, index)
+            return None if inner is None else -inner
+        case Apply(op=Op.ADD | Op.SUB | Op.MUL as op, args=(a, b)):
+            left, right = constant_part(a, index), constant_part(b, index)
+            if left is None or right is None:
+                return None
+            return left + right if op is Op.ADD else left - right if op is Op.SUB else left * right
+        case _:
+            return None
+
+
+def is_apart(found: Contraction, index: str) -> bool:
+    """Whether iterations of the loop over `index` never meet in the target, whatever the other indices are."""
+    others = {p.index for p in found.loops} - {index}
+    return any(
+        coefficient(s, index) not in (0, None)
+        and not any(isinstance(e, Index) and e.name in others for e in subexprs(s))
+        for s in found.update.target.subscripts
+    )

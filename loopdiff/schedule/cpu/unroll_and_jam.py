@@ -1,0 +1,306 @@
+"""Unroll-and-jam: vector loops of neighbouring rows become one, which reads only once what the rows have in common.
+
+    for i in range(N):                           for i in range(0, N, 2):
+        for j in range(M):              becomes      for j in range(M):
+            b[i, j] = a[i, j] + a[i + 1, j]              x = a[i + 1, j]
+                                                         b[i, j], b[i + 1, j] = a[i, j] + x, x + a[i + 2, j]
+
+(Carr and Kennedy, "Improving the ratio of memory operations to floating-point operations in loops", TOPLAS 1994.) Rows
+that are there under conditions on indices are taken together where the conditions hold for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import commute, pairs, within
+from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.analysis.polyhedral.sets import apart
+from loopdiff.analysis.polyhedral.terms import guarded_loads
+from loopdiff.ir.build import add, compare, conjuncts, integer, is_constant, mul, parted, shifted
+from loopdiff.ir.names import NameSupply
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    Assign,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.renaming import renamed
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import (
+    Path,
+    loads,
+    map_accesses,
+    map_expr,
+    map_stmt_exprs,
+    stmt_exprs,
+    subexprs,
+    substitute,
+)
+from loopdiff.mapping.loops import Mapping as LoopMapping
+from loopdiff.mapping.loops import VectorLoop
+from loopdiff.passes.loops.fusion import with_one_constant
+
+COUNTS = (4, 2)
+FEWER = 0.25  # of the elements that rows read and add to, at least
+OTHERS = 4  # registers for constants and what is used at once
+PAGE, NEAR = 4096, 160  # bytes
+LIMITS = frozenset((Op.LT, Op.LE, Op.GT, Op.GE))
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A statement that one iteration of a loop runs where all conditions in it hold, and where it stands below it."""
+
+    path: Path
+    stmt: Let | Assign | Accumulate | Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One iteration of a loop where all `limits` in it hold."""
+
+    leaves: tuple[Leaf, ...]
+    limits: tuple[Expr, ...]
+
+
+def rows_of(loop: Loop) -> Rows | None:
+    """What an iteration of `loop` does, if that is statements and innermost loops of as many iterations each time,
+    under conditions that hold in a range of iterations. Where these do not hold, iterations run one after the other.
+    """
+    if not is_constant(loop.step, 1) or any(True for _ in loads(loop.upper)):
+        return None
+    leaves: list[Leaf] = []
+    limits: list[Expr] = []
+
+    def gather(body: tuple[Stmt, ...], path: Path) -> bool:
+        for number, stmt in enumerate(body):
+            here = (*path, number)
+            match stmt:
+                case If(cond=cond, then=then) if then and all(is_limit(c, loop.index) for c in conjuncts(cond)):
+                    limits.extend(conjuncts(cond))
+                    if not gather(then, here):
+                        return False
+                case Loop() if is_row(stmt, loop.index):
+                    leaves.append(Leaf(here, stmt))
+                case Let():
+                    leaves.append(Leaf(here, stmt))
+                case Assign(target=target) | Accumulate(target=target) if target.subscripts:
+                    leaves.append(Leaf(here, stmt))
+                case _:
+                    return False
+        return True
+
+    return Rows(tuple(leaves), tuple(limits)) if gather(loop.body, ()) else None
+
+
+def is_limit(cond: Expr, index: str) -> bool:
+    """Whether `cond` holds in a range of iterations over `index`, whatever is in memory."""
+    if not isinstance(cond, Apply) or cond.op not in LIMITS:
+        return False
+    sides = [parted(a)[0] for a in cond.args]
+    is_known = not any(isinstance(e, Load | Var) for s in sides for e in subexprs(s))
+    return is_known and all(s == Index(index) or Index(index) not in subexprs(s) for s in sides)
+
+
+def is_row(loop: Loop, index: str) -> bool:
+    """Whether each iteration over `index` has all of `loop`, which gives elements that it does not read later."""
+    bounds = [e for b in (loop.lower, loop.upper) for e in subexprs(b)]
+    if any(isinstance(e, Load | Var) or e == Index(index) for e in bounds) or not is_constant(loop.step, 1):
+        return False
+    given: set[str] = set()
+    for stmt in loop.body:
+        if any(load.access.array in given for e in stmt_exprs(stmt) for load in loads(e)):
+            return False
+        match stmt:
+            case Let():
+                pass
+            case Assign(target=target) | Accumulate(target=target, op="add") if target.subscripts:
+                if target.array in given:
+                    return False
+                given.add(target.array)
+            case _:
+                return False
+    return True
+
+
+# -- how many ------------------------------------------------------------------------------------------------
+def rows_together(
+    model: Model, path: Path, mappings: Iterable[tuple[Path, LoopMapping]], registers: int, may_reassociate: bool
+) -> int:  # fmt: skip
+    """How many iterations of the loop at `path` go together: 1 if none may, or if nothing is gained."""
+    loop = model.loop(path)
+    rows, vectors = rows_of(loop), {p[len(path) :]: m for p, m in mappings}
+    if rows is None or not all(
+        isinstance(m := vectors.get(leaf.path), VectorLoop) and not m.reductions and not m.may_be_short
+        for leaf in rows.leaves
+        if isinstance(leaf.stmt, Loop)
+    ):
+        return 1
+    for count in COUNTS:
+        if is_gain(rows, loop.index, count, registers) and may_jam(model, path, rows, count, may_reassociate):
+            return count
+    return 1
+
+
+def is_gain(rows: Rows, index: str, count: int, registers: int) -> bool:
+    """Whether so many iterations have enough elements of rows in common, and room for these in registers."""
+    alone, together, held = 0, 0, 0
+    for leaf in rows.leaves:
+        elements = set(row_elements(leaf, index))
+        found = Counter(moved(a, index, k) for a in elements for k in range(count))
+        alone += found.total()
+        together += len(found)
+        held = max(held, sum(n > 1 for n in found.values()))
+    return 0 < together <= (1.0 - FEWER) * alone and held + count + OTHERS <= registers
+
+
+def row_elements(leaf: Leaf, index: str) -> Iterator[Access]:
+    """What a vector loop reads or adds to that lies along rows, one for each iteration over `index`."""
+    if isinstance(leaf.stmt, Loop):
+        for stmt in leaf.stmt.body:
+            read = [load.access for e in stmt_exprs(stmt) for load in loads(e)]
+            for access in (*read, *([stmt.target] if isinstance(stmt, Accumulate) else [])):
+                indices = {e for s in access.subscripts for e in subexprs(s)}
+                if {Index(index), Index(leaf.stmt.index)} <= indices:
+                    yield access
+
+
+def moved(access: Access, index: str, by: int) -> Access:
+    """`access` so many iterations over `index` later."""
+    there: dict[Expr, Expr] = {Index(index): shifted(Index(index), by)}
+    return replace(access, subscripts=tuple(at(s, there) for s in access.subscripts))
+
+
+def at(expr: Expr, places: Mapping[Expr, Expr]) -> Expr:
+    """`expr` with parts replaced, and constants that are added to the same added up."""
+    return map_expr(with_one_constant, substitute(expr, places))
+
+
+# -- whether they may ----------------------------------------------------------------------------------------
+def may_jam(model: Model, path: Path, rows: Rows, count: int, may_reassociate: bool) -> bool:
+    """Whether each statement may run for so many iterations of the loop at `path` before the next statement does.
+
+    A loop among them goes through its own iterations for all of these at once.
+    """
+    order = {leaf.path: number for number, leaf in enumerate(rows.leaves)}
+    shared = depth_of(model, path) - 1
+
+    def place(event: Event) -> int | None:
+        below = event.path[len(path) :]
+        return next((order[below[:k]] for k in range(1, len(below) + 1) if below[:k] in order), None)
+
+    def meet(first: Event, second: Event) -> bool:
+        return model.bounded(lambda: not apart(model, first, second, shared, 1, count - 1).is_empty(), True)
+
+    for a, b in pairs(within(model, path)):
+        one, other = place(a), place(b)
+        if one is None or other is None or (may_reassociate and commute(a, b)):
+            continue
+        if (one <= other and meet(b, a)) or (other <= one and meet(a, b)):
+            return False
+    return True
+
+
+# -- the loops -----------------------------------------------------------------------------------------------
+def are_all_there(rows: Rows, index: str, start: Expr, count: int) -> tuple[Expr, ...]:
+    """Conditions under which all `limits` hold in so many iterations over `index` from `start` on."""
+    found: dict[Expr, None] = {}
+    for cond in rows.limits:
+        assert isinstance(cond, Apply)
+        is_lower = (cond.op in (Op.GT, Op.GE)) == (parted(cond.args[0])[0] == Index(index))
+        found[at(cond, {Index(index): start if is_lower else shifted(start, count - 1)})] = None
+    return tuple(found)
+
+
+def are_apart(rows: Rows, index: str, arrays: Mapping[str, ArrayType]) -> tuple[Expr, ...]:
+    """Conditions under which no row begins, but for a few elements, a whole number of pages after the one before:
+    processors take loads for what was stored just now if addresses agree in the bits within a page, and wait ("4-KByte
+    memory aliasing", Intel 64 and IA-32 Architectures Optimization Reference Manual). Rows of so few elements go alone
+    as well."""
+    found: dict[Expr, None] = {}
+    for access in (a for leaf in rows.leaves for a in row_elements(leaf, index)):
+        moving = [k for k, s in enumerate(access.subscripts) if Index(index) in subexprs(s)]
+        kind = arrays[access.array]
+        if len(moving) == 1 and kind.layout in ("C", "F"):
+            inner = range(moving[0] + 1, kind.rank) if kind.layout == "C" else range(moving[0])
+            found[reduce(mul, (Dim(access.array, k) for k in inner), integer(np.dtype(kind.dtype).itemsize))] = None
+    page, near = integer(PAGE), integer(NEAR)
+    return tuple(compare(Op.GE, Apply(Op.MOD, (add(size, near), page)), integer(2 * NEAR)) for size in found)
+
+
+def side_by_side(rows: Rows, index: str, start: Expr, count: int, names: NameSupply) -> list[tuple[Leaf, list[Stmt]]]:
+    """For each statement what it becomes for so many iterations over `index` from `start` on."""
+    copies: list[dict[Expr, Expr]] = [{Index(index): shifted(start, k)} for k in range(count)]
+    found: list[tuple[Leaf, list[Stmt]]] = []
+    for leaf in rows.leaves:
+        if isinstance(leaf.stmt, Loop):
+            found.append((leaf, [replace(leaf.stmt, body=jammed(leaf.stmt.body, copies, names))]))
+            continue
+        if isinstance(leaf.stmt, Let):
+            for copy in copies:
+                copy[Var(leaf.stmt.name)] = Var(names.fresh(leaf.stmt.name))
+        found.append((leaf, [at_copy(leaf.stmt, copy) for copy in copies]))
+    return found
+
+
+def at_copy(stmt: Stmt, copy: dict[Expr, Expr]) -> Stmt:
+    """`stmt` with names and indices of that copy."""
+
+    def tidied(access: Access) -> Access:
+        return replace(access, subscripts=tuple(map_expr(with_one_constant, s) for s in access.subscripts))
+
+    return map_accesses(tidied, renamed(stmt, copy))
+
+
+def jammed(body: tuple[Stmt, ...], copies: list[dict[Expr, Expr]], names: NameSupply) -> tuple[Stmt, ...]:
+    """`body` for all copies: first what several of them read, then all values, then what becomes of these."""
+    lists: list[list[Stmt]] = []
+    for copy in copies:
+        own = {Var(s.name): Var(names.fresh(s.name)) for s in body if isinstance(s, Let)}
+        lists.append([at_copy(s, {**copy, **own}) for s in body])
+    common = {load: Var(names.fresh(f"{load.access.array.lower()}_read")) for load in common_loads(lists)}
+    known: dict[Expr, Expr] = {**common}
+    values: list[Stmt] = [Let(name.name, load) for load, name in common.items()]
+    given: dict[Access, Assign | Accumulate] = {}
+    for number in range(len(body)):
+        for found in lists:
+            stmt = map_stmt_exprs(lambda e: substitute(e, known), found[number])
+            if not isinstance(stmt, Assign | Accumulate):
+                values.append(stmt)
+                continue
+            value = Var(names.fresh(f"{stmt.target.array.lower()}_new"))
+            values.append(Let(value.name, stmt.value, loc=stmt.loc))
+            before = given.get(stmt.target)
+            given[stmt.target] = replace(stmt, value=value if before is None else add(before.value, value))
+    return (*values, *given.values())
+
+
+def common_loads(lists: list[list[Stmt]]) -> list[Load]:
+    """What more than one of the copies reads, one of them whatever else holds: it is there for certain, then."""
+    certain: set[Load] = set()
+    found: Counter[Load] = Counter()
+    for stmts in lists:
+        own: dict[Load, None] = {}
+        for load, guards in (g for s in stmts for e in stmt_exprs(s) for g in guarded_loads(e)):
+            own[load] = None
+            certain |= set() if guards else {load}
+        found.update(own.keys())
+    return [load for load, times in found.items() if times > 1 and load in certain]

@@ -1,0 +1,163 @@
+"""Neighbouring nests as one kernel, where each thread goes on with what it has just made.
+
+    for i in range(n): y[i] = f(x[i])                   for i in range(n):
+    t = 0.0                                 becomes         y[i] = f(x[i])
+    for i in range(n): t += y[i] * w[i]                     t += y[i] * w[i]
+
+Two nests over the same range become one if its iterations are independent still, and no axis of a grid is lost: then no
+iteration of the second nest needs anything of the first one but from the same iteration. What stands between them moves
+ahead where it has nothing to do with the first. Nests that check something stay apart from those after them, which
+begin when all threads have found it true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Index, Let, Loop, LoopSet, Require, Stmt, Var
+from loopdiff.ir.renaming import Renaming, renamed
+from loopdiff.ir.typing import cell_types
+from loopdiff.ir.walk import Path, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.mapping.grids import Grid
+from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
+from loopdiff.settings.requests import Requests
+
+Names = frozenset[str]
+FARTHEST = 4  # statements between nests that are put together
+
+
+def fuse_grids(ls: LoopSet, dead: Names, requests: Requests, *, may_reassociate: bool) -> LoopSet:
+    """`ls` with neighbouring nests as one, where that makes one kernel of two which touch the same arrays."""
+    fuser = Fuser(ls, dead, requests, may_reassociate)
+    fuser.block(())
+    return fuser.ls
+
+
+@dataclass(slots=True)
+class Fuser:
+    ls: LoopSet
+    dead: Names
+    requests: Requests
+    may_reassociate: bool
+    mapper: GridMapper | None = None
+
+    def grid(self, stmt: Loop, path: Path) -> Grid | None:
+        if self.mapper is None:
+            self.mapper = GridMapper(build_model(self.ls), self.dead, self.may_reassociate, self.requests)
+        found = self.mapper.mapped(stmt, path)
+        return found.grid if isinstance(found, Mapped) else None
+
+    def block(self, prefix: Path) -> None:
+        """Put nests together in the block at `prefix`, and in those inside it."""
+        place = 0
+        while place < len(body := self.body(prefix)):
+            stmt = body[place]
+            if isinstance(stmt, Loop):
+                if self.fused(prefix, place):
+                    continue
+                if may_hold_neighbours(stmt.body) and self.grid(stmt, (*prefix, place)) is None:
+                    self.block((*prefix, place))
+            place += 1
+
+    def body(self, prefix: Path) -> tuple[Stmt, ...]:
+        found = self.ls.body
+        for number in prefix:
+            found = children(found[number])
+        return found
+
+    def fused(self, prefix: Path, place: int) -> bool:
+        """Whether the nest at `place` of a block is now one with the next one."""
+        body = self.body(prefix)
+        other = next((k for k in range(place + 1, len(body)) if isinstance(body[k], Loop)), None)
+        if other is None or other - place > FARTHEST:
+            return False
+        first, second, between = body[place], body[other], body[place + 1 : other]
+        assert isinstance(first, Loop)
+        assert isinstance(second, Loop)
+        if not touched((first,)) & touched((second,)) - frozenset(cell_types(self.ls)):
+            return False
+        if not has_same_range(first, second) or not self.may_lead(between, first):
+            return False
+        if any(isinstance(s.stmt, Require) for s in statements(first.body)):
+            return False
+        one, two = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
+        if one is None or two is None or one.copies or two.copies or len(one.axes) != len(two.axes):
+            return False
+        both = together(first, second, axes_of(one), axes_of(two))
+        if both is None:
+            return False
+        before, mapper = self.ls, self.mapper
+        new = (*body[:place], *between, both, *body[other + 1 :])
+        self.ls = replace(before, body=with_block(before.body, prefix, new))
+        self.mapper = None
+        grid = self.grid(both, (*prefix, place + len(between)))
+        if grid is not None and len(grid.axes) == len(one.axes):
+            return True
+        self.ls, self.mapper = before, mapper
+        return False
+
+    def may_lead(self, between: tuple[Stmt, ...], nest: Loop) -> bool:
+        """Whether the statements `between` may run before the `nest` that they stand after."""
+        cells = frozenset(cell_types(self.ls))
+        for stmt in between:
+            match stmt:
+                case Let() | Allocate():
+                    pass
+                case Assign(target=target) | Accumulate(target=target) if target.array in cells:
+                    pass
+                case _:
+                    return False
+        made, used = written_arrays((nest,)), touched((nest,)) | vars_in((nest,))
+        lets = frozenset(s.name for s in between if isinstance(s, Let))
+        return not (touched(between) & made) and not ((written_arrays(between) | lets) & used)
+
+
+def may_hold_neighbours(body: tuple[Stmt, ...]) -> bool:
+    return sum(isinstance(s, Loop) for s in body) > 1 or any(
+        isinstance(s, Loop | If) and may_hold_neighbours(children(s)) for s in body
+    )
+
+
+def axes_of(grid: Grid) -> Names:
+    return frozenset(a.loop.index for a in grid.axes)
+
+
+def has_same_range(first: Loop, second: Loop) -> bool:
+    return (first.lower, first.upper, first.step) == (second.lower, second.upper, second.step)
+
+
+def together(first: Loop, second: Loop, ones: Names, twos: Names) -> Loop | None:
+    """Two nests as one, as deep as their loops are axes, `ones` those of the first and `twos` those of the second; None
+    if these are not the outermost loops of both, over the same ranges. What runs inside threads stays one after the
+    other."""
+    if first.index not in ones or second.index not in twos or not has_same_range(first, second):
+        return None
+    same: Renaming = {Index(second.index): Index(first.index)}
+    rest = tuple(renamed(s, same) for s in second.body)
+    if len(ones) == 1:
+        return replace(first, body=(*first.body, *rest))
+    if not (len(first.body) == 1 == len(rest) and isinstance(first.body[0], Loop) and isinstance(rest[0], Loop)):
+        return None
+    inner = together(first.body[0], rest[0], ones - {first.index}, twos - {second.index})
+    return None if inner is None else replace(first, body=(inner,))
+
+
+def with_block(body: tuple[Stmt, ...], prefix: Path, new: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """`body` with the block at `prefix` exchanged for another."""
+    if not prefix:
+        return new
+    number, *rest = prefix
+    stmt = body[number]
+    inner = with_block(children(stmt), tuple(rest), new)
+    assert isinstance(stmt, Loop)
+    return (*body[:number], replace(stmt, body=inner), *body[number + 1 :])
+
+
+def touched(stmts: tuple[Stmt, ...]) -> Names:
+    return read_arrays(stmts) | written_arrays(stmts)
+
+
+def vars_in(stmts: tuple[Stmt, ...]) -> Names:
+    exprs = (x for s in statements(stmts) for x in stmt_exprs(s.stmt))
+    return frozenset(e.name for x in exprs for e in subexprs(x) if isinstance(e, Var))

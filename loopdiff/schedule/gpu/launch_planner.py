@@ -1,0 +1,281 @@
+"""A LoopSet as a launch plan: what the host does, and which kernels it launches.
+
+Loops whose iterations are independent become kernels; loops around them that are not run on the host; whatever is left
+runs in a kernel of one thread, statements after each other together. A scalar that a kernel makes, or that is made
+from elements of arrays, lives in the memory of the device; the host reads it where it decides something by it, and
+waits for the device to get there. Other scalars live on the host and are handed to kernels by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.ir.build import all_of, compare, integer
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Allocate,
+    ArrayDecl,
+    Assign,
+    Call,
+    Exit,
+    Expr,
+    If,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Require,
+    ScalarResult,
+    Select,
+    Stmt,
+    Var,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ArrayType
+from loopdiff.ir.typing import cell_types
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    children,
+    lets_in,
+    read_arrays,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
+from loopdiff.mapping.grids import Axis, Grid
+from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps, map_launches
+from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
+from loopdiff.schedule.gpu.ragged_rows import Rows, rows_of
+from loopdiff.settings.requests import Requests, Wish
+
+Names = frozenset[str]
+
+
+def plan_launches(model: Model, dead: Names, requests: Requests, *, may_reassociate: bool) -> LaunchPlan:
+    """The launch plan of the LoopSet of `model`. Nobody looks at the `dead` arrays before or after the function.
+
+    `may_reassociate`: whether sums may be added up in another order.
+    """
+    planner = Planner(model, GridMapper(model, dead, may_reassociate, requests), supply(model.ls), [])
+    steps = planner.steps(model.ls.body, ())
+    ls = replace(model.ls, arrays=(*model.ls.arrays, *planner.cells)) if planner.cells else model.ls
+    on_device = scalars_on_device(ls, steps)
+    settled = with_own_lets(ls, Settler(ls, on_device).steps(steps))
+    return LaunchPlan(ls, settled, on_device - lets_of_one_kernel(settled))
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Splits statements into steps; those that are neither kernels nor around some are left as `OnHost`. `cells`
+    collects those that the plan needs beside the LoopSet's."""
+
+    model: Model
+    mapper: GridMapper
+    names: NameSupply
+    cells: list[ArrayDecl]
+
+    def steps(self, body: tuple[Stmt, ...], path: Path, first: int = 0) -> tuple[Step, ...]:
+        """The steps of statements at `path`, numbered there from `first`."""
+        return tuple(step for k, s in enumerate(body, first) for step in self.steps_of(s, (*path, k)))
+
+    def steps_of(self, stmt: Stmt, path: Path) -> tuple[Step, ...]:
+        usual = self.step(stmt, path)
+        found = self.by_rows(stmt, path) if not is_free(usual) else None
+        return (usual,) if found is None else self.if_apart(*found, usual)
+
+    def by_rows(self, stmt: Stmt, path: Path) -> tuple[Loop, Rows, Launch] | None:
+        """A loop that is a kernel if the rows of its iterations do not overlap."""
+        if not isinstance(stmt, Loop) or (rows := rows_of(stmt)) is None:
+            return None
+        found = self.mapper.mapped(stmt, path, rows.arrays)
+        if isinstance(found, str) or len(found.grid.axes) > 1:
+            return None
+        return stmt, rows, Launch(found.body, found.cells, found.grid)
+
+    def if_apart(self, loop: Loop, rows: Rows, launch: Launch, usual: Step) -> tuple[Step, ...]:
+        """A launch that is right if the rows of a loop do not overlap, or else what is done as a rule."""
+        cell = ArrayDecl(self.names.fresh("are_apart"), ArrayType("int64", 0), extents=())
+        self.cells.append(cell)
+        told = Access(cell.name)
+        holds = Select(all_of(rows.conditions), integer(1), integer(0))
+        check = Accumulate("min", told, holds, loc=loop.loc)
+        axes = (Axis(loop, loop.lower, loop.upper),)
+        asked = If(compare(Op.NE, Load(told), integer(0)), (loop,), (loop,), loc=loop.loc)
+        return (
+            OnHost(Assign(told, integer(1), loc=loop.loc)),
+            Launch((check,), (), Grid(axes, sums=((cell.name, "min"),))),
+            HostIf(asked, (launch,), (usual,)),
+        )
+
+    def step(self, stmt: Stmt, path: Path) -> Step:
+        match stmt:
+            case Loop():
+                found = self.mapper.mapped(stmt, path)
+                if isinstance(found, Mapped) and self.is_kernel(stmt, path):
+                    return Launch(found.body, found.cells, found.grid)
+                reason = found if isinstance(found, str) else "it has few iterations"
+                if self.holds_kernels(stmt, path):
+                    return HostLoop(stmt, self.steps(stmt.body, path), reason)
+                return Launch((stmt,), self.own_cells((stmt,), path), reason=reason)
+            case If(then=then, orelse=orelse) if self.holds_kernels(stmt, path):
+                return HostIf(stmt, self.steps(then, path), self.steps(orelse, path, len(then)))
+            case If():
+                return Launch((stmt,), self.own_cells((stmt,), path))
+            case _:
+                return OnHost(stmt)
+
+    def is_kernel(self, loop: Loop, path: Path) -> bool:
+        """Whether a loop is worth a launch, and its iterations are threads."""
+        return not self.mapper.is_too_short(loop) and isinstance(self.mapper.mapped(loop, path), Mapped)
+
+    def holds_kernels(self, stmt: Stmt, path: Path) -> bool:
+        """Whether a loop inside is worth a kernel."""
+        for number, child in enumerate(children(stmt)):
+            place = (*path, number)
+            if isinstance(child, Loop) and self.is_kernel(child, place):
+                return True
+            if self.by_rows(child, place) is not None or self.holds_kernels(child, place):
+                return True
+        return False
+
+    def own_cells(self, body: tuple[Stmt, ...], path: Path) -> tuple[str, ...]:
+        """Cells that nothing outside of the statement at `path` touches, or sees the value of."""
+        cells = frozenset(cell_types(self.model.ls))
+        used = (read_arrays(body) | written_arrays(body)) & cells
+        sites = [s for s in statements(self.model.ls.body) if s.path[: len(path)] != path]
+        outside = {a.array for s in sites for a in accesses(s.stmt)}
+        outside |= {e.access.array for r in results(self.model.ls) for e in subexprs(r) if isinstance(e, Load)}
+        around = [path[:k] for k in range(1, len(path)) if isinstance(self.model.sites[path[:k]].stmt, Loop)]
+        own = used - outside
+        if around and own:
+            own &= owned_cells(self.model, around[-1])
+        return tuple(sorted(own))
+
+
+def is_free(step: Step) -> bool:
+    """Whether a step is a kernel whose threads sum into no array."""
+    return isinstance(step, Launch) and step.grid is not None and not step.grid.lists and not step.grid.copies
+
+
+def results(ls: LoopSet) -> Iterator[Expr]:
+    return (r.value for r in ls.results if isinstance(r, ScalarResult))
+
+
+# -- where scalars live --------------------------------------------------------------------------------------
+def scalars_on_device(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
+    """Cells and Lets that kernels make, or that are made from what the device holds."""
+    cells = frozenset(cell_types(ls))
+    found: set[str] = set()
+    for step in all_steps(steps):
+        if isinstance(step, Launch):
+            found |= (written_arrays(step.body) & cells) - set(step.cells)
+            found |= {n for n, _ in step.grid.sums if n in cells} if step.grid is not None else set()
+            found |= lets_in(step.body) & used_elsewhere(ls, step)
+    while True:
+        before = len(found)
+        for step in all_steps(steps):
+            if isinstance(step, OnHost):
+                match step.stmt:
+                    case Let(name=name, value=value) if depends_on_device(value, cells, found):
+                        found.add(name)
+                    case Assign(target=t, value=v) | Accumulate(target=t, value=v) if t.array in cells:
+                        if depends_on_device(v, cells, found):
+                            found.add(t.array)
+                    case _:
+                        pass
+        if len(found) == before:
+            return frozenset(found)
+
+
+def wishes_for(launch: Launch, requests: Requests) -> frozenset[Wish | None]:
+    """What was asked of the loops that are a kernel, and of those inside of it."""
+    axes = () if launch.grid is None else tuple(a.loop for a in launch.grid.axes)
+    inside = (s.stmt for s in statements(launch.body) if isinstance(s.stmt, Loop))
+    return frozenset(requests.wish(p.index, p.loc.line) for p in (*axes, *inside))
+
+
+def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
+    """Lets that are read outside of a kernel."""
+    inside = {id(s.stmt) for s in statements(launch.body)}
+    exprs = [e for s in statements(ls.body) if id(s.stmt) not in inside for e in stmt_exprs(s.stmt)]
+    return frozenset(e.name for x in (*exprs, *results(ls)) for e in subexprs(x) if isinstance(e, Var))
+
+
+def with_own_lets(ls: LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Launches with the Lets that only they read."""
+    return map_launches(lambda k: (replace(k, lets=lets_in(k.body) - used_elsewhere(ls, k)),), steps)
+
+
+def lets_of_one_kernel(steps: tuple[Step, ...]) -> Names:
+    """Lets that only the kernels read that make them, in each of which they are its own."""
+    launches = [s for s in all_steps(steps) if isinstance(s, Launch)]
+    shared = frozenset(n for s in launches for n in lets_in(s.body) - s.lets)
+    return frozenset(n for s in launches for n in s.lets) - shared
+
+
+def depends_on_device(expr: Expr, cells: Names, on_device: Iterable[str]) -> bool:
+    """Whether the value is made from elements of arrays, or from scalars that are `on_device`."""
+    known = frozenset(on_device)
+    for e in subexprs(expr):
+        match e:
+            case Load(access=access) if access.array not in cells or access.array in known:
+                return True
+            case Var(name=name) if name in known:
+                return True
+            case _:
+                pass
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Settler:
+    """Decides for the statements left `OnHost` whether they stay there; kernels of one thread are put together."""
+
+    ls: LoopSet
+    on_device: Names
+
+    def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        out: list[Step] = []
+        for step in map(self.settled, steps):
+            last = out[-1] if out else None
+            if isinstance(step, Launch) and step.grid is None and isinstance(last, Launch) and last.grid is None:
+                cells = tuple(sorted({*last.cells, *step.cells}))
+                reasons = dict.fromkeys(r for r in (last.reason, step.reason) if r)
+                out[-1] = Launch(last.body + step.body, cells, reason="; ".join(reasons))
+            else:
+                out.append(step)
+        return tuple(out)
+
+    def settled(self, step: Step) -> Step:
+        match step:
+            case HostLoop():
+                return replace(step, steps=self.steps(step.steps))
+            case HostIf():
+                return replace(step, then=self.steps(step.then), orelse=self.steps(step.orelse))
+            case OnHost(stmt=stmt):
+                return step if self.is_for_host(stmt) else Launch((stmt,), ())
+            case Launch():
+                return step
+
+    def is_for_host(self, stmt: Stmt) -> bool:
+        cells = frozenset(cell_types(self.ls))
+        match stmt:
+            case Let(name=name):
+                return name not in self.on_device
+            case Assign(target=target) | Accumulate(target=target):
+                return target.array in cells and target.array not in self.on_device
+            case Require(cond=cond):
+                return not depends_on_device(cond, cells, self.on_device)
+            case Allocate(array=array):
+                return array not in cells or array not in self.on_device
+            case Exit() | Call():
+                return True
+            case _:
+                return False

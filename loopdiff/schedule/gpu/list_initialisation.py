@@ -1,0 +1,62 @@
+"""Lists of updates that start at zero what they are added to, instead of adding to an array filled with zeros before.
+
+A kernel that lists what it adds to a piece of an array at a time sets that piece to zero while it is in the cache: the
+array leaves for memory once, and is not read. It has to go through all of the array, from one end of its first axis to
+the other, and nothing may have touched the array since it was to be filled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopdiff.analysis.privatization import is_zero
+from loopdiff.ir.build import extents_of, integer, sub
+from loopdiff.ir.nodes import Allocate, Expr, Loop, LoopSet
+from loopdiff.ir.walk import read_arrays, written_arrays
+from loopdiff.mapping.launches import Launch, LaunchPlan, OnHost, Step, all_steps
+from loopdiff.mapping.update_lists import leading_axis, most_updates
+
+ONE, BACK = integer(1), integer(-1)
+
+
+def start_lists(plan: LaunchPlan) -> LaunchPlan:
+    """`plan` with zeros left to the lists that are added to them."""
+    steps = list(plan.steps)
+    for place, step in enumerate(steps):
+        if isinstance(step, OnHost) and isinstance(step.stmt, Allocate) and is_zero(step.stmt.fill):
+            array = step.stmt.array
+            user = next((k for k in range(place + 1, len(steps)) if array in arrays_of(steps[k])), None)
+            started = None if user is None else with_start(plan.ls, steps[user], array)
+            if user is not None and started is not None:
+                steps[place] = OnHost(replace(step.stmt, fill=None))
+                steps[user] = started
+    return replace(plan, steps=tuple(steps))
+
+
+def arrays_of(step: Step) -> frozenset[str]:
+    """The arrays that a step reads, writes or allocates."""
+    found = frozenset[str]()
+    for part in all_steps((step,)):
+        body = part.body if isinstance(part, Launch) else (part.stmt,) if isinstance(part, OnHost) else ()
+        found |= read_arrays(body) | written_arrays(body)
+    return found
+
+
+def with_start(ls: LoopSet, step: Step, array: str) -> Launch | None:
+    """The launch that sets `array` to zero piece by piece, if it lists what is added to all of it; None otherwise."""
+    if not isinstance(step, Launch) or step.grid is None or array not in step.grid.lists:
+        return None
+    grid, axes = step.grid, [a.loop.index for a in step.grid.axes]
+    along = {name: leading_axis(step.body, name, axes) for name in grid.lists}
+    number = along[array]
+    if number is None or not {*along.values()} <= {number, None} or most_updates(step.body, array) is None:
+        return None
+    axis, extent = grid.axes[number], extents_of(ls.array(array))[0]
+    is_whole = axis.span == axis.loop and goes_through(axis.loop, extent)
+    return replace(step, grid=replace(grid, starts=(*grid.starts, array))) if is_whole else None
+
+
+def goes_through(loop: Loop, extent: Expr) -> bool:
+    """Whether the loop goes from 0 to `extent`, or back."""
+    upwards, downwards = (integer(0), extent, ONE), (sub(extent, ONE), BACK, BACK)
+    return (loop.lower, loop.upper, loop.step) in (upwards, downwards)

@@ -1,0 +1,81 @@
+"""Rows whose bounds are data: which arrays every iteration of a loop touches in a row of its own, if no rows overlap.
+
+    for i in range(n):
+        for p in range(begin[i], begin[i + 1]):
+            y[p] = f(x[p], i)
+
+Whether rows overlap is only known when the function runs: they do not if `begin[i] <= begin[i + 1]` for all `i`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loopdiff.analysis.privatization import span
+from loopdiff.ir.build import compare, parted
+from loopdiff.ir.nodes import Access, Expr, Index, Load, Loop
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import Site, accesses, statements, written_arrays
+from loopdiff.schedule.gpu.grid_mapper import is_unit_step
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Arrays that iterations of a loop touch apart from each other if all `conditions` hold in every iteration."""
+
+    arrays: Names
+    conditions: tuple[Expr, ...]
+
+
+def rows_of(loop: Loop) -> Rows | None:
+    """The rows that iterations of `loop` have for themselves; None if it has none."""
+    if not is_unit_step(loop):
+        return None
+    written = written_arrays(loop.body)
+    bounds = dict(bounds_of_rows(loop, written))
+    if not bounds:
+        return None
+    places: dict[str, set[tuple[int, int, tuple[Expr, Expr]] | None]] = {}
+    for site in statements(loop.body):
+        for access in accesses(site.stmt):
+            places.setdefault(access.array, set()).add(place_in_row(access, site, bounds))
+    apart = {name: place for name, (place, *rest) in places.items() if name in written and place and not rest}
+    if not apart:
+        return None
+    conditions = {compare(Op.LE, *bounds) for _, _, bounds in apart.values()}
+    return Rows(frozenset(apart), tuple(sorted(conditions, key=repr)))
+
+
+def bounds_of_rows(loop: Loop, written: Names) -> Iterator[tuple[str, tuple[Expr, Expr]]]:
+    """Loops of every iteration of `loop`, by index, that go from an element of an array which nothing changes to the
+    next one."""
+    for stmt in loop.body:
+        if isinstance(stmt, Loop) and is_unit_step(stmt):
+            lower, upper = span(stmt)
+            if are_neighbours(lower, upper, loop.index, written):
+                yield stmt.index, (lower, upper)
+
+
+def are_neighbours(lower: Expr, upper: Expr, index: str, written: Names) -> bool:
+    """Whether these are `begin[index + c]` and `begin[index + c + 1]`."""
+    match lower, upper:
+        case Load(access=Access(array=a, subscripts=(one,))), Load(access=Access(array=b, subscripts=(other,))):
+            (base, first), (base_after, second) = parted(one), parted(other)
+            return a == b and a not in written and base == base_after == Index(index) and second == first + 1
+        case _:
+            return False
+
+
+def place_in_row(
+    access: Access, site: Site, bounds: dict[str, tuple[Expr, Expr]]
+) -> tuple[int, int, tuple[Expr, Expr]] | None:  # fmt: skip
+    """Along which axis an access goes with its row, how far from there, and the bounds of the row."""
+    for axis, subscript in enumerate(access.subscripts):
+        base, offset = parted(subscript)
+        for loop in site.loops:
+            if base == Index(loop.index) and loop.index in bounds:
+                return axis, offset, bounds[loop.index]
+    return None

@@ -1,0 +1,207 @@
+"""Long sums of few elements, in parts: threads that would be few and busy for long become many.
+
+    for a: for c: for r in range(R):            for q in range(Q): for a: for c:
+        W[a, c] += g[r, a] * h[r, c]                for r in the q-th part of range(R):
+                                      becomes           total += g[r, a] * h[r, c]
+                                                    parts[q, a, c] = total
+                                                for a: for c: for q in range(Q):
+                                                    W[a, c] += parts[q, a, c]
+
+Gradients of weights over samples are such sums, those of biases, and products with a transposed matrix. How many parts
+there are depends on extents alone, so that results are the same bits from run to run; where it is one, the first kernel
+adds to the elements itself ("split-K" of matrix products).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from loopdiff.analysis.polyhedral.model import trip_count
+from loopdiff.analysis.privatization import is_zero
+from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.nodes import (
+    Access,
+    Accumulate,
+    Apply,
+    ArrayDecl,
+    Assign,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Index,
+    Let,
+    Load,
+    Loop,
+    LoopSet,
+    Param,
+    Select,
+)
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F32, F64, ArrayType
+from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.mapping.grids import AXES, Axis, Grid
+from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
+from loopdiff.passes.loops.sum_registers import runs_all
+from loopdiff.schedule.gpu.host_values import is_on_host, names_made, names_used
+from loopdiff.schedule.gpu.launch_planner import wishes_for
+from loopdiff.settings.requests import Requests
+
+Names = frozenset[str]
+
+MOST_PARTS = 256
+TERMS = 64  # that a part has at least
+SPREAD = 1 << 16  # threads that are enough
+
+
+def split_sums(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
+    """`plan` with kernels that sum in parts beside those that do not. Sums may be added up in another order."""
+    splitter = Splitter(plan.ls, plan.on_device, supply(plan.ls), requests, [])
+    steps = map_launches(splitter.split, plan.steps)
+    return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *splitter.arrays)), steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Splitter:
+    """Splits launches; `arrays` collects cells and parts."""
+
+    ls: LoopSet
+    on_device: Names
+    names: NameSupply
+    requests: Requests
+    arrays: list[ArrayDecl]
+
+    def split(self, launch: Launch) -> tuple[Step, ...]:
+        """A launch, or what is launched instead for sums into elements that the host knows the number of."""
+        grid = launch.grid
+        if grid is None or len(grid.axes) == AXES or grid != Grid(grid.axes):
+            return (launch,)
+        *head, loop = launch.body
+        starts = frozenset(s.target for s in head if isinstance(s, Assign) and is_zero(s.value))
+        if not isinstance(loop, Loop) or len(starts) != sum(not isinstance(s, Let) for s in head):
+            return (launch,)
+        if {t.array for t in starts} & {e.access.array for s in head for x in stmt_exprs(s) for e in loads(x)}:
+            return (launch,)
+        is_refused = self.requests.wish(loop.index, loop.loc.line) == "sequential"
+        if is_refused or "plain" in wishes_for(launch, self.requests):
+            return (launch,)
+        counts = [trip_count(a.span) for a in grid.axes]
+        axes = (a.loop.index for a in grid.axes)
+        inside = self.on_device.union(launch.cells, names_made(launch.body), axes)
+        is_known = all(map(is_extent, counts)) and all(is_on_host(e, inside) for e in (loop.lower, loop.upper))
+        is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
+        targets = self.targets(launch, loop) if is_known and is_dense else ()
+        around = [p for s in statements(loop.body) if isinstance(s.stmt, Accumulate) for p in s.loops]
+        runs = runs_all(loop, around) if targets and not starts - set(targets) else None
+        if runs is None:
+            return (launch,)
+        is_started = {t: t in starts for t in targets}
+        return self.in_parts(launch, grid, loop, is_started, [natural(n) for n in counts], runs)
+
+    def in_parts(
+        self, launch: Launch, grid: Grid, loop: Loop, targets: dict[Access, bool], counts: list[Expr], runs: Expr
+    ) -> tuple[Step, ...]:  # fmt: skip
+        """The sum over `loop` into `targets`, for so many iterations along each axis; true: it starts there at zero.
+        Others may not be there unless the loop `runs`, and those inside."""
+        most = most_parts(counts)
+        wanted = Apply(Op.MIN, (most, parts_by_terms(loop)))
+        number, length = self.cell("parts", "int64"), self.cell("part_length", "int64")
+        several = compare(Op.GE, Load(number), integer(2))
+        part = Loop(self.names.fresh("part"), integer(0), Load(number), integer(1), (), loc=loop.loc)
+        first = add(loop.lower, mul(Index(part.index), Load(length)))
+        totals = {t: self.cell(f"{t.array}_total", self.dtype(t)) for t in targets}
+        place = (Index(part.index), *(sub(Index(a.loop.index), a.lower) for a in grid.axes))
+        extents = (Select(compare(Op.GE, most, integer(2)), most, integer(0)), *counts)
+        parts = {t: Access(self.part_array(t, extents), place) for t in targets}
+        last = Apply(Op.MIN, (add(first, Load(length)), loop.upper))
+        inner = map_accesses(lambda a: totals.get(a, a), replace(loop, lower=first, upper=last))
+        clears = tuple(Assign(t, Const(0.0, F64), loc=loop.loc) for t in totals.values())
+        kept = tuple(Assign(parts[t], Load(total), loc=loop.loc) for t, total in totals.items())
+        begun = tuple(Assign(t, Load(total), loc=loop.loc) for t, total in totals.items() if targets[t])
+        added = tuple(
+            Accumulate("add", t, Load(total), loc=loop.loc) for t, total in totals.items() if not targets[t]
+        )  # fmt: skip
+        together = tuple(Accumulate("add", t, Load(p), loc=loop.loc) for t, p in parts.items())
+        head, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
+        lets = tuple(s for s in head if isinstance(s, Let))
+        rest = (If(runs, added, loc=loop.loc),) if added else ()
+        ends = If(several, kept, (*begun, *rest), loc=loop.loc)
+        partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
+        finish = Launch((*head, If(runs, (replace(part, body=together),), loc=loop.loc)), (), grid, lets=launch.lets)
+        longest = floordiv(add(natural(trip_count(loop)), sub(Load(number), integer(1))), Load(number))
+        return (
+            OnHost(Assign(number, at_least_one(wanted), loc=loop.loc)),
+            OnHost(Assign(length, longest, loc=loop.loc)),
+            replace(launch, body=(*lets, *clears, inner, ends), cells=cells, grid=partial),
+            HostIf(If(several, (loop,), (), loc=loop.loc), (finish,), (), "there are several parts"),
+        )
+
+    def cell(self, stem: str, dtype: str) -> Access:
+        name = self.names.fresh(stem)
+        self.arrays.append(ArrayDecl(name, ArrayType(dtype, 0), extents=()))
+        return Access(name)
+
+    def dtype(self, target: Access) -> str:
+        kind = self.ls.array(target.array).type
+        assert kind is not None
+        return kind.dtype
+
+    def part_array(self, target: Access, extents: tuple[Expr, ...]) -> str:
+        name = self.names.fresh(f"{target.array}_of_parts")
+        self.arrays.append(ArrayDecl(name, ArrayType(self.dtype(target), len(extents)), extents=extents))
+        return name
+
+    def targets(self, launch: Launch, loop: Loop) -> tuple[Access, ...]:
+        """The elements that a thread adds to in all iterations of `loop`; none if it does anything else there."""
+        inside = [s.stmt for s in statements(loop.body)]
+        if not all(isinstance(s, Let | Loop | If | Assign | Accumulate) for s in inside):
+            return ()
+        found: dict[Access, None] = {}
+        changing = names_made((loop,)).union(launch.cells, written_arrays(loop.body))
+        for stmt in inside:
+            match stmt:
+                case Assign(target=target) | Accumulate(target=target) if target.array in launch.cells:
+                    pass
+                case Accumulate(op="add", target=target) if self.is_floating(target.array):
+                    found[target] = None
+                case Assign() | Accumulate():
+                    return ()
+                case _:
+                    pass
+        used = [a for s in inside for a in accesses(s)]
+        read = {e.access.array for s in inside for x in stmt_exprs(s) for e in loads(x)}
+        for target in found:
+            others = {a for a in used if a.array == target.array}
+            if others != {target} or target.array in read or names_used(target.subscripts) & changing:
+                return ()
+        return tuple(found)
+
+    def is_floating(self, name: str) -> bool:
+        kind = self.ls.array(name).type
+        return kind is not None and kind.rank > 0 and kind.element in (F32, F64)
+
+
+def is_extent(expr: Expr) -> bool:
+    """Whether the host knows it from the arguments alone, and nothing fails where it asks."""
+    return all(isinstance(e, Const | Dim | Param) or (isinstance(e, Apply) and is_total(e)) for e in subexprs(expr))
+
+
+def most_parts(counts: list[Expr]) -> Expr:
+    """In how many parts a sum is made at most, for so many iterations along each axis; none, if there are many."""
+    threads = reduce(mul, counts, integer(1))
+    return Apply(Op.MIN, (integer(MOST_PARTS), floordiv(integer(SPREAD), at_least_one(threads))))
+
+
+def parts_by_terms(loop: Loop) -> Expr:
+    """In how many parts the sum over `loop` is made at most, so that each has enough terms."""
+    inner: Expr = integer(1)
+    for site in statements(loop.body):
+        if isinstance(site.stmt, Loop) and is_extent(trip_count(site.stmt)) and not site.loops:
+            inner = mul(inner, natural(trip_count(site.stmt)))
+    least: Expr = integer(TERMS)
+    if inner != integer(1):
+        least = at_least_one(floordiv(integer(TERMS), at_least_one(inner)))
+    return floordiv(natural(trip_count(loop)), least)

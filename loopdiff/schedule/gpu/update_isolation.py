@@ -1,0 +1,126 @@
+"""Updates at places that the data choose, in a nest of their own where that makes more threads.
+
+    for p:                                      for p: for l: for c:
+        s = 0.0                                     y[l, index[p, l, c]] += v * w[p, l]
+        for l: for c:                 becomes   for p:
+            s += v * w[p, l]                        s = 0.0
+            y[l, index[p, l, c]] += v * w[p, l]     for l: for c: s += v * w[p, l]
+        x[p] += s                                   x[p] += s
+
+What is summed over inner loops keeps these inside of threads. Updates go to a list, whoever makes them, and could be
+made by more threads. They go first, where dependences allow it, and what they need is computed twice: elements and
+arithmetic, but no elementary functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from loopdiff.analysis.legality import may_split
+from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.ir.names import supply
+from loopdiff.ir.nodes import Accumulate, Apply, Assign, If, Let, Loop, Stmt
+from loopdiff.ir.ops import INFO, ROUNDINGS
+from loopdiff.ir.renaming import renamed_block
+from loopdiff.ir.slicing import keep_live, live_names
+from loopdiff.ir.walk import Path, children, map_body, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.mapping.grids import AXES
+from loopdiff.passes.loops.distribution import events_of
+from loopdiff.schedule.gpu.grid_fusion import with_block
+from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
+from loopdiff.settings.requests import Requests
+
+Names = frozenset[str]
+Numbered = list[tuple[int, Stmt]]
+
+
+def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
+    """The model of a LoopSet in which listed updates have nests of their own where their grid has more axes then.
+
+    Nobody looks at the `dead` arrays before or after; sums may be added up in another order.
+    """
+    tried: list[tuple[Loop, str]] = []
+    while (found := next(candidates(GridMapper(model, dead, True, requests), tried), None)) is not None:
+        nest, path, array, axes = found
+        tried.append((nest, array))
+        parts = Parts.of(nest, array)
+        if parts is None or not parts.may_be_apart(model, path):
+            continue
+        (first,) = renamed_block((parts.loop(parts.updates),), supply(model.ls))
+        assert isinstance(first, Loop)
+        rest = (parts.loop(parts.rest),) if parts.rest else ()
+        *prefix, number = path
+        block = children(model.sites[tuple(prefix)].stmt) if prefix else model.ls.body
+        new = (*block[:number], first, *rest, *block[number + 1 :])
+        changed = build_model(replace(model.ls, body=with_block(model.ls.body, tuple(prefix), new)))
+        mapped = GridMapper(changed, dead, True, requests).mapped(first, path)
+        if isinstance(mapped, Mapped) and len(mapped.grid.axes) > axes:
+            model = changed
+    return model
+
+
+def candidates(mapper: GridMapper, tried: list[tuple[Loop, str]]) -> Iterator[tuple[Loop, Path, str, int]]:
+    """Nests that become kernels of few axes, with their paths, an array that they list updates of, and the number of
+    axes."""
+
+    def inside(body: tuple[Stmt, ...], prefix: Path) -> Iterator[tuple[Loop, Path, str, int]]:
+        for number, stmt in enumerate(body):
+            path = (*prefix, number)
+            if not isinstance(stmt, Loop):
+                continue
+            found = mapper.mapped(stmt, path)
+            if isinstance(found, str):
+                yield from inside(stmt.body, path)
+            elif len(found.grid.axes) < AXES:
+                yield from ((stmt, path, n, len(found.grid.axes)) for n in found.grid.lists if (stmt, n) not in tried)
+
+    return inside(mapper.model.ls.body, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Two parts of the body of a `nest`, each statement with its number there: `updates` and what they need, and what
+    is left without them."""
+
+    nest: Loop
+    updates: Numbered
+    rest: Numbered
+
+    @classmethod
+    def of(cls, nest: Loop, array: str) -> Parts | None:
+        """The parts with the updates of `array` and without; None where what is costly would be computed twice."""
+        if not all(isinstance(s.stmt, Let | Assign | Accumulate | Loop | If) for s in statements(nest.body)):
+            return None
+        updates = kept(list(enumerate(nest.body)), frozenset({array}))
+        others = [(k, s) for k, stmt in enumerate(nest.body) for s in without(stmt, array)]
+        rest = kept(others, written_arrays(tuple(s for _, s in others)))
+        return None if any(map(is_costly, updates)) else cls(nest, updates, rest)
+
+    def loop(self, part: Numbered) -> Loop:
+        return replace(self.nest, body=tuple(s for _, s in part))
+
+    def may_be_apart(self, model: Model, path: Path) -> bool:
+        """Whether all updates may come before the rest, in whichever iteration."""
+        return may_split(model, path, events_of(model, path, self.updates), events_of(model, path, self.rest))
+
+
+def kept(body: Numbered, wanted: Names) -> Numbered:
+    """What writes the `wanted` arrays of statements, and the Lets and loops that it needs."""
+    live = live_names(tuple(s for _, s in body), wanted, wanted)
+    return [(k, s) for k, stmt in body for s in keep_live((stmt,), live, wanted)]
+
+
+def without(stmt: Stmt, array: str) -> tuple[Stmt, ...]:
+    """A statement without what goes to an array."""
+
+    def other(s: Stmt) -> tuple[Stmt, ...]:
+        return () if isinstance(s, Accumulate) and s.target.array == array else (s,)
+
+    return map_body((stmt,), other)
+
+
+def is_costly(numbered: tuple[int, Stmt]) -> bool:
+    """Whether elementary functions or quotients are in a statement."""
+    exprs = (e for s in statements(numbered[1:]) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    return any(isinstance(e, Apply) and INFO[e.op].result == "float" and e.op not in ROUNDINGS for e in exprs)

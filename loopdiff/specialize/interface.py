@@ -1,0 +1,165 @@
+"""What a caller passes and gets, where the compiled code is real throughout: complex values in one piece.
+
+Derivatives by complex values are JAX's. With z = x + iy the gradient of a real u is du/dx - i du/dy, so that
+du = Re(gradient * dz); cotangents of complex outputs pair in the same way. Compiled code differentiates by the two
+parts: conjugation on the way in and out is all the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from loopdiff.ir.codec import known
+from loopdiff.ir.nodes import LoopSet, ScalarResult
+from loopdiff.ir.types import C64, ArrayType, ScalarType
+from loopdiff.ir.typing import type_env, type_of
+from loopdiff.specialize.gradients import record_type
+
+ValueType = ScalarType | ArrayType
+COMPLEX_DTYPES = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
+
+
+@known
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """Parameters and results as the caller sees them.
+
+    `types` by parameter, `results` the types of the results; `parts` are the parameters of the LoopSet that each of the
+    caller's becomes, two for a complex scalar. `is_gradient`: complex results are gradients.
+    """
+
+    types: Mapping[str, ValueType]
+    results: tuple[ValueType, ...]
+    returns_tuple: bool
+    parts: Mapping[str, tuple[str, ...]]
+    is_gradient: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.types)
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return self.expanded(self.names)
+
+    @property
+    def is_real(self) -> bool:
+        return not any(is_complex(kind) for kind in (*self.types.values(), *self.results))
+
+    @property
+    def number(self) -> ScalarType | None:
+        """The type of the one real number that the function returns; None if it returns anything else."""
+        match self.results:
+            case (ScalarType.F32 | ScalarType.F64 as kind,) if self.is_real and not self.returns_tuple:
+                return kind
+            case _:
+                return None
+
+    def expanded(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The parameters of the LoopSet for those of the caller."""
+        return tuple(part for name in names for part in self.parts[name])
+
+    def gathered(self, params: tuple[str, ...]) -> tuple[str, ...]:
+        """The parameters of the caller for those of the LoopSet, in their order."""
+        owners = {part: name for name, parts in self.parts.items() for part in parts}
+        return tuple(dict.fromkeys(owners[p] for p in params))
+
+    def of_gradient(self, wrt: tuple[str, ...], has_value: bool) -> Interface:
+        """The interface of the gradient by `wrt`, after the value if that comes with it."""
+        results = (*(self.results if has_value else ()), *(self.types[n] for n in wrt))
+        return replace(self, results=results, returns_tuple=True, is_gradient=True)
+
+    def arguments(self, args: Iterable[Any]) -> dict[str, Any]:
+        """The caller's arguments by name, from those of the compiled code."""
+        flat = iter(args)
+        return {name: whole(kind, flat) for name, kind in self.types.items()}
+
+    def own_results(self, found: Iterable[Any]) -> tuple[Any, ...]:
+        """The function's own results, from those of the compiled code."""
+        flat = iter(found)
+        values = (whole(kind, flat) for kind in self.results)
+        return tuple(map(conjugated, values) if self.is_gradient else values)
+
+    def seed_parts(self, kind: ValueType, seed: Any) -> tuple[Any, ...]:
+        """What the reverse sweep takes for the seed of a result of `kind`."""
+        return in_parts(kind, seed if self.is_gradient else conjugated(seed))
+
+    def gradients(self, found: Any) -> Any:
+        """A record of gradients by the LoopSet's parameters, as one by the caller's."""
+        names = self.gathered(found._fields)
+        flat = iter(found)
+        values = (conjugated(whole(self.types[n], flat)) for n in names)
+        return tuple.__new__(record_type("Gradients", names), values)
+
+
+def interface_of(bound: LoopSet, real: LoopSet) -> Interface:
+    """The interface of the LoopSet `bound`, which has complex types, over the `real` one made of it."""
+    env = type_env(bound)
+    types: dict[str, ValueType] = {n: env.arrays[n] if n in env.arrays else env.scalars[n] for n in bound.params}
+    results = tuple(
+        type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in bound.results
+    )
+    rest = iter(real.params)
+    parts = {n: tuple(next(rest) for _ in range(count_of_parts(kind))) for n, kind in types.items()}
+    return Interface(types, results, bound.returns_tuple, parts)
+
+
+def is_complex(kind: ValueType) -> bool:
+    return (kind.element if isinstance(kind, ArrayType) else kind).is_complex
+
+
+def count_of_parts(kind: ValueType) -> int:
+    """How many values of the real code stand for one of `kind`: two for a complex scalar."""
+    return 2 if isinstance(kind, ScalarType) and kind.is_complex else 1
+
+
+def pairs(z: np.ndarray) -> np.ndarray:
+    """The memory of a complex array as a real one with one more axis, of the two parts."""
+    return z[..., None].view(np.float32 if z.dtype.itemsize == 8 else np.float64)
+
+
+def complex_numbers(parts: np.ndarray) -> np.ndarray:
+    """The memory of an array of pairs as a complex one."""
+    return parts.view(COMPLEX_DTYPES[parts.dtype])[..., 0]
+
+
+def whole(kind: ValueType, flat: Iterator[Any]) -> Any:
+    """The next value of `kind` from values of the real code. None, for no derivative, stays None."""
+    value = next(flat)
+    match kind:
+        case ArrayType() if is_complex(kind) and value is not None:
+            return complex_numbers(value)
+        case ScalarType.C64 | ScalarType.C128:
+            imag = next(flat)
+            return None if value is None else complex_scalar(kind, complex(value, imag))
+        case _:
+            return value
+
+
+def complex_scalar(kind: ScalarType, value: complex) -> Any:
+    return np.complex64(value) if kind is C64 else value
+
+
+def conjugated(value: Any) -> Any:
+    """`value`, conjugated if it is complex: an array in place."""
+    match value:
+        case np.ndarray() if value.dtype.kind == "c":
+            return np.conjugate(value, out=value)
+        case complex() | np.complexfloating():
+            return value.conjugate()
+        case _:
+            return value
+
+
+def in_parts(kind: ValueType, value: Any) -> tuple[Any, ...]:
+    """A value of `kind` as values of the real code; arrays keep their memory."""
+    if not is_complex(kind):
+        return (value,)
+    if isinstance(kind, ArrayType):
+        return (pairs(value),)
+    part = np.float32 if kind is C64 else float
+    return part(value.real), part(value.imag)

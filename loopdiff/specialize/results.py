@@ -1,0 +1,36 @@
+"""What functions return, and which of it has a derivative."""
+
+from __future__ import annotations
+
+from loopdiff.errors import NOWHERE, DifferentiationError
+from loopdiff.errors.codes import reject
+from loopdiff.ir.nodes import LoopSet, ScalarResult
+from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.typing import type_env, type_of
+from loopdiff.specialize.interface import is_complex
+
+
+def result_types(ls: LoopSet) -> tuple[ScalarType | ArrayType, ...]:
+    env = type_env(ls)
+    return tuple(type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in ls.results)
+
+
+def is_floating(kind: ScalarType | ArrayType) -> bool:
+    return kind.element.is_float if isinstance(kind, ArrayType) else kind.is_float
+
+
+def has_slope(kind: ScalarType | ArrayType) -> bool:
+    return is_floating(kind) or is_complex(kind)
+
+
+def refuse_integers(ls: LoopSet, wrt: tuple[str, ...]) -> None:
+    """Raise DifferentiationError (LD402) for each name of `wrt` whose type has no derivatives."""
+    found = []
+    for name in wrt:
+        decl = ls.array(name) if ls.has_array(name) else ls.scalar(name)
+        kind = decl.type.element if isinstance(decl.type, ArrayType) else decl.type
+        if kind is None or not kind.is_float:
+            given = decl.type if isinstance(decl.type, ArrayType) else getattr(kind, "value", "unknown")
+            found.append(reject("LD402", f"`{name}` is {given}: it has no derivative", NOWHERE))
+    if found:
+        raise DifferentiationError(*found)

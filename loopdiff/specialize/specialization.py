@@ -1,0 +1,478 @@
+"""One function for one combination of argument types: what is generated for it, each part when asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from loopdiff.cache.keys import Identity, digest_of, identity_of
+from loopdiff.cache.store import Store
+from loopdiff.errors import DifferentiationError
+from loopdiff.errors.codes import reject
+from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.capture import ArgumentType
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.walk import written_arrays
+from loopdiff.pipeline.code import (
+    arrange,
+    compile_function,
+    explain_for_cuda,
+    instantiate,
+    reload_function,
+    runs_on_threads,
+)
+from loopdiff.pipeline.derive import (
+    arrange_one_pass,
+    arrange_primal_rows,
+    arrange_rows,
+    bind_types,
+    calls_functions,
+    choose_wrt,
+    derive_gradient,
+    derive_one_pass,
+    derive_pullback,
+    derive_sweeps,
+    derive_tangent,
+    look_through,
+    lower,
+    plain_buffers,
+    read,
+)
+from loopdiff.pipeline.stages import Stages
+from loopdiff.settings.options import Options, PlanPolicy, TapePolicy, is_whole_compiler
+from loopdiff.settings.requests import NOTHING, Request, Requests
+from loopdiff.source.functions import SourceFunction
+from loopdiff.specialize.gradients import record_type
+from loopdiff.specialize.interface import Interface, interface_of
+from loopdiff.specialize.results import is_floating, refuse_integers, result_types
+from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, plan_of
+
+if TYPE_CHECKING:
+    from loopdiff.ad.tape.sweeps import Form
+    from loopdiff.frontend.parse import Surface
+    from loopdiff.mapping.loops import Arranged
+
+T = TypeVar("T")
+# Parts that depend on the schedule.
+GENERATED = (
+    "primal", "rows", "sweeps", "run", "one pass", "one-pass", "tangent", "identity", "variant", "tuned", "pullback",
+)  # fmt: skip
+
+
+class Program:
+    """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
+
+    `surface` is its surface LoopSet if that is the same for all types; it comes from disk where it is kept there.
+    """
+
+    def __init__(self, source: SourceFunction, options: Options) -> None:
+        self.source, self.options = source, options
+        self.stages, self.lock, self.sources = Stages(source.name), RLock(), Sources()
+        self.sources.read(source)
+        is_kept = options.cache and is_whole_compiler()
+        self.identity = identity_of(source, self.sources) if is_kept else Identity()
+        self.key = self.identity.key
+        store = Store(self.key, self.identity.homes)
+        found = store.load("surface")
+        if found is None:
+            found = (look_through(source, self.sources, self.stages),)
+            store.save("surface", found)
+        self.surface: LoopSet | None = found[0]
+
+    def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
+        """The function as it was written, for arguments of `types`."""
+        return read(self.source, self.sources, types, stages)
+
+    def lower(self, spec: Specialization) -> LoopSet:
+        """The normal LoopSet for the types of `spec`."""
+        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath)
+
+    def interface(self, spec: Specialization) -> Interface:
+        return interface_of(bind_types(spec.surface.ls, spec.types, spec.stages), spec.normal)
+
+
+class GradientProgram:
+    """The gradient of a program, as a program: its own output, which the transforms take like any other.
+
+    `specialize` gives the program's sweeps for argument types, `wrt` is what they were asked to differentiate.
+    `has_value`: the program's result comes before the gradients.
+    """
+
+    def __init__(
+        self,
+        inner: AnyProgram,
+        specialize: Callable[[Mapping[str, ArgumentType]], Specialization],
+        wrt: tuple[str, ...] | None,
+        options: Options,
+        has_value: bool,
+    ) -> None:
+        self.specialize, self.has_value = specialize, has_value
+        self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
+        self.read, self.identity, self.options = inner.read, inner.identity, options
+        parts = ["gradient", repr(wrt), inner.options.key, repr(has_value)]
+        self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
+
+    def lower(self, spec: Specialization) -> LoopSet:
+        """The gradient's LoopSet for the types of `spec`. DifferentiationError (LD404) if there is no gradient."""
+        inner = self.specialize(spec.types)
+        require_scalar_result(inner)
+        plan = inner.plan()
+        return derive_gradient(
+            inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, self.has_value, spec.stages
+        )
+
+    def interface(self, spec: Specialization) -> Interface:
+        inner = self.specialize(spec.types)
+        return inner.interface.of_gradient(inner.wrt_of_caller, self.has_value)
+
+
+class PullbackProgram:
+    """The gradients of `inner` for any seeds and cotangents, as a program of the arguments and of these."""
+
+    def __init__(self, inner: Specialization) -> None:
+        program = inner.program
+        self.inner, self.source, self.surface, self.read = inner, program.source, program.surface, program.read
+        self.stages, self.lock, self.identity = program.stages, program.lock, program.identity
+        self.options = replace(program.options, schedule=())
+        self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
+
+    def lower(self, spec: Specialization) -> LoopSet:
+        """The pullback's LoopSet, for the types of `inner`."""
+        inner, plan = self.inner, self.inner.plan()
+        return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
+
+    def interface(self, spec: Specialization) -> Interface:
+        """Real throughout: complex values are taken apart before, and put together after."""
+        return interface_of(spec.normal, spec.normal)
+
+
+AnyProgram = Program | GradientProgram | PullbackProgram
+
+
+class Specialization:
+    """What is derived from `program` for arguments of `types`; every part is made once, at its first use."""
+
+    def __init__(
+        self, program: AnyProgram, types: Mapping[str, ArgumentType], wrt: tuple[str, ...] | None,
+        options: Options | None = None,
+    ) -> None:  # fmt: skip
+        self.program = program
+        self.types = types
+        self.requested = wrt
+        self.options = options or program.options
+        self.stages = Stages(program.source.name)
+        self.lock = program.lock
+        self.made: dict[str, Any] = {}
+        place = repr(program.identity.homes) if any(r.line for r in self.options.schedule) else ""
+        parts = [program.key or "", repr(sorted(types.items())), self.options.key, place]
+        self.store = Store(digest_of(parts) if program.key else None, program.identity.homes)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """The part `name`, made by the first thread that asks for it."""
+        found = self.made.get(name)
+        if found is None:
+            with self.lock:
+                found = self.made.get(name)
+                if found is None:
+                    found = self.made[name] = make()
+        return found
+
+    def kept(self, name: str, make: Callable[[], T]) -> T:
+        """Like `once`, from disk if it is there."""
+
+        def load_or_make() -> T:
+            value = self.store.load(name)
+            if value is None:
+                value = make()
+                self.store.save(name, value)
+            return value
+
+        return self.once(name, load_or_make)
+
+    def variant(self, schedule: tuple[Request, ...]) -> Specialization:
+        """The same under another `schedule`, with all that does not depend on it."""
+        if schedule == self.options.schedule:
+            return self
+
+        def make() -> Specialization:
+            options = replace(self.options, schedule=schedule)
+            made = Specialization(self.program, self.types, self.requested, options)
+            made.made |= {name: part for name, part in self.made.items() if not name.startswith(GENERATED)}
+            return made
+
+        return self.once(f"variant {schedule!r}", make)
+
+    # -- parts -----------------------------------------------------------------------------------------------
+    @property
+    def surface(self) -> Surface:
+        """The function as it was written, for these types."""
+        return self.once("surface", lambda: self.program.read(self.types, self.stages))
+
+    @property
+    def asked(self) -> frozenset[tuple[str, int]]:
+        """Axes of arguments whose having one element or several decides what is generated."""
+        return self.kept("asked", lambda: self.surface.asked)
+
+    @property
+    def deciding_types(self) -> Mapping[str, ArgumentType]:
+        """`types` without what nothing depends on."""
+        return {
+            name: replace(t, units=tuple(k for k in t.units if (name, k) in self.asked))
+            if isinstance(t, ArrayType)
+            else t
+            for name, t in self.types.items()
+        }
+
+    @property
+    def normal(self) -> LoopSet:
+        return self.kept("normal", lambda: self.program.lower(self))
+
+    @property
+    def inner(self) -> Specialization | None:
+        """What this is the gradient of, if it is one."""
+        return self.program.specialize(self.types) if isinstance(self.program, GradientProgram) else None
+
+    @property
+    def count_names(self) -> tuple[str, ...]:
+        """Parameters that the caller does not give: what sizes the tapes inside a gradient."""
+        return self.normal.params[len(self.interface.params) :]
+
+    @property
+    def record(self) -> type[tuple[Any, ...]] | None:
+        """The named tuple that the results make."""
+        if self.inner is None or not isinstance(self.program, GradientProgram) or self.program.has_value:
+            return None
+        return record_type("Gradients", self.inner.wrt_of_caller)
+
+    @property
+    def interface(self) -> Interface:
+        """What the caller passes and gets."""
+        return self.kept("interface", lambda: self.program.interface(self))
+
+    @property
+    def written(self) -> frozenset[str]:
+        """Array arguments that the function writes."""
+        return self.once("written", lambda: written_arrays(self.normal.body) & frozenset(self.normal.params))
+
+    @property
+    def result_types(self) -> tuple[ScalarType | ArrayType, ...]:
+        """Type of each result."""
+        return self.once("result types", lambda: result_types(self.normal))
+
+    @property
+    def wrt(self) -> tuple[str, ...]:
+        """Parameters to differentiate. Raises DifferentiationError: LD402 for an integer, LD403 for none."""
+        return self.once("wrt", self.find_wrt)
+
+    @property
+    def wrt_of_caller(self) -> tuple[str, ...]:
+        """The same, by the names that the caller knows."""
+        return self.once("wrt of caller", lambda: self.interface.gathered(self.wrt))
+
+    def find_wrt(self) -> tuple[str, ...]:
+        if self.requested is None:
+            wrt = self.kept("default wrt", lambda: choose_wrt(self.normal, self.stages))
+        else:
+            wrt = self.interface.expanded(self.requested)
+            refuse_integers(self.normal, wrt)
+        if not wrt:
+            message = f"`{self.normal.name}` has no floating argument to differentiate"
+            raise DifferentiationError(reject("LD403", message, self.normal.loc))
+        return wrt
+
+    @property
+    def primal(self) -> Unit:
+        return self.once("primal", self.make_primal)
+
+    def make_primal(self) -> Unit:
+        ls, requests = self.normal, self.requests("primal")
+        if self.options.fastmath and self.options.is_for_cpu:
+            ls = self.kept("primal rows", lambda: arrange_primal_rows(self.normal, requests, self.stages))
+        return self.unit("primal", ls, requests)
+
+    def requests(self, sweep: str) -> Requests:
+        """What the options ask of the loops of one sweep."""
+        return Requests(tuple(r for r in self.options.schedule if r.sweep == sweep), self.words)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The names in the text of the program."""
+        node = self.program.source.node
+        return self.once("words", lambda: frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name)))
+
+    @property
+    def finish(self) -> Callable[[Any], Any] | None:
+        """Makes the compiled function's return value the function's own: Numba returns float32 as float."""
+        kinds, interface, is_tuple = self.result_types, self.interface, self.normal.returns_tuple
+        if not kinds or (interface.is_real and ScalarType.F32 not in kinds and self.record is None):
+            return None
+        if interface.is_real and not is_tuple:
+            return np.float32
+        return lambda value: self.own_result(
+            [
+                np.float32(v) if k is ScalarType.F32 else v
+                for k, v in zip(kinds, value if is_tuple else (value,), strict=True)
+            ]
+        )
+
+    def own_result(self, flat: Iterable[Any]) -> Any:
+        """The result as the caller knows it, from those of the compiled code."""
+        values = self.interface.own_results(flat)
+        return tuple.__new__(self.record or tuple, values) if self.interface.returns_tuple else values[0]
+
+    def form(self, form: Form) -> Form:
+        """`form`, but for functions that write no floating array: their gradient is the pullback."""
+        written = (self.normal.array(n).type for n in self.written)
+        gets_cotangents = any(kind is not None and kind.element.is_float for kind in written)
+        return "pullback" if form == "gradient" and not gets_cotangents else form
+
+    def plan(self, form: Form = "sums", tape: PlanPolicy | None = None) -> Plan:
+        """The sweeps in one of their forms, under the tape policy of the options, or under `tape`."""
+        wrt, policy = self.wrt, tape or self.options.tape
+        label = f"plan-{form}-{policy}-{digest_of(list(wrt))[:12]}"
+        return self.kept(label, lambda: plan_of(derive_sweeps(self.normal, wrt, policy, self.stages, form)))
+
+    def sweeps(self, form: Form, tape: TapePolicy) -> SweepUnits:
+        return self.once(f"sweeps {form} {tape}", lambda: self.make_sweeps(form, tape))
+
+    def make_sweeps(self, form: Form, tape: TapePolicy) -> SweepUnits:
+        label = f"{form}-{tape}-{digest_of(list(self.wrt))[:12]}"
+        asked = (self.requests("forward"), self.requests("reverse"))
+        if self.options.fastmath and self.options.is_for_cpu:
+            plan = self.kept(f"rows-{label}", lambda: self.in_rows(self.plan(form, tape), asked))
+        else:
+            plan = self.plan(form, tape)
+
+        def make(name: SweepName) -> Unit:
+            match name:
+                case "forward":
+                    return self.unit(f"forward-{label}", plan.forward, asked[0], plan.reverse)
+                case "reverse":
+                    return self.unit(f"reverse-{label}", plan.reverse, asked[1])
+                case "counts":
+                    assert plan.counts is not None
+                    return self.unit(f"counts-{label}", plan.counts)
+
+        return SweepUnits(plan, lambda name: self.once(f"sweeps {name} {label}", lambda: make(name)))
+
+    def in_rows(self, plan: Plan, asked: tuple[Requests, Requests]) -> Plan:
+        forward, reverse = arrange_rows(plan.forward, plan.reverse, asked, self.stages)
+        tapes = {a.name: a for a in forward.arrays}
+        temporaries = tuple(t.laid_out(tapes[t.name]) if t.name in tapes else t for t in plan.temporaries)
+        return replace(plan, forward=forward, reverse=reverse, temporaries=temporaries)
+
+    @property
+    def one_pass(self) -> Unit | None:
+        """The value with its gradient as one function, where that keeps less than a sweep after the other does."""
+        found = self.one_pass_loops
+        label = f"{self.one_pass_label}-code"
+        return None if found is None else self.once("one pass", lambda: self.unit(label, found, NOTHING))
+
+    @property
+    def one_pass_label(self) -> str:
+        return f"one-pass-{digest_of(list(self.wrt))[:12]}"
+
+    @property
+    def one_pass_loops(self) -> LoopSet | None:
+        """The LoopSet of `one_pass`; none where the caller says how sweeps run, or what is kept between them."""
+        is_number = self.interface.number is not None
+        if not (is_number and self.may_choose_sweeps and all(map(self.is_plain_gradient, self.wrt))):
+            return None
+        return self.kept(self.one_pass_label, lambda: (self.find_one_pass(),))[0]
+
+    @property
+    def may_choose_sweeps(self) -> bool:
+        """Whether nobody said anything about the sweeps that keeps them apart."""
+        options, asked = self.options, (*self.requests("forward").items, *self.requests("reverse").items)
+        is_plain = options.fastmath and options.tape == "auto" and not asked
+        return (
+            is_plain
+            and options.is_for_cpu
+            and options.memory_limit is None
+            and options.check != "first"
+            and not options.autotune
+        )
+
+    def one_pass_of(self, policy: PlanPolicy | None = None, in_rows: bool = False) -> LoopSet | None:
+        """Both sweeps of a plan in one pass; none where something has to be counted before."""
+        plan = self.plan("gradient", policy)
+        if plan.count_names:
+            return None
+        return derive_one_pass(self.normal, plan.forward, plan.reverse, self.wrt, self.stages, in_rows)
+
+    def find_one_pass(self) -> LoopSet | None:
+        found = self.one_pass_of("rows", in_rows=True) if calls_functions(self.normal) else None
+        found = found or self.one_pass_of()
+        if found is None:
+            return None
+        rows = arrange_one_pass(found, self.stages)
+        return rows if not self.options.parallel or runs_on_threads(rows, self.options, self.stages) else None
+
+    def is_plain_gradient(self, name: str) -> bool:
+        """Whether the gradient by `name` is a number or a C-ordered array."""
+        if not self.normal.has_array(name):
+            return True
+        kind = self.normal.array(name).type
+        return kind is not None and kind.rank > 0 and kind.layout != "F"
+
+    @property
+    def tangent(self) -> Unit:
+        return self.once("tangent", self.make_tangent)
+
+    def make_tangent(self) -> Unit:
+        wrt = self.wrt
+        label = f"tangent-{digest_of(list(wrt))[:12]}"
+        ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
+        return self.unit(f"{label}-code", plain_buffers(ls), self.requests("tangent"))
+
+    def unit(self, label: str, ls: LoopSet, requests: Requests = NOTHING, reader: LoopSet | None = None) -> Unit:
+        """`ls` with its function; the generated text is found again on disk without emitting it.
+
+        `requests` are for its loops, `reader` goes on with the arrays that it leaves.
+        """
+        store = self.store if self.program.identity.has_rules_of(ls) else Store(None)
+        kept = store.load(f"{label}-emitted")
+        function = None if kept is None else reload_function(*kept)
+        if function is None:
+            function = compile_function(ls, self.options, requests, self.stages, reader)
+            store.save(f"{label}-emitted", (function.name, function.source))
+        entry = instantiate(ls, function, self.options, self.stages)
+        return Unit(ls, function, requests, reader, entry, self.options.target == "cuda")
+
+    def arranged(self, unit: Unit) -> Arranged:
+        """The loops that `unit` was generated from; those of a function from disk are arranged again."""
+        return unit.function.arranged or arrange(unit.ls, self.options, unit.requests, self.stages, unit.reader)
+
+    def explain_for_cuda(
+        self, unit: Unit, shapes: Mapping[str, tuple[int, ...]] | None, values: Mapping[str, Any]
+    ) -> tuple[str, float | None]:  # fmt: skip
+        """The launch plan of `unit` in words, and the nanoseconds that it takes at least, where `shapes` are known."""
+        return explain_for_cuda(unit.ls, self.options, unit.requests, self.stages, unit.reader, shapes, values)
+
+
+def pullback_of(inner: Specialization) -> Specialization:
+    """The pullback of `inner`, differentiable by what `inner` is, and by seeds and cotangents."""
+
+    def make() -> Specialization:
+        made = Specialization(PullbackProgram(inner), inner.types, None)
+        given = made.normal.params[len(inner.normal.params) :]
+        made.requested = (*inner.wrt, *(n for n in given if n not in inner.plan().count_names))
+        return made
+
+    return inner.once("pullback", make)
+
+
+def require_scalar_result(spec: Specialization) -> None:
+    """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one."""
+    kinds = spec.interface.results
+    is_scalar = len(kinds) == 1 and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
+    if not is_scalar or (spec.interface.returns_tuple and spec.record is None):
+        found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
+        message = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number"
+        raise DifferentiationError(reject("LD404", message, spec.normal.loc))

@@ -1,0 +1,93 @@
+"""Like terms of sums are collected, constants and signs with them, and values stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.canonical.like_terms import collected, with_like_terms
+from loopdiff.ir.build import add, mul, neg, sub
+from loopdiff.ir.interpret import run
+from loopdiff.ir.nodes import Access as At
+from loopdiff.ir.nodes import Apply, Const, Expr, Load, Var
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.types import F32, F64
+from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import expressions, subexprs
+from tests.gradients.interpreted import normal_form
+
+A, B, C = (Load(At(name)) for name in "abc")
+
+
+def times(value: Expr, factor: float) -> Expr:
+    return mul(value, Const(factor, F64))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([], "0.0"),
+        ([A], "a[]"),
+        ([neg(A)], "-a[]"),
+        ([times(A, 0.2), times(B, 0.2)], "(a[] + b[]) * 0.2"),
+        ([times(neg(A), 0.2), times(B, 0.2)], "(b[] - a[]) * 0.2"),
+        ([neg(times(A, 2.0)), times(neg(B), 2.0)], "-((a[] + b[]) * 2.0)"),
+        ([times(sub(A, B), 3.0), C, B], "a[] * 3.0 + c[] - b[] * 2.0"),
+        ([times(times(A, 2.0), 4.0), times(add(B, C), 8.0)], "(a[] + b[] + c[]) * 8.0"),
+        ([times(Var("half"), 4.0), B], "a[] * 2.0 + b[]"),
+        ([times(Var("both"), 4.0), Var("both")], "both * 5.0"),
+        ([mul(A, Const(2.0, F32)), A], "a[] * 2.0 + a[]"),
+    ],
+)
+def test_sums(values: list[Expr], text: str) -> None:
+    lets = {"half": times(A, 0.5), "both": add(A, B)}
+    assert print_expr(collected(values, lets, F64)) == text
+
+
+def second_differences(x, y):
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            y[i, j] = (
+                0.125 * (x[i + 1, j] - 2.0 * x[i, j] + x[i - 1, j])
+                + 0.125 * (x[i, j + 1] - 2.0 * x[i, j] + x[i, j - 1])
+                + x[i, j]
+            )
+
+
+def in_arguments(x, y):
+    for i in range(1, x.shape[0] - 1):
+        for j in range(x.shape[1]):
+            y[i, j] = np.sin(x[i, j] - x[i - 1, j] + x[i, j]) * (x[i + 1, j] + 0.5 * x[i + 1, j])
+
+
+def cancelling(x, y):
+    """The difference of infinities is no zero."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 2.0 - x[i, j]
+
+
+@pytest.mark.parametrize(("function", "count"), [(second_differences, 6), (in_arguments, 4), (cancelling, 2)])
+def test_statements(function: Callable[..., Any], count: int) -> None:
+    args = {"x": np.random.default_rng(0).random((6, 7)), "y": np.zeros((6, 7))}
+    ls = normal_form(function, args)
+    found = with_like_terms(ls)
+    verify(found, "like terms")
+    assert len([e for e in expressions(found) for e in subexprs(e) if is_arithmetic(e)]) == count
+    plain, other = ({n: a.copy() for n, a in args.items()} for _ in range(2))
+    run(ls, plain)
+    run(found, other)
+    np.testing.assert_allclose(other["y"], plain["y"], rtol=1e-14, atol=1e-15)
+
+
+def is_arithmetic(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and expr.op in (Op.ADD, Op.SUB, Op.MUL) and has_elements(expr)
+
+
+def has_elements(expr: Apply) -> bool:
+    """Whether it is about elements, not subscripts."""
+    return any(isinstance(e, Load) for e in subexprs(expr))

@@ -1,0 +1,75 @@
+"""Conditions that choose what is stored in one place: the same values, and only where nothing may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.canonical.selection import merge_choices
+from loopdiff.ir.interpret import run
+from loopdiff.ir.nodes import If
+from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import statements
+from tests.gradients.interpreted import normal_form
+
+
+def limited(x, y):
+    for i in range(x.shape[0]):
+        r = 2.0 * x[i]
+        if r > 1.0:
+            y[i] = 0.0
+        else:
+            y[i] = -r
+
+
+def in_a_branch(x, y):
+    for i in range(x.shape[0]):
+        if i % 2 == 0:
+            if x[i] > 0.5:
+                y[i] = 1.0
+            else:
+                y[i] = 2.0
+
+
+def elsewhere(x, y):
+    for i in range(x.shape[0] - 1):
+        if x[i] > 0.5:
+            y[i] = 1.0
+        else:
+            y[i + 1] = 2.0
+
+
+def guarded_read(x, y):
+    for i in range(x.shape[0]):
+        if i > 0:
+            y[i] = x[i - 1]
+        else:
+            y[i] = 0.0
+
+
+def more_to_do(x, y):
+    for i in range(x.shape[0]):
+        if x[i] > 0.5:
+            y[i] = 1.0
+            x[i] = 0.0
+        else:
+            y[i] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("function", "conditions"),
+    [(limited, 0), (in_a_branch, 1), (elsewhere, 1), (guarded_read, 1), (more_to_do, 1)],
+)
+def test_choices(function: Callable[..., Any], conditions: int) -> None:
+    args = {n: np.random.default_rng(0).random(9) for n in "xy"}
+    found = merge_choices(normal_form(function, args))
+    verify(found, "choices")
+    assert sum(isinstance(s.stmt, If) for s in statements(found.body[-1:])) == conditions
+    mine = {k: v.copy() for k, v in args.items()}
+    run(found, mine)
+    function(**args)
+    for name, value in args.items():
+        np.testing.assert_array_equal(mine[name], value, err_msg=name)

@@ -1,0 +1,139 @@
+"""Row blocks: the same gradients as without them, in blocks of two rows; which loops get them and which must not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.ad.reverse import Sweeps, build_sweeps
+from loopdiff.ir.interpret import run
+from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir.verify import verify
+from loopdiff.schedule.blocks.sweeps import block_primal, block_sweeps
+from tests.corpus import BY_NAME, ENTRIES
+from tests.gradients import harness
+from tests.gradients.interpreted import interpreting, lowered, normal_form
+from tests.gradients.test_tape_plans import forward_and_reverse
+
+BLOCKED = ("attention", "mlp_rows")
+
+
+def in_rows(sweeps: Sweeps) -> Sweeps:
+    forward, reverse, _ = block_sweeps(sweeps.forward, sweeps.reverse, 2)
+    return replace(sweeps, forward=forward, reverse=reverse)
+
+
+@pytest.mark.parametrize("policy", ["auto", "store", "recompute"])
+@pytest.mark.parametrize("name", BLOCKED)
+def test_gradients_are_the_same(name: str, policy: Any) -> None:
+    entry = BY_NAME[name]
+    ls = lowered(entry)
+    plain = build_sweeps(ls, entry.wrt, policy)
+    blocked = in_rows(plain)
+    assert "_block" in str(blocked.forward.body)
+    assert policy == "recompute" or "_block" in str(blocked.reverse.body)
+    results = run(ls, entry.args(0))
+    values = harness.named_results(results if ls.returns_tuple else next(iter(results), None))
+    written = {k: v for k, v in entry.args(0).items() if k in entry.outputs}
+    weight = harness.weights({k: np.asarray(v) for k, v in (values | written).items()}, 0)
+    expected = forward_and_reverse(entry, ls, plain, weight)
+    for key, found in forward_and_reverse(entry, ls, blocked, weight).items():
+        np.testing.assert_allclose(found, expected[key], rtol=1e-10, atol=1e-13, err_msg=key)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_primals_are_the_same(entry: Any) -> None:
+    ls = lowered(entry)
+    found = block_primal(ls, 2)
+    if found is ls:
+        return
+    verify(found, "rows")
+    first, second = entry.args(0), entry.args(0)
+    for a, b in zip(run(ls, first), run(found, second), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-12)
+    for name, value in first.items():
+        np.testing.assert_allclose(second[name], value, rtol=1e-12, err_msg=name)
+
+
+def rows_of(function: Callable[..., Any], **args: Any) -> tuple[LoopSet, LoopSet]:
+    ls = normal_form(function, args)
+    return ls, block_primal(ls, 2)
+
+
+def carried_buffer(W, x, y):
+    h = np.zeros(W.shape[0])
+    for r in range(x.shape[0]):
+        for a in range(W.shape[0]):
+            s = 0.0
+            for i in range(W.shape[1]):
+                s += W[a, i] * x[r, i]
+            h[a] = 0.5 * h[a] + s
+        for a in range(W.shape[0]):
+            y[r, a] = h[a]
+
+
+def own_buffer(W, x, y):
+    h = np.zeros(W.shape[0])
+    for r in range(x.shape[0]):
+        for a in range(W.shape[0]):
+            s = 0.0
+            for i in range(W.shape[1]):
+                s += W[a, i] * x[r, i]
+            h[a] = 0.5 * s
+        for a in range(W.shape[0]):
+            y[r, a] = h[a]
+
+
+def weights_written(W, x, y):
+    h = np.zeros(W.shape[0])
+    for r in range(x.shape[0]):
+        for a in range(W.shape[0]):
+            s = 0.0
+            for i in range(W.shape[1]):
+                s += W[a, i] * x[r, i]
+            h[a] = s
+        for a in range(W.shape[0]):
+            W[a, 0] = h[a]
+
+
+def made(seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return dict(W=rng.random((3, 4)), x=rng.random((5, 4)), y=np.zeros((5, 3)))
+
+
+def test_a_buffer_of_each_row_is_expanded() -> None:
+    ls, found = rows_of(own_buffer, **made())
+    assert found is not ls
+    assert {a.name for a in found.arrays} - {a.name for a in ls.arrays} == {"h_rows", "s_rows"}
+
+
+@pytest.mark.parametrize("function", [carried_buffer, weights_written])
+def test_rows_that_depend_on_each_other_stay(function: Callable[..., Any]) -> None:
+    ls, found = rows_of(function, **made())
+    assert found is ls
+
+
+def narrower(x, w):
+    t = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0] - 2):
+            s = 0.0
+            for k in range(x.shape[1]):
+                s += x[i, k] * w[k, j]
+            t += s * s
+    return t
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_buffers_of_loops_that_do_not_run_are_empty(rows: int) -> None:
+    x, w = np.ones((rows, 3)), np.ones((4, 2))
+    with interpreting():
+        value, gradients = vectorize_grad(cache=False)(narrower).value_and_grad(x, w)
+    assert value == 0.0
+    assert [g.shape for g in gradients] == [x.shape, w.shape]
+    assert not any(g.any() for g in gradients)
