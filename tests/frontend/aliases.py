@@ -12,6 +12,7 @@ import linecache
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from tests.gradients.interpreted import normal_form
 
 BINDINGS = (
     "y = x", "x = y", "z = y", "z = x", "y = z", "y = x[::-1]", "z = y[::-1]", "x, y = y, x", "x, z = z, 0.5 * x",
-    "y = 2.0 * x", "z = np.zeros(3)", "y = same(x)", "z = either(x, y, c)", "y = x if c else z",
+    "y = 2.0 * x", "z = np.zeros(3)", "x = first(y)", "y = same(x)", "z = either(x, y, c)", "y = x if c else z",
     "y = x if c else x[::-1]", "g = h", "g, h = h, g",
 )  # fmt: skip
 ALTERATIONS = (
@@ -35,6 +36,9 @@ ALTERATIONS = (
     "y[1:] = x[:-1]",
     "y[2] = g(x[2])",
 )
+# Fewer of both, so that all of their orders come up: names of local arrays, without views and functions.
+FEW_BINDINGS = ("x = y", "y = x", "y = z", "z = y", "z = x", "x = z", "x = first(y)", "y = first(z)", "z = first(x)")
+FEW_ALTERATIONS = ("x[0] += 1.5", "y[0] = 7.0", "z[1] -= x[2]", "x *= 0.5")
 CONDITIONS = ("c", "t % 2 == 0", "t == 1", "y[0] > x[0]", "x.sum() > 0.0")
 HELPERS = """
 def first(v):
@@ -51,29 +55,39 @@ def either(v, w, c):
 """
 
 
-def simple(rng: random.Random) -> str:
-    return rng.choice(BINDINGS if rng.random() < 0.55 else ALTERATIONS)
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What programs are made of."""
+
+    bindings: tuple[str, ...] = BINDINGS
+    alterations: tuple[str, ...] = ALTERATIONS
+
+    def simple(self, rng: random.Random) -> str:
+        return rng.choice(self.bindings if rng.random() < 0.55 else self.alterations)
 
 
-def statements(rng: random.Random, depth: int, count: int, in_loop: bool) -> list[str]:
+def statements(rng: random.Random, choices: Choices, depth: int, count: int, in_loop: bool) -> list[str]:
     lines: list[str] = []
     for _ in range(count):
         kind = rng.random()
         if kind < 0.5 or not depth:
-            lines.append(simple(rng))
+            lines.append(choices.simple(rng))
         elif kind < 0.65:
             lines += [
                 f"if {rng.choice(CONDITIONS)}:",
-                *indented(statements(rng, depth - 1, rng.choice((1, 2)), in_loop)),
+                *indented(statements(rng, choices, depth - 1, rng.choice((1, 2)), in_loop)),
             ]
         elif kind < 0.85:
-            lines += [f"if {rng.choice(CONDITIONS)}:", *indented(statements(rng, depth - 1, 1, in_loop))]
-            lines += ["else:", *indented(statements(rng, depth - 1, 1, in_loop))]
+            lines += [f"if {rng.choice(CONDITIONS)}:", *indented(statements(rng, choices, depth - 1, 1, in_loop))]
+            lines += ["else:", *indented(statements(rng, choices, depth - 1, 1, in_loop))]
         elif kind < 0.93 and in_loop:
             lines += [f"if {rng.choice(CONDITIONS)}:", f"    {rng.choice(('break', 'continue'))}"]
         else:
             head = rng.choice(("for k in range(2):", "for v in y:", "while m < n:"))
-            lines += [head, *indented([*(["m += 1"] if "while" in head else []), *statements(rng, depth - 1, 2, True)])]
+            lines += [
+                head,
+                *indented([*(["m += 1"] if "while" in head else []), *statements(rng, choices, depth - 1, 2, True)]),
+            ]
     return lines
 
 
@@ -85,9 +99,13 @@ def program(seed: int) -> str:
     """The text of a function `f(x, y, w, c, n)`."""
     rng = random.Random(seed)
     start = rng.choice(("z = x", "z = 2.0 * x", "z = x[::-1]", "z = y"))
-    body = statements(rng, 2, rng.choice((2, 3, 4)), True)
+    is_own = rng.random() < 0.5
+    choices = Choices(FEW_BINDINGS, FEW_ALTERATIONS) if is_own and rng.random() < 0.7 else Choices()
+    body = statements(rng, choices, 2, rng.choice((2, 3, 4)), True)
     lines = ["m = 0", "g, h = first, lambda v: 0.25 * v", start, "for t in range(n):", *indented(body)]
-    lines += statements(rng, 1, rng.choice((0, 1)), False)
+    if is_own:  # arrays that nobody outside knows
+        lines = ["x, y = 1.0 * x, 1.0 * y", *lines]
+    lines += statements(rng, choices, 1, rng.choice((0, 1)), False)
     lines = [
         line.replace("t % 2 == 0", "c").replace("t == 1", "c") if not line.startswith(" ") else line for line in lines
     ]

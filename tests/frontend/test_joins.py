@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend import parse
 from loopdiff.frontend.capture import argument_types
-from loopdiff.frontend.parsing.joins import broken
 from loopdiff.frontend.parsing.state import Whole
-from loopdiff.source import source_of
+from loopdiff.frontend.parsing.ways.joins import broken
+from loopdiff.source.functions import source_of
 
 
 def exchanged(A, c, n):
@@ -38,3 +39,24 @@ def test_a_copy_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(whole.copies for whole in met)
     for whole in met:
         assert len(whole.copies) == len(set(whole.copies))
+
+
+def handed_on_by_both(x, n):
+    v = x * 1.0
+    a = 0.5 * x
+    for _ in range(n):
+        v[:] = x
+        v = v + a
+        if v[0] > 1.57:
+            a = np.sin(v)
+        else:
+            a = v
+    return (v * a).sum()
+
+
+def test_one_array_that_two_names_hand_on_is_no_copy() -> None:
+    """Both names get memory of their own, and an iteration alters that of one, for which the other stood as well."""
+    args = {"x": np.array([0.5, 1.7, -0.3, 2.2]), "n": 3}
+    with pytest.raises(UnsupportedLoopError) as refused:
+        parse.parse_function(source_of(handed_on_by_both), argument_types(args))
+    assert set(refused.value.codes) == {"LD116"}

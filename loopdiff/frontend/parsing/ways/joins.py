@@ -94,8 +94,10 @@ def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span
     if view == target:
         return
     event = state.whole.event(array)
-    inherited = dict.fromkeys(replace(c, event=event) for c in state.whole.copies if c.event.array == view.array)
-    state.whole.copies += [*inherited, *([Copy(site, event, view.array)] if is_shared else [])]
+    copies = dict.fromkeys(state.whole.copies)
+    copies |= dict.fromkeys(replace(c, event=event) for c in state.whole.copies if c.event.array == view.array)
+    copies |= dict.fromkeys(replace(c, source=array) for c in state.whole.copies if c.source == view.array)
+    state.whole.copies = [*copies, *([Copy(site, event, view.array)] if is_shared else [])]
     source = copied(state, view, name, span) if reads_written(view, view.element, target) else view
 
     def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
