@@ -1,4 +1,4 @@
-"""Writes the pages that follow from the source: the language table, the error index and the passes.
+"""Writes the pages that follow from the source: the language table, the error index, the passes and the rooms.
 
     python docs/generate.py
 
@@ -7,9 +7,11 @@ The suite fails when a page on disk is not what this writes.
 
 from __future__ import annotations
 
+import ast
+import sys
 from pathlib import Path
 
-from loopdiff.codes import CODES
+from loopdiff.errors.codes import CODES
 from loopdiff.frontend.language import (
     REFUSED_EXPRESSIONS,
     REFUSED_METHODS,
@@ -19,6 +21,7 @@ from loopdiff.frontend.language import (
 from loopdiff.pipeline.table import table
 
 HERE = Path(__file__).parent
+PACKAGE = HERE.parent / "loopdiff"
 FAMILIES = {
     "1": ("Outside the language", "UnsupportedLoopError", "raised when the function is decorated"),
     "2": ("Types", "UnsupportedLoopError", "raised at the first call with types that do not fit"),
@@ -76,7 +79,7 @@ def error_page() -> str:
         "",
         "Every report starts with a stable code, quotes the line of your program with carets, and ends with",
         "the smallest rewrite that works. All errors derive from `loopdiff.LoopdiffError`; `codes` lists",
-        "the codes of a report. This page is generated from `loopdiff/codes.py`.",
+        "the codes of a report. This page is generated from `loopdiff/errors/codes.py`.",
     ]
     family = ""
     for code, entry in sorted(CODES.items()):
@@ -109,7 +112,42 @@ def pass_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"language.md": language_page, "errors.md": error_page, "passes.md": pass_page}
+def room_page() -> str:
+    sys.path.insert(0, str(HERE.parent))
+    from tests.test_layers import ROOMS
+
+    lines = [
+        "# Rooms",
+        "",
+        "Each folder of the package is one idea, and imports go one way: a file may import from its own folder and",
+        "from those above it on this page (`tests/test_layers.py`). The page is generated from the first lines of the",
+        "files.",
+    ]
+    for room in ROOMS:
+        folder = PACKAGE / room
+        if folder.is_dir():
+            for place in [folder, *sorted(f for f in folder.rglob("*") if f.is_dir() and (f / "__init__.py").exists())]:
+                lines += ["", *folder_table(place)]
+        else:
+            lines += ["", f"## `{room}.py`", "", first_sentence(PACKAGE / f"{room}.py")]
+    return "\n".join(lines) + "\n"
+
+
+def folder_table(folder: Path) -> list[str]:
+    name = folder.relative_to(PACKAGE)
+    files = sorted(p for p in folder.glob("*.py") if p.name != "__init__.py")
+    rows = [f"| `{p.stem}` | {first_sentence(p)} |" for p in files]
+    head = ["", "| file | |", "| --- | --- |"] if rows else []
+    return [f"{'#' * (len(name.parts) + 1)} `{name}`", "", first_sentence(folder / "__init__.py"), *head, *rows]
+
+
+def first_sentence(path: Path) -> str:
+    """What a file says of itself, up to the first blank line."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
+
+
+PAGES = {"language.md": language_page, "errors.md": error_page, "passes.md": pass_page, "rooms.md": room_page}
 
 
 def main() -> None:
