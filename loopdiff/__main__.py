@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from loopdiff.disk.report import clear, describe
+from loopdiff.disk.report import clear_cache, describe_cache
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,9 +53,9 @@ def add_cache(cache: argparse.ArgumentParser) -> None:
 
 def run_cache(given: argparse.Namespace) -> int:
     if not given.clear:
-        print(describe())
+        print(describe_cache())
         return 0
-    removed, left = clear()
+    removed, left = clear_cache()
     print(f"{removed} files removed" + (f", {left} could not be" if left else ""))
     return 1 if left else 0
 

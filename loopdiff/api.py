@@ -11,7 +11,7 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, overload
 
-from loopdiff.calls.arguments import Arguments, Checked, Key, arrange, key_of, positional_count
+from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.jacobian import jacobian
 from loopdiff.calls.pullback import Pullback
@@ -42,7 +42,7 @@ from loopdiff.specialize.specialization import (
 )
 
 if TYPE_CHECKING:
-    from loopdiff.ad.tape.sweeps import Form
+    from loopdiff.ad.tape.sweeps import SweepForm
     from loopdiff.calls.on_device import DeviceCalls, SentCalls
 
     EntryPoints = Checked | DeviceCalls | SentCalls
@@ -78,7 +78,7 @@ class Differentiable:
     # -- finding what a call needs ---------------------------------------------------------------------------
     def arranged(self, args: Arguments, named: Mapping[str, Any]) -> Arguments:
         if named or len(args) != self.arity:
-            return arrange(self.signature, self.plain.__name__, args, named)
+            return arguments_in_order(self.signature, self.plain.__name__, args, named)
         return args
 
     def recognise(self, args: Arguments) -> EntryPoints:
@@ -88,7 +88,7 @@ class Differentiable:
 
             if any(map(is_foreign, args)):
                 return self.device_calls
-        key = key_of(args)
+        key = call_key(args)
         checked = self.known.get(key)
         if checked is None:
             types = types_of(dict(zip(self.signature.parameters, args, strict=True)))
@@ -147,7 +147,7 @@ class Differentiable:
         arranged = self.arranged(tuple(args), {})
         return self.checked(arranged), arranged
 
-    def reverse_run(self, spec: Specialization, form: Form, args: Arguments) -> ReverseRun:
+    def reverse_run(self, spec: Specialization, form: SweepForm, args: Arguments) -> ReverseRun:
         """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do.
 
         With `autotune`, the fastest of a few, which are measured where that was not done before. Those that are to be
@@ -254,7 +254,7 @@ class Differentiable:
         """
         return self.compiled(self.arranged(args, named), "sums")
 
-    def compiled(self, args: Arguments, form: Form) -> CompiledGradient:
+    def compiled(self, args: Arguments, form: SweepForm) -> CompiledGradient:
         """The generated functions for arguments or their types, with the reverse sweep in one of its forms."""
         if any(is_declaration(a) for a in args):
             types = {n: declared_type(n, a) for n, a in zip(self.signature.parameters, args, strict=True)}

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from loopdiff.api import Differentiable, vectorize_grad
-from loopdiff.checking.identity import directions, drawn_like, floating_outputs, identity_of, named_slopes, paired, pull
+from loopdiff.checking.identity import (
+    directions,
+    drawn_like,
+    floating_outputs,
+    identity_from,
+    named_slopes,
+    paired,
+    pull,
+)
 from loopdiff.checking.rules import RuleCheckError, check_rule
 from loopdiff.errors import LoopdiffError
 
@@ -194,4 +202,4 @@ def transpose_error(
     along = directions(values, pullback.run.spec.wrt_of_caller, rng)
     _, tangents = f.jvp(tuple(copied(values).values()), along)
     gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
-    return identity_of(weights, named_slopes(tangents), along, gradients).error
+    return identity_from(weights, named_slopes(tangents), along, gradients).error

@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -157,6 +157,29 @@ def test_imports_in_functions_have_a_reason() -> None:
 def test_rooms_can_be_looked_over() -> None:
     folders = Counter(path.parent.relative_to(ROOT.parent) for path in modules().values() if path.name != "__init__.py")
     assert {str(folder): count for folder, count in folders.items() if count > MOST_FILES} == CROWDED
+
+
+def helpers() -> dict[str, set[str]]:
+    """Names of functions and classes that other modules import, with the modules that define them."""
+    defined = {
+        m: {n.name for n in ast.parse(p.read_text()).body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        for m, p in modules().items()
+    }
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in modules().values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module in defined and not node.level:
+                for alias in node.names:
+                    if alias.name in defined[node.module]:
+                        found[alias.name].add(node.module)
+    return found
+
+
+def test_what_other_modules_import_has_a_name_of_its_own() -> None:
+    """A reader who meets a name knows what it is. Operations of generated code have the names of what they do."""
+    shared = {name: found for name, found in helpers().items() if len(found) > 1}
+    unexplained = {n: f for n, f in shared.items() if not any(m.startswith("loopdiff.backends.") for m in f)}
+    assert unexplained == {}
 
 
 def test_one_module_imports_islpy() -> None:

@@ -10,7 +10,7 @@ from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
-from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times
+from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times_slope
 from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var
 from loopdiff.ir.ops import SUMS, Op
 from loopdiff.ir.typing import type_of
@@ -80,7 +80,7 @@ class Propagation:
             elif strength.is_needed(expr, position, partial) or (is_masked and not is_always_finite(partial)):
                 contribution = strong_mul(emitter.hold(bar, "bar"), slope)
             else:
-                contribution = times(bar, slope)
+                contribution = times_slope(bar, slope)
             if not is_leaf(arg):
                 contribution = contribution if is_linear_in(contribution, bar) else emitter.hold(contribution, "bar")
             below = is_masked or expr.op in MASKING

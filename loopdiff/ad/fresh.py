@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.ad.tape.sweeps import Form, Sweeps
+from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
 from loopdiff.ir.build import zero
 from loopdiff.ir.nodes import Allocate, ArrayDecl, Dim, LoopSet
 from loopdiff.ir.walk import written_arrays
 
 
-def start_adjoints(normal: LoopSet, sweeps: Sweeps, wrt: tuple[str, ...], form: Form) -> tuple[LoopSet, frozenset[str]]:
+def start_adjoints(
+    normal: LoopSet, sweeps: Sweeps, wrt: tuple[str, ...], form: SweepForm
+) -> tuple[LoopSet, frozenset[str]]:
     """The reverse sweep in one of its forms, and the buffers that nobody looks at after it."""
     reverse, buffers = sweeps.reverse, sweeps.buffers
     if form == "sums":

@@ -15,7 +15,7 @@ from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
 from loopdiff.ad.tape.needed import At, Needed, TapePolicy
-from loopdiff.ad.tape.plan import Counter, Tape
+from loopdiff.ad.tape.plan import Tape, TapeCounter
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.replay import choose_replays, weight
 from loopdiff.ad.tape.sweeps import Built, Sweeps
@@ -240,7 +240,7 @@ def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ArrayDe
     return tuple(ArrayDecl(c.base, ArrayType("int64", 0), "local", ()) for c in counters)
 
 
-def read_count(tape: Tape, counter: Counter) -> Iterator[Stmt]:
+def read_count(tape: Tape, counter: TapeCounter) -> Iterator[Stmt]:
     """The position at the end of the forward sweep, which must not be past the end of a tape."""
     count = Load(Access(counter.count, (integer(0),)))
     for array in tape.arrays:

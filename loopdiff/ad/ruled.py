@@ -17,7 +17,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.typing import TypeEnv, part_of, type_of
 from loopdiff.ir.walk import Path, written_parts
-from loopdiff.rules.definitions import RESULT, TAPE, Form, Rule
+from loopdiff.rules.definitions import RESULT, TAPE, Rule, RuleForm
 
 Slope = Callable[[Expr], Expr]
 
@@ -28,7 +28,7 @@ def given(call: Call) -> dict[str, Expr]:
     return {name: arg for name, arg in pairs if arg is not None}
 
 
-def is_asked(call: Call, form: Form, active: frozenset[str], carriers: Collection[str], types: TypeEnv) -> bool:
+def is_asked(call: Call, form: RuleForm, active: frozenset[str], carriers: Collection[str], types: TypeEnv) -> bool:
     """Whether a derivative goes through `call`, so that the rule's function for `form` has to be called.
 
     `carriers` are the names that have a tangent or an adjoint. Raises DifferentiationError (LD411) if the rule does

@@ -27,13 +27,13 @@ class Contraction:
     @property
     def kept(self) -> tuple[str, ...]:
         """Indices that the target depends on."""
-        used = indices_in(self.update.target)
+        used = access_indices(self.update.target)
         return tuple(p.index for p in self.loops if p.index in used)
 
     @property
     def sums(self) -> tuple[str, ...]:
         """Indices that are summed over."""
-        used = indices_in(self.update.target)
+        used = access_indices(self.update.target)
         return tuple(p.index for p in self.loops if p.index not in used)
 
 
@@ -66,7 +66,7 @@ def contraction(stmt: Stmt) -> Contraction | None:
 def is_start(start: Assign, target: Access, kept: tuple[str, ...], outside: tuple[Loop, ...]) -> bool:
     """Whether `start` zeroes just what is summed into: each iteration of the loops around it has its own element."""
     is_zero = isinstance(start.value, Const) and start.value.value == 0
-    own = [[i for i in kept if i in indices_in(Access("", (s,)))] for s in target.subscripts]
+    own = [[i for i in kept if i in access_indices(Access("", (s,)))] for s in target.subscripts]
     moving = [(s, found[0]) for s, found in zip(target.subscripts, own, strict=True) if len(found) == 1]
     is_injective = (
         all(len(found) <= 1 for found in own)
@@ -84,7 +84,7 @@ def inlined(lets: tuple[Let, ...], values: tuple[Expr, ...]) -> tuple[Expr, ...]
     return tuple(substitute(v, known) for v in values)
 
 
-def indices_in(access: Access) -> frozenset[str]:
+def access_indices(access: Access) -> frozenset[str]:
     return frozenset(e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index))
 
 

@@ -38,7 +38,7 @@ def commute(a: Event, b: Event) -> bool:
     return a.combines is not None and a.combines == b.combines
 
 
-def pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
+def conflicting_pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     """Pairs on one array of which one writes, by array; a write is also paired with itself."""
     by_array: dict[str, list[Event]] = {}
     for event in events:
@@ -63,7 +63,7 @@ def carried(model: Model, path: Path, private: frozenset[str], *, is_strict: boo
     `is_strict`: accumulations conflict with each other too.
     """
     order = Order(depth_of(model, path) - 1, True)
-    for a, b in pairs(within(model, path)):
+    for a, b in conflicting_pairs(within(model, path)):
         if a.access.array in private or (commute(a, b) and not is_strict):
             continue
         if may_meet(model, a, b, order) or (a is not b and may_meet(model, b, a, order)):
@@ -84,7 +84,7 @@ def interrupted(model: Model, path: Path, arrays: frozenset[str], *, is_strict: 
         is_one = first.path == second.path and commute(first, second) and not order.is_carried
         return not is_one and may_meet(model, first, second, order)
 
-    for a, b in pairs(e for e in within(model, path) if e.access.array in arrays):
+    for a, b in conflicting_pairs(e for e in within(model, path) if e.access.array in arrays):
         ways = ((a, b, order) for order in orders(a, b, depth)), ((b, a, order) for order in orders(b, a, depth))
         if (is_strict or not commute(a, b)) and any(meet(*way) for way in chain(*ways)):
             return Conflict(a.access.array, a, b, path)
@@ -110,7 +110,7 @@ def overtakes(model: Model, first: Event, second: Event, lag: int) -> bool:
     return model.bounded(lambda: not ahead(model, first, second, lag).is_empty(), True)
 
 
-def distance(model: Model, first: Event, second: Event, shared: int, least: int) -> int | None:
+def dependence_distance(model: Model, first: Event, second: Event, shared: int, least: int) -> int | None:
     """How many iterations, `least` or more, the farthest instances of `second` are that come to an element after one of
     `first`, in the loop inside the `shared` outermost ones; -1 if there are none, None if some are beyond `FARTHEST`.
     """
@@ -120,7 +120,7 @@ def distance(model: Model, first: Event, second: Event, shared: int, least: int)
     return None
 
 
-def describe(model: Model, conflict: Conflict) -> str:
+def describe_conflict(model: Model, conflict: Conflict) -> str:
     """The dependence in the user's words."""
 
     def words(event: Event) -> str:

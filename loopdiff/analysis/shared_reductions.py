@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import commute, may_meet, pairs, within
+from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet, within
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import Order
 from loopdiff.ir.nodes import Access, Accumulate, AccumulateOp, Assign, Loop
@@ -19,7 +19,7 @@ def shared_sums(model: Model, path: Path, private: Names) -> Sums:
     """Arrays and cells into which several iterations of the loop at `path` accumulate, but those that are `private`."""
     found: Sums = {}
     order = Order(depth_of(model, path) - 1, True)
-    for a, b in pairs(within(model, path)):
+    for a, b in conflicting_pairs(within(model, path)):
         name = a.access.array
         if name in private or name in found or a.combines is None or not commute(a, b):
             continue

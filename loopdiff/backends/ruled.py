@@ -8,11 +8,11 @@ from typing import Any
 import numba
 from numba.core.dispatcher import Dispatcher
 
-from loopdiff.rules.definitions import Form, plain, rule_of_key
+from loopdiff.rules.definitions import RuleForm, plain, rule_of_key
 
 
 @cache
-def called(key: str, form: Form) -> Any:
+def called(key: str, form: RuleForm) -> Any:
     """The Numba function that the rule known as `key` has for `form`: the user's own, or made of a plain one."""
     function: Any = rule_of_key(key).function_of(form)
     if isinstance(function, Dispatcher):

@@ -24,7 +24,7 @@ from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.ir.nodes import Call, LoopSet
 from loopdiff.ir.walk import statements
-from loopdiff.rules.definitions import Rule, add_key, has_text, key_of, name_rule
+from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
 from loopdiff.settings.installation import installation
 from loopdiff.source.functions import LIBRARIES, SourceFunction, plain_function, python_function
 from loopdiff.source.positions import Homes
@@ -56,7 +56,7 @@ class Identity:
                 Content(Sources()).name(rule)
             except UnstableError:
                 return False
-        return all(key_of(rule) in self.rules for rule in rules)
+        return all(rule_key(rule) in self.rules for rule in rules)
 
 
 def identity_of(source: SourceFunction, sources: Sources) -> Identity:
@@ -136,8 +136,8 @@ class Content:
         collect(rule, group)
         for one in group:
             self.name(one)
-            self.rules.append(key_of(one))
-        yield key_of(rule)
+            self.rules.append(rule_key(one))
+        yield rule_key(rule)
         for one in group:
             if one.shape is not None:
                 yield from self.of_callee(plain_function(one.shape))

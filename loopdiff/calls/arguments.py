@@ -15,8 +15,8 @@ from loopdiff.calls.sweep_entry_points import gradient_entry, one_pass_entry, vj
 from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.errors.codes import reject
-from loopdiff.specialize.entry_points import Checks, guard, primal_launcher
-from loopdiff.specialize.interface import pairs
+from loopdiff.specialize.entry_points import CallChecks, guard, primal_launcher
+from loopdiff.specialize.interface import as_pairs
 from loopdiff.specialize.shortage import Needs
 from loopdiff.specialize.specialization import Specialization, require_scalar_result
 
@@ -28,7 +28,7 @@ Key = tuple[Any, ...]
 Arguments = tuple[Any, ...]
 
 
-def key_of(args: Sequence[Any]) -> Key:
+def call_key(args: Sequence[Any]) -> Key:
     """What decides the checks of a call and the types it runs with: everything but the values."""
     return tuple(
         (type(a), a.dtype, a.ndim, a.flags.num, *(k for k, n in enumerate(a.shape) if n == 1))
@@ -44,7 +44,7 @@ def positional_count(signature: inspect.Signature) -> int | None:
     return None if inspect.Parameter.KEYWORD_ONLY in kinds else len(kinds)
 
 
-def arrange(signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]) -> Arguments:
+def arguments_in_order(signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]) -> Arguments:
     """All arguments in parameter order, defaults included. Raises ArgumentError (LD301, LD302)."""
     parameters = list(signature.parameters)
     found = list(misplaced(signature, name, args, named))
@@ -127,7 +127,7 @@ def array_converter(value: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | N
     if not value.flags.num & WRITEABLE:
         steps.append(writable_alias)
     if value.dtype.kind == "c":
-        steps.append(pairs)
+        steps.append(as_pairs)
     if len(steps) < 2:
         return steps[0] if steps else None
     return lambda array: reduce(lambda a, step: step(a), steps, array)
@@ -176,14 +176,14 @@ class Checked:
         self.prepare = self.checks.prepare()
         self.launchers: dict[int, Callable[..., Any]] = {}
 
-    def choose_checks(self, args: Arguments) -> Checks:
+    def choose_checks(self, args: Arguments) -> CallChecks:
         written = [i for i, n in enumerate(self.names) if n in self.specialization.written]
         arrays = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
         found = [d for i in arrays for d in refusals(self.names[i], args[i], i in written)]
         if found:
             raise ArgumentError(*found)
         converters = [(i, converter_of(a)) for i, a in enumerate(args)]
-        return Checks(
+        return CallChecks(
             len(args),
             pairs=tuple((i, j) for i in written for j in arrays if j not in written or i < j),
             strided=tuple(i for i in written if not args[i].flags.forc),

@@ -19,7 +19,7 @@ from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.walk import written_arrays
 from loopdiff.memory.arena import allocate, size_in_bytes
 from loopdiff.memory.host import layout_preserving_copy
-from loopdiff.pipeline.code import arrange, explain_loops
+from loopdiff.pipeline.code import arrange_for_target, explain_loops
 from loopdiff.pipeline.derive import bind_types, derive_checks
 from loopdiff.settings.requests import NOTHING
 from loopdiff.specialize.explain import Sweep, explain
@@ -27,7 +27,7 @@ from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary, Unit
 
 if TYPE_CHECKING:
-    from loopdiff.calls.generated import Generated, Unchecked
+    from loopdiff.calls.generated import Generated, UncheckedCalls
 
 REVERSE = ("reverse", "pullback", "gradient")
 QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
@@ -128,11 +128,11 @@ class CompiledGradient:
         return self.generated("counts")
 
     @cached_property
-    def unchecked(self) -> Unchecked:
+    def unchecked(self) -> UncheckedCalls:
         """The functions without the checks, which trust their buffers: for calls that these would slow down."""
-        from loopdiff.calls.generated import Unchecked
+        from loopdiff.calls.generated import UncheckedCalls
 
-        return Unchecked(self.unit)
+        return UncheckedCalls(self.unit)
 
     @property
     def wrt(self) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ class CompiledGradient:
         loops = self.spec.one_pass_loops
         if loops is None:
             return ""
-        return explain_loops(arrange(loops, self.spec.options, NOTHING, self.spec.stages), None, {})[0]
+        return explain_loops(arrange_for_target(loops, self.spec.options, NOTHING, self.spec.stages), None, {})[0]
 
     def seconds(self, is_forced: bool) -> tuple[float | None, float | None]:
         """How long the sweeps take; unless `is_forced`, nothing of arguments that the function refuses."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any, NoReturn
 
-from loopdiff.calls.arguments import arrange
+from loopdiff.calls.arguments import arguments_in_order
 from loopdiff.calls.entry_checks import EntryChecks
 from loopdiff.calls.recognition import Recognise
 from loopdiff.specialize.shortage import Needs
@@ -55,7 +55,7 @@ class Generated:
     def checked(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in order, which are not like those of the call before."""
         if named or len(args) != self.count:
-            args = arrange(self.__signature__, self.__name__, args, named)
+            args = arguments_in_order(self.__signature__, self.__name__, args, named)
         find_look = self.find_look
         if find_look is not None:
             self.look = find_look()
@@ -85,7 +85,7 @@ class Generated:
         return f"<generated function {self.__name__}({', '.join(self.unit.ls.params)})>"
 
 
-class Unchecked:
+class UncheckedCalls:
     """The generated functions as they are, which trust their buffers."""
 
     def __init__(self, unit_of: Callable[[str], Unit]) -> None:

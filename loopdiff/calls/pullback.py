@@ -14,7 +14,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.memory.arena import Workspace
 from loopdiff.specialize.gradients import checked_array, checked_scalar
-from loopdiff.specialize.interface import is_complex, pairs
+from loopdiff.specialize.interface import as_pairs, is_complex
 from loopdiff.specialize.results import has_slope
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -133,4 +133,4 @@ class Pullback:
         kind = self.interface.types[name]
         assert isinstance(kind, ArrayType)
         array = checked_array(f"the cotangent of `{name}`", kind, shape[: kind.rank], value, "LD341")
-        return pairs(np.conjugate(array, dtype=kind.dtype)) if is_complex(kind) else array
+        return as_pairs(np.conjugate(array, dtype=kind.dtype)) if is_complex(kind) else array

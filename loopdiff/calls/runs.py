@@ -25,7 +25,7 @@ from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import SweepUnits
 
 if TYPE_CHECKING:
-    from loopdiff.ad.tape.sweeps import Form
+    from loopdiff.ad.tape.sweeps import SweepForm
 
 Arguments = tuple[Any, ...]
 
@@ -174,7 +174,7 @@ def on_device(count: int, sizes: Sizes, dtypes: Sequence[Any], orders: Sequence[
     return (*there, *allocate(sizes[count:], dtypes[count:], orders[count:]))
 
 
-def sweeps_of(spec: Specialization, form: Form, tape: TapePolicy | None = None) -> ReverseRun:
+def sweeps_of(spec: Specialization, form: SweepForm, tape: TapePolicy | None = None) -> ReverseRun:
     """The sweeps of a specialization in one of their forms, under the tape policy of its options, or under `tape`."""
     policy, form = tape or spec.options.tape, spec.form(form)
     label = f"{form} {policy}"

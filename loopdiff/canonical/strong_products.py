@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.canonical.simplify import simplify
-from loopdiff.ir.build import compare, times, zero
+from loopdiff.ir.build import compare, times_slope, zero
 from loopdiff.ir.nodes import Apply, Expr, LoopSet, ScalarResult, Select
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_env, type_of
@@ -24,7 +24,7 @@ def choose_strong_products(ls: LoopSet) -> LoopSet:
         match expr:
             case Apply(op=Op.STRONG_MUL, args=(factor, slope)):
                 nothing = zero(type_of(expr, types))
-                return Select(compare(Op.NE, factor, nothing), times(factor, slope), nothing, loc=expr.loc)
+                return Select(compare(Op.NE, factor, nothing), times_slope(factor, slope), nothing, loc=expr.loc)
             case _:
                 return expr
 

@@ -33,7 +33,7 @@ class Identity:
         return abs(self.forward - self.reverse) / max(self.size, 1e-30)
 
 
-def identity_of(weights: Values, tangents: Values, along: Values, gradients: Values) -> Identity:
+def identity_from(weights: Values, tangents: Values, along: Values, gradients: Values) -> Identity:
     """From tangents of the weighted outputs along `along`, and the gradients of their weighted sum."""
     left = [np.sum(paired(w, tangents[n])) for n, w in weights.items()]
     right = [paired(along[n], gradients[n]) for n in along]
@@ -102,7 +102,7 @@ def prove(spec: Specialization, run: ReverseRun, args: Arguments) -> bool:
     along = directions(values, spec.wrt_of_caller, rng)
     _, tangents = tangent_run(spec).jvp(with_copies_of_written(spec, args), along)
     gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
-    found = identity_of(weights, named_slopes(tangents), along, gradients)
+    found = identity_from(weights, named_slopes(tangents), along, gradients)
     tolerance = max((TOLERANCES[v.real.dtype.name] for v in outputs.values()), default=0.0)
     both_undefined = not np.isfinite(found.forward) and not np.isfinite(found.reverse)
     if not (found.error <= tolerance or both_undefined):

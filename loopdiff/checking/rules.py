@@ -13,7 +13,7 @@ import numpy as np
 from loopdiff.backends.ruled import called
 from loopdiff.errors import NOWHERE, ArgumentError, LoopdiffError
 from loopdiff.errors.codes import reject
-from loopdiff.rules.definitions import TAPE, Form, Rule, key_of, parameters_of, plain, rule_for
+from loopdiff.rules.definitions import TAPE, Rule, RuleForm, parameters_of, plain, rule_for, rule_key
 
 Values = dict[str, Any]
 EXACT = {np.dtype("float64"): 1e-10, np.dtype("float32"): 1e-4}
@@ -129,10 +129,10 @@ class RuleCheck:
             copies[name].fill(np.nan if copies[name].dtype.kind == "f" else 113)
         return copies
 
-    def run(self, form: Form, given: Values) -> Any:
+    def run(self, form: RuleForm, given: Values) -> Any:
         """What the function for `form` returns on `given`, which it may change."""
         rule = self.rule
-        function = called(key_of(rule), form) if self.compiled else plain(rule.function_of(form))
+        function = called(rule_key(rule), form) if self.compiled else plain(rule.function_of(form))
         return function(*(given[n] for n in rule.names(form)))
 
     def width(self) -> np.dtype[Any]:
@@ -263,7 +263,7 @@ class RuleCheck:
             one = {name: self.width().type(1.0)}
             expected = self.difference(one)["result"]
             rule = self.rule.partial(name)
-            function = called(key_of(rule), "primal") if self.compiled else plain(rule.function)
+            function = called(rule_key(rule), "primal") if self.compiled else plain(rule.function)
             found = function(*(self.fresh()[p] for p in self.rule.params))
             yield (
                 f"the partial by `{name}` is that of differences",

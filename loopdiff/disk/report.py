@@ -15,7 +15,7 @@ STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 DAY = 86400
 
 
-def describe() -> str:
+def describe_cache() -> str:
     """Where files are, whether they are used, and how much there is of each kind."""
     try:
         folder = cache_directory()
@@ -52,7 +52,7 @@ def state() -> str:
     return "used" if os.access(folder, os.W_OK) else "used, and cannot be written"
 
 
-def clear() -> tuple[int, int]:
+def clear_cache() -> tuple[int, int]:
     """Remove all that loopdiff has put there; how many files, and how many could not be."""
     done = [remove(f.path) for f in kept_files(cache_directory())]
     return sum(done), len(done) - sum(done)

@@ -18,10 +18,10 @@ from loopdiff.frontend.capture import ArgumentType, number_for_array
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
-from loopdiff.frontend.parsing.inline import call
+from loopdiff.frontend.parsing.inline import inline_call
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.sites import Decisions, ParseAgain
-from loopdiff.frontend.parsing.state import Frame, Returned, State, Whole
+from loopdiff.frontend.parsing.state import CallFrame, Returned, State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
@@ -121,8 +121,8 @@ def parsed(
     while True:
         # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
         names, indices = NameSupply(found.all_names), NameSupply({*found.parameters, *found.array_names})
-        whole = Whole(names, indices, sources, call, parse_quantity, types, decisions=decisions)
-        state = State(source, found, whole, (Frame(source.code, source.name),))
+        whole = Whole(names, indices, sources, inline_call, parse_quantity, types, decisions=decisions)
+        state = State(source, found, whole, (CallFrame(source.code, source.name),))
         whole.active.append(state)
         declare_parameters(state)
         try:

@@ -5,7 +5,7 @@ Extents that meet are equal for all sizes: an array has a `Shape` that says how 
 
 from __future__ import annotations
 
-from loopdiff.fuzz.expressions import EVERY_OTHER, Axis, Chooser, Scope, Shape, Span
+from loopdiff.fuzz.expressions import EVERY_OTHER, Chooser, IndexedAxis, IndexSpan, NamesInScope, Shape
 
 UNARY = (
     "np.sin({})", "np.tanh({})", "(-{})", "np.exp(0.3 * np.sin({}))", "np.sqrt(0.3 + {} * {})", "abs({})", "({}) ** 2",
@@ -18,8 +18,8 @@ BINARY = (
 )  # fmt: skip
 
 
-def full(*axes: Axis) -> Shape:
-    return tuple(Span(axis) for axis in axes)
+def full(*axes: IndexedAxis) -> Shape:
+    return tuple(IndexSpan(axis) for axis in axes)
 
 
 class Arrays(Chooser):
@@ -28,16 +28,16 @@ class Arrays(Chooser):
     Now and then extents differ after all, or there is nothing to find the largest of: what raises must raise.
     """
 
-    def shape(self, scope: Scope) -> Shape:
+    def shape(self, scope: NamesInScope) -> Shape:
         """Of one axis mostly, of two if there are matrices."""
         if self.chance(0.25) and any(axes == ("M", "N") for axes in scope.arrays.values()):
-            rows, columns = Span("M", self.pick((0, 0, 0, 1))), Span("N", self.pick((0, 0, 1)))
+            rows, columns = IndexSpan("M", self.pick((0, 0, 0, 1))), IndexSpan("N", self.pick((0, 0, 1)))
             return (columns, rows) if self.chance(0.2) else (rows, columns)
-        axis: Axis = "M" if self.chance(0.15) and any("M" in axes for axes in scope.arrays.values()) else "N"
-        return (Span(axis, self.pick((0, 0, 0, 1, 2, EVERY_OTHER))),)
+        axis: IndexedAxis = "M" if self.chance(0.15) and any("M" in axes for axes in scope.arrays.values()) else "N"
+        return (IndexSpan(axis, self.pick((0, 0, 0, 1, 2, EVERY_OTHER))),)
 
     # -- parts of arrays -------------------------------------------------------------------------------------
-    def section(self, span: Span, is_plain: bool = False) -> str:
+    def section(self, span: IndexSpan, is_plain: bool = False) -> str:
         """A slice of a whole axis; `is_plain`: in ascending order."""
         if span.trim == EVERY_OTHER:
             return self.pick(("::2", "::-2"))
@@ -46,7 +46,7 @@ class Arrays(Chooser):
         downward = {0: ("::-1",), 1: ("-2::-1", ":0:-1"), 2: ("-2:0:-1",)}[span.trim]
         return found if is_plain or self.chance(0.75) else self.pick(downward)
 
-    def parts(self, scope: Scope, shape: Shape) -> list[str]:
+    def parts(self, scope: NamesInScope, shape: Shape) -> list[str]:
         """Views of that shape, one of each array."""
         axes = tuple(s.axis for s in shape)
         sections = ", ".join(self.section(s) for s in shape)
@@ -64,17 +64,17 @@ class Arrays(Chooser):
                 found.append(f"{name}[{sections}, {self.subscript(scope, known[1])}]")
         return found
 
-    def vectors(self, scope: Scope) -> list[str]:
+    def vectors(self, scope: NamesInScope) -> list[str]:
         """Arrays of N elements, rows and reversed ones among them."""
         found = self.parts(scope, full("N"))
         return found if self.chance(0.3) else super().vectors(scope)
 
-    def part(self, scope: Scope, shape: Shape) -> str | None:
+    def part(self, scope: NamesInScope, shape: Shape) -> str | None:
         """What may be written: a view of that shape."""
         found = self.parts(scope, shape)
         return self.pick(found) if found else None
 
-    def gathered(self, scope: Scope, span: Span) -> str | None:
+    def gathered(self, scope: NamesInScope, span: IndexSpan) -> str | None:
         """Elements by an array of subscripts."""
         vectors = [name for name, axes in scope.arrays.items() if axes == ("N",)]
         indices = [a.name for a in scope.arguments.values() if a.kind == "index"]
@@ -84,7 +84,7 @@ class Arrays(Chooser):
         return f"{self.pick(vectors)}[{at if not span.trim else f'{at}[{self.section(span)}]'}]"
 
     # -- expressions -----------------------------------------------------------------------------------------
-    def array(self, scope: Scope, shape: Shape, depth: int = 2) -> str | None:
+    def array(self, scope: NamesInScope, shape: Shape, depth: int = 2) -> str | None:
         """An expression of exactly that shape."""
         kind = self.weighted(leaf=2, unary=2, binary=4, select=0.7, product=0.5) if depth else "leaf"
         inner = None if kind in ("leaf", "product") else self.array(scope, shape, depth - 1)
@@ -103,7 +103,7 @@ class Arrays(Chooser):
         first, second = (inner, other) if self.chance(0.7) else (other, inner)
         return self.pick(BINARY).format(first, second)
 
-    def operand(self, scope: Scope, shape: Shape, depth: int) -> str:
+    def operand(self, scope: NamesInScope, shape: Shape, depth: int) -> str:
         """An expression that broadcasts to that shape."""
         found: str | None = None
         match self.weighted(same=5, scalar=2, row=1.5 * (len(shape) == 2), column=1.5 * (len(shape) == 2)):
@@ -118,7 +118,7 @@ class Arrays(Chooser):
                 pass
         return found or self.leaf(scope)
 
-    def contracted(self, scope: Scope, shape: Shape) -> str | None:
+    def contracted(self, scope: NamesInScope, shape: Shape) -> str | None:
         """A product or a reduction over an axis that has that shape."""
         matrices = [name for name, axes in scope.arrays.items() if axes == ("M", "N")]
         if any(s.trim for s in shape) or not matrices:
@@ -146,7 +146,7 @@ class Arrays(Chooser):
                 return None
         return f"(0.2 * {self.pick(forms)})"
 
-    def test(self, scope: Scope, shape: Shape) -> str:
+    def test(self, scope: NamesInScope, shape: Shape) -> str:
         """Booleans of that shape, or one."""
         masks = [a.name for a in scope.arguments.values() if a.kind == "mask"]
         value = self.array(scope, shape, 0)
@@ -164,19 +164,19 @@ class Arrays(Chooser):
                 return found
 
     # -- numbers ---------------------------------------------------------------------------------------------
-    def number(self, scope: Scope, depth: int = 2) -> str:
+    def number(self, scope: NamesInScope, depth: int = 2) -> str:
         if depth and not self.is_tidy and scope.arrays and self.chance(0.06):
             return self.reduced(scope) or super().number(scope, depth)
         return super().number(scope, depth)
 
-    def condition(self, scope: Scope, depth: int = 1) -> str:
+    def condition(self, scope: NamesInScope, depth: int = 1) -> str:
         if depth and not self.is_tidy and scope.arrays and self.chance(0.04):
             shape = full("N")
             if self.array(scope, shape, 0):
                 return f"np.{self.pick(('any', 'all'))}({self.test(scope, shape)})"
         return super().condition(scope, depth)
 
-    def reduced(self, scope: Scope) -> str | None:
+    def reduced(self, scope: NamesInScope) -> str | None:
         """A number made of a whole array."""
         shape = self.shape(scope)
         value, other = self.array(scope, shape, 1), self.array(scope, shape, 0)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from loopdiff.fuzz.arrays import full
-from loopdiff.fuzz.expressions import Axis, Scope
+from loopdiff.fuzz.expressions import IndexedAxis, NamesInScope
 from loopdiff.fuzz.statements import Statements
 
 
-class Bindings(Statements):
+class BindingStatements(Statements):
     """Writes statements about what a name is bound to. An array keeps its shape whatever way is taken."""
 
-    def whole(self, scope: Scope) -> None:
+    def whole(self, scope: NamesInScope) -> None:
         if self.chance(0.25):
             self.rebinding(scope)
         else:
             super().whole(scope)
 
-    def bound_array(self, scope: Scope, axes: tuple[Axis, ...], depth: int = 1) -> str:
+    def bound_array(self, scope: NamesInScope, axes: tuple[IndexedAxis, ...], depth: int = 1) -> str:
         """An expression that makes a new array, or another name for one that there is."""
         names = [n for n, known in scope.arrays.items() if known == axes]
         name = self.pick(names)
@@ -35,7 +35,7 @@ class Bindings(Statements):
             case _:
                 return f"{name}[::-1]"
 
-    def rebinding(self, scope: Scope) -> None:
+    def rebinding(self, scope: NamesInScope) -> None:
         """Bind a name, new or not, to an array: straight on, in branches, or in a loop that other iterations read."""
         known = [(n, axes) for n, axes in scope.arrays.items() if self.may_be_bound(n)]
         old, axes = self.pick(known or list(scope.arrays.items()))
@@ -59,7 +59,7 @@ class Bindings(Statements):
                 self.emit(f"{name} = {self.bound_array(scope, axes, 2)}")
         scope.arrays[name] = axes
 
-    def new_name(self, scope: Scope, axes: tuple[Axis, ...]) -> str:
+    def new_name(self, scope: NamesInScope, axes: tuple[IndexedAxis, ...]) -> str:
         name = self.fresh("X")
         scope.arrays[name] = axes
         return name
@@ -68,7 +68,7 @@ class Bindings(Statements):
         """Arguments, locals that were computed; not rows of loops, nor what helpers refer to."""
         return name not in ("p", "q", "w") and name[0] in "xyzABbXq"
 
-    def in_branches(self, scope: Scope, name: str, axes: tuple[Axis, ...]) -> None:
+    def in_branches(self, scope: NamesInScope, name: str, axes: tuple[IndexedAxis, ...]) -> None:
         self.emit(f"if {self.condition(scope)}:")
         self.bind(scope, name, axes)
         if self.chance(0.25):
@@ -77,7 +77,7 @@ class Bindings(Statements):
         self.emit("else:")
         self.bind(scope, name, axes)
 
-    def in_loop(self, scope: Scope, name: str, axes: tuple[Axis, ...]) -> None:
+    def in_loop(self, scope: NamesInScope, name: str, axes: tuple[IndexedAxis, ...]) -> None:
         """A short loop that binds the name anew each time, perhaps not in every iteration."""
         step = self.fresh("t")
         self.emit(f"for {step} in range({self.pick(('2', '3', '1', '0', 'M'))}):")
@@ -93,7 +93,7 @@ class Bindings(Statements):
             self.emit("    break")
         self.margin -= 1
 
-    def bind(self, scope: Scope, name: str, axes: tuple[Axis, ...]) -> None:
+    def bind(self, scope: NamesInScope, name: str, axes: tuple[IndexedAxis, ...]) -> None:
         """The body of a branch: the name bound, and sometimes changed at once."""
         self.margin += 1
         self.emit(f"{name} = {self.bound_array(scope, axes)}")

@@ -21,10 +21,10 @@ import numpy as np
 from numba import config
 
 from loopdiff.fuzz.check import Outcome, check
-from loopdiff.fuzz.engines import copied
+from loopdiff.fuzz.engines import deep_copied
 from loopdiff.fuzz.entry import entry_text
 from loopdiff.fuzz.generate import generate
-from loopdiff.fuzz.program import Program
+from loopdiff.fuzz.program import RandomProgram
 from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
 
@@ -55,7 +55,7 @@ class Summary:
 
     verdicts: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[Program, Outcome]] = field(default_factory=list)
+    failures: list[tuple[RandomProgram, Outcome]] = field(default_factory=list)
     compiled: int = 0
     seconds: float = 0.0
 
@@ -99,7 +99,7 @@ def summary_of(campaign: Campaign, judge: Judge) -> Summary:
     return summary
 
 
-def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[Program, bool, Outcome]]:
+def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[RandomProgram, bool, Outcome]]:
     """Every program of the campaign with its outcome."""
     number = 0
     while campaign.count is None or number < campaign.count:
@@ -114,7 +114,7 @@ def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[Pro
 class Judge(Protocol):
     """Checks a program."""
 
-    def __call__(self, program: Program, *, compiled: bool) -> Outcome: ...
+    def __call__(self, program: RandomProgram, *, compiled: bool) -> Outcome: ...
 
 
 class Pool:
@@ -128,7 +128,7 @@ class Pool:
         self.pids: dict[str, int] = {}
         self.used: Counter[str] = Counter()
 
-    def check(self, program: Program, *, compiled: bool) -> Outcome:
+    def check(self, program: RandomProgram, *, compiled: bool) -> Outcome:
         processor = program.setting.processor if compiled else ""
         if self.used[processor] >= PROGRAMS_PER_PROCESS:
             self.close(processor)
@@ -170,13 +170,13 @@ def prepare(processor: str, memory: int) -> None:
         numba.CPU_NAME, numba.CPU_FEATURES = processor, PROCESSORS[processor]
 
 
-def shrunk(program: Program, outcome: Outcome, compiled: bool, judge: Judge) -> Program:
+def shrunk(program: RandomProgram, outcome: Outcome, compiled: bool, judge: Judge) -> RandomProgram:
     """A smaller program that fails in the same stage."""
     if outcome.sizes is None or outcome.stage == "time":
         return program
     compiled = compiled and outcome.stage.startswith(("compiled", "crash"))
 
-    def fails(candidate: Program) -> bool:
+    def fails(candidate: RandomProgram) -> bool:
         found = judge(candidate, compiled=compiled)
         return found.verdict == "failed" and found.stage == outcome.stage
 
@@ -184,7 +184,7 @@ def shrunk(program: Program, outcome: Outcome, compiled: bool, judge: Judge) -> 
     return shrink(alone, fails, attempts=150 if compiled else 1500) if fails(alone) else program
 
 
-def report(program: Program, outcome: Outcome, folder: Path | None) -> None:
+def report(program: RandomProgram, outcome: Outcome, folder: Path | None) -> None:
     print(f"seed {program.seed}, sizes {program.sizes}, wrt {program.wrt}, {program.setting}: {outcome.stage}")
     print(*program.arguments, sep="\n")
     print(f"{program.text}{outcome.detail}\n", flush=True)
@@ -194,10 +194,10 @@ def report(program: Program, outcome: Outcome, folder: Path | None) -> None:
         path.write_text(entry_text(program, outcome.stage, written_by(program)), encoding="utf-8")
 
 
-def written_by(program: Program) -> tuple[str, ...]:
+def written_by(program: RandomProgram) -> tuple[str, ...]:
     """The arrays that the program changes, as Python shows: to compile it again may be what failed."""
     args = program.values(program.sizes[0])
-    before = copied(args)
+    before = deep_copied(args)
     with suppress(Exception):
         program.function()(*args.values())
     arrays = ((n, v) for n, v in args.items() if isinstance(v, np.ndarray))

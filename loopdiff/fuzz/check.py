@@ -20,10 +20,10 @@ import numpy as np
 
 from loopdiff.errors import BackendError, InternalError, LoopdiffError
 from loopdiff.fuzz.duals import TooLongError, Trace, run_on_duals, slopes_of
-from loopdiff.fuzz.engines import Compiled, Engine, Interpreted, Values, copied, eager_threads, named
+from loopdiff.fuzz.engines import Compiled, Engine, Interpreted, Values, deep_copied, eager_threads, named
 from loopdiff.fuzz.memory import Watched, damaged, laid_out
 from loopdiff.fuzz.nudged import is_chaotic
-from loopdiff.fuzz.program import Program, Sizes
+from loopdiff.fuzz.program import ProgramSizes, RandomProgram
 from loopdiff.settings.options import TapePolicy
 
 Verdict = Literal["passed", "refused", "invalid", "failed"]
@@ -54,7 +54,7 @@ class Outcome:
     verdict: Verdict
     stage: str = ""
     detail: str = ""
-    sizes: Sizes | None = None
+    sizes: ProgramSizes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Mismatch(AssertionError):
         self.stage, self.detail = stage, detail
 
 
-def check(program: Program, *, compiled: bool = False) -> Outcome:
+def check(program: RandomProgram, *, compiled: bool = False) -> Outcome:
     """Check the program in the interpreter, and with `compiled` through the public interface too.
 
     Wishes for the schedule that cannot be granted are given up, the last one first.
@@ -89,12 +89,12 @@ def check(program: Program, *, compiled: bool = False) -> Outcome:
     return outcome
 
 
-def check_once(program: Program, compiled: bool) -> Outcome:
+def check_once(program: RandomProgram, compiled: bool) -> Outcome:
     with Watched().used() as watched, eager_threads(program.setting.parallel):
         return judge(program, compiled, watched)
 
 
-def judge(program: Program, compiled: bool, watched: Watched) -> Outcome:
+def judge(program: RandomProgram, compiled: bool, watched: Watched) -> Outcome:
     try:
         engines: list[Engine] = [Interpreted(program)]
         if compiled:
@@ -111,7 +111,7 @@ def judge(program: Program, compiled: bool, watched: Watched) -> Outcome:
     return verdicts[0]
 
 
-def judge_error(stage: str, error: Exception, sizes: Sizes | None) -> Outcome:
+def judge_error(stage: str, error: Exception, sizes: ProgramSizes | None) -> Outcome:
     match error:
         case Mismatch():
             return Outcome("failed", error.stage, error.detail, sizes)
@@ -123,7 +123,7 @@ def judge_error(stage: str, error: Exception, sizes: Sizes | None) -> Outcome:
     return Outcome("failed", f"{stage}: {type(error).__name__}", text, sizes)
 
 
-def check_sizes(program: Program, engines: list[Engine], sizes: Sizes) -> Outcome:
+def check_sizes(program: RandomProgram, engines: list[Engine], sizes: ProgramSizes) -> Outcome:
     try:
         expected = expect(program, sizes)
     except MISUSES as error:
@@ -148,7 +148,7 @@ def check_sizes(program: Program, engines: list[Engine], sizes: Sizes) -> Outcom
     return Outcome("passed", sizes=sizes)
 
 
-def check_misuse(program: Program, engines: list[Engine], sizes: Sizes, error: Exception) -> Outcome:
+def check_misuse(program: RandomProgram, engines: list[Engine], sizes: ProgramSizes, error: Exception) -> Outcome:
     """Python raised where compiled code would read memory that is not there: every engine must raise too."""
     for engine in engines:
         if not engine.is_ready(program.values(sizes)):
@@ -164,10 +164,10 @@ def check_misuse(program: Program, engines: list[Engine], sizes: Sizes, error: E
     return Outcome("passed", "misuse", sizes=sizes)
 
 
-def expect(program: Program, sizes: Sizes) -> Expected | None:
+def expect(program: RandomProgram, sizes: ProgramSizes) -> Expected | None:
     """What plain Python and dual numbers say; None for a run that rounding could turn into another."""
     function, args = program.function(), program.values(sizes)
-    before = copied(args)
+    before = deep_copied(args)
     results = function(*args.values())
     is_single = "float32" in program.text or any(a.dtype in ("float32", "complex64") for a in program.arguments)
     tolerance, closeness = TOLERANCES["float32" if is_single else "float64"]
@@ -186,12 +186,12 @@ def expect(program: Program, sizes: Sizes) -> Expected | None:
     return Expected(outputs, {n: args[n] for n in args if n in everything}, derivatives, trace.largest, tolerance)
 
 
-def is_ordered(program: Program) -> bool:
+def is_ordered(program: RandomProgram) -> bool:
     """Whether every sum is a loop that keeps its order."""
     return not program.setting.fastmath and not REDUCTIONS.search(program.text)
 
 
-def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -> Iterator[str]:
+def checks(program: RandomProgram, engine: Engine, sizes: ProgramSizes, expected: Expected) -> Iterator[str]:
     """Yields the name of each check passed; raises Mismatch."""
     name, wanted = engine.name, expected.outputs | expected.finals
     args = program.values(sizes)
@@ -201,7 +201,7 @@ def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -
     yield f"{name} primal"
     args = program.values(sizes)
     directions = program.directions(sizes)
-    along = copied(directions)
+    along = deep_copied(directions)
     found, slopes = engine.tangents(args, along)
     require_intact(f"{name} tangent", args | {f"tangent of {n}": v for n, v in along.items()}, engine.watched)
     compare(f"{name} tangent's values", found | arrays_of(args), wanted, expected)
@@ -213,7 +213,7 @@ def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -
     pushed = [paired(w, exact[n]) for n, w in weights.items()]
     for policy in policies_of(program, engine):
         args = program.values(sizes)
-        given = copied(weights)
+        given = deep_copied(weights)
         found, gradients = engine.gradients(args, given, policy)
         handed = args | {f"cotangent of {n}": v for n, v in given.items()}
         require_intact(f"{name} reverse {policy}", handed, engine.watched)
@@ -231,13 +231,13 @@ def checks(program: Program, engine: Engine, sizes: Sizes, expected: Expected) -
         yield f"{name} one pass"
 
 
-def compare_callers(engine: Compiled, program: Program, sizes: Sizes, weights: Values) -> None:
+def compare_callers(engine: Compiled, program: RandomProgram, sizes: ProgramSizes, weights: Values) -> None:
     """Raise Mismatch unless several threads at once find the very bits that one finds alone."""
 
     def call(_: int) -> Values:
         args = program.values(sizes)
         outputs = engine.outputs(args) | {f"{n} afterwards": v for n, v in arrays_of(args).items()}
-        values, gradients = engine.gradients(program.values(sizes), copied(weights), "auto")
+        values, gradients = engine.gradients(program.values(sizes), deep_copied(weights), "auto")
         return outputs | {f"{n} of vjp": v for n, v in values.items()} | {f"{n}_adj": v for n, v in gradients.items()}
 
     alone = call(0)
@@ -259,7 +259,7 @@ def compare_modes(
         raise Mismatch(stage, f"<w, J v> = {total(pushed)!r}, <J' w, v> = {total(pulled)!r}")
 
 
-def policies_of(program: Program, engine: Engine) -> tuple[TapePolicy, ...]:
+def policies_of(program: RandomProgram, engine: Engine) -> tuple[TapePolicy, ...]:
     """Every tape policy for some programs in the interpreter, one of them for the others: each costs a derivation."""
     policies: tuple[TapePolicy, ...] = get_args(TapePolicy)
     if program.seed % ALL_POLICIES == 0 and isinstance(engine, Interpreted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loopdiff.fuzz.arrays import Arrays, full
-from loopdiff.fuzz.expressions import Scope
+from loopdiff.fuzz.expressions import NamesInScope
 
 UNARY = (
     "(-{})", "({}).conjugate()", "np.conj({})", "(1j * {})", "({}) ** 2", "np.square({})", "np.exp(0.3j * {})",
@@ -19,14 +19,14 @@ TO_REAL_ARRAYS = ("abs({})", "np.real({})", "np.imag({})", "np.abs({}) ** 2")
 class Complexes(Arrays):
     """Draws what is complex, and real numbers made of it."""
 
-    def complex_element(self, scope: Scope) -> str | None:
+    def complex_element(self, scope: NamesInScope) -> str | None:
         known = [n for n, axes in scope.complexes.items() if all(scope.reaches(a) for a in axes)]
         if not known:
             return None
         name = self.pick(known)
         return f"{name}[{', '.join(self.subscript(scope, a) for a in scope.complexes[name])}]"
 
-    def complex_number(self, scope: Scope, depth: int = 2) -> str:
+    def complex_number(self, scope: NamesInScope, depth: int = 2) -> str:
         match self.weighted(leaf=2, unary=2 * (depth > 0), binary=3 * (depth > 0), pair=0.8 * (depth > 0)):
             case "unary":
                 inner = self.complex_number(scope, depth - 1)
@@ -41,13 +41,13 @@ class Complexes(Arrays):
                 element = self.complex_element(scope) if self.chance(0.7) else None
                 return element or self.pick((*scope.complex_locals, "(0.3 - 0.4j)"))
 
-    def number(self, scope: Scope, depth: int = 2) -> str:
+    def number(self, scope: NamesInScope, depth: int = 2) -> str:
         if depth and scope.complex_locals and self.chance(0.2):
             inner = self.complex_number(scope, depth - 1)
             return self.pick(TO_REAL).format(inner, inner)
         return super().number(scope, depth)
 
-    def complex_array(self, scope: Scope, depth: int = 1) -> str:
+    def complex_array(self, scope: NamesInScope, depth: int = 1) -> str:
         """A complex expression of one element for each of an axis."""
         name = self.pick([n for n, axes in scope.complexes.items() if axes == ("N",)])
         found = self.pick((name, name, f"{name}[::-1]"))
@@ -57,7 +57,7 @@ class Complexes(Arrays):
         other = self.complex_array(scope, 0) if self.chance(0.5) else self.array(scope, full("N"), 1)
         return self.pick(BINARY).format(found, other or "1j")
 
-    def complex_statement(self, scope: Scope) -> str:
+    def complex_statement(self, scope: NamesInScope) -> str:
         """A line that assigns something complex, or something real made of it."""
         kind = self.weighted(element=4, local=2, whole=1.5 * (not self.is_tidy), reduced=0.7, real=1.0)
         element = self.complex_element(scope)

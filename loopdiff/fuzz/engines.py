@@ -10,13 +10,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from loopdiff.ad.tape.sweeps import Form, Sweeps
+from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
 from loopdiff.api import vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.fuzz.memory import Watched, again
-from loopdiff.fuzz.program import Program
+from loopdiff.fuzz.program import RandomProgram
 from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
@@ -64,7 +64,7 @@ def named(results: Any, args: Mapping[str, Any], written: frozenset[str]) -> Val
     return {f"result_{k}": v for k, v in enumerate(values)} | {n: v for n, v in args.items() if n in written}
 
 
-def copied(args: Mapping[str, Any]) -> Values:
+def deep_copied(args: Mapping[str, Any]) -> Values:
     """Arrays anew, guarded ones with the same strides in guarded memory of their own."""
     return {n: again(v) if isinstance(v, np.ndarray) else v for n, v in args.items()}
 
@@ -97,7 +97,7 @@ class Interpreted:
     name = "interpreted"
     watched: Watched | None = None
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: RandomProgram) -> None:
         function = program.function()
         self.names = program.wrt
         self.stages = Keeping(function.__name__)
@@ -108,7 +108,7 @@ class Interpreted:
         self.wrt = self.interface.expanded(program.wrt)
         self.written = written_arrays(self.normal.body) & frozenset(self.normal.params)
         self.kinds = result_types(self.normal)
-        self.form: Form = "pullback" if program.seed % 2 else "sums"
+        self.form: SweepForm = "pullback" if program.seed % 2 else "sums"
         self.plans: dict[TapePolicy, Plan] = {}
 
     def is_ready(self, args: Values) -> bool:
@@ -167,9 +167,9 @@ class Interpreted:
     def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]:
         plan, interface, parts = self.plan(policy), self.interface, self.in_parts(args)
         state = plan.allocate(parts)
-        found = copied(self.named(plan.forward(state), args))
+        found = deep_copied(self.named(plan.forward(state), args))
         kinds = {f"result_{k}": kind for k, kind in enumerate(interface.results)} | dict(interface.types)
-        split = {n: interface.seed_parts(kinds[n], copied({n: w})[n]) for n, w in weights.items()}
+        split = {n: interface.seed_parts(kinds[n], deep_copied({n: w})[n]) for n, w in weights.items()}
         seeds = [part for k in range(len(interface.results)) for part in split.get(f"result_{k}", ())]
         tail = plan.sweeps.reverse.params[len(plan.sweeps.forward.params) :]
         given: Values = dict(zip(tail[: len(seeds)], seeds, strict=True))
@@ -221,7 +221,7 @@ class Compiled:
 
     name = "compiled"
 
-    def __init__(self, program: Program, watched: Watched) -> None:
+    def __init__(self, program: RandomProgram, watched: Watched) -> None:
         self.watched: Watched | None = watched
         self.wrt, self.setting = program.wrt, program.setting
         function, options = program.function(), program.setting.options
@@ -249,12 +249,12 @@ class Compiled:
 
     def gradients(self, args: Values, weights: Values, policy: TapePolicy) -> tuple[Values, Values]:
         results, pullback = self.decorate(policy).vjp(*args.values())
-        found = copied(named(results, args, self.written))
+        found = deep_copied(named(results, args, self.written))
         seeds = tuple(weights.get(n, np.zeros(np.shape(v))) for n, v in found.items() if n.startswith("result_"))
         seed = () if not seeds else (seeds,) if isinstance(results, tuple) else seeds
         cotangents = {n: w for n, w in weights.items() if n in self.written}
         first = pullback(*seed, **cotangents)
-        kept = copied(first._asdict())
+        kept = deep_copied(first._asdict())
         for name, value in pullback(*seed, **cotangents)._asdict().items():
             np.testing.assert_array_equal(value, kept[name], err_msg=f"second pullback, {name}")
         return found, kept
@@ -274,10 +274,10 @@ def workspace_of(sweeps: Sweeps, forward: Runner) -> Callable[[Values], Values]:
     def allocate(args: Values) -> Values:
         empty = (0,) * len(sweeps.count_names)
         if counts is not None:
-            return held_for(args, counts(copied(args)))
+            return held_for(args, counts(deep_copied(args)))
         if not sweeps.count_tapes:
             return held_for(args, empty)
-        counted = held_for(copied(args), empty)
+        counted = held_for(deep_copied(args), empty)
         forward(counted)
         return held_for(args, [counted[name][0] for name in sweeps.count_tapes])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.fuzz.program import Program
+from loopdiff.fuzz.program import RandomProgram
 
 TEMPLATE = '''"""Seed {seed} of `python -m loopdiff fuzz`: {stage}; {setting}."""
 
@@ -35,7 +35,7 @@ ENTRIES = (
 '''
 
 
-def entry_text(program: Program, stage: str, outputs: tuple[str, ...], name: str = "") -> str:
+def entry_text(program: RandomProgram, stage: str, outputs: tuple[str, ...], name: str = "") -> str:
     """The module of an entry that runs `program` on the arguments it failed with."""
     name = name or f"seed_{program.seed}"
     args = program.values(program.sizes[0])

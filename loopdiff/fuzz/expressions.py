@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal, TypeVar
 
-from loopdiff.fuzz.program import Argument
+from loopdiff.fuzz.program import RandomArgument
 
 T = TypeVar("T")
-Axis = Literal["M", "N"]
+IndexedAxis = Literal["M", "N"]
 EVERY_OTHER = -1
 
 UNARY = (
@@ -38,21 +38,21 @@ class Margin:
     """An integer expression in [low, axis - high): `text + c` with -low <= c <= high is inside the axis."""
 
     text: str
-    axis: Axis
+    axis: IndexedAxis
     low: int = 0
     high: int = 0
     is_plain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IndexSpan:
     """The extent of an axis without `trim` elements, or of every other one."""
 
-    axis: Axis
+    axis: IndexedAxis
     trim: int = 0
 
 
-Shape = tuple[Span, ...]
+Shape = tuple[IndexSpan, ...]
 
 HelperKind = Literal["scalar", "element", "sweep", "array"]
 
@@ -70,28 +70,28 @@ class Helper:
 
 
 @dataclass(slots=True)
-class Scope:
+class NamesInScope:
     """What a statement may mention; copied for nested blocks.
 
     `views` are names of parts of arrays, `pairs` names of arrays that may be swapped; `arrays` and `floats` are real,
     `complexes` and `complex_locals` are not.
     """
 
-    arrays: dict[str, tuple[Axis, ...]]
+    arrays: dict[str, tuple[IndexedAxis, ...]]
     floats: list[str]
     views: dict[str, Shape] = field(default_factory=dict)
     pairs: list[tuple[str, str]] = field(default_factory=list)
-    complexes: dict[str, tuple[Axis, ...]] = field(default_factory=dict)
+    complexes: dict[str, tuple[IndexedAxis, ...]] = field(default_factory=dict)
     complex_locals: tuple[str, ...] = ()
     points: list[Margin] = field(default_factory=list)
     integers: list[str] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    arguments: dict[str, Argument] = field(default_factory=dict)
+    arguments: dict[str, RandomArgument] = field(default_factory=dict)
     helpers: tuple[Helper, ...] = ()
     is_loop: bool = False
 
-    def inner(self, *, points: Sequence[Margin] = (), integers: Sequence[str] = ()) -> Scope:
+    def inner(self, *, points: Sequence[Margin] = (), integers: Sequence[str] = ()) -> NamesInScope:
         return replace(
             self,
             arrays=dict(self.arrays),
@@ -101,7 +101,7 @@ class Scope:
             integers=[*self.integers, *integers],
         )
 
-    def reaches(self, axis: Axis) -> bool:
+    def reaches(self, axis: IndexedAxis) -> bool:
         """Whether the enclosing loops run only if the axis is not empty."""
         return any(p.axis == axis for p in self.points)
 
@@ -126,7 +126,7 @@ class Chooser:
         return self.rng.choices(list(weights), list(weights.values()))[0]
 
     # -- subscripts ------------------------------------------------------------------------------------------
-    def subscript(self, scope: Scope, axis: Axis) -> str:
+    def subscript(self, scope: NamesInScope, axis: IndexedAxis) -> str:
         """An integer expression inside `axis`, which the enclosing loops reach."""
         point = self.pick([p for p in scope.points if p.axis == axis])
         shift = self.rng.randint(-point.low, point.high) if self.chance(0.6) else 0
@@ -168,10 +168,10 @@ class Chooser:
             case _:
                 return inside
 
-    def reachable(self, scope: Scope) -> list[str]:
+    def reachable(self, scope: NamesInScope) -> list[str]:
         return [name for name, axes in scope.arrays.items() if all(scope.reaches(a) for a in axes)]
 
-    def element(self, scope: Scope) -> str | None:
+    def element(self, scope: NamesInScope) -> str | None:
         """An element of a floating array, or None if the loops around reach none."""
         known = self.reachable(scope)
         if not known:
@@ -182,7 +182,7 @@ class Chooser:
         )
 
     # -- numbers ---------------------------------------------------------------------------------------------
-    def number(self, scope: Scope, depth: int = 2) -> str:
+    def number(self, scope: NamesInScope, depth: int = 2) -> str:
         """A floating expression."""
         if depth == 0 or self.chance(0.35):
             return self.leaf(scope)
@@ -199,11 +199,11 @@ class Chooser:
             return spelling.format(inner, inner)
         return spelling.format(self.number(scope, depth - 1), self.number(scope, depth - 1))
 
-    def vectors(self, scope: Scope) -> list[str]:
+    def vectors(self, scope: NamesInScope) -> list[str]:
         """Arrays of N elements."""
         return [name for name, axes in scope.arrays.items() if axes == ("N",)]
 
-    def call(self, scope: Scope, helper: Helper, depth: int) -> str | None:
+    def call(self, scope: NamesInScope, helper: Helper, depth: int) -> str | None:
         """A call of `helper` that gives a number; None where there is none, or none with what is in scope."""
         vectors = self.vectors(scope)
         value = self.number(scope, depth)
@@ -220,7 +220,7 @@ class Chooser:
             case _:
                 return None
 
-    def leaf(self, scope: Scope) -> str:
+    def leaf(self, scope: NamesInScope) -> str:
         match self.weighted(element=8, local=3, constant=0.7, index=0.4):
             case "element":
                 return self.element(scope) or self.pick(scope.floats)
@@ -232,7 +232,7 @@ class Chooser:
                 return self.pick(CONSTANTS)
 
     # -- conditions ------------------------------------------------------------------------------------------
-    def condition(self, scope: Scope, depth: int = 1) -> str:
+    def condition(self, scope: NamesInScope, depth: int = 1) -> str:
         kind = self.weighted(
             number=3,
             integer=3,
@@ -263,7 +263,7 @@ class Chooser:
             case _:
                 return f"{self.leaf(scope)} {self.pick(['<', '>', '>=', '<=', '=='])} {self.bound(scope)}"
 
-    def bound(self, scope: Scope) -> str:
+    def bound(self, scope: NamesInScope) -> str:
         """What a number is compared with: a constant, or a point of a grid, which data may meet exactly."""
         steps = [form.format(i) for i in scope.integers[-1:] for form in GRID]
         return self.pick(["0.05", "0.3", "-0.6", "0.5", "-0.25", self.leaf(scope), *steps])

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from random import Random
 
-from loopdiff.fuzz.program import Sizes
+from loopdiff.fuzz.program import ProgramSizes
 
-TIDY: tuple[Sizes, ...] = ((2, 9), (3, 17), (2, 19), (4, 8), (9, 10))
+TIDY: tuple[ProgramSizes, ...] = ((2, 9), (3, 17), (2, 19), (4, 8), (9, 10))
 # Enough for several vectors, and for blocks of rows.
-LARGE: tuple[Sizes, ...] = ((3, 40), (17, 33), (70, 6), (2, 67), (35, 35))
-LOOSE: tuple[Sizes, ...] = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
-FIRST: tuple[Sizes, ...] = ((3, 4), (2, 5), (4, 3))
+LARGE: tuple[ProgramSizes, ...] = ((3, 40), (17, 33), (70, 6), (2, 67), (35, 35))
+LOOSE: tuple[ProgramSizes, ...] = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 7), (3, 8), (2, 9), (1, 17), (3, 0), (0, 3))
+FIRST: tuple[ProgramSizes, ...] = ((3, 4), (2, 5), (4, 3))
 # One less and one more than a vector, a register tile, a block of rows, a page of numbers.
 EDGES = tuple(width + d for width in (8, 16, 32, 64, 128, 256, 512, 1024, 2048) for d in (-1, 0, 1))
 # The largest extent by the depth of the deepest nest, so that plain Python comes to an end soon.
 LONGEST = {0: 2049, 1: 2049, 2: 129, 3: 33}
 
 
-def draw_sizes(rng: Random, text: str, *, is_tidy: bool, is_short: bool) -> tuple[Sizes, ...]:
+def draw_sizes(rng: Random, text: str, *, is_tidy: bool, is_short: bool) -> tuple[ProgramSizes, ...]:
     """Three choices of (M, N), and mostly one beside a width."""
     first = rng.choice(LARGE if is_tidy and is_short else TIDY if is_tidy else FIRST)
     found = (first, *rng.sample(LOOSE, 2))

@@ -10,15 +10,15 @@ import re
 from dataclasses import replace
 from random import Random
 
-from loopdiff.fuzz.bindings import Bindings
-from loopdiff.fuzz.expressions import Axis, Margin, Scope
+from loopdiff.fuzz.bindings import BindingStatements
+from loopdiff.fuzz.expressions import IndexedAxis, Margin, NamesInScope
 from loopdiff.fuzz.extents import draw_sizes
 from loopdiff.fuzz.helpers import draw_helpers
-from loopdiff.fuzz.memory import Layout
-from loopdiff.fuzz.program import Argument, Data, Program
+from loopdiff.fuzz.memory import MemoryLayout
+from loopdiff.fuzz.program import Data, RandomArgument, RandomProgram
 from loopdiff.fuzz.settings import draw_setting
 
-LAYOUTS: tuple[Layout, ...] = ("C", "F", "strided", "reversed", "apart", "shifted", "downward")
+LAYOUTS: tuple[MemoryLayout, ...] = ("C", "F", "strided", "reversed", "apart", "shifted", "downward")
 AWKWARD_NAMES = (
     "x_adj", "s_adj", "x_tan", "result", "result_adj", "i0_1", "s_1", "s_tape", "x_tape", "a_x", "v_s", "w0", "a0",
     "args", "seed", "value", "workspace", "tie", "count", "lower", "step", "numba", "vector",
@@ -27,7 +27,7 @@ AWKWARD_NAMES = (
 SHORT, MEDIUM, LONG = 400, 550, 2000
 
 
-def generate(seed: int) -> Program:
+def generate(seed: int) -> RandomProgram:
     """The program of a seed: of every tenth one a short program, cheap to compile; of some a long one."""
     rng = Random(seed)
     longest = SHORT if seed % 10 == 0 else LONG if seed % 13 == 0 else MEDIUM
@@ -38,15 +38,15 @@ def generate(seed: int) -> Program:
             return program
 
 
-def draw_arguments(rng: Random) -> tuple[Argument, ...]:
+def draw_arguments(rng: Random) -> tuple[RandomArgument, ...]:
     """Up to three vectors, two matrices, integer arrays and scalars."""
     single = rng.choices((0.0, 1.0, 0.4), (8, 1, 1))[0]
     data: Data = "grid" if rng.random() < 0.25 else "uniform"
 
-    def floating(name: str, kind: str) -> Argument:
+    def floating(name: str, kind: str) -> RandomArgument:
         dtype = "float32" if rng.random() < single else "float64"
         layout = rng.choice(LAYOUTS) if rng.random() < 0.3 else "C"
-        return Argument(name, kind, dtype, layout, data)  # pyright: ignore[reportArgumentType]
+        return RandomArgument(name, kind, dtype, layout, data)  # pyright: ignore[reportArgumentType]
 
     found = [floating(name, "vector") for name in ("x", "y", "z")[: rng.randint(1, 3)]]
     found += [floating(name, "matrix") for name in ("A", "B")[: rng.choice((0, 1, 1, 2))]]
@@ -58,23 +58,23 @@ def draw_arguments(rng: Random) -> tuple[Argument, ...]:
     ):
         if rng.random() < chance:
             layout = rng.choice(LAYOUTS) if rng.random() < 0.2 else "C"
-            found.append(Argument(name, kind, dtype, layout))  # pyright: ignore[reportArgumentType]
+            found.append(RandomArgument(name, kind, dtype, layout))  # pyright: ignore[reportArgumentType]
     if rng.random() < 0.15:
         dtype = "complex64" if rng.random() < single else "complex128"
-        found += [Argument(name, "vector", dtype) for name in ("za", "zb")[: rng.randint(1, 2)]]
-        found += [Argument("ZA", "matrix", dtype, rng.choice(("C", *LAYOUTS)))] if rng.random() < 0.3 else []
-        found += [Argument("zc", "complex")] if rng.random() < 0.5 else []
+        found += [RandomArgument(name, "vector", dtype) for name in ("za", "zb")[: rng.randint(1, 2)]]
+        found += [RandomArgument("ZA", "matrix", dtype, rng.choice(("C", *LAYOUTS)))] if rng.random() < 0.3 else []
+        found += [RandomArgument("zc", "complex")] if rng.random() < 0.5 else []
     if rng.random() < 0.4:
-        found.append(Argument("c", "float", data=data))
+        found.append(RandomArgument("c", "float", data=data))
     if rng.random() < 0.4:
-        found.append(Argument("n", "integer"))
+        found.append(RandomArgument("n", "integer"))
     return tuple(found)
 
 
-class Writer(Bindings):
+class Writer(BindingStatements):
     """Writes the lines of one program."""
 
-    def program(self, seed: int) -> Program:
+    def program(self, seed: int) -> RandomProgram:
         results = self.function()
         parameters = ", ".join(a.name for a in self.arguments)
         text = "\n".join([f"def f({parameters}):", *self.lines, *([f"    return {results}"] if results else [])]) + "\n"
@@ -85,7 +85,7 @@ class Writer(Bindings):
         floating = [a.name for a in self.arguments if a.is_floating]
         wrt = floating if self.chance(0.75) else [n for n in floating if self.chance(0.5)] or floating[:1]
         sizes = draw_sizes(self.rng, text, is_tidy=self.is_tidy, is_short=seed % 10 == 0)
-        return Program(text, self.arguments, tuple(wrt), sizes, seed, draw_setting(seed, text))
+        return RandomProgram(text, self.arguments, tuple(wrt), sizes, seed, draw_setting(seed, text))
 
     def renamed(self, text: str) -> str:
         """`text` with some names that generated code might want for itself."""
@@ -96,7 +96,7 @@ class Writer(Bindings):
 
     def function(self) -> str:
         """Write the body; the text of what it returns."""
-        scope = Scope({}, ["s"], arguments={a.name: a for a in self.arguments})
+        scope = NamesInScope({}, ["s"], arguments={a.name: a for a in self.arguments})
         for a in self.arguments:
             match a.kind:
                 case "vector" | "matrix":
@@ -131,7 +131,7 @@ class Writer(Bindings):
                 self.rebinding(scope)
         return self.results(scope, buffers) if self.early is None else self.early
 
-    def locals(self, scope: Scope) -> None:
+    def locals(self, scope: NamesInScope) -> None:
         """Define numbers, counters, flags, and another name for an array."""
         self.emit("s = 0.53")
         if scope.complexes:
@@ -151,16 +151,16 @@ class Writer(Bindings):
             self.emit(f"w = {source}")
             scope.arrays["w"] = scope.arrays[source]
 
-    def buffers(self, scope: Scope) -> list[str]:
+    def buffers(self, scope: NamesInScope) -> list[str]:
         found = []
         for _ in range(self.rng.choice((0, 0, 0, 1, 1, 2))):
             found.append(self.buffer(scope))
         return found
 
-    def buffer(self, scope: Scope) -> str:
+    def buffer(self, scope: NamesInScope) -> str:
         """Allocate a local array."""
         name = self.fresh("b")
-        axes: tuple[Axis, ...] = self.pick((("N",), ("N",), ("M",), ("M", "N")))
+        axes: tuple[IndexedAxis, ...] = self.pick((("N",), ("N",), ("M",), ("M", "N")))
         shape = axes[0] if len(axes) == 1 else f"({', '.join(axes)})"
         match self.weighted(zeros=4, ones=1, full=1, like=1, single=0.4, empty=1):
             case "single":
@@ -184,7 +184,7 @@ class Writer(Bindings):
         scope.arrays[name] = axes
         return name
 
-    def results(self, scope: Scope, buffers: list[str]) -> str:
+    def results(self, scope: NamesInScope, buffers: list[str]) -> str:
         found = [n for n in scope.floats if n == "s" or self.chance(0.5)]
         found += [b for b in buffers if self.chance(0.75)]
         found += [n for n in scope.arrays if n[0] == "X" and self.chance(0.6)]
@@ -204,7 +204,7 @@ class Writer(Bindings):
                 return ""
 
     # -- blocks ----------------------------------------------------------------------------------------------
-    def block(self, scope: Scope, depth: int) -> None:
+    def block(self, scope: NamesInScope, depth: int) -> None:
         """One to three statements; `scope` is the block's own."""
         self.margin += 1
         for _ in range(self.rng.randint(1, 3)):
@@ -232,7 +232,7 @@ class Writer(Bindings):
                 self.branch(scope, depth)
         self.margin -= 1
 
-    def branch(self, scope: Scope, depth: int) -> None:
+    def branch(self, scope: NamesInScope, depth: int) -> None:
         """An `if`; with an `else`, a new local may escape from both arms."""
         has_else = self.chance(0.6)
         escaping = self.fresh("e") if has_else and self.chance(0.4) else ""
@@ -244,7 +244,7 @@ class Writer(Bindings):
         if escaping:
             scope.floats.append(escaping)
 
-    def jump(self, scope: Scope) -> None:
+    def jump(self, scope: NamesInScope) -> None:
         """A conditional way out of the iteration, the loop or the function."""
         ways = ["break", "continue"] * scope.is_loop + [f"return {self.early}".rstrip()] * (self.early is not None)
         self.emit(f"if {self.condition(scope)}:")
@@ -254,7 +254,7 @@ class Writer(Bindings):
         self.emit(self.pick(ways))
         self.margin -= 1
 
-    def arm(self, header: str, scope: Scope, depth: int, escaping: str) -> None:
+    def arm(self, header: str, scope: NamesInScope, depth: int, escaping: str) -> None:
         self.emit(header)
         inner = scope.inner()
         if self.chance(0.85) or not escaping:
@@ -265,7 +265,7 @@ class Writer(Bindings):
             self.margin -= 1
 
     # -- loops -----------------------------------------------------------------------------------------------
-    def loop(self, scope: Scope, depth: int) -> None:
+    def loop(self, scope: NamesInScope, depth: int) -> None:
         inside = scope.reaches("N")
         kind = self.weighted(
             ranged=10,
@@ -304,14 +304,14 @@ class Writer(Bindings):
             case _:
                 self.over_range(scope, depth)
 
-    def over(self, name: str, header: str, scope: Scope, depth: int, *points: Margin) -> None:
+    def over(self, name: str, header: str, scope: NamesInScope, depth: int, *points: Margin) -> None:
         self.emit(f"for {name} in {header}:")
         self.body(scope.inner(points=points, integers=[name]), depth - 1, scope)
         self.ended.setdefault(name[0], []).append(name)
         if points and self.chance(0.03):
             scope.integers.append(name)
 
-    def body(self, inner: Scope, depth: int, around: Scope) -> None:
+    def body(self, inner: NamesInScope, depth: int, around: NamesInScope) -> None:
         """The body of a loop, and its `else`."""
         inner.is_loop = True
         start = len(self.lines)
@@ -323,7 +323,7 @@ class Writer(Bindings):
             self.simple(around.inner())
             self.margin -= 1
 
-    def over_condition(self, scope: Scope, depth: int) -> None:
+    def over_condition(self, scope: NamesInScope, depth: int) -> None:
         """A `while`, which counts so that it ends."""
         name, bound = self.fresh("m"), self.pick(("3", "2", "N", "N"))
         inner = scope.inner(integers=[name])
@@ -341,7 +341,7 @@ class Writer(Bindings):
             self.emit(f"    {name} += 1")
         self.body(inner, depth - 1, scope)
 
-    def over_range(self, scope: Scope, depth: int) -> None:
+    def over_range(self, scope: NamesInScope, depth: int) -> None:
         has_rows = any("M" in axes for axes in scope.arrays.values())
         name, axis = self.fresh("i"), self.pick(("M", "N", "N") if has_rows else ("N",) * 9 + ("M",))
         low, high = self.rng.choice((0, 0, 0, 1, 2)), self.rng.choice((0, 0, 0, 1, 2))
@@ -353,7 +353,7 @@ class Writer(Bindings):
         )
         self.over(name, header, scope, depth, Margin(name, axis, low, high))
 
-    def triangular(self, scope: Scope, depth: int) -> None:
+    def triangular(self, scope: NamesInScope, depth: int) -> None:
         name = self.fresh("j")
         outer = self.pick([p for p in scope.points if p.is_plain])
         i, axis = outer.text, outer.axis
@@ -375,7 +375,7 @@ class Writer(Bindings):
         )
         self.over(name, header, scope, depth, *points)
 
-    def over_elements(self, scope: Scope, depth: int) -> None:
+    def over_elements(self, scope: NamesInScope, depth: int) -> None:
         """A loop over an argument's elements, their positions, or pairs of them."""
         vectors = [a.name for a in self.arguments if a.kind == "vector" and a.is_real_array]
         array, other = self.pick(vectors), self.pick(vectors)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loopdiff.fuzz.expressions import Chooser, Helper, HelperKind, Margin, Scope
+from loopdiff.fuzz.expressions import Chooser, Helper, HelperKind, Margin, NamesInScope
 
 Emit = Callable[[int, str], None]
 
 
-def draw_helpers(chooser: Chooser, scope: Scope, emit: Emit) -> tuple[Helper, ...]:
+def draw_helpers(chooser: Chooser, scope: NamesInScope, emit: Emit) -> tuple[Helper, ...]:
     """Define up to two functions by `emit(depth, line)`, each able to call those before it."""
     found: tuple[Helper, ...] = ()
     for number in range(chooser.rng.choice((0, 0, 0, 1, 1, 2))):
@@ -23,7 +23,7 @@ def draw_helpers(chooser: Chooser, scope: Scope, emit: Emit) -> tuple[Helper, ..
     return found
 
 
-def scope_of(chooser: Chooser, helper: Helper, around: Scope) -> Scope:
+def scope_of(chooser: Chooser, helper: Helper, around: NamesInScope) -> NamesInScope:
     """What the function may mention: its parameters, and now and then what stands around it."""
     inner = around.inner()
     if chooser.chance(0.6):
@@ -54,12 +54,12 @@ class Definition:
     chooser: Chooser
     helper: Helper
     emit: Emit
-    scope: Scope
+    scope: NamesInScope
 
-    def number(self, scope: Scope | None = None) -> str:
+    def number(self, scope: NamesInScope | None = None) -> str:
         return self.chooser.number(scope or self.scope, 1)
 
-    def condition(self, scope: Scope | None = None) -> str:
+    def condition(self, scope: NamesInScope | None = None) -> str:
         return self.chooser.condition(scope or self.scope, 0)
 
     def write(self) -> None:

@@ -18,13 +18,13 @@ from loopdiff.calls import runs
 from loopdiff.memory.arena import Order, Sizes
 from loopdiff.memory.host import HOST
 
-Layout = Literal["C", "F", "strided", "reversed", "apart", "shifted", "downward"]
+MemoryLayout = Literal["C", "F", "strided", "reversed", "apart", "shifted", "downward"]
 SENTINEL = 0xFF
 MARGIN = 256  # bytes before and behind an array
 PADDING = 3  # elements between rows that lie apart
 
 
-def laid_out(array: np.ndarray, layout: Layout) -> np.ndarray:
+def laid_out(array: np.ndarray, layout: MemoryLayout) -> np.ndarray:
     """A guarded copy of `array` in the memory order `layout`.
 
     `strided` takes every second element, `reversed` goes down the first axis and `downward` the last one, `apart` has
@@ -35,7 +35,7 @@ def laid_out(array: np.ndarray, layout: Layout) -> np.ndarray:
     return found
 
 
-def placed(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> np.ndarray:
+def placed(shape: tuple[int, ...], dtype: np.dtype[Any], layout: MemoryLayout) -> np.ndarray:
     match layout:
         case "C" | "F":
             return block_of(shape, dtype, order=layout)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.fuzz.program import Program, Sizes
+from loopdiff.fuzz.program import ProgramSizes, RandomProgram
 
 NUDGE = 1.0 + 2.0**-46
 MOST = 0.1  # of the tolerance may come of a nudge
@@ -24,7 +24,7 @@ class Nudge(ast.NodeTransformer):
         return ast.copy_location(ast.Constant(node.value * NUDGE), node) if isinstance(node.value, float) else node
 
 
-def nudged_function(program: Program) -> Callable[..., Any]:
+def nudged_function(program: RandomProgram) -> Callable[..., Any]:
     """The function of `program` with other constants."""
     tree = ast.fix_missing_locations(Nudge().visit(ast.parse(program.text)))
     names = dict(program.function().__globals__)  # type: ignore[attr-defined]
@@ -33,7 +33,11 @@ def nudged_function(program: Program) -> Callable[..., Any]:
 
 
 def is_chaotic(
-    program: Program, sizes: Sizes, found: Mapping[str, Any], tolerance: float, named: Callable[..., dict[str, Any]]
+    program: RandomProgram,
+    sizes: ProgramSizes,
+    found: Mapping[str, Any],
+    tolerance: float,
+    named: Callable[..., dict[str, Any]],
 ) -> bool:
     """Whether the numbers `found` with these sizes are others, by more than `tolerance`, after a nudge. `named` gives
     those of a result and of the arguments."""

@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loopdiff.fuzz.memory import Layout, again, laid_out
+from loopdiff.fuzz.memory import MemoryLayout, again, laid_out
 from loopdiff.fuzz.settings import Setting
 
 FILE_NUMBERS = count()
 Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer", "complex"]
 Data = Literal["uniform", "grid"]
-Sizes = tuple[int, int]
+ProgramSizes = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class RandomArgument:
     """One parameter of a program.
 
     With sizes (M, N): a `vector` has N floats, a `matrix` M by N; `index` holds N subscripts below N,
@@ -32,7 +32,7 @@ class Argument:
     name: str
     kind: Kind
     dtype: str = "float64"
-    layout: Layout = "C"
+    layout: MemoryLayout = "C"
     data: Data = "uniform"
 
     @property
@@ -43,7 +43,7 @@ class Argument:
     def is_real_array(self) -> bool:
         return self.kind in ("vector", "matrix") and self.dtype.startswith("float")
 
-    def value(self, sizes: Sizes, rng: np.random.Generator) -> Any:
+    def value(self, sizes: ProgramSizes, rng: np.random.Generator) -> Any:
         M, N = sizes
         match self.kind:
             case "float":
@@ -107,15 +107,15 @@ def draw_grid(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RandomProgram:
     """The text of one function, its parameters, the ones to differentiate, the sizes (M, N) to try, and how it is
     compiled and called.
     """
 
     text: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[RandomArgument, ...]
     wrt: tuple[str, ...]
-    sizes: tuple[Sizes, ...]
+    sizes: tuple[ProgramSizes, ...]
     seed: int = 0
     setting: Setting = Setting()
 
@@ -127,11 +127,11 @@ class Program:
         exec(compile(self.text, file, "exec"), names)
         return names["f"]
 
-    def values(self, sizes: Sizes) -> dict[str, Any]:
+    def values(self, sizes: ProgramSizes) -> dict[str, Any]:
         """Fresh arguments, the same for the same sizes."""
         return {a.name: a.value(sizes, np.random.default_rng([self.seed, *map(ord, a.name)])) for a in self.arguments}
 
-    def directions(self, sizes: Sizes) -> dict[str, Any]:
+    def directions(self, sizes: ProgramSizes) -> dict[str, Any]:
         """A tangent for every argument in `wrt`."""
         rng = np.random.default_rng([self.seed, 1])
         found = {}

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 
-from loopdiff.fuzz.program import Program
+from loopdiff.fuzz.program import RandomProgram
 
-Fails = Callable[[Program], bool]
+Fails = Callable[[RandomProgram], bool]
 
 
-def shrink(program: Program, fails: Fails, *, attempts: int = 1500) -> Program:
+def shrink(program: RandomProgram, fails: Fails, *, attempts: int = 1500) -> RandomProgram:
     """The smallest program found for which `fails` holds, as it does for `program`; at most `attempts` tries."""
     remaining = attempts
     improved = True
@@ -28,7 +28,7 @@ def shrink(program: Program, fails: Fails, *, attempts: int = 1500) -> Program:
     return program
 
 
-def size(program: Program) -> tuple[int, ...]:
+def size(program: RandomProgram) -> tuple[int, ...]:
     """What shrinking makes less, the first that differs deciding."""
     nodes = sum(1 for _ in ast.walk(ast.parse(program.text)))
     extents = sum(m + n for m, n in program.sizes)
@@ -36,7 +36,7 @@ def size(program: Program) -> tuple[int, ...]:
     return len(program.sizes), nodes, extents, plain, program.setting.weight, len(program.wrt), len(program.text)
 
 
-def candidates(program: Program) -> Iterator[Program]:
+def candidates(program: RandomProgram) -> Iterator[RandomProgram]:
     """Smaller programs, the boldest cuts first."""
     if len(program.sizes) > 1:
         yield from (replace(program, sizes=(s,)) for s in program.sizes)
@@ -52,7 +52,7 @@ def candidates(program: Program) -> Iterator[Program]:
         yield from (replace(program, sizes=((m, n),)) for m, n in smaller if m >= 0 and n >= 0)
 
 
-def rewritten(program: Program, tree: ast.Module) -> Iterator[Program]:
+def rewritten(program: RandomProgram, tree: ast.Module) -> Iterator[RandomProgram]:
     """`program` with the text of `tree`, if that is Python, and comes to an end as far as one can see."""
     if not all(may_end(n) for n in ast.walk(tree) if isinstance(n, ast.While)):
         return
@@ -149,7 +149,7 @@ def replaced(tree: ast.Module, number: int, part: ast.expr) -> ast.Module:
     return copy
 
 
-def cut_arguments(program: Program) -> Iterator[Program]:
+def cut_arguments(program: RandomProgram) -> Iterator[RandomProgram]:
     """Without one argument, with one argument less to differentiate, or with a plainer one."""
     for number, argument in enumerate(program.arguments):
         name = argument.name

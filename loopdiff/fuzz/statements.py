@@ -8,14 +8,14 @@ from random import Random
 
 from loopdiff.fuzz.arrays import full
 from loopdiff.fuzz.complexes import Complexes
-from loopdiff.fuzz.expressions import Axis, Scope
-from loopdiff.fuzz.program import Argument
+from loopdiff.fuzz.expressions import IndexedAxis, NamesInScope
+from loopdiff.fuzz.program import RandomArgument
 
 
 class Statements(Complexes):
     """Writes lines."""
 
-    def __init__(self, rng: Random, is_tidy: bool, arguments: Sequence[Argument]) -> None:
+    def __init__(self, rng: Random, is_tidy: bool, arguments: Sequence[RandomArgument]) -> None:
         super().__init__(rng, is_tidy)
         self.arguments = tuple(arguments)
         self.lines: list[str] = []
@@ -40,7 +40,7 @@ class Statements(Complexes):
         return f"{stem}{number}"
 
     # -- statements ------------------------------------------------------------------------------------------
-    def simple(self, scope: Scope) -> None:
+    def simple(self, scope: NamesInScope) -> None:
         if scope.complexes and self.chance(0.4):
             self.emit(self.complex_statement(scope))
             return
@@ -90,7 +90,7 @@ class Statements(Complexes):
             case _:
                 self.assignment(scope)
 
-    def integers(self, scope: Scope) -> None:
+    def integers(self, scope: NamesInScope) -> None:
         """A change of an array that is no float."""
         kinds = [kind for kind in ("index", "counts", "mask") if scope.has(kind)]
         if not kinds or not scope.reaches("N"):
@@ -105,7 +105,7 @@ class Statements(Complexes):
             case _:
                 self.emit(f"mask[{at}] = {self.condition(scope)}")
 
-    def call_statement(self, scope: Scope) -> None:
+    def call_statement(self, scope: NamesInScope) -> None:
         """A call for its effect, or of a function that makes an array."""
         helper = self.pick(scope.helpers)
         vectors = [name for name, axes in scope.arrays.items() if axes == ("N",)]
@@ -119,12 +119,12 @@ class Statements(Complexes):
         else:
             self.simple(scope)
 
-    def target(self, scope: Scope) -> str:
+    def target(self, scope: NamesInScope) -> str:
         """What may be assigned: an element, or a local that is not the variable of a loop."""
         element = self.element(scope) if self.chance(0.7) else None
         return element or self.pick([n for n in scope.floats if n[0] in "stuecr"])
 
-    def assignment(self, scope: Scope) -> None:
+    def assignment(self, scope: NamesInScope) -> None:
         target, value = self.target(scope), self.number(scope)
         kind = self.weighted(
             plain=2.5, add=5, subtract=1.5, times=1, divide=0.5, largest=0.5, smallest=0.4, own=1.5, power=0.15
@@ -150,7 +150,7 @@ class Statements(Complexes):
                 self.emit(f"{target} = {self.pick(['0.5', '0.9', '1.0'])} * {target} {self.pick('+-*')} {value}")
 
     # -- whole arrays ----------------------------------------------------------------------------------------
-    def whole(self, scope: Scope) -> None:
+    def whole(self, scope: NamesInScope) -> None:
         """A statement about whole arrays or slices of them."""
         kind = self.weighted(
             store=5,
@@ -192,7 +192,7 @@ class Statements(Complexes):
         else:
             self.assignment(scope)
 
-    def stored(self, scope: Scope, *, is_changed: bool) -> str | None:
+    def stored(self, scope: NamesInScope, *, is_changed: bool) -> str | None:
         """An assignment to a slice, or an augmented one."""
         shape = self.shape(scope)
         target, value = self.part(scope, shape), self.operand(scope, shape, 2)
@@ -205,7 +205,7 @@ class Statements(Complexes):
             return self.pick((f"{target} += {value}", f"{target} -= {value}", times, f"{target} /= 1.4 + abs({value})"))
         return f"{target} = {value}"
 
-    def parallel(self, scope: Scope) -> str | None:
+    def parallel(self, scope: NamesInScope) -> str | None:
         """Two slices at once: both right sides are views that the first assignment may change."""
         shape = self.shape(scope)
         names = [self.part(scope, shape) for _ in range(2)]
@@ -213,7 +213,7 @@ class Statements(Complexes):
         value = self.array(scope, shape, 1)
         return a and b and value and f"{a}, {b} = {b}, {self.pick((a, value))}"
 
-    def masked(self, scope: Scope) -> str | None:
+    def masked(self, scope: NamesInScope) -> str | None:
         """A statement about the elements that a mask chooses."""
         name = self.pick(list(scope.arrays))
         shape = full(*scope.arrays[name])
@@ -234,7 +234,7 @@ class Statements(Complexes):
         )
         return self.pick(forms)
 
-    def scattered(self, scope: Scope) -> str | None:
+    def scattered(self, scope: NamesInScope) -> str | None:
         """A statement about the elements that an array of subscripts names, some of them twice."""
         vectors = [name for name, axes in scope.arrays.items() if axes == ("N",)]
         indices = [a.name for a in scope.arguments.values() if a.kind == "index"]
@@ -252,10 +252,10 @@ class Statements(Complexes):
         )
         return self.pick(forms)
 
-    def renaming(self, scope: Scope, kind: str) -> str | None:
+    def renaming(self, scope: NamesInScope, kind: str) -> str | None:
         """A new name: for a new array, for a view, or for one of two arrays."""
         shape = self.shape(scope)
-        axes: tuple[Axis, ...] = tuple(s.axis for s in shape)
+        axes: tuple[IndexedAxis, ...] = tuple(s.axis for s in shape)
         match kind:
             case "fresh":
                 value = self.array(scope, shape)
@@ -274,7 +274,7 @@ class Statements(Complexes):
             scope.views[name] = shape
         return f"{name} = {value}"
 
-    def pair_of_names(self, scope: Scope) -> None:
+    def pair_of_names(self, scope: NamesInScope) -> None:
         """Two names for arrays of one shape, to be swapped: known ones or new ones."""
         a = self.pick(list(scope.arrays))
         b = self.pick([name for name, axes in scope.arrays.items() if axes == scope.arrays[a]])

@@ -163,10 +163,10 @@ def strong_mul(bar: Expr, slope: Expr) -> Expr:
     if is_constant(slope, 1):
         return bar
     is_plain = isinstance(bar, Const) and bar.value != 0
-    return times(bar, slope) if is_plain else Apply(Op.STRONG_MUL, (bar, slope))
+    return times_slope(bar, slope) if is_plain else Apply(Op.STRONG_MUL, (bar, slope))
 
 
-def times(bar: Expr, slope: Expr) -> Expr:
+def times_slope(bar: Expr, slope: Expr) -> Expr:
     """`bar * slope`, with a slope of the form 1 / x applied as one division."""
     match slope:
         case Apply(op=Op.DIV, args=(over, under)) if is_constant(over, 1):

@@ -22,7 +22,7 @@ from loopdiff.errors import Home, Span
 from loopdiff.ir import nodes
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
-from loopdiff.rules.definitions import Rule, key_of, rule_of_key
+from loopdiff.rules.definitions import Rule, rule_key, rule_of_key
 from loopdiff.settings.requests import Request
 
 PLAIN = frozenset((str, int, float, bool, NoneType))
@@ -138,7 +138,7 @@ class Table:
         if cls is bytes:
             return [Mark.BYTES, base64.b64encode(value).decode()]
         if cls is Rule:
-            return [Mark.RULE, key_of(value)]
+            return [Mark.RULE, rule_key(value)]
         if isinstance(value, Enum):
             return [Mark.MEMBER, self.number(cls), value.name]
         return self.instance(value, cls)

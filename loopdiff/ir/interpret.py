@@ -58,7 +58,7 @@ from loopdiff.ir.scalar_eval import (
     TEST_FUNCTIONS,
 )
 from loopdiff.ir.types import BOOL, F64, INT, ScalarType
-from loopdiff.ir.typing import TypeEnv, join, part_of, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, join_types, part_of, type_env, type_of
 from loopdiff.ir.walk import is_index_arithmetic
 from loopdiff.rules.definitions import plain
 
@@ -428,7 +428,7 @@ class Writer:
 
     def operand_type(self, expr: Apply, kind: ScalarType) -> ScalarType:
         """The type in which `expr` computes: its own for float functions, else its arguments' joined type."""
-        joined = join(type_of(a, self.env) for a in expr.args)
+        joined = join_types(type_of(a, self.env) for a in expr.args)
         return kind if INFO[expr.op].result == "float" else joined
 
     def function(self, op: Op, operand: ScalarType) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from typing import Literal
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
-from loopdiff.rules.definitions import Form, Rule
+from loopdiff.rules.definitions import Rule, RuleForm
 
 PLACE = "<place>"  # in messages of checks
 
@@ -243,7 +243,7 @@ class Call:
     """
 
     rule: Rule
-    form: Form
+    form: RuleForm
     args: tuple[Expr | None, ...]
     results: tuple[Access, ...] = ()
     tape: tuple[Expr, ...] = ()

@@ -302,7 +302,7 @@ class Names:
             return Cast(TYPES[name], args[0])
         match name:
             case "complex":
-                return Pair(*args)
+                return Pair(args[0], args[1])
             case "real" | "imag" | "conj" | "angle":
                 return PartOf(name, args[0])
             case _ if name in OPS:

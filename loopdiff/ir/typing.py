@@ -43,7 +43,7 @@ class TypeEnv:
     lets: Mapping[str, ScalarType]
 
 
-def join(types: Iterable[ScalarType]) -> ScalarType:
+def join_types(types: Iterable[ScalarType]) -> ScalarType:
     """The wider type: bool < int64 < float32 < float64, but int64 with float32 stays float32."""
     return reduce(lambda a, b: a if ORDER.index(a) >= ORDER.index(b) else b, types)
 
@@ -78,7 +78,7 @@ def type_of(expr: Expr, env: TypeEnv) -> ScalarType:
         case Cast(dtype=dtype):
             return dtype
         case Select(then=then, orelse=orelse):
-            return join((type_of(then, env), type_of(orelse, env)))
+            return join_types((type_of(then, env), type_of(orelse, env)))
         case PartOf(part=part, value=value):
             found = type_of(value, env)
             return found if part == "conj" else found.part
@@ -90,7 +90,7 @@ def type_of(expr: Expr, env: TypeEnv) -> ScalarType:
 
 def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
     """Result type by the operation's rule in `ops.INFO`."""
-    joined = join(type_of(a, env) for a in expr.args)
+    joined = join_types(type_of(a, env) for a in expr.args)
     match INFO[expr.op].result:
         case "bool":
             return BOOL

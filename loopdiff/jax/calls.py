@@ -12,7 +12,7 @@ import numpy as np
 from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require, ScalarDecl
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
-from loopdiff.jax.handlers import Argument, Handler, Port, register, target_name
+from loopdiff.jax.handlers import Handler, HandlerArgument, Port, register, target_name
 from loopdiff.settings.options import Options
 from loopdiff.specialize.units import Unit
 
@@ -44,29 +44,29 @@ class Wiring:
 
     operands: list[Port] = field(default_factory=list)
     results: list[Port] = field(default_factory=list)
-    arguments: list[Argument] = field(default_factory=list)
+    arguments: list[HandlerArgument] = field(default_factory=list)
     aliases: dict[int, int] = field(default_factory=dict)
 
     def read(self, port: Port) -> None:
         """A parameter that is an operand."""
-        self.arguments.append(Argument(port, operand=self.operand(port)))
+        self.arguments.append(HandlerArgument(port, operand=self.operand(port)))
 
     def write(self, port: Port, *, is_zeroed: bool) -> int:
         """A parameter that is a result."""
         number = self.result(port)
-        self.arguments.append(Argument(port, result=number, is_zeroed=is_zeroed))
+        self.arguments.append(HandlerArgument(port, result=number, is_zeroed=is_zeroed))
         return number
 
     def update(self, port: Port) -> int:
         """A parameter that starts as an operand and ends as a result."""
         number, operand = self.result(port), self.operand(port)
         self.aliases[operand] = number
-        self.arguments.append(Argument(port, operand=operand, result=number))
+        self.arguments.append(HandlerArgument(port, operand=operand, result=number))
         return number
 
     def skip(self, port: Port) -> None:
         """A parameter that the code never touches."""
-        self.arguments.append(Argument(port))
+        self.arguments.append(HandlerArgument(port))
 
     def operand(self, port: Port) -> int:
         self.operands.append(port)

@@ -37,7 +37,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class HandlerArgument:
     """How one parameter of the compiled function is made.
 
     `operand` and `result` number the foreign call's buffers; with both, the result's buffer starts as a copy of the
@@ -64,7 +64,7 @@ class Handler:
     function: Callable[..., Any]
     operands: tuple[Port, ...]
     results: tuple[Port, ...]
-    arguments: tuple[Argument, ...]
+    arguments: tuple[HandlerArgument, ...]
     returns: tuple[int | None, ...]
     is_tuple: bool
     complaint: str
@@ -183,7 +183,7 @@ def launches(handler: Handler) -> list[str]:
     return [*lines, f"    run(*{arguments_text(len(handler.arguments))})"]
 
 
-def made_on_device(position: int, argument: Argument) -> list[str]:
+def made_on_device(position: int, argument: HandlerArgument) -> list[str]:
     """An argument of a function that launches kernels: numbers that only the device has are waited for."""
     name, port = f"    a{position}", argument.port
     if argument.constant is not None:
@@ -231,7 +231,7 @@ def view(side: str, number: int, port: Port) -> str:
     return f"carray({pointer(side, number, port)}, ({shape},))"
 
 
-def made_argument(position: int, argument: Argument) -> list[str]:
+def made_argument(position: int, argument: HandlerArgument) -> list[str]:
     port = argument.port
     name = f"    a{position}"
     if argument.result is not None:

@@ -13,7 +13,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ScalarType
 from loopdiff.jax.abi import COMMAND_BUFFER_COMPATIBLE
 from loopdiff.jax.boxed import with_boxed_numbers
-from loopdiff.jax.handlers import Argument, Handler
+from loopdiff.jax.handlers import Handler, HandlerArgument
 from loopdiff.pipeline.code import compile_function
 from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import Options
@@ -40,7 +40,7 @@ def device_handler(unit: Unit, options: Options, handler: Handler, statics: Mapp
     arguments = [placed(a, boxed, statics) for a in handler.arguments]
     for number, (name, dtype) in zip(numbers, results, strict=True):
         arguments.append(
-            Argument(replace(handler.results[number], name=name, kind="array", dtype=dtype), result=number)
+            HandlerArgument(replace(handler.results[number], name=name, kind="array", dtype=dtype), result=number)
         )
     for_gpu = replace(options, target="cuda", parallel=False, schedule=(), autotune=False, arrays="device")
     function = compile_function(whole, for_gpu, Requests(), Stages(whole.name), unit.reader)
@@ -50,7 +50,7 @@ def device_handler(unit: Unit, options: Options, handler: Handler, statics: Mapp
     )  # fmt: skip
 
 
-def placed(argument: Argument, boxed: Mapping[str, str], statics: Mapping[str, int]) -> Argument:
+def placed(argument: HandlerArgument, boxed: Mapping[str, str], statics: Mapping[str, int]) -> HandlerArgument:
     """How the function for the GPU gets an argument."""
     port = argument.port
     if port.name in boxed:

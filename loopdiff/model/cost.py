@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from loopdiff.analysis.contractions import Contraction, indices_in, terms
+from loopdiff.analysis.contractions import Contraction, access_indices, terms
 from loopdiff.analysis.strides import Stride, is_reversed_run, is_varying, stride_of, varying_names
 from loopdiff.ir.nodes import (
     Access,
@@ -64,7 +64,7 @@ from loopdiff.model.machine import (
     Machine,
 )
 from loopdiff.model.register_tiles import tile_shape
-from loopdiff.model.trip_counts import Counter, Ranges
+from loopdiff.model.trip_counts import Ranges, TripCounter
 
 NONE: frozenset[str] = frozenset()
 APART = ("strided", "indexed")
@@ -104,7 +104,7 @@ class CostModel:
     ls: LoopSet
     types: TypeEnv
     machine: Machine
-    counter: Counter
+    counter: TripCounter
 
     def scalar(self, loop: Loop, below: float, through: Access | None, ranges: Ranges) -> float:
         """Iterations one after the other, each with `below` nanoseconds in loops of its own; they wait for each other
@@ -181,7 +181,7 @@ class CostModel:
         arithmetic = ARITHMETIC * rows * columns * (1 + max(0, len(operations) - fused))
         step = Tally(arithmetic=arithmetic, instructions=arithmetic / ARITHMETIC)
         for access in {e.access for e in loads_of(found.summand)}:
-            moving = indices_in(access)
+            moving = access_indices(access)
             places = (rows if tile.rows in moving else 1) * (columns if tile.columns in moving else 1)
             is_apart = tile.product is None and stride_of(access, tile.lanes, NONE, self.ls) in APART
             each = lanes if is_apart else 1

@@ -13,7 +13,7 @@ from loopdiff.mapping.loops import ScalarLoop, Schedule, TiledNest, VectorLoop
 from loopdiff.model.cost import OFTEN, CostModel
 from loopdiff.model.machine import Machine
 from loopdiff.model.traffic import Traffic
-from loopdiff.model.trip_counts import Counter, Extents, Ranges
+from loopdiff.model.trip_counts import Extents, Ranges, TripCounter
 
 ZERO_TO_ONE = (integer(0), integer(1), integer(1))
 FILLED = 16.0  # bytes in a nanosecond of fresh memory
@@ -30,7 +30,7 @@ class Prediction:
 
 def predict(ls: LoopSet, schedule: Schedule, extents: Extents, machine: Machine) -> Prediction:
     """How long `ls`, whose loops are arranged, takes under `schedule` for arguments of `extents`."""
-    counter = Counter.of(ls, extents)
+    counter = TripCounter.of(ls, extents)
     predictor = Predictor(CostModel(ls, type_env(ls), machine, counter), schedule)
     traffic = Traffic(counter, schedule, machine)
     bare = Loop("", *ZERO_TO_ONE, ls.body)

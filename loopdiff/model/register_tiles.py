@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from loopdiff.analysis.contractions import Contraction, factors, indices_in, terms
+from loopdiff.analysis.contractions import Contraction, access_indices, factors, terms
 from loopdiff.analysis.strides import Stride, coefficient, lane_axis, stride_of
 from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, LoopSet, Param, Var
 from loopdiff.ir.ops import Op
@@ -89,13 +89,13 @@ def product_blocks(machine: Machine) -> Blocks:
     return Blocks(depth, rows, max(last // 6 // panel, 1) * panel)
 
 
-def is_plain(expr: Expr, indices: frozenset[str]) -> bool:
+def is_product_operand(expr: Expr, indices: frozenset[str]) -> bool:
     """Whether `expr` is made of loads and values that do not depend on `indices` by +, - and *."""
     match expr:
         case Load() | Const() | Param() | Var():
             return True
         case Apply(op=Op.MUL | Op.ADD | Op.SUB | Op.NEG, args=args) if any(isinstance(e, Load) for e in subexprs(expr)):
-            return all(is_plain(a, indices) for a in args)
+            return all(is_product_operand(a, indices) for a in args)
         case _:
             nodes = list(subexprs(expr))
             return not any(isinstance(e, Load) or (isinstance(e, Index) and e.name in indices) for e in nodes)
@@ -107,7 +107,7 @@ def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
     Preferred: a product of matrices. Else vectors along an axis of the target. Else dot products: vectors along the one
     summed loop. Else vectors along an axis of the target whose elements lie apart in some arrays.
     """
-    if not is_plain(found.summand, frozenset(p.index for p in found.loops)):
+    if not is_product_operand(found.summand, frozenset(p.index for p in found.loops)):
         return None
     reads = [e.access for e in subexprs(found.summand) if isinstance(e, Load)]
     product = as_product(ls, found)
@@ -124,7 +124,9 @@ def as_product(ls: LoopSet, found: Contraction) -> Product | None:
         if parts is None or stride_of(found.update.target, columns, NONE, ls) != "unit":
             continue
         a, b, scale = parts
-        rows = tuple(k for k in reversed(found.kept) if k in indices_in(a) and k not in indices_in(b))[:ROW_LOOPS]
+        rows = tuple(k for k in reversed(found.kept) if k in access_indices(a) and k not in access_indices(b))[
+            :ROW_LOOPS
+        ]
         used = (*rows, columns, *found.sums)
         if rows and is_straight(found, a, b, used):
             if any(stride_of(x, k, NONE, ls) == "unit" for x in (a, b) for k in inside - frozenset(used)):
@@ -140,7 +142,7 @@ def side_by_side(found: Contraction, lanes: str, rows: str, columns: str) -> Pro
     if parts is None:
         return None
     a, b, scale = parts
-    is_split = rows in indices_in(a) and rows not in indices_in(b)
+    is_split = rows in access_indices(a) and rows not in access_indices(b)
     if not is_split or not is_straight(found, a, b, (rows, columns, lanes, *found.sums)):
         return None
     return Product((rows,), columns, (lanes,), found.sums[::-1], a, b, scale, True)
@@ -205,16 +207,16 @@ def gathered_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> Ti
         return [stride_of(a, index, NONE, ls) for a in (target, *reads)]
 
     def moves_straight(index: str) -> bool:
-        return all(lane_axis(a, index, NONE) is not None for a in (target, *reads) if index in indices_in(a))
+        return all(lane_axis(a, index, NONE) is not None for a in (target, *reads) if index in access_indices(a))
 
     suitable = [k for k in kept if moves_straight(k) and "unit" in strides(k)]
     lanes = max(suitable, key=lambda k: strides(k).count("unit"), default=None)
     if lanes is None:
         return None
-    sides = [k for k in kept if k != lanes and moves_straight(k) and any(k not in indices_in(a) for a in reads)]
+    sides = [k for k in kept if k != lanes and moves_straight(k) and any(k not in access_indices(a) for a in reads)]
     for rows in sides:
         for columns in sides:
-            is_reused = all(not {rows, columns} <= indices_in(a) for a in reads)
+            is_reused = all(not {rows, columns} <= access_indices(a) for a in reads)
             if rows != columns and is_reused:
                 product = side_by_side(found, lanes, rows, columns) or side_by_side(found, lanes, columns, rows)
                 if product is not None:
@@ -226,7 +228,7 @@ def gathered_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> Ti
 def row_loop(found: Contraction, columns: str, reads: list[Access]) -> str | None:
     """The loop to unroll so that what is loaded along `columns` is used again for every row."""
     for row in found.kept:
-        reuses = any(columns in indices_in(a) and row not in indices_in(a) for a in reads)
+        reuses = any(columns in access_indices(a) and row not in access_indices(a) for a in reads)
         if row != columns and reuses and lane_axis(found.update.target, row, NONE) is not None:
             return row
     return None

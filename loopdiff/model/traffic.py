@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopdiff.analysis.contractions import contraction, indices_in
+from loopdiff.analysis.contractions import access_indices, contraction
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Load, Loop, Stmt, Var
 from loopdiff.ir.walk import Path, children, stmt_exprs, subexprs
 from loopdiff.mapping.loops import Schedule, TiledNest
 from loopdiff.model.machine import Machine
 from loopdiff.model.register_tiles import tile_shape
-from loopdiff.model.trip_counts import Counter, Ranges
+from loopdiff.model.trip_counts import Ranges, TripCounter
 
 LINE = 64.0
 WRITTEN = 2.0  # a line that is written comes in first, and goes out
@@ -53,7 +53,7 @@ def touches(stmt: Stmt, loops: tuple[Loop, ...] = ()) -> Iterator[Touch]:
 class Traffic:
     """Bytes in and out of caches, of lines of that many bytes, under `schedule`; `counter` says how often loops run."""
 
-    counter: Counter
+    counter: TripCounter
     schedule: Schedule
     machine: Machine
     line: float = LINE
@@ -98,7 +98,7 @@ class Traffic:
         used = {tile.lanes, tile.rows, tile.columns, *tile.sums}
         total = 0.0
         for touch in touches(stmt):
-            moving = indices_in(touch.access)
+            moving = access_indices(touch.access)
             box = self.box(touch, ranges) * (WRITTEN if touch.is_write else 1.0)
             panel = box / max(1.0, down) if tile.columns in moving else box
             again = 1.0 if tile.columns in moving else max(1.0, down)

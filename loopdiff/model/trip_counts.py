@@ -41,7 +41,7 @@ class Extents:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class TripCounter:
     """Counts iterations of the loops of `ls`; `lets` are values by name, those of cells too that are given one once."""
 
     ls: LoopSet
@@ -49,7 +49,7 @@ class Counter:
     lets: Mapping[str, Expr]
 
     @classmethod
-    def of(cls, ls: LoopSet, extents: Extents) -> Counter:
+    def of(cls, ls: LoopSet, extents: Extents) -> TripCounter:
         return cls(ls, extents, lets_of(ls))
 
     def trips(self, loop: Loop, ranges: Ranges) -> tuple[float, Range]:

@@ -53,9 +53,9 @@ class Estimate:
                     is_batch = not mapping.is_dot and mapping.lanes != mapping.columns
                     return self.tile(stmt, GATHERED if is_batch else PRODUCT)
                 inner = LANES if isinstance(mapping, VectorLoop) else speed
-                return times(self.trips(stmt), self.block(body, inner))
+                return times_work(self.trips(stmt), self.block(body, inner))
             case If(then=then, orelse=orelse):
-                return plus(number(SIMPLE), plus(self.block(then, speed), self.block(orelse, speed)))
+                return plus_work(number(SIMPLE), plus_work(self.block(then, speed), self.block(orelse, speed)))
             case _:
                 return number(cost(stmt, speed))
 
@@ -63,20 +63,20 @@ class Estimate:
         """How often what is inside the nested `loops` runs."""
         total: Expr = number(1.0)
         for loop in loops:
-            total = times(total, self.trips(loop))
+            total = times_work(total, self.trips(loop))
         return total
 
     def block(self, body: tuple[Stmt, ...], speed: float = 1.0) -> Expr:
         total = number(0.0)
         for stmt in body:
-            total = plus(total, self.statement(stmt, speed))
+            total = plus_work(total, self.statement(stmt, speed))
         return total
 
     def tile(self, stmt: Stmt, price: float) -> Expr:
         total: Expr = number(price)
         for site in statements((stmt,)):
             if isinstance(site.stmt, Loop):
-                total = times(self.trips(site.stmt), total)
+                total = times_work(self.trips(site.stmt), total)
         return total
 
     def trips(self, loop: Loop) -> Expr:
@@ -87,7 +87,7 @@ class Estimate:
         if isinstance(span, Const):
             return number(max(float(span.value) / abs(step), 0.0))
         found: Expr = Apply(Op.MAX, (Cast(F64, span), number(0.0)))
-        return found if abs(step) == 1 else times(number(1.0 / abs(step)), found)
+        return found if abs(step) == 1 else times_work(number(1.0 / abs(step)), found)
 
     def span(self, loop: Loop) -> Expr:
         """How far the bounds of `loop` are from each other."""
@@ -126,7 +126,7 @@ def supposed_step(loop: Loop) -> int:
     return int(loop.step.value) if isinstance(loop.step, Const) else 1
 
 
-def plus(a: Expr, b: Expr) -> Expr:
+def plus_work(a: Expr, b: Expr) -> Expr:
     match a, b:
         case Const(value=x), Const(value=y):
             return number(float(x) + float(y))
@@ -138,7 +138,7 @@ def plus(a: Expr, b: Expr) -> Expr:
             return Apply(Op.ADD, (a, b))
 
 
-def times(a: Expr, b: Expr) -> Expr:
+def times_work(a: Expr, b: Expr) -> Expr:
     match a, b:
         case Const(value=x), Const(value=y):
             return number(float(x) * float(y))

@@ -38,7 +38,7 @@ def style_of(ls: LoopSet, options: Options, reader: LoopSet | None) -> Style:
     return Style(options.fastmath, options.accuracy, own_arrays(ls, reader) if options.parallel else None)
 
 
-def arrange(
+def arrange_for_target(
     ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
 ) -> Arranged:  # fmt: skip
     """A normal LoopSet with its loops arranged for the machine, and their schedule.
@@ -58,7 +58,7 @@ def runs_on_threads(ls: LoopSet, options: Options, stages: Stages) -> bool:
     """Whether no nest of the function `ls` would run on one thread for want of a loop that several can share."""
     from loopdiff.schedule.cpu.threads import shares_everything
 
-    return shares_everything(arrange(ls, options, Requests(), stages))
+    return shares_everything(arrange_for_target(ls, options, Requests(), stages))
 
 
 def compile_function(
@@ -72,7 +72,7 @@ def compile_function(
     with deferred_interrupts():
         from loopdiff.backends.cpu.compile import write_function
 
-    arranged = arrange(ls, options, requests, stages, reader)
+    arranged = arrange_for_target(ls, options, requests, stages, reader)
     write = partial(write_function, style=style_of(ls, options, reader), cache=options.cache)
     generated = stages.run(f"emit {ls.name}", write, arranged)
     stages.show(f"{ls.name}.py", lambda: generated.source, 3)
@@ -100,10 +100,10 @@ def plan_for_cuda(
 ) -> LaunchPlan:  # fmt: skip
     """What the host does and which kernels it launches. Raises ScheduleError for `requests` that cannot be granted."""
     from loopdiff.passes.storage.workspace import own_arrays
-    from loopdiff.pipeline.cuda import plan_of
+    from loopdiff.pipeline.cuda import launch_plan_of
 
     style = replace(style_of(ls, options, reader), dead=own_arrays(ls, reader))
-    return stages.timed(f"launches {ls.name}", plan_of, ls, style, requests, stages)
+    return stages.timed(f"launches {ls.name}", launch_plan_of, ls, style, requests, stages)
 
 
 def other_schedules(

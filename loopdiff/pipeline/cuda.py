@@ -20,7 +20,7 @@ from loopdiff.schedule.gpu.refusals import refuse_ungranted
 from loopdiff.settings.requests import NOTHING, Requests
 
 
-def plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING, stages: Stages | None = None) -> LaunchPlan:
+def launch_plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING, stages: Stages | None = None) -> LaunchPlan:
     """The launch plan of a normal LoopSet. Raises ScheduleError for `requests` that cannot be granted (LD5xx), and
     BackendError (LD603) for what has no kernel."""
     stages = stages or Stages(ls.name)

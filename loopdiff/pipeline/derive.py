@@ -28,7 +28,7 @@ from loopdiff.source.functions import SourceFunction
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from loopdiff.ad.tape.sweeps import Form, Sweeps
+    from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
 
@@ -96,7 +96,7 @@ def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
 
 
 def derive_sweeps(
-    normal: LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, form: Form = "sums"
+    normal: LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, form: SweepForm = "sums"
 ) -> Sweeps:  # fmt: skip
     """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx).
 

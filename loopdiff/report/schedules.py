@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopdiff.analysis.contractions import indices_in
+from loopdiff.analysis.contractions import access_indices
 from loopdiff.analysis.strides import lane_axis
 from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Loop, LoopSet
 from loopdiff.ir.walk import Path, Site, loads, map_expr, statements, stmt_exprs, subexprs
@@ -120,12 +120,14 @@ def form(array: str, own: list[Site], nest: list[Site], mapping: LoopMapping) ->
         return "gather form: summed in registers"
     for site in own:
         assert isinstance(site.stmt, Accumulate)
-        if any(lane_axis(site.stmt.target, i, NONE) is None for i in indices_in(site.stmt.target)):
+        if any(lane_axis(site.stmt.target, i, NONE) is None for i in access_indices(site.stmt.target)):
             return "scatter form: the places are computed"
     shared = {p for p in places if any(is_apart(p, q) for q in places)}
     if shared:
         return f"scatter form: {len(shared)} places for each iteration"
-    again = [p.index for s in own for p in s.loops if p.index not in indices_in(target_of(s)) and is_sum_over(p, array)]
+    again = [
+        p.index for s in own for p in s.loops if p.index not in access_indices(target_of(s)) and is_sum_over(p, array)
+    ]
     if again:
         return f"scatter form: in each iteration of `{again[-1]}` again"
     return "gather form"

@@ -26,11 +26,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 
-Form = Literal["primal", "forward", "tangent", "reverse"]
+RuleForm = Literal["primal", "forward", "tangent", "reverse"]
 ResultType = Literal["float64", "float32", "int64", "bool"]
 Returned = ResultType | None | Literal["auto"]
 RESULT, TAPE = "result", "tape"
-DERIVED: tuple[Form, ...] = ("forward", "tangent", "reverse")
+DERIVED: tuple[RuleForm, ...] = ("forward", "tangent", "reverse")
 T = TypeVar("T", bound=type)
 
 
@@ -51,13 +51,13 @@ class Rule:
     overwrites: frozenset[str]
     outputs: frozenset[str]
     result: ResultType | None
-    derived: dict[Form, Callable[..., Any]]
+    derived: dict[RuleForm, Callable[..., Any]]
     shape: Callable[..., Any] | None = None
     partials: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __reduce__(self) -> Any:
         """By the key of its text, under which another process knows it once it has read the program."""
-        return rule_of_key, (key_of(self),)
+        return rule_of_key, (rule_key(self),)
 
     @property
     def changed(self) -> frozenset[str]:
@@ -82,14 +82,14 @@ class Rule:
             add_key(found)
         return found
 
-    def function_of(self, form: Form) -> Callable[..., Any]:
+    def function_of(self, form: RuleForm) -> Callable[..., Any]:
         return self.function if form == "primal" else self.derived[form]
 
-    def names(self, form: Form) -> tuple[str, ...]:
+    def names(self, form: RuleForm) -> tuple[str, ...]:
         """The parameters of the function for `form`, in its own order."""
         return self.params if form == "primal" else parameters_of(self.derived[form])
 
-    def written(self, form: Form) -> frozenset[str]:
+    def written(self, form: RuleForm) -> frozenset[str]:
         """Names of the arrays that the function for `form` writes."""
         match form:
             case "primal":
@@ -101,7 +101,7 @@ class Rule:
             case "reverse":
                 return frozenset(f"{p}_adj" for p in self.active)
 
-    def filled(self, form: Form) -> frozenset[str]:
+    def filled(self, form: RuleForm) -> frozenset[str]:
         """Those of them that it fills without reading them."""
         if form == "reverse":
             return frozenset()
@@ -135,7 +135,7 @@ def rule_for(value: Any, rules: Rules = RULES) -> Rule | None:
         return None
 
 
-def key_of(rule: Rule) -> str:
+def rule_key(rule: Rule) -> str:
     """A name of `rule` that means nothing else: in every process, once its text is known (`name_rule`)."""
     return KEYS[rule]
 
@@ -245,7 +245,7 @@ def declare(
     params = parameters_of(function)
     if result == "auto":
         result = None if groups.overwrites | groups.outputs else "float64"
-    derived: dict[Form, Callable[..., Any]] = {f: functions[f] for f in DERIVED if f in functions}
+    derived: dict[RuleForm, Callable[..., Any]] = {f: functions[f] for f in DERIVED if f in functions}
     order = tuple(p for p in params if p in active)
     constant = frozenset(params) if groups.constant is None else groups.constant
     found = Rule(
@@ -309,7 +309,7 @@ def misplaced_partials(found: Rule) -> Iterable[str]:
             yield f"the partial by {name!r} is no function of the same parameters"
 
 
-def known_names(found: Rule, form: Form) -> frozenset[str]:
+def known_names(found: Rule, form: RuleForm) -> frozenset[str]:
     """What the function for `form` may take beside the parameters of the function itself."""
     match form:
         case "primal":
@@ -324,7 +324,7 @@ def known_names(found: Rule, form: Form) -> frozenset[str]:
             return frozenset(own | kept | ({RESULT, f"{RESULT}_adj"} if found.result is not None else set()))
 
 
-def required_names(found: Rule, form: Form) -> frozenset[str]:
+def required_names(found: Rule, form: RuleForm) -> frozenset[str]:
     """What it must take: else a derivative that comes in, or is asked for, would be lost."""
     match form:
         case "primal" | "forward":

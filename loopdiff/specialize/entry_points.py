@@ -85,7 +85,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Checks:
+class CallChecks:
     """What has to be looked at in every call of one kind, by argument position.
 
     `pairs` must not overlap (`refuse_overlap` decides exactly and raises), `strided` must not overlap
@@ -178,7 +178,7 @@ def refusal(ls: LoopSet, error: ValueError) -> Exception:
 
 
 def primal_launcher(
-    checks: Checks,
+    checks: CallChecks,
     call: Callable[..., Any],
     finish: Callable[[Any], Any] | None,
     refuse: Callable[[ValueError], Exception],

@@ -117,7 +117,7 @@ def count_of_parts(kind: ValueType) -> int:
     return 2 if isinstance(kind, ScalarType) and kind.is_complex else 1
 
 
-def pairs(z: np.ndarray) -> np.ndarray:
+def as_pairs(z: np.ndarray) -> np.ndarray:
     """The memory of a complex array as a real one with one more axis, of the two parts."""
     return z[..., None].view(np.float32 if z.dtype.itemsize == 8 else np.float64)
 
@@ -160,6 +160,6 @@ def in_parts(kind: ValueType, value: Any) -> tuple[Any, ...]:
     if not is_complex(kind):
         return (value,)
     if isinstance(kind, ArrayType):
-        return (pairs(value),)
+        return (as_pairs(value),)
     part = np.float32 if kind is C64 else float
     return part(value.real), part(value.imag)

@@ -20,7 +20,7 @@ from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.pipeline.code import (
-    arrange,
+    arrange_for_target,
     compile_function,
     explain_for_cuda,
     instantiate,
@@ -51,10 +51,10 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface, interface_of
 from loopdiff.specialize.results import is_floating, refuse_integers, result_types
-from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, plan_of
+from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
 if TYPE_CHECKING:
-    from loopdiff.ad.tape.sweeps import Form
+    from loopdiff.ad.tape.sweeps import SweepForm
     from loopdiff.frontend.parse import Surface
     from loopdiff.mapping.loops import Arranged
 
@@ -326,22 +326,22 @@ class Specialization:
         values = self.interface.own_results(flat)
         return tuple.__new__(self.record or tuple, values) if self.interface.returns_tuple else values[0]
 
-    def form(self, form: Form) -> Form:
+    def form(self, form: SweepForm) -> SweepForm:
         """`form`, but for functions that write no floating array: their gradient is the pullback."""
         written = (self.normal.array(n).type for n in self.written)
         gets_cotangents = any(kind is not None and kind.element.is_float for kind in written)
         return "pullback" if form == "gradient" and not gets_cotangents else form
 
-    def plan(self, form: Form = "sums", tape: PlanPolicy | None = None) -> Plan:
+    def plan(self, form: SweepForm = "sums", tape: PlanPolicy | None = None) -> Plan:
         """The sweeps in one of their forms, under the tape policy of the options, or under `tape`."""
         wrt, policy = self.wrt, tape or self.options.tape
         label = f"plan-{form}-{policy}-{digest_of(list(wrt))[:12]}"
-        return self.kept(label, lambda: plan_of(derive_sweeps(self.normal, wrt, policy, self.stages, form)))
+        return self.kept(label, lambda: kept_plan(derive_sweeps(self.normal, wrt, policy, self.stages, form)))
 
-    def sweeps(self, form: Form, tape: TapePolicy) -> SweepUnits:
+    def sweeps(self, form: SweepForm, tape: TapePolicy) -> SweepUnits:
         return self.once(f"sweeps {form} {tape}", lambda: self.make_sweeps(form, tape))
 
-    def make_sweeps(self, form: Form, tape: TapePolicy) -> SweepUnits:
+    def make_sweeps(self, form: SweepForm, tape: TapePolicy) -> SweepUnits:
         label = f"{form}-{tape}-{digest_of(list(self.wrt))[:12]}"
         asked = (self.requests("forward"), self.requests("reverse"))
         if self.options.fastmath and self.options.is_for_cpu:
@@ -447,7 +447,9 @@ class Specialization:
 
     def arranged(self, unit: Unit) -> Arranged:
         """The loops that `unit` was generated from; those of a function from disk are arranged again."""
-        return unit.function.arranged or arrange(unit.ls, self.options, unit.requests, self.stages, unit.reader)
+        return unit.function.arranged or arrange_for_target(
+            unit.ls, self.options, unit.requests, self.stages, unit.reader
+        )
 
     def explain_for_cuda(
         self, unit: Unit, shapes: Mapping[str, tuple[int, ...]] | None, values: Mapping[str, Any]

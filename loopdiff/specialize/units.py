@@ -122,7 +122,7 @@ class SweepUnits:
         return None if self.plan.counts is None else self.make("counts")
 
 
-def plan_of(sweeps: Sweeps) -> Plan:
+def kept_plan(sweeps: Sweeps) -> Plan:
     temporaries = tuple(
         Temporary(t.name, t.loc, tuple(map(print_expr, t.extents)), t.dtype, t.decision, t.reason)
         for t in sweeps.temporaries

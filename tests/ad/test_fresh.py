@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.ad.tape.sweeps import Form
+from loopdiff.ad.tape.sweeps import SweepForm
 from loopdiff.ir.nodes import Accumulate, Allocate, Assign, LoopSet
 from loopdiff.ir.walk import statements, written_arrays
 from loopdiff.pipeline.derive import derive_sweeps
@@ -29,7 +29,7 @@ CASES = [(n, "pullback") for n in NAMES] + [
 
 
 @pytest.mark.parametrize(("name", "form"), CASES)
-def test_gradients_are_the_same(name: str, form: Form) -> None:
+def test_gradients_are_the_same(name: str, form: SweepForm) -> None:
     entry = BY_NAME[name]
     ls = lowered(entry)
     sums, fresh = (derive_sweeps(ls, entry.wrt, "auto", Stages(name), f) for f in ("sums", form))
@@ -59,7 +59,7 @@ def twice(x, y):
         y[i] += x[i]
 
 
-def reverse_of(function, form: Form) -> LoopSet:
+def reverse_of(function, form: SweepForm) -> LoopSet:
     ls = normal_form(function, {"x": np.ones(4), "y": np.ones(4)})
     return derive_sweeps(ls, ("x",), "auto", Stages("test"), form).reverse
 

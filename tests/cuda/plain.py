@@ -31,7 +31,7 @@ from loopdiff.ir import scalar_eval
 from loopdiff.ir.nodes import LoopSet
 from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.passes.storage.workspace import own_arrays
-from loopdiff.pipeline.cuda import plan_of
+from loopdiff.pipeline.cuda import launch_plan_of
 from loopdiff.settings.requests import Requests
 from loopdiff.specialize import specialization
 from loopdiff.specialize.specialization import Specialization
@@ -162,7 +162,7 @@ def in_plain_python(text: str, name: str) -> Callable[..., Any]:
 @lru_cache(8)
 def plan(ls: LoopSet, style: Style, requests: Requests) -> LaunchPlan:
     """The plan of a sweep, once for both orders of threads."""
-    return plan_of(ls, style, requests)
+    return launch_plan_of(ls, style, requests)
 
 
 def emulating(*, is_backwards: bool) -> AbstractContextManager[None]:

@@ -9,7 +9,7 @@ import pytest
 
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import write_emulated
-from loopdiff.pipeline.cuda import plan_of
+from loopdiff.pipeline.cuda import launch_plan_of
 from tests.corpus import SUITE, Arguments, Entry
 from tests.cuda.kernels import WITHOUT_RULES
 from tests.cuda.plain import emulating
@@ -55,7 +55,7 @@ def test_values_and_gradients_equal_those_of_the_cpu(entry: Entry) -> None:
 def test_numba_compiles_what_plain_python_runs(entry: Entry) -> None:
     """The same text for Numba, values in float64 and int64 throughout."""
     ls = lowered(entry)
-    function = write_emulated(plan_of(ls, Style()), Style(), cache=True)
+    function = write_emulated(launch_plan_of(ls, Style()), Style(), cache=True)
     args, reference = entry.args(1), entry.args(1)
     result = function.dispatcher(*args.values())
     outputs = {**harness.named_results(result), **{name: args[name] for name in entry.outputs}}

@@ -16,13 +16,13 @@ from loopdiff.ir.nodes import Loop
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.grids import Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, all_steps
-from loopdiff.pipeline.cuda import plan_of
+from loopdiff.pipeline.cuda import launch_plan_of
 from tests.cuda.plain import in_plain_python
 from tests.gradients.interpreted import normal_form
 
 
 def plan_for(function: Any, args: dict[str, Any], **style: Any) -> LaunchPlan:
-    return plan_of(normal_form(function, args), Style(**style))
+    return launch_plan_of(normal_form(function, args), Style(**style))
 
 
 def grids(plan: LaunchPlan) -> list[list[str]]:

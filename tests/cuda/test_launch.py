@@ -23,13 +23,13 @@ PROGRAMS = ("rde_matmul_log1p", "softmax", "jacobi_2d", "spmv_csr", "durbin", "w
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_packed_is_what_the_function_was_given(name: str) -> None:
     from loopdiff.backends.cpu.compile import Style
-    from loopdiff.pipeline.cuda import plan_of
+    from loopdiff.pipeline.cuda import launch_plan_of
     from tests.cuda.stub import on_stub, stub_driver
 
     entry = BY_NAME[name]
     with stub_driver() as stub:
         before = len(stub.memory)
-        function = on_stub(plan_of(lowered(entry), Style()))
+        function = on_stub(launch_plan_of(lowered(entry), Style()))
         args, reference = entry.args(0), entry.args(0)
         result = function.dispatcher(*args.values())
         assert stub.calls

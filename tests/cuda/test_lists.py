@@ -13,7 +13,7 @@ from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.text import grids as grid_text
 from loopdiff.errors import ArgumentError
 from loopdiff.mapping.launches import Launch, all_steps
-from loopdiff.pipeline.cuda import plan_of
+from loopdiff.pipeline.cuda import launch_plan_of
 from tests.cuda import plain
 from tests.cuda.plain import emulating
 from tests.gradients.interpreted import normal_form
@@ -46,7 +46,7 @@ def chosen(index, v, y):
 def on_the_device(function: Any, args: dict[str, Any]) -> None:
     from tests.cuda.stub import on_stub, stub_driver
 
-    plan = plan_of(normal_form(function, args), Style())
+    plan = launch_plan_of(normal_form(function, args), Style())
     (lists,) = {s.grid.lists for s in plan.steps if isinstance(s, Launch) and s.grid is not None and s.grid.lists}
     assert lists == ("y",)
     with stub_driver() as stub:
@@ -377,7 +377,7 @@ def test_rows_of_updates(function: Any) -> None:
             args["y"] = np.ones((3, 6, width))
             expected = {n: a.copy() for n, a in args.items()}
             function(**expected)
-            run = run or on_stub(plan_of(normal_form(function, args), Style())).dispatcher
+            run = run or on_stub(launch_plan_of(normal_form(function, args), Style())).dispatcher
             before = len(stub.memory)
             run(*args.values())
             assert len(stub.memory) == before
@@ -442,7 +442,7 @@ def test_zeros_of_pieces(function: Any) -> None:
             args = {"index": rng.integers(0, 6, (size, 4)), "v": numbers(rng, 2 * size).reshape(size, 2)}
             args |= {"levels": 4, "elements": 6}
             if run is None:
-                plan = plan_of(normal_form(function, args), Style())
+                plan = launch_plan_of(normal_form(function, args), Style())
                 found = {
                     s.grid.starts for s in all_steps(plan.steps) if isinstance(s, Launch) and s.grid and s.grid.lists
                 }
@@ -533,7 +533,7 @@ def test_updates_have_a_nest_of_their_own_where_that_makes_more_threads(function
         "index": rng.integers(0, 6, (10, 4)), "v": numbers(rng, 40).reshape(10, 4),
         "w": numbers(rng, 24).reshape(4, 6), "y": np.zeros((4, 6)), "x": np.zeros(10),
     }  # fmt: skip
-    plan = plan_of(normal_form(function, args), Style())
+    plan = launch_plan_of(normal_form(function, args), Style())
     found = [[a.loop.index.split("_")[0] for a in s.grid.axes] for s in grids(plan) if s.grid and s.grid.lists]
     assert found == [axes]
     expected = {n: a.copy() for n, a in args.items()}

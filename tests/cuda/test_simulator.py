@@ -46,9 +46,9 @@ def simulated(function: Any, args: dict[str, Any], tmp_path: Path, blocks: tuple
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.backends.cuda.text.device import Device, kernel_modules, kernel_name
     from loopdiff.backends.cuda.text.host import HostEmitter
-    from loopdiff.pipeline.cuda import plan_of
+    from loopdiff.pipeline.cuda import launch_plan_of
 
-    plan = plan_of(normal_form(function, args), Style())
+    plan = launch_plan_of(normal_form(function, args), Style())
     host = HostEmitter(plan.ls, plan=plan, target=Device())
     text = kernel_modules(host)[0].text
     (kernel,) = [k for k in host.kernels if k.axes]

@@ -13,7 +13,7 @@ import pytest
 from loopdiff import LoopdiffWarning
 from loopdiff.disk import entries, notices, secret
 from loopdiff.disk.places import cache_directory, cache_limit
-from loopdiff.disk.report import clear, describe
+from loopdiff.disk.report import clear_cache, describe_cache
 from loopdiff.disk.trust import distrust_folder, is_private_group, make_folder
 from loopdiff.disk.upkeep import keep_below_limit, kept_files, shrink
 from tests.disk.damage import DAMAGE
@@ -120,7 +120,7 @@ def test_without_a_place_for_the_key_nothing_is_kept(tmp_path: Path, monkeypatch
     with pytest.warns(LoopdiffWarning, match="LW602: .*LOOPDIFF_CONFIG_DIR"):
         assert not entries.write(NAME, CONTENT)
     assert entries.read(NAME) is None
-    assert "not used, for want of a key" in describe()
+    assert "not used, for want of a key" in describe_cache()
 
 
 # -- who may write -------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder: Path, mode: int) 
     with pytest.warns(LoopdiffWarning, match=r"LW602: nothing is kept in .* others may write to"):
         assert entries.read(NAME) is None
     assert not entries.write(NAME, b"other")
-    assert "not used: others may write to" in describe()
+    assert "not used: others may write to" in describe_cache()
     folder.chmod(0o700)
     assert entries.read(NAME) == CONTENT
 
@@ -291,13 +291,13 @@ def test_the_limit_is_a_setting(text: str, size: int, monkeypatch: pytest.Monkey
 
 
 def test_the_command_says_what_there_is_and_removes_it(folder: Path) -> None:
-    assert "empty: nothing was kept so far" in describe()
+    assert "empty: nothing was kept so far" in describe_cache()
     entries.write(NAME, CONTENT)
     entries.publish("loopdiff_f_0123.py", "text")
     (folder / "notes.txt").write_text("mine")
-    text = describe()
+    text = describe_cache()
     assert str(cache_directory()) in text
     assert "state    used" in text
     assert "in 2 files\n" in text
-    assert clear() == (2, 0)
+    assert clear_cache() == (2, 0)
     assert [p.name for p in folder.rglob("*") if p.is_file()] == ["notes.txt"]

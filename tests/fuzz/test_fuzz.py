@@ -25,8 +25,8 @@ from loopdiff.fuzz.check import check, compare, expect
 from loopdiff.fuzz.duals import STAND_INS, UNARY, Dual, Trace, run_on_duals
 from loopdiff.fuzz.engines import named
 from loopdiff.fuzz.generate import generate
-from loopdiff.fuzz.memory import MARGIN, Layout, Watched, again, damaged, laid_out
-from loopdiff.fuzz.program import Argument, Program
+from loopdiff.fuzz.memory import MARGIN, MemoryLayout, Watched, again, damaged, laid_out
+from loopdiff.fuzz.program import RandomArgument, RandomProgram
 from loopdiff.fuzz.shrink import shrink, size
 from loopdiff.ir.interpret import run
 from loopdiff.ir.ops import Op
@@ -125,7 +125,7 @@ def test_close_comparisons_are_fragile() -> None:
 def test_chaos_is_left_alone() -> None:
     """After five hundred iterations the last bit of a sine is everything; no slope tells, as no argument flows in."""
     text = "def f(A):\n    s = 0.53\n    for i in range(A.shape[1]):\n        s += s * math.sin(s)\n    return s\n"
-    program = Program(text, (Argument("A", "matrix"),), ("A",), ((1, 511), (1, 5)))
+    program = RandomProgram(text, (RandomArgument("A", "matrix"),), ("A",), ((1, 511), (1, 5)))
     assert [expect(program, sizes) is None for sizes in program.sizes] == [True, False]
 
 
@@ -242,7 +242,9 @@ def test_shrinking_keeps_what_fails() -> None:
         s += math.sin(x[i]) * 2.0
     return s
 """
-    program = Program(text, (Argument("x", "vector"), Argument("y", "vector")), ("x", "y"), ((2, 5), (3, 3)))
+    program = RandomProgram(
+        text, (RandomArgument("x", "vector"), RandomArgument("y", "vector")), ("x", "y"), ((2, 5), (3, 3))
+    )
     small = shrink(program, lambda p: "sin" in p.text and p.sizes[0][1] > 1)
     assert small.text == "def f(y):\n    s += math.sin(0.5)\n"
     assert small.sizes == ((0, 2),)
@@ -256,21 +258,23 @@ def test_shrunk_programs_come_to_an_end() -> None:
         m += 1
         x[0] = math.sin(x[0])
 """
-    program = Program(text, (Argument("x", "vector"),), ("x",), ((2, 2),))
+    program = RandomProgram(text, (RandomArgument("x", "vector"),), ("x",), ((2, 2),))
     small = shrink(program, lambda p: "while m < 2" in p.text and "sin" in p.text)
     assert "m += 1" in small.text
     assert size(small) < size(program)
 
 
 def test_what_raises_in_numpy_must_raise() -> None:
-    x = Argument("x", "vector")
+    x = RandomArgument("x", "vector")
     for line in ("x[1:] = x[:-2]", "x[0] = np.max(x[:0])", "x[x > 9.0] = x", "x[:] = x.reshape(2, -1)[0]"):
-        found = check(Program(f"def f(x):\n    {line}\n", (x,), ("x",), ((1, 5),)))
+        found = check(RandomProgram(f"def f(x):\n    {line}\n", (x,), ("x",), ((1, 5),)))
         assert (found.verdict, found.stage) == ("passed", "misuse"), line
 
 
 def test_every_way_to_fail_is_reported() -> None:
-    rejected = Program("def f(x):\n    with x:\n        x[0] -= 1\n", (Argument("x", "vector"),), ("x",), ((1, 2),))
+    rejected = RandomProgram(
+        "def f(x):\n    with x:\n        x[0] -= 1\n", (RandomArgument("x", "vector"),), ("x",), ((1, 2),)
+    )
     assert check(rejected).verdict == "refused"
     assert check(rejected).stage.startswith("LD")
 
@@ -281,9 +285,9 @@ def test_the_command_reports_and_counts(capsys: pytest.CaptureFixture[str]) -> N
 
 
 # -- memory ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("layout", get_args(Layout))
+@pytest.mark.parametrize("layout", get_args(MemoryLayout))
 @pytest.mark.parametrize("shape", [(5,), (0,), (3, 4), (0, 2)])
-def test_writing_beside_a_guarded_array_is_noticed(layout: Layout, shape: tuple[int, ...]) -> None:
+def test_writing_beside_a_guarded_array_is_noticed(layout: MemoryLayout, shape: tuple[int, ...]) -> None:
     values = np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
     array = laid_out(values, layout)
     array *= 2.0
@@ -312,5 +316,5 @@ def test_a_sweep_that_writes_beside_its_workspace_is_found(monkeypatch: pytest.M
     allocate = Watched.allocate
     monkeypatch.setattr(Watched, "allocate", shorter)
     text = "def f(x):\n    for i in range(1, len(x)):\n        x[i] = math.sin(x[i - 1] * x[i])\n"
-    found = check(Program(text, (Argument("x", "vector"),), ("x",), ((1, 20),)), compiled=True)
+    found = check(RandomProgram(text, (RandomArgument("x", "vector"),), ("x",), ((1, 20),)), compiled=True)
     assert (found.verdict, found.stage) == ("failed", "compiled reverse auto, memory")

@@ -20,18 +20,18 @@ from loopdiff.fuzz.check import check
 from loopdiff.fuzz.duals import Dual, TooLongError, Trace
 from loopdiff.fuzz.extents import LONGEST, depth
 from loopdiff.fuzz.generate import generate
-from loopdiff.fuzz.memory import Layout
-from loopdiff.fuzz.program import Argument, Program
+from loopdiff.fuzz.memory import MemoryLayout
+from loopdiff.fuzz.program import RandomArgument, RandomProgram
 from loopdiff.fuzz.settings import OTHERS, Setting
 from loopdiff.fuzz.shrink import shrink
 
-X = Argument("x", "vector")
+X = RandomArgument("x", "vector")
 PLAIN = Setting()
 
 
-def program(body: str, setting: Setting = PLAIN, n: int = 9) -> Program:
+def program(body: str, setting: Setting = PLAIN, n: int = 9) -> RandomProgram:
     text = "def f(x):\n" + "".join(f"    {line}\n" for line in body.splitlines())
-    return Program(text, (X,), ("x",), ((1, n),), setting=setting)
+    return RandomProgram(text, (X,), ("x",), ((1, n),), setting=setting)
 
 
 def test_everything_is_drawn() -> None:
@@ -45,7 +45,7 @@ def test_everything_is_drawn() -> None:
     wishes = {w for s in settings for _, _, w in s.wishes}
     assert {"vector", "scalar", "tile", "no rows", "rows=3", "warp", "plain"} <= wishes
     arguments = [a for p in programs for a in p.arguments]
-    assert {a.layout for a in arguments} == set(get_args(Layout))
+    assert {a.layout for a in arguments} == set(get_args(MemoryLayout))
     assert {a.data for a in arguments} == {"uniform", "grid"}
     mixed = Counter(len({a.dtype for a in p.arguments if a.is_real_array}) for p in programs)
     assert mixed[2] > 10

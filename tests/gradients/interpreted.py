@@ -23,7 +23,7 @@ from loopdiff.ir.types import INT
 from loopdiff.pipeline import derive
 from loopdiff.pipeline.stages import Stages
 from loopdiff.source.functions import source_of
-from loopdiff.specialize.interface import pairs
+from loopdiff.specialize.interface import as_pairs
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Unit
 from tests.corpus import BY_NAME, Arguments, Entry
@@ -39,7 +39,7 @@ def in_real_parts(entry: Entry) -> Entry:
             if is_split[name]:
                 parts |= {f"{name}_re": value.real, f"{name}_im": value.imag}
             else:
-                parts[name] = pairs(value) if np.iscomplexobj(value) else value
+                parts[name] = as_pairs(value) if np.iscomplexobj(value) else value
         return parts
 
     wrt = tuple(part for n in entry.wrt for part in ((f"{n}_re", f"{n}_im") if is_split[n] else (n,)))

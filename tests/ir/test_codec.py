@@ -22,7 +22,7 @@ from loopdiff.ir.nodes import Apply, Const, Index, LoopSet, Param
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.rules.definitions import Rule
-from loopdiff.specialize.units import plan_of
+from loopdiff.specialize.units import kept_plan
 from tests.corpus import BY_NAME
 from tests.gradients.interpreted import lowered_by_name
 
@@ -45,7 +45,7 @@ def spans(value: Any, met: list[Span]) -> list[Span]:
 @pytest.mark.parametrize("name", NAMES)
 def test_plans_come_back_as_they_were(name: str) -> None:
     normal = lowered_by_name(name)
-    plan = plan_of(build_sweeps(normal, BY_NAME[name].wrt))
+    plan = kept_plan(build_sweeps(normal, BY_NAME[name].wrt))
     for value in (normal, plan):
         found = decode(encode(value))
         assert found == value

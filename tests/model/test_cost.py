@@ -12,7 +12,7 @@ from loopdiff.ir.nodes import Loop, LoopSet
 from loopdiff.ir.walk import statements
 from loopdiff.model.machine import Cache, Machine
 from loopdiff.model.prediction import predict
-from loopdiff.model.trip_counts import NOMINAL, Counter, Extents
+from loopdiff.model.trip_counts import NOMINAL, Extents, TripCounter
 from loopdiff.passes.loops.distribution import restructure
 from loopdiff.schedule.cpu.planner import plan
 from tests.gradients.interpreted import normal_form
@@ -35,7 +35,7 @@ def nanoseconds(function: Any, machine: Machine = Machine(), **args: Any) -> flo
 def trips(function: Any, known: Extents, **args: Any) -> list[float]:
     """How often each loop runs, the loops around it given."""
     ls = loops_of(function, **args)
-    counter = Counter.of(ls, known)
+    counter = TripCounter.of(ls, known)
     found, ranges = [], {}
     for site in statements(ls.body):
         if isinstance(site.stmt, Loop):

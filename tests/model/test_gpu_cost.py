@@ -11,7 +11,7 @@ from loopdiff.backends.cpu.compile import Style
 from loopdiff.model.gpu_cache import Resident
 from loopdiff.model.gpu_cost import Cost, Gpu, costs_of
 from loopdiff.model.trip_counts import Extents
-from loopdiff.pipeline.cuda import plan_of
+from loopdiff.pipeline.cuda import launch_plan_of
 from loopdiff.report.launches import explain_launches, in_bytes
 from tests.gradients.interpreted import normal_form
 
@@ -19,7 +19,7 @@ SLOW = Gpu("slow", bandwidth=1.0, f64=2.0, f32=4.0, cache=1e3, launch=100.0)
 
 
 def costs_for(function: Any, args: dict[str, Any]) -> list[Cost]:
-    plan = plan_of(normal_form(function, args), Style())
+    plan = launch_plan_of(normal_form(function, args), Style())
     return costs_of(plan, Extents.of(list(args), list(args.values())), SLOW)
 
 
@@ -73,7 +73,7 @@ def test_launches_of_a_loop_of_the_host_count_each(args: dict[str, Any]) -> None
 
 
 def test_a_plan_in_words(args: dict[str, Any]) -> None:
-    plan = plan_of(normal_form(in_time, args), Style())
+    plan = launch_plan_of(normal_form(in_time, args), Style())
     costs = costs_of(plan, Extents.of(list(args), list(args.values())))
     first, second, third = explain_launches(plan, costs).splitlines()
     assert first.startswith("for _ (line ")
@@ -89,7 +89,7 @@ def test_counts_of_bytes_in_words() -> None:
 
 def test_what_the_cache_has_does_not_come_again(args: dict[str, Any]) -> None:
     """Each array is read once and written once in ten iterations, where both fit; the host fills nothing."""
-    plan = plan_of(normal_form(in_time, args), Style())
+    plan = launch_plan_of(normal_form(in_time, args), Style())
     wide = Gpu("wide", bandwidth=1.0, f64=2.0, f32=4.0, cache=1e6, launch=100.0)
     stencil, copied = costs_of(plan, Extents.of(list(args), list(args.values())), wide)
     size = 20 * 32 * 8
@@ -119,7 +119,7 @@ def in_slices(x, y):
 
 
 def test_another_slice_for_each_iteration_comes_from_memory(args: dict[str, Any]) -> None:
-    plan = plan_of(
+    plan = launch_plan_of(
         normal_form(in_slices, args),
         Style(),
     )
@@ -135,7 +135,7 @@ def scattered(index, v, y):
 
 def test_lists_that_fit_into_the_cache_move_once() -> None:
     args = {"index": np.zeros(1000, np.int64), "v": np.zeros(1000), "y": np.zeros(1 << 12)}
-    plan = plan_of(normal_form(scattered, args), Style())
+    plan = launch_plan_of(normal_form(scattered, args), Style())
     extents = Extents.of(list(args), list(args.values()))
     small, large = (
         max(c.bytes for c in costs_of(plan, extents, Gpu("any", 1.0, 2.0, 4.0, cache, 100.0))) for cache in (1e3, 1e6)
@@ -154,7 +154,7 @@ def by_levels(index, v, y):
 
 def test_lists_of_nothing() -> None:
     args = {"index": np.zeros((9, 0), np.int64), "v": np.zeros((9, 0)), "y": np.zeros((0, 5))}
-    plan = plan_of(normal_form(by_levels, args), Style())
+    plan = launch_plan_of(normal_form(by_levels, args), Style())
     assert all(c.bytes == 0.0 for c in costs_of(plan, Extents.of(list(args), list(args.values()))))
 
 
@@ -162,7 +162,7 @@ def test_long_lists_are_sorted_in_the_cache_in_pieces() -> None:
     """Memory sees the values that are listed, and the array; the launches are those of all pieces."""
     size, elements = 1 << 22, 1 << 12
     args = {"index": np.zeros(size, np.int64), "v": np.zeros(size), "y": np.zeros(elements)}
-    plan = plan_of(normal_form(scattered, args), Style())
+    plan = launch_plan_of(normal_form(scattered, args), Style())
     found = costs_of(plan, Extents.of(list(args), list(args.values())))
     total = max(found, key=lambda c: c.bytes)
     listed = size / 3 * (2 * (4 + 8) + 4 * 128 / 2048)  # two lists of a third, and counts of their digits
@@ -186,7 +186,7 @@ def by_levels_in_rows(index, v, levels, elements):
 def test_rows_have_one_place_and_what_starts_at_zero_is_not_read() -> None:
     size, levels, elements = 1 << 16, 4, 1 << 10
     args = {"index": np.zeros(size, np.int64), "v": np.zeros((size, 3)), "levels": levels, "elements": elements}
-    plan = plan_of(normal_form(by_levels_in_rows, args), Style())
+    plan = launch_plan_of(normal_form(by_levels_in_rows, args), Style())
     found = costs_of(plan, Extents.of(list(args), list(args.values())))
     # Rows of all levels, and another list of as many; counts of the six bits of each digit.
     listed = 4 * size * 2 * (2 * (4 + 3 * 8) + 4 * 64 / 2048)

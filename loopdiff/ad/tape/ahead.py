@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.tape.same_reads import PLAIN, is_plain
+from loopdiff.ad.tape.same_reads import PLAIN, has_plain_subscripts
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir.build import integer, is_constant, sub
 from loopdiff.ir.nodes import Access, Expr, Index, Loop
@@ -40,7 +40,7 @@ class Ahead:
 def recorded_ahead(facts: Facts, path: Path, access: Access) -> Ahead | None:
     """How to record ahead of a loop what the statement at `path` reads; None where that saves nothing."""
     around = facts.loops_around(path)
-    if not is_plain(access) or any(facts.trip_hull(p) is None for p, _ in around):
+    if not has_plain_subscripts(access) or any(facts.trip_hull(p) is None for p, _ in around):
         return None
     for depth, (start, loop) in enumerate(around):
         if access.array not in written_arrays((loop,)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.tape.plan import Counter
+from loopdiff.ad.tape.plan import TapeCounter
 from loopdiff.ad.tape.record import trips_made
 from loopdiff.analysis.repeatable import repeatable
 from loopdiff.ir.build import integer
@@ -30,7 +30,7 @@ ZERO = integer(0)
 LIMITS = ("LD310", "LD311")
 
 
-def counting_loopset(facts: Facts, counters: tuple[Counter, ...]) -> LoopSet:
+def counting_loopset(facts: Facts, counters: tuple[TapeCounter, ...]) -> LoopSet:
     """A slice of the primal that returns, for each counter, the trips of its loop over the counter's scope.
 
     For a replayed loop that is the largest number over its iterations. The slice may write the arrays it is given.
@@ -73,7 +73,7 @@ def counts_exactly(counts: LoopSet) -> bool:
 @dataclass(frozen=True, slots=True)
 class Counting:
     facts: Facts
-    counters: tuple[Counter, ...]
+    counters: tuple[TapeCounter, ...]
 
     def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
         out: list[Stmt] = []

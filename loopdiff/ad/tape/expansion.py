@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape.plan import Store, Tape
+from loopdiff.ad.tape.plan import Tape, TapeStore
 from loopdiff.analysis.exposure import is_inside
 from loopdiff.ir.nodes import Access, Allocate, Call, Load, Stmt
 from loopdiff.ir.walk import accesses, is_index_arithmetic, map_accesses, read_arrays, written_arrays
@@ -22,10 +22,10 @@ from loopdiff.ir.walk import accesses, is_index_arithmetic, map_accesses, read_a
 Body = tuple[Stmt, ...]
 
 
-def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, Store]:
+def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, TapeStore]:
     """The copies of whole buffers that need not be made, by buffer, if `reverse` does not ask for the buffer itself."""
     used = read_arrays(reverse) | written_arrays(reverse)
-    found: dict[str, list[Store]] = {}
+    found: dict[str, list[TapeStore]] = {}
     for store in tape.stores:
         if store.whole and isinstance(store.value, Load):
             found.setdefault(store.value.access.array, []).append(store)
@@ -36,7 +36,7 @@ def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, Store
     }
 
 
-def is_expandable(facts: Facts, tape: Tape, array: str, store: Store) -> bool:
+def is_expandable(facts: Facts, tape: Tape, array: str, store: TapeStore) -> bool:
     """Whether iterations of the loop at the path of `store` own `array`, and know their part of the tape as they
     begin."""
     if store.scope is not None or store.when != "end" or not store.path or tape.is_counted(store.target.array):
@@ -52,7 +52,7 @@ def is_expandable(facts: Facts, tape: Tape, array: str, store: Store) -> bool:
     return True
 
 
-def with_expanded(body: Body, expanded: Mapping[str, Store]) -> Body:
+def with_expanded(body: Body, expanded: Mapping[str, TapeStore]) -> Body:
     """`body`, which makes no copies of the buffers `expanded`, with these on the tape."""
 
     def place(access: Access) -> Access:

@@ -20,9 +20,9 @@ from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.ahead import Ahead, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
-from loopdiff.ad.tape.plan import Guards, Scope, Segment, Store, Tape, Why, stem_of, trip_number, trips
+from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape, TapeStore, Why, tape_stem, trip_number, trips
 from loopdiff.ad.tape.repeating import is_dear, strict_form
-from loopdiff.ad.tape.same_reads import Known, same_read
+from loopdiff.ad.tape.same_reads import KnownReads, same_read
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import (
@@ -375,7 +375,7 @@ class Needed:
                     return same
             self.recorded[key] = slot = self.slot(expr, at.path, scope)
             when = "before" if at.path else "end"
-            self.tape.stores.append(Store(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
+            self.tape.stores.append(TapeStore(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
         return Load(self.element(self.recorded[key]))
 
     def recorded_elsewhere(self, load: Load, path: Path, scope: Scope) -> Load | None:
@@ -387,7 +387,7 @@ class Needed:
                 continue
             if any(self.facts.trip_hull(p) is None for p, _ in slot.loops):
                 continue
-            there = same_read(self.facts, path, load.access, Known(other, expr.access, slot.loops))
+            there = same_read(self.facts, path, load.access, KnownReads(other, expr.access, slot.loops))
             if there is not None:
                 element = self.element(slot)
                 return Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
@@ -401,10 +401,10 @@ class Needed:
             if same is not None:
                 return same
             kind, why = type_of(load, self.facts.types), Why(load.loc, "needed by the reverse sweep, and overwritten")
-            name = self.tape.declare(f"{stem_of(load)}_tape", kind, self.tape.extents(ahead.loops, None), None, why)
+            name = self.tape.declare(f"{tape_stem(load)}_tape", kind, self.tape.extents(ahead.loops, None), None, why)
             self.recorded[key] = slot = Slot(name, ahead.loops, None)
             target = self.element(slot, exactly=False)
-            store = Store(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
+            store = TapeStore(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
             self.tape.stores.append(store)
         return Load(self.element(self.recorded[key]))
 
@@ -414,7 +414,7 @@ class Needed:
             held = Var(name, loc=site.stmt.loc)
             slot = self.slot(held, site.path, self.scope_of(site.path))
             self.recorded_lets[name] = slot
-            self.tape.stores.append(Store(slot.scope, site.path, "after", self.element(slot, exactly=False), held))
+            self.tape.stores.append(TapeStore(slot.scope, site.path, "after", self.element(slot, exactly=False), held))
         return self.element(self.recorded_lets[name])
 
     def slot(self, expr: Expr, path: Path, scope: Scope) -> Slot:
@@ -423,7 +423,9 @@ class Needed:
         kind = type_of(expr, self.facts.types)
         why = Why(expr.loc, "needed by the reverse sweep, and overwritten or dear to recompute")
         return Slot(
-            self.tape.declare(f"{stem_of(expr)}_tape", kind, self.tape.extents(loops, scope), scope, why), loops, scope
+            self.tape.declare(f"{tape_stem(expr)}_tape", kind, self.tape.extents(loops, scope), scope, why),
+            loops,
+            scope,
         )
 
     def snapshot(self, access: Access, path: Path, at: At, closed: bool = False) -> Access:
@@ -440,7 +442,7 @@ class Needed:
             self.snapshots[key] = slot
             whole = Load(Access(array.name))
             target = self.element(slot, exactly=False, rest=())
-            self.tape.stores.append(Store(scope, path, "end", target, whole, whole=array.type.rank > 0))
+            self.tape.stores.append(TapeStore(scope, path, "end", target, whole, whole=array.type.rank > 0))
         rest = self.exact_access(access, at, closed).subscripts
         return self.element(self.snapshots[key], rest=rest)
 
@@ -470,7 +472,7 @@ class Needed:
             self.parts[key] = slot = self.room(f"{decl.name}_tape", decl.type.dtype, extents, path, why)
             when = "after" if is_after else "before"
             target = self.element(slot, exactly=False, is_part=True)
-            self.tape.stores.append(Store(None, path, when, target, Load(access, loc=access.loc), whole=True))
+            self.tape.stores.append(TapeStore(None, path, when, target, Load(access, loc=access.loc), whole=True))
         return Load(self.element(self.parts[key], is_part=True))
 
     def room(self, stem: str, dtype: str, extents: tuple[Expr, ...], path: Path, why: Why) -> Slot:
@@ -487,5 +489,5 @@ class Needed:
     def result(self, cell: Access, path: Path) -> Load:
         """What the call at `path` returned."""
         slot = self.slot(Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
-        self.tape.stores.append(Store(None, path, "after", self.element(slot, exactly=False), Load(cell)))
+        self.tape.stores.append(TapeStore(None, path, "after", self.element(slot, exactly=False), Load(cell)))
         return Load(self.element(slot))

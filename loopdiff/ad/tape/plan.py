@@ -27,7 +27,7 @@ Guards = tuple[tuple[Expr, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Temporary:
+class KeptValue:
     """One array between the sweeps, as reported by `CompiledGradient.temporaries`.
 
     `extents` are expressions over dimensions and integer arguments (and counts); `dtype` is a NumPy name.
@@ -42,7 +42,7 @@ class Temporary:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class TapeStore:
     """`target = value`, to be inserted in the forward sweep of `scope` around the statement at `path`.
 
     `start` is the start of each segment of the loop at `path`, `end` the end of each of its iterations (of the function
@@ -63,7 +63,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class TapeCounter:
     """Running position of a loop with data-dependent trip count: `base` before the loop, `at` inside it.
 
     `total` names the number of trips over the whole scope; `count` is the tape element that carries it over.
@@ -101,9 +101,9 @@ class Tape:
     segments: Mapping[Path, Segment] = field(default_factory=dict)
     arrays: list[ArrayDecl] = field(default_factory=list)
     scopes: dict[str, Scope] = field(default_factory=dict)
-    temporaries: list[Temporary] = field(default_factory=list)
-    stores: list[Store] = field(default_factory=list)
-    counters: dict[tuple[Scope, Path], Counter] = field(default_factory=dict)
+    temporaries: list[KeptValue] = field(default_factory=list)
+    stores: list[TapeStore] = field(default_factory=list)
+    counters: dict[tuple[Scope, Path], TapeCounter] = field(default_factory=dict)
     kept: dict[Path, Access] = field(default_factory=dict)
     strict: dict[Path, dict[Expr, Expr]] = field(default_factory=dict)
 
@@ -115,7 +115,7 @@ class Tape:
         self.arrays.append(ArrayDecl(name, ArrayType(dtype, len(shape)), "tape", shape, loc=why.loc))
         self.scopes[name] = scope
         decision: Decision = "store" if scope is None else "recompute"
-        self.temporaries.append(Temporary(name, why.loc, shape, dtype, decision, why.reason))
+        self.temporaries.append(KeptValue(name, why.loc, shape, dtype, decision, why.reason))
         return name
 
     def rank(self, name: str) -> int:
@@ -185,13 +185,13 @@ class Tape:
         extents = next(a.extents for a in self.arrays if a.name == name) or ()
         return sum(0.5 if e in roots else 1.0 for e in extents if not isinstance(e, Const))
 
-    def counter(self, scope: Scope, path: Path) -> Counter:
+    def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)
         if key not in self.counters:
             loop = self.facts.sites[path].stmt
             assert isinstance(loop, Loop)
             stem = loop.index
-            self.counters[key] = Counter(
+            self.counters[key] = TapeCounter(
                 scope, path, self.names.fresh(f"{stem}_base"), self.names.fresh(f"{stem}_at"),
                 self.names.fresh(f"{stem}_total"), self.names.fresh(f"{stem}_count"),
             )  # fmt: skip
@@ -226,7 +226,7 @@ def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
     return Apply(Op.MAX, (integer(0), Select(Apply(Op.GT, (step, integer(0))), up, down)))
 
 
-def stem_of(expr: Expr) -> str:
+def tape_stem(expr: Expr) -> str:
     """A name for the tape array of `expr` that the user recognises."""
     match expr:
         case Var(name=name):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.tape.plan import Counter, Scope, Store, Tape, trips
+from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, trips
 from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import (
@@ -85,7 +85,7 @@ class Recorder:
     scope: Scope
     rewrite: Callable[[Expr, Path], Expr] = lambda expr, path: expr
     is_guarded: bool = False
-    left_out: tuple[Store, ...] = ()
+    left_out: tuple[TapeStore, ...] = ()
 
     def sweep(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
         """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
@@ -98,7 +98,7 @@ class Recorder:
             keep = [Assign(Access(c.count, (ZERO,)), Load(Access(c.base))) for c in counters]
         return (*start, *inner, *at_end, *keep)
 
-    def stores(self, path: Path, when: str) -> list[Store]:
+    def stores(self, path: Path, when: str) -> list[TapeStore]:
         stores = (s for s in self.tape.stores if s not in self.left_out)
         found = [s for s in stores if s.scope == self.scope and s.path == path and s.when == when]
         inside = (*path, 0) if when == "end" else path
@@ -146,7 +146,7 @@ class Recorder:
             after += self.copy(s) if s.whole else [self.fitting(Assign(s.target, s.value, loc=stmt.loc))]
         return [*before, stmt, *after]
 
-    def record_before(self, store: Store, stmt: Stmt, out: list[Stmt]) -> Stmt:
+    def record_before(self, store: TapeStore, stmt: Stmt, out: list[Stmt]) -> Stmt:
         """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
         value = store.value
         if store.idle:
@@ -163,7 +163,7 @@ class Recorder:
         out.append(guarded(self.fitting(Assign(store.target, value, loc=stmt.loc)), store))
         return stmt
 
-    def ahead(self, store: Store, stmt: Stmt) -> Stmt:
+    def ahead(self, store: TapeStore, stmt: Stmt) -> Stmt:
         """All that `store` records ahead of the loop `stmt`."""
         names: Renaming = {Index(p.index): Index(self.names.fresh(p.index)) for p in store.over}
         cond = all_of(compare(Op.LT, p.lower, p.upper) for p in store.idle)
@@ -176,7 +176,7 @@ class Recorder:
             nest = Loop(index.name, lower, upper, step, (nest,), loc=stmt.loc)
         return nest
 
-    def advance(self, counter: Counter, loop: Loop) -> Stmt:
+    def advance(self, counter: TapeCounter, loop: Loop) -> Stmt:
         """Move the running position past a counted loop; the place for it is that of `trips_made`."""
         return Assign(Access(counter.base), add(Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc)
 
@@ -188,7 +188,7 @@ class Recorder:
             return forward
         return If(compare(Op.LT, tape.subscripts[0], Dim(tape.array, 0)), (forward,), (call,), loc=call.loc)
 
-    def copy(self, store: Store) -> list[Stmt]:
+    def copy(self, store: TapeStore) -> list[Stmt]:
         """A value, or a whole array, or a part of one, into its snapshot."""
         if not store.whole:
             return [guarded(self.fitting(Assign(store.target, store.value, loc=store.value.loc)), store)]
@@ -211,7 +211,7 @@ class Recorder:
         return If(compare(Op.LT, target.subscripts[0], Dim(target.array, 0)), (record,), loc=record.loc)
 
 
-def guarded(record: Stmt, store: Store) -> Stmt:
+def guarded(record: Stmt, store: TapeStore) -> Stmt:
     """`record`, which does what `store` asks for, under the conditions of its value."""
     for cond, outcome in reversed(store.guards):
         record = If(cond if outcome else Apply(Op.NOT, (cond,)), (record,), loc=record.loc)

@@ -20,7 +20,7 @@ PLAIN = (Const, Index, Param, Dim, Apply)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownReads:
     """What the statement at `path` reads in `access`, told apart by `loops` of those around it."""
 
     path: Path
@@ -28,14 +28,14 @@ class Known:
     loops: tuple[tuple[Path, Loop], ...]
 
 
-def same_read(facts: Facts, path: Path, access: Access, known: Known) -> Mapping[Expr, Expr] | None:
+def same_read(facts: Facts, path: Path, access: Access, known: KnownReads) -> Mapping[Expr, Expr] | None:
     """In which iterations of its loops `known` is what the statement at `path` sees in `access`.
 
     The values, in terms of the loops around `path`, of the indices around `known` only. None where there are no such
     iterations, or that cannot be told.
     """
     other, read = known.path, known.access
-    if access.array != read.array or not (is_plain(access) and is_plain(read)):
+    if access.array != read.array or not (has_plain_subscripts(access) and has_plain_subscripts(read)):
         return None
     shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(path, other, strict=False))))
     for level in range(min(shared, len(path) - 1, len(other) - 1), -1, -1):
@@ -45,7 +45,7 @@ def same_read(facts: Facts, path: Path, access: Access, known: Known) -> Mapping
     return None
 
 
-def at_level(facts: Facts, path: Path, access: Access, known: Known, level: int) -> Mapping[Expr, Expr] | None:
+def at_level(facts: Facts, path: Path, access: Access, known: KnownReads, level: int) -> Mapping[Expr, Expr] | None:
     """Like `same_read`, of iterations that share the loops around statements of that level only."""
     other, read = known.path, known.access
     if any(isinstance(facts.sites[other[:k]].stmt, If) for k in range(max(level, 1), len(other))):
@@ -59,7 +59,7 @@ def at_level(facts: Facts, path: Path, access: Access, known: Known, level: int)
     return found if found is not None and facts.covers(path, access, other, read, level) else None
 
 
-def is_plain(access: Access) -> bool:
+def has_plain_subscripts(access: Access) -> bool:
     return all(isinstance(e, PLAIN) for s in access.subscripts for e in subexprs(s))
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.needed import At, Needed
-from loopdiff.ad.tape.plan import Store, Tape, Why
+from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
 from loopdiff.ir.build import add, extents_of, floordiv, mul, sub
@@ -105,7 +105,7 @@ class SegmentedLoop:
         outer = tape.coordinates(loops, None, lambda expr, path: expr)
         current = floordiv(trips_before(self.loop), Var(tape.segments[self.path].length))
         target = Access(name, (*outer, current))
-        tape.stores.append(Store(None, self.path, "start", target, Load(Access(array)), whole=bool(extents)))
+        tape.stores.append(TapeStore(None, self.path, "start", target, Load(Access(array)), whole=bool(extents)))
         held = tape.coordinates(loops, None, lambda expr, path: self.needed.exact(expr, At(path), closed=True))
         indices = [self.needed.names.fresh("d") for _ in extents]
         inner = tuple(Index(i) for i in indices)

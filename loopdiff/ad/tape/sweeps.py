@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from loopdiff.ad.tape.plan import Tape, Temporary
+from loopdiff.ad.tape.plan import KeptValue, Tape
 from loopdiff.ir.nodes import LoopSet
 
-Form = Literal["sums", "pullback", "gradient"]
+SweepForm = Literal["sums", "pullback", "gradient"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Sweeps:
 
     forward: LoopSet
     reverse: LoopSet
-    temporaries: tuple[Temporary, ...]
+    temporaries: tuple[KeptValue, ...]
     seeds: tuple[str, ...]
     buffers: Mapping[str, str]
     counts: LoopSet | None = None

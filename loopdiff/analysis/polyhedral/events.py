@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
-from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant, guarded_loads, has_opaque
+from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms, guarded_loads, has_opaque
 from loopdiff.ir.nodes import (
     Access,
     Accumulate,
@@ -141,7 +141,7 @@ class Builder:
         """The frame of the body of `loop`."""
         level = depth(frame)
         lower, upper, step = (self.terms.integer(e, path, level) for e in (loop.lower, loop.upper, loop.step))
-        stride = constant(step)
+        stride = constant_terms(step)
         index: Expr = Index(loop.index)
         if not stride:
             # A dimension of their own numbers the iterations; the index is some value fixed by the number.
@@ -156,7 +156,7 @@ class Builder:
             return extend(self.terms, frame, formulas, (number,))
         number = Dimension("loop", path, level + 1, index, stride)
         least = lower if stride > 0 else Apply(Op.ADD, (upper, Const(1, INT)))
-        if (constant(least) is None and self.terms.may_be_negative(least)) or (constant(least) or 0) < 0:
+        if (constant_terms(least) is None and self.terms.may_be_negative(least)) or (constant_terms(least) or 0) < 0:
             self.terms.signed.add(loop.index)
         reach = (Op.GE, Op.LT) if stride > 0 else (Op.LE, Op.GT)
         formulas = (Apply(reach[0], (index, lower)), Apply(reach[1], (index, upper)))
@@ -255,7 +255,7 @@ def element_event(terms: Terms, path: Path, access: Access, is_write: bool, fram
     for term, extent in zip(subscripts, known_extents(terms, access.array, len(subscripts)), strict=True):
         if has_opaque(term) or terms.may_be_negative(term):
             inside.append(Apply(Op.GE, (term, Const(0, INT))))
-        if extent is not None and constant(term) is None:
+        if extent is not None and constant_terms(term) is None:
             inside.append(Apply(Op.LT, (term, extent)))
     frame = extend(terms, frame, tuple(inside))
     order = (path, int(is_write)) if path else (END, 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from loopdiff.analysis.polyhedral.events import EVERYWHERE
 from loopdiff.analysis.polyhedral.expressions import function_expr
 from loopdiff.analysis.polyhedral.sets import Model, build_model, largest, translation
-from loopdiff.analysis.polyhedral.terms import constant
+from loopdiff.analysis.polyhedral.terms import constant_terms
 from loopdiff.ir.nodes import Apply, Const, Expr, Index, Load, Loop, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
@@ -41,7 +41,7 @@ def compute_trip_hull(model: Model, path: Path) -> Expr | None:
         return tidy(model, trip_count(loop))
     frame = model.bodies[path]
     number = frame.dims[-1] if frame.dims[-1].kind == "loop" else None
-    stride = constant(model.terms.integer(loop.step, path, 0))
+    stride = constant_terms(model.terms.integer(loop.step, path, 0))
     if number is None or not stride:
         return None
     lower = model.terms.integer(loop.lower, path, number.level - 1)
@@ -66,13 +66,13 @@ def is_known_at_entry(expr: Expr) -> bool:
 
 def trip_count(loop: Loop) -> Expr:
     """`ceil((upper - lower) / step)`, which is what it is for steps of either sign."""
-    step, lower, upper = constant(loop.step), loop.lower, loop.upper
-    length = upper if constant(lower) == 0 else Apply(Op.SUB, (upper, lower))
+    step, lower, upper = constant_terms(loop.step), loop.lower, loop.upper
+    length = upper if constant_terms(lower) == 0 else Apply(Op.SUB, (upper, lower))
     match step:
         case 1:
             return length
         case None:
-            back = Apply(Op.NEG, (upper,)) if constant(lower) == 0 else Apply(Op.SUB, (lower, upper))
+            back = Apply(Op.NEG, (upper,)) if constant_terms(lower) == 0 else Apply(Op.SUB, (lower, upper))
             return Apply(Op.NEG, (Apply(Op.FLOORDIV, (back, loop.step)),))
         case _:
             length = length if step > 0 else Apply(Op.SUB, (lower, upper))

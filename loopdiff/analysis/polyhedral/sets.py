@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from loopdiff.analysis.polyhedral.delinearization import Digit, digits
 from loopdiff.analysis.polyhedral.events import Event, Frame, element_event, find_events
-from loopdiff.analysis.polyhedral.terms import Terms, constant
+from loopdiff.analysis.polyhedral.terms import Terms, constant_terms
 from loopdiff.errors import InternalError
 from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Loop, LoopSet
 from loopdiff.ir.ops import Op
@@ -138,7 +138,7 @@ class Translation:
             return self.variable(PARAM, self.parameters[term])
         if term in self.places:
             return self.variable(SET, self.places[term])
-        value = constant(term)
+        value = constant_terms(term)
         if value is not None:
             return isl.PwAff.from_aff(isl.Aff.zero_on_domain(self.local).set_constant_val(self.number(value)))
         match term:
@@ -151,7 +151,7 @@ class Translation:
             case Apply(op=Op.MUL, args=(a, b)):
                 return self.function(a).mul(self.function(b))
             case Apply(op=(Op.FLOORDIV | Op.MOD) as op, args=(a, b)):
-                return self.division(op, self.function(a), constant(b) or 1)
+                return self.division(op, self.function(a), constant_terms(b) or 1)
             case Apply(op=(Op.MIN | Op.MAX) as op, args=args):
                 return self.extremum("min" if op == Op.MIN else "max", args)
             case _:

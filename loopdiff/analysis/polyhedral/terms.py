@@ -106,7 +106,7 @@ class Terms:
                 return self.opaque(expr, path, level)
 
     def operation(self, expr: Expr, op: Op, args: tuple[Expr, ...], path: Path, level: int) -> Expr:
-        known = [constant(a) for a in args]
+        known = [constant_terms(a) for a in args]
         if op in LINEAR or (op in DIVISIONS and known[1]) or (op == Op.MUL and known != [None, None]):
             return Apply(op, args)
         if op == Op.ABS:
@@ -207,13 +207,13 @@ class Terms:
                     yield self.named[e.name]
 
 
-def constant(term: Expr) -> int | None:
+def constant_terms(term: Expr) -> int | None:
     """The value of an integer term without dimensions and parameters."""
     match term:
         case Const(value=value):
             return int(value)
         case Apply(op=op, args=args):
-            known = [constant(a) for a in args]
+            known = [constant_terms(a) for a in args]
             if None in known:
                 return None
             return evaluate(op, [v for v in known if v is not None])

@@ -28,7 +28,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs
 from loopdiff.mapping.loops import Parallel
-from loopdiff.model.work import estimate_of, number, plus, times
+from loopdiff.model.work import estimate_of, number, plus_work, times_work
 from loopdiff.schedule.cpu.overlapped_chunks import only_into
 
 # Nanoseconds that an element costs which each chunk has for itself: summed apart, set to zero, or only there.
@@ -60,7 +60,7 @@ def worth(emitter: PatientEmitter, body: tuple[Stmt, ...], least: float) -> str:
             )
             saved.append(f"saving({', '.join(map(emitter.expr, costs))})")
     emitter.threads |= {"is_worth", "saving"}
-    lost = times(number(least), estimate.block(body))
+    lost = times_work(number(least), estimate.block(body))
     return f"is_worth({' + '.join(saved)}, {emitter.expr(lost)})"
 
 
@@ -133,8 +133,8 @@ class ChunkWriter:
             for name in names:
                 size: Expr = number(price)
                 for axis in range(self.emitter.types.arrays[name].rank):
-                    size = times(size, Cast(F64, Dim(name, axis)))
-                total = plus(total, size)
+                    size = times_work(size, Cast(F64, Dim(name, axis)))
+                total = plus_work(total, size)
         return total
 
     def in_order(self, name: str) -> str:

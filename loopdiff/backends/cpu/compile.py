@@ -14,7 +14,7 @@ from loopdiff.ir.names import supply
 from loopdiff.ir.nodes import Call, Require
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.loops import Arranged
-from loopdiff.rules.definitions import has_text, key_of
+from loopdiff.rules.definitions import has_text, rule_key
 from loopdiff.schedule.cpu.scalar_replacement import hold_in_registers
 
 # LLVM's flags: results may be rounded differently, but NaN and infinity stay what they are.
@@ -113,7 +113,7 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         lines += [f"from loopdiff.backends.cpu.interrupts import {names}", "make_look()"]
     if emitter.calls:
         lines.append("from loopdiff.backends.ruled import called")
-        found = sorted((name, key_of(rule), form) for (rule, form), name in emitter.calls.items())
+        found = sorted((name, rule_key(rule), form) for (rule, form), name in emitter.calls.items())
         lines += [f"{name} = called({key!r}, {form!r})" for name, key, form in found]
     if emitter.imports:
         lines.append(f"from loopdiff.backends.cpu.scalar_math import {', '.join(sorted(emitter.imports))}")

@@ -42,9 +42,9 @@ from loopdiff.ir.nodes import (
 )
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
-from loopdiff.ir.typing import TypeEnv, cell_types, join, part_of, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, cell_types, join_types, part_of, type_env, type_of
 from loopdiff.ir.walk import statements
-from loopdiff.rules.definitions import Form, Rule
+from loopdiff.rules.definitions import Rule, RuleForm
 
 PLAIN_DTYPES = frozenset(("float64", "float32", "int64", "bool"))
 
@@ -63,7 +63,7 @@ class ScalarEmitter:
     types: TypeEnv = field(init=False)
     decls: dict[str, ArrayDecl] = field(init=False)
     names: NameSupply = field(init=False)
-    calls: dict[tuple[Rule, Form], str] = field(default_factory=dict)
+    calls: dict[tuple[Rule, RuleForm], str] = field(default_factory=dict)
     recurrence: Recurrence = NOTHING
     cells: frozenset[str] = field(init=False)
     indices: dict[str, int] = field(init=False)
@@ -102,7 +102,7 @@ class ScalarEmitter:
         kinds = [type_of(a, self.types) for a in expr.args]
         if expr.op is Op.POW and kinds[0].is_float:
             return kinds[0]
-        kind = join(kinds)
+        kind = join_types(kinds)
         return kind if kind.is_float or INFO[expr.op].result != "float" else F64
 
     def apply(self, expr: Apply) -> str:
@@ -178,7 +178,7 @@ class ScalarEmitter:
             return self.expr(expr)
         return self.place(part) if part.subscripts else part.array
 
-    def called(self, rule: Rule, form: Form) -> str:
+    def called(self, rule: Rule, form: RuleForm) -> str:
         """The name, in the generated module, of the function that `rule` has for `form`."""
         if (rule, form) not in self.calls:
             stem = re.sub(r"\W", "_", rule.name if form == "primal" else f"{rule.name}_{form}")

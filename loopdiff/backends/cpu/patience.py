@@ -31,7 +31,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import accesses, map_expr, statements, subexprs
 from loopdiff.mapping.loops import TiledNest, VectorLoop
-from loopdiff.model.work import LANES, Estimate, estimate_of, number, times
+from loopdiff.model.work import LANES, Estimate, estimate_of, number, times_work
 
 FEW = 64  # iterations of a loop that counts for nothing
 LEAST, LITTLE = 0.05, 10.0  # nanoseconds of an iteration
@@ -229,7 +229,7 @@ class Patience:
     def ticks(self, work: Expr, stem: str) -> str:
         """The name of the ticks of so many nanoseconds."""
         name = self.emitter.names.fresh(stem)
-        self.line(f"{name} = {self.emitter.expr(Cast(INT, times(number(TICKS), work)))}")
+        self.line(f"{name} = {self.emitter.expr(Cast(INT, times_work(number(TICKS), work)))}")
         return name
 
     def count(self, ticks: str) -> None:

@@ -14,7 +14,7 @@ from loopdiff.ir.nodes import Access, Const, Dim, Expr, Index, Loop
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import substitute
 from loopdiff.mapping.loops import Product
-from loopdiff.model.work import PRODUCT, number, times
+from loopdiff.model.work import PRODUCT, number, times_work
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class ProductWriter:
         writer.quote(found.update.loc)
         if len(self.inside) < len(found.loops):
             runs = self.emitter.patience.estimate(*found.loops).runs(tuple(map(self.loop, sorted(self.inside))))
-            self.ticks = self.emitter.patience.ticks(times(number(PRODUCT), runs), "product_ticks")
+            self.ticks = self.emitter.patience.ticks(times_work(number(PRODUCT), runs), "product_ticks")
         with ExitStack() as stack:
             for loop in found.loops:
                 if loop.index not in self.inside:

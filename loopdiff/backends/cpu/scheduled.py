@@ -21,7 +21,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, statements
 from loopdiff.mapping.loops import ScalarLoop, TiledNest, VectorLoop
-from loopdiff.schedule.cpu.unroll_and_jam import Rows, are_all_there, are_apart, rows_of, side_by_side
+from loopdiff.schedule.cpu.unroll_and_jam import JammedRows, are_all_there, are_apart, jammed_rows, side_by_side
 
 SMALL = 1 << 15  # elements that one thread fills sooner
 
@@ -105,7 +105,7 @@ class ScheduledEmitter(PatientEmitter):
                 else:
                     ProductWriter(self, mapping.product, found).write()
             case ScalarLoop(together=together):
-                rows = rows_of(stmt) if together > 1 else None
+                rows = jammed_rows(stmt) if together > 1 else None
                 with self.patience.blocks(stmt, together) as block:
                     if rows is None:
                         self.in_order(block)
@@ -128,7 +128,7 @@ class ScheduledEmitter(PatientEmitter):
             self.patience.count(self.ticks)
         self.patience.begin_iteration(index, index)
 
-    def jam(self, stmt: Loop, rows: Rows, count: int) -> None:
+    def jam(self, stmt: Loop, rows: JammedRows, count: int) -> None:
         """So many iterations with one vector loop for all; one after the other where not all of them are the same.
 
         What is left out of `stmt`, as in chunks, leaves dependences among the rest as they were.

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from loopdiff.analysis.contractions import Contraction, factors, indices_in, terms
+from loopdiff.analysis.contractions import Contraction, access_indices, factors, terms
 from loopdiff.analysis.strides import Stride, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
@@ -24,7 +24,7 @@ from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import subexprs, substitute
 from loopdiff.mapping.loops import TiledNest
 from loopdiff.model.register_tiles import TileShape, tile_shape
-from loopdiff.model.work import PRODUCT, times
+from loopdiff.model.work import PRODUCT, times_work
 from loopdiff.model.work import number as nanoseconds
 
 NONE: frozenset[str] = frozenset()
@@ -120,7 +120,9 @@ class TileWriter:
     def work_of_tile(self) -> Expr:
         size = self.shape.rows * self.shape.columns * self.width
         loops = [self.loop(index) for index in self.tile.sums]
-        return times(nanoseconds(size * PRODUCT), self.emitter.patience.estimate(*self.found.loops).runs(tuple(loops)))
+        return times_work(
+            nanoseconds(size * PRODUCT), self.emitter.patience.estimate(*self.found.loops).runs(tuple(loops))
+        )
 
     # -- loops -----------------------------------------------------------------------------------------------
     def line(self, text: str) -> None:
@@ -376,7 +378,7 @@ class TileWriter:
     def load(self, access: Access, block: Block) -> Value:
         """Vectors for the side of the tile along which the access moves, each by one run through memory if it can."""
         sides = {Shape.ROWS: block.rows, Shape.COLUMNS: block.columns}
-        moving = [shape for shape, side in sides.items() if side.index in indices_in(access)]
+        moving = [shape for shape, side in sides.items() if side.index in access_indices(access)]
         if not moving:
             return self.single(access, {}, block.mask), Shape.VECTOR
         if len(moving) > 1:

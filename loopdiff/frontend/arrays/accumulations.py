@@ -33,7 +33,7 @@ def stores(access: Access, number: Expr, span: Span) -> list[Assign | Accumulate
         case Apply(op=(Op.ADD | Op.SUB) as op, args=(Apply() as left, right)) if is_cell_apart(access, right):
             first = stores(access, left, span)
             if all(isinstance(s, Accumulate) and s.op == "add" for s in first):
-                return [*first, Accumulate("add", access, right if op is Op.ADD else negated(right), loc=span)]
+                return [*first, Accumulate("add", access, right if op is Op.ADD else negated_term(right), loc=span)]
         case _:
             pass
     return [store(access, number, span)]
@@ -50,12 +50,12 @@ def added(value: Expr, access: Access) -> Expr | None:
         case Apply(op=Op.ADD, args=(left, right)) if right == Load(access) and not reads(left, access):
             return left
         case Apply(op=(Op.ADD | Op.SUB) as op, args=(left, right)) if left == Load(access) and not reads(right, access):
-            return right if op is Op.ADD else negated(right)
+            return right if op is Op.ADD else negated_term(right)
         case _:
             return None
 
 
-def negated(value: Expr) -> Expr:
+def negated_term(value: Expr) -> Expr:
     match value:
         case Const(value=number, dtype=None) if not isinstance(number, bool):
             return Const(-number, loc=value.loc)

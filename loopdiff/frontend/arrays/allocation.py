@@ -11,7 +11,7 @@ import numpy as np
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.nests import made_of, nest
-from loopdiff.frontend.arrays.shapes import extents_of, shaped
+from loopdiff.frontend.arrays.shapes import array_extents, shaped
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.order import frozen
@@ -153,12 +153,12 @@ def declaration_like(state: State, array: str, node: ast.expr, element: ElementT
             return ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
         case View(array=base):
             of_array = element.of_array or (base if element.name is None else None)
-            return ArrayDecl(array, kind, "local", extents_of(state, like, span), None, of_array, loc=span)
+            return ArrayDecl(array, kind, "local", array_extents(state, like, span), None, of_array, loc=span)
         case _:
             if element == ElementType():
                 state.reject("LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`")
                 return None
-            return ArrayDecl(array, kind, "local", extents_of(state, like, span), None, element.of_array, loc=span)
+            return ArrayDecl(array, kind, "local", array_extents(state, like, span), None, element.of_array, loc=span)
 
 
 def default_element(kind: str, fill: Expr | None) -> ElementType:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
 from loopdiff.frontend.arrays.elementwise import is_costly
-from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, as_array, fill, hole, is_array
 from loopdiff.frontend.parsing.folding import binary
@@ -30,7 +30,7 @@ def matmul(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quan
     first = inner if a.rank == 1 else common[batch - a.rank + 2 :] + rows + inner
     second = inner if b.rank == 1 else common[batch - b.rank + 2 :] + inner + columns
     out = common + (rows if a.rank > 1 else "") + (columns if b.rank > 1 else "")
-    return contraction(state, [(a, first), (b, second)], out, node)
+    return sum_of_products(state, [(a, first), (b, second)], out, node)
 
 
 def dot(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
@@ -44,7 +44,7 @@ def dot(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantit
         place = max(b.rank - 2, 0)
         second = second[:place] + first[-1] + second[place + 1 :]
     out = (first[:-1] if b.rank else first) + "".join(c for c in second if c not in first)
-    return contraction(state, [(a, first), (b, second)], out, node)
+    return sum_of_products(state, [(a, first), (b, second)], out, node)
 
 
 def inner(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
@@ -53,7 +53,7 @@ def inner(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quant
         return dot(state, left, right, node)
     first = LETTERS[: a.rank]
     second = LETTERS[a.rank : a.rank + b.rank - 1] + first[-1]
-    return contraction(state, [(a, first), (b, second)], first[:-1] + second[:-1], node)
+    return sum_of_products(state, [(a, first), (b, second)], first[:-1] + second[:-1], node)
 
 
 def einsum(state: State, formula: str, operands: Sequence[Quantity], node: ast.AST) -> Quantity:
@@ -68,13 +68,13 @@ def einsum(state: State, formula: str, operands: Sequence[Quantity], node: ast.A
     is_proper = all(c.isalpha() for c in letters | set(out)) and len(set(out)) == len(out) and set(out) <= letters
     if not is_proper or [len(t) for t in labels] != [a.rank for a in arrays]:
         return state.reject("LD110", f"`{formula}` does not fit the operands of `np.einsum`", node, EINSUM_HINT)
-    return contraction(state, list(zip(arrays, labels, strict=True)), out, node)
+    return sum_of_products(state, list(zip(arrays, labels, strict=True)), out, node)
 
 
 EINSUM_HINT = "write one letter for each axis of each operand, and `->` with the letters of the result"
 
 
-def contraction(state: State, factors: Sequence[tuple[Array, str]], out: str, node: ast.AST) -> Quantity:
+def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str, node: ast.AST) -> Quantity:
     """The product of arrays whose axes are called by letters, summed over those that are not in `out`."""
     span = state.source.span(node)
     sizes: dict[str, Expr] = {}
@@ -87,7 +87,7 @@ def contraction(state: State, factors: Sequence[tuple[Array, str]], out: str, no
     element: Expr | None = None
     for array, labels in factors:
         if isinstance(array, ArrayValue) and array.rank and is_costly(array.element) and set(labels) != set(letters):
-            array = copied(state, array, "factor", span)
+            array = copied_view(state, array, "factor", span)
         factor = fill(array.element, [hole(letters.index(c)) for c in labels])
         element = factor if element is None else binary(Op.MUL, element, factor, span)
     assert element is not None
@@ -98,4 +98,4 @@ def contraction(state: State, factors: Sequence[tuple[Array, str]], out: str, no
 
 
 def outer(state: State, left: Array, right: Array, node: ast.AST) -> Quantity:
-    return contraction(state, [(left, "a"), (right, "b")], "ab", node)
+    return sum_of_products(state, [(left, "a"), (right, "b")], "ab", node)

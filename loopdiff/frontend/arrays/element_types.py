@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, join, kind_of_scalar
+from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, join_kinds, kind_of_scalar
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Load, Select
@@ -97,8 +97,8 @@ def kind_of(state: State, values: tuple[Expr, ...], cells: Kind) -> Kind | None:
     while kinds != before:
         before = dict(kinds)
         for name, parts in made.items():
-            kinds[name] = join(kinds[name], *(typing.typed(value)[1] for value in parts))
-    return join(*(typing.typed(value)[1] for value in values)) if values else None
+            kinds[name] = join_kinds(kinds[name], *(typing.typed(value)[1] for value in parts))
+    return join_kinds(*(typing.typed(value)[1] for value in values)) if values else None
 
 
 def arrays_in(values: tuple[Expr, ...]) -> set[str]:

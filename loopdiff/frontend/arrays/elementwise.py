@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast
 from loopdiff.frontend.arrays.integers import distance
-from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Apply, Assign, Expr, Load
@@ -27,7 +27,7 @@ def combined(state: State, build: Callable[..., Expr], values: Sequence[Quantity
     extents, elements = broadcast(state, [as_array(v) for v in held], span)
     for place, value in enumerate(held):
         if isinstance(value, ArrayValue) and is_costly(value.element) and is_repeated(value, extents):
-            elements[place] = aligned(state, copied(state, value, "repeated", span), extents)
+            elements[place] = aligned(state, copied_view(state, value, "repeated", span), extents)
     return ArrayValue(extents, build(*elements))
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.arrays.accumulations import negated
+from loopdiff.frontend.arrays.accumulations import negated_term
 from loopdiff.frontend.arrays.allocation import allocate_array, element_type, is_allocation
-from loopdiff.frontend.arrays.contractions import contraction, dot, einsum, inner, matmul, outer
+from loopdiff.frontend.arrays.contractions import dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.elementwise import combined
-from loopdiff.frontend.arrays.indexing import scatter
-from loopdiff.frontend.arrays.nests import copied, store_array
+from loopdiff.frontend.arrays.indexing import scattered
+from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
-from loopdiff.frontend.arrays.shapes import extents_of, may_be_array, shaped
+from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import subscripted
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import is_contiguous, reshaped, transposed, with_new_axes
@@ -174,7 +174,7 @@ def trace(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     if array.rank != 2:
         return state.reject("LD110", "`trace` takes a matrix", call.node)
-    return contraction(state, [(array, "aa")], "", call.node)
+    return sum_of_products(state, [(array, "aa")], "", call.node)
 
 
 def einsum_call(state: State, node: ast.Call) -> Quantity:
@@ -239,7 +239,7 @@ def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[Expr 
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)]:
             return shape_of(state, elts, at)
         case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
-            return list(extents_of(state, array, state.source.span(at)))
+            return list(array_extents(state, array, state.source.span(at)))
         case _:
             pass
     found: list[Expr | None] = []
@@ -255,12 +255,12 @@ def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[Expr 
 def ravel(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     if isinstance(array, View) and not is_contiguous(state, array):
-        return copied(state, flat(state, array, call.node), "flat", state.source.span(call.node))
+        return copied_view(state, flat(state, array, call.node), "flat", state.source.span(call.node))
     return flat(state, array, call.node)
 
 
 def flatten(state: State, call: Call) -> Quantity:
-    return copied(state, flat(state, as_array(call.array), call.node), "flat", state.source.span(call.node))
+    return copied_view(state, flat(state, as_array(call.array), call.node), "flat", state.source.span(call.node))
 
 
 # -- elements ------------------------------------------------------------------------------------------------
@@ -356,10 +356,10 @@ def add_at(state: State, node: ast.Call, is_negative: bool) -> None:
     target = subscripted(state, place)
     value = state.quantity(values)
     if is_negative:
-        value = combined(state, negated, [value], node)
+        value = combined(state, negated_term, [value], node)
     match target:
         case ArrayValue(element=Load()):
-            scatter(state, target, value, node, accumulate=True)
+            scattered(state, target, value, node, accumulate=True)
         case Load(access=access) if not is_array(value):
             state.out.append(Accumulate("add", access, value, loc=span))  # type: ignore[arg-type]
         case View():

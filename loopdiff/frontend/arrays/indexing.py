@@ -11,7 +11,7 @@ from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast, is_unit, require_equal, require_fit, shape_text
 from loopdiff.frontend.arrays.integers import minimum
 from loopdiff.frontend.arrays.nests import (
-    copied,
+    copied_view,
     made_of,
     nest,
     new_array,
@@ -20,7 +20,7 @@ from loopdiff.frontend.arrays.nests import (
     with_held_elements,
     without_leading_units,
 )
-from loopdiff.frontend.arrays.slicing import Slice, part_of
+from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole
 from loopdiff.frontend.arrays.views import NewAxis, Subscript, inside, is_full_axis, product, taken
 from loopdiff.frontend.parsing.state import State
@@ -57,7 +57,7 @@ def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: 
             case NewAxis():
                 extents.append(Const(1))
             case Slice():
-                part = part_of(source.extents[axis], subscript)
+                part = slice_part(source.extents[axis], subscript)
                 positions.append(part.subscript(hole(len(extents))))
                 extents.append(part.count)
             case _:
@@ -77,12 +77,12 @@ def gather_source(state: State, array: Array, subscripts: Sequence[Subscript], s
     for subscript in subscripts:
         is_index = isinstance(subscript, View | ArrayValue)
         if is_index and not (isinstance(array, View) and is_full_axis(state, array, axis)):
-            return copied(state, array, "source", span)
+            return copied_view(state, array, "source", span)
         axis += not isinstance(subscript, NewAxis)
     return array
 
 
-def scatter(state: State, target: ArrayValue, value: Quantity, node: ast.AST, accumulate: bool = False) -> None:
+def scattered(state: State, target: ArrayValue, value: Quantity, node: ast.AST, accumulate: bool = False) -> None:
     """`x[idx] = value`, the last of equal subscripts wins; `accumulate`: `np.add.at`, all of them count."""
     span = state.source.span(node)
     assert isinstance(target.element, Load)
@@ -94,7 +94,7 @@ def scatter(state: State, target: ArrayValue, value: Quantity, node: ast.AST, ac
     source = with_held_elements(state, source, access.array, span)
     require_fit(state, source, target.extents, span)
     if any(e.access.array == access.array for e in loads(source.element)):
-        source = copied(state, source, access.array, span)
+        source = copied_view(state, source, access.array, span)
     element = aligned(state, source, target.extents)
 
     def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
@@ -119,7 +119,7 @@ def mask_target(state: State, array: Array, subscripts: Sequence[Subscript], nod
     for size, extent in zip(first.extents, array.extents, strict=False):
         shapes = f"{shape_text(first.extents)} and {shape_text(array.extents)}"
         require_equal(state, size, extent, f"the shapes {shapes} of mask and array do not fit together", span)
-    view = array if isinstance(array, View) else copied(state, array, "source", span)
+    view = array if isinstance(array, View) else copied_view(state, array, "source", span)
     return Masked(view, first)
 
 
@@ -166,9 +166,9 @@ def store_masked(
         return
     source = with_held_elements(state, source, view.array, span)
     if any(e.access.array == view.array for e in loads(source.element)):
-        source = copied(state, source, view.array, span)
+        source = copied_view(state, source, view.array, span)
     if reads_written(mask, mask.element, view):
-        mask = copied(state, mask, "mask", span)
+        mask = copied_view(state, mask, "mask", span)
     has_own = source.rank == 1 + len(rest) and not is_unit(state, source.extents[0])
     counter = state.temporary("count", span)
     if has_own:

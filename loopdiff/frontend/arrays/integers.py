@@ -76,10 +76,10 @@ def distance(a: Expr, b: Expr) -> int | None:
 
 def at_least_zero(a: Expr) -> Expr:
     """`max(a, 0)`."""
-    return a if is_natural(a) else maximum(a, Const(0, loc=a.loc))
+    return a if is_nonnegative(a) else maximum(a, Const(0, loc=a.loc))
 
 
-def is_natural(expr: Expr) -> bool:
+def is_nonnegative(expr: Expr) -> bool:
     """Whether `expr` is certainly not negative."""
     match expr:
         case Const(value=value):
@@ -87,13 +87,13 @@ def is_natural(expr: Expr) -> bool:
         case Dim() | SizeOf():
             return True
         case Apply(op=Op.MAX, args=args):
-            return any(map(is_natural, args))
+            return any(map(is_nonnegative, args))
         case Apply(op=Op.MIN | Op.MUL | Op.ADD, args=args):
-            return all(map(is_natural, args))
+            return all(map(is_nonnegative, args))
         case Apply(op=Op.FLOORDIV | Op.MOD, args=(a, Const(value=divisor))):
-            return divisor > 0 and (expr.op is Op.MOD or is_natural(a))
+            return divisor > 0 and (expr.op is Op.MOD or is_nonnegative(a))
         case Select(then=then, orelse=orelse):
-            return is_natural(then) and is_natural(orelse)
+            return is_nonnegative(then) and is_nonnegative(orelse)
         case _:
             return False
 

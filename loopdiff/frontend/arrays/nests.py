@@ -58,7 +58,7 @@ def store_array(state: State, target: View, value: Array | Expr, node: ast.AST) 
     source = with_held_elements(state, source, target.array, span)
     require_fit(state, source, target.extents, span)
     if reads_written(source, aligned(state, source, target.extents), target):
-        source = copied(state, source, target.array, span)
+        source = copied_view(state, source, target.array, span)
     element = aligned(state, source, target.extents)
 
     def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
@@ -141,7 +141,7 @@ def is_unwritten(read: Sequence[Expr], target: View) -> bool:
 
 
 # -- memory --------------------------------------------------------------------------------------------------
-def copied(state: State, value: Array, stem: str, span: Span) -> View:
+def copied_view(state: State, value: Array, stem: str, span: Span) -> View:
     """`value` in a new local array."""
     view = new_array(state, stem, value.extents, span, is_truth_value(state, value.element))
     made_of(state, view.array, value.element)

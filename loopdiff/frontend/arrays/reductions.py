@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.integers import is_natural, minus, plus
+from loopdiff.frontend.arrays.integers import is_nonnegative, minus, plus
 from loopdiff.frontend.arrays.nests import made_of, nest, new_array
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill
 from loopdiff.frontend.arrays.views import product, with_new_axes
@@ -79,7 +79,7 @@ class Reduction:
     def selected(self, kind: str) -> Quantity:
         """A reduction that starts from the first element: `max`, `min` and where they are."""
         for extent in self.inner:
-            if not (is_natural(minus(extent, Const(1)))):
+            if not (is_nonnegative(minus(extent, Const(1)))):
                 empty = f"`{kind}` of an array without elements"
                 some = Apply(Op.GT, (extent, Const(0)), loc=self.span)
                 self.state.out.append(Require(some, "LD321", empty, loc=self.span))

@@ -68,7 +68,7 @@ def size_of(array: str | Array, span: Span) -> Expr:
     return total
 
 
-def extents_of(state: State, array: str | Array, span: Span) -> tuple[Expr, ...]:
+def array_extents(state: State, array: str | Array, span: Span) -> tuple[Expr, ...]:
     return state.all_of(array, span).extents if isinstance(array, str) else array.extents
 
 

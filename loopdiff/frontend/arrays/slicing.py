@@ -14,7 +14,7 @@ from loopdiff.frontend.arrays.integers import (
     at_least_zero,
     distance,
     divided,
-    is_natural,
+    is_nonnegative,
     maximum,
     minimum,
     minus,
@@ -46,7 +46,7 @@ class Part:
         return plus(self.start, times(Const(self.step), position))
 
 
-def part_of(size: Expr, bounds: Slice) -> Part:
+def slice_part(size: Expr, bounds: Slice) -> Part:
     """What `bounds` take from an axis of `size` elements."""
     step = bounds.step
     if step > 0:
@@ -78,7 +78,7 @@ def from_end(bound: Expr, size: Expr, safe: int = -2) -> Expr:
     if isinstance(bound, Const):
         return bound if bound.value >= 0 else plus(size, bound)
     gap = distance(bound, size)
-    if is_natural(bound) or (gap is not None and gap >= safe):
+    if is_nonnegative(bound) or (gap is not None and gap >= safe):
         return bound
     return Select(Apply(Op.LT, (bound, ZERO)), plus(bound, size), bound)
 

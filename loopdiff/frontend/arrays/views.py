@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, is_natural, minus, plus, times
-from loopdiff.frontend.arrays.slicing import Slice, part_of
+from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, is_nonnegative, minus, plus, times
+from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.affine import linear
@@ -47,7 +47,7 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
             case NewAxis():
                 extents.append(Const(1))
             case Slice():
-                part = part_of(array.extents[axis], subscript)
+                part = slice_part(array.extents[axis], subscript)
                 positions.append(part.subscript(hole(len(extents))))
                 extents.append(part.count)
             case _:
@@ -74,7 +74,7 @@ def inside(state: State, array: Array, axis: int, subscript: Expr, node: ast.AST
     low = Apply(Op.GE, (subscript, ZERO), loc=span)
     high = Apply(Op.LT, (subscript, size), loc=span)
     room = distance(size, most)
-    tests = ([] if is_natural(least) else [low]) + ([] if room is not None and room > 0 else [high])
+    tests = ([] if is_nonnegative(least) else [low]) + ([] if room is not None and room > 0 else [high])
     if tests:
         message = f"`{ast.unparse(node)}`: the subscript is outside axis {axis} of the view"
         cond = tests[0] if len(tests) == 1 else Apply(Op.AND, tuple(tests), loc=span)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.binding.shapes import Shapes
-from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, coerce, join, kind_of_scalar
+from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, coerce, join_kinds, kind_of_scalar
 from loopdiff.frontend.binding.webs import split_webs
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
 from loopdiff.ir.nodes import (
@@ -141,7 +141,7 @@ class Binder:
             self.typing.diagnostics.clear()
             for name, values in self.made.items():
                 kinds = (self.typing.typed(e)[1] for e in values)
-                self.typing.kinds[name] = join(self.typing.kinds[name], *kinds)
+                self.typing.kinds[name] = join_kinds(self.typing.kinds[name], *kinds)
             for name, source in self.alike.items():
                 self.typing.kinds[name] = self.typing.kinds[source]
             body = self.block(self.surface.body)
@@ -239,7 +239,7 @@ class Binder:
     def join(self, array: str, kind: Kind) -> Kind:
         """The kind of `array` after a value of `kind` is stored: only inferred types grow."""
         if array in self.inferred:
-            self.typing.kinds[array] = join(self.typing.kinds[array], kind)
+            self.typing.kinds[array] = join_kinds(self.typing.kinds[array], kind)
         return self.typing.kinds.get(array, kind)
 
     def stored(self, array: str, value: Expr, kind: Kind, stmt: Stmt) -> Expr:
@@ -254,7 +254,7 @@ class Binder:
         """Into integers and booleans, where the sum is converted and not the summand, a plain assignment."""
         value, kind = self.typing.typed(stmt.value)
         target = stmt.target.array
-        kept = self.join(target, kind if stmt.op != "add" else join(kind, Kind.INT))
+        kept = self.join(target, kind if stmt.op != "add" else join_kinds(kind, Kind.INT))
         is_ordered = stmt.op == "add" or not kept.is_complex
         if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered:
             changed = Apply(ACCUMULATED[stmt.op], (Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)

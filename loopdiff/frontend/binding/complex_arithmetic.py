@@ -62,10 +62,10 @@ def plus(x: Expr, y: Expr) -> Expr:
 
 
 def minus(x: Expr, y: Expr) -> Expr:
-    return x if is_zero(y) else negated(y) if is_zero(x) else call(Op.SUB, x, y)
+    return x if is_zero(y) else negated_complex(y) if is_zero(x) else call(Op.SUB, x, y)
 
 
-def negated(x: Expr) -> Expr:
+def negated_complex(x: Expr) -> Expr:
     match x:
         case Const(value=value, dtype=dtype):
             return x if value == 0 else Const(-value, dtype)
@@ -82,7 +82,7 @@ def times(x: Expr, y: Expr) -> Expr:
         if is_constant(one, 1):
             return other
         if is_constant(one, -1):
-            return negated(other)
+            return negated_complex(other)
     return call(Op.MUL, x, y)
 
 
@@ -115,7 +115,7 @@ def subtract(hold: Hold, a: Parts, b: Parts) -> Parts:
 
 
 def negate(hold: Hold, z: Parts) -> Parts:
-    return z.with_parts(negated(z.re), negated(z.im))
+    return z.with_parts(negated_complex(z.re), negated_complex(z.im))
 
 
 def stop(hold: Hold, z: Parts) -> Parts:
@@ -138,7 +138,7 @@ def divide(hold: Hold, a: Parts, b: Parts) -> Parts:
         return a.with_parts(over(a.re, divisor), over(a.im, divisor))
     if is_zero(b.re):
         divisor = hold(b.im, "divisor")
-        return a.with_parts(over(a.im, divisor), negated(over(a.re, divisor)))
+        return a.with_parts(over(a.im, divisor), negated_complex(over(a.re, divisor)))
     a, b = a.held(hold, "dividend"), b.held(hold, "divisor")
     is_wide = hold(compare(Op.GE, call(Op.ABS, b.re), call(Op.ABS, b.im)), "is_wide")
     large = hold(Select(is_wide, b.re, b.im), "large")
@@ -156,7 +156,7 @@ def square_root(hold: Hold, z: Parts) -> Parts:
     """The principal root, in the right half plane; on the cut along the negative axis, the side of the zero's sign."""
     z = z.held(hold, "radicand")
     half, is_right = z.const(0.5), hold(compare(Op.GE, z.re, z.const(0.0)), "is_right")
-    length = Select(is_right, z.re, negated(z.re))
+    length = Select(is_right, z.re, negated_complex(z.re))
     root = hold(call(Op.SQRT, plus(times(half, length), times(half, modulus(z)))), "root")
     is_void = compare(Op.EQ, root, z.const(0.0))
     rest = z.im if z.is_real else hold(Select(is_void, z.im, over(times(half, z.im), root)), "rest")
@@ -234,7 +234,7 @@ def hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
     x, y = hold(z.re, "argument_re"), hold(z.im, "argument_im")
     side = hold(Select(compare(Op.GE, x, z.const(0.0)), z.const(1.0), z.const(-1.0)), "side")
     exponent = hold(times(z.const(-2.0), times(side, x)), "exponent")
-    decay, rest = hold(call(Op.EXP, exponent), "decay"), hold(negated(call(Op.EXPM1, exponent)), "rest")
+    decay, rest = hold(call(Op.EXP, exponent), "decay"), hold(negated_complex(call(Op.EXPM1, exponent)), "rest")
     cosine = hold(call(Op.COS, y), "cosine")
     waves = hold(times(z.const(4.0), times(decay, cosine)), "waves")
     scale = hold(plus(times(rest, rest), times(waves, cosine)), "scale")
@@ -246,14 +246,14 @@ def rotated(function: Callable[[Hold, Parts], Parts]) -> Callable[[Hold, Parts],
     """-i f(i z): the circular function of a hyperbolic one."""
 
     def turned(hold: Hold, z: Parts) -> Parts:
-        found = function(hold, z.with_parts(negated(z.im), z.re))
-        return z.with_parts(found.im, negated(found.re))
+        found = function(hold, z.with_parts(negated_complex(z.im), z.re))
+        return z.with_parts(found.im, negated_complex(found.re))
 
     return turned
 
 
 def cosine(hold: Hold, z: Parts) -> Parts:
-    return hyperbolic_cosine(hold, z.with_parts(negated(z.im), z.re))
+    return hyperbolic_cosine(hold, z.with_parts(negated_complex(z.im), z.re))
 
 
 FUNCTIONS: dict[Op, Callable[..., Parts]] = {
@@ -314,6 +314,6 @@ def complex_power(hold: Hold, z: Parts, exponent: Parts) -> Parts:
     is_void = compare(Op.EQ, length, z.const(0.0))
     log_length = Select(is_void, z.const(0.0), call(Op.LOG, length))
     grown = z.const(1.0) if is_zero(exponent.re) else call(Op.POW, length, exponent.re)
-    size = hold(times(grown, call(Op.EXP, negated(times(exponent.im, turned)))), "size")
+    size = hold(times(grown, call(Op.EXP, negated_complex(times(exponent.im, turned)))), "size")
     phase = hold(plus(times(exponent.re, turned), times(exponent.im, log_length)), "phase")
     return z.with_parts(times(size, call(Op.COS, phase)), times(size, call(Op.SIN, phase)))

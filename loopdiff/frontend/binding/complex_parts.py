@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.binding.complex_arithmetic import FUNCTIONS, Parts, angle, modulus, negated, power
+from loopdiff.frontend.binding.complex_arithmetic import FUNCTIONS, Parts, angle, modulus, negated_complex, power
 from loopdiff.frontend.binding.types import STRONG, coerce
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import (
@@ -303,7 +303,7 @@ class Splitter:
             case "imag":
                 return value.im
             case "conj":
-                return value.with_parts(value.re, negated(value.im))
+                return value.with_parts(value.re, negated_complex(value.im))
             case "abs":
                 return modulus(value)
             case "angle":

@@ -128,7 +128,7 @@ class Typing:
                 return replace(expr, access=self.access(access)), self.kinds[access.array]
             case Select(cond=cond, then=then, orelse=orelse):
                 (a, a_kind), (b, b_kind) = self.typed(then), self.typed(orelse)
-                kind = join(a_kind, b_kind)
+                kind = join_kinds(a_kind, b_kind)
                 return replace(
                     expr, cond=self.truth(cond), then=coerce(a, a_kind, kind), orelse=coerce(b, b_kind, kind)
                 ), kind  # fmt: skip
@@ -216,7 +216,7 @@ class Typing:
         if op in (Op.AND, Op.OR, Op.NOT):
             return replace(expr, args=tuple(self.truth(a) for a in expr.args)), Kind.BOOL
         args = [self.typed(a) for a in expr.args]
-        joined = join(*(kind for _, kind in args))
+        joined = join_kinds(*(kind for _, kind in args))
         if op is Op.POW:
             return power(expr, *args)
         if op is Op.STOP and joined <= Kind.INT:
@@ -288,7 +288,7 @@ def kind_of_scalar(scalar: ScalarDecl | ScalarArgument) -> Kind:
     return STRONG[scalar.type]
 
 
-def join(*kinds: Kind) -> Kind:
+def join_kinds(*kinds: Kind) -> Kind:
     """The least kind above all of `kinds`."""
     least = max(kind.part for kind in kinds)
     is_complex = any(kind.is_complex for kind in kinds)
@@ -309,16 +309,16 @@ def converted(expr: Apply, args: list[Typed], kind: Kind) -> Apply:
 def power(expr: Apply, base: Typed, exponent: Typed) -> Typed:
     """`base ** exponent`: integer exponents stay; an integer to a negative constant power is a float."""
     (x, x_kind), (n, n_kind) = base, exponent
-    x_kind_after = join(x_kind, Kind.INT)
+    x_kind_after = join_kinds(x_kind, Kind.INT)
     if isinstance(n, Const) and n_kind is Kind.WEAK and is_small_integer(n.value):
         n, n_kind = Const(int(n.value), INT, loc=n.loc), Kind.INT
-        x_kind_after = join(x_kind, Kind.WEAK)
+        x_kind_after = join_kinds(x_kind, Kind.WEAK)
     if n_kind <= Kind.INT:
         if isinstance(n, Const) and n.value < 0:
-            x_kind_after = join(x_kind_after, Kind.WEAK)
+            x_kind_after = join_kinds(x_kind_after, Kind.WEAK)
         args = (coerce(x, x_kind, x_kind_after), coerce(n, n_kind, Kind.INT))
         return replace(expr, args=args), x_kind_after
-    joined = join(x_kind, n_kind)
+    joined = join_kinds(x_kind, n_kind)
     return converted(expr, [base, exponent], joined), joined
 
 

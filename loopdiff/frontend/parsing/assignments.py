@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.accumulations import negated, stores
+from loopdiff.frontend.arrays.accumulations import negated_term, stores
 from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
-from loopdiff.frontend.arrays.indexing import Masked, scatter, store_masked
-from loopdiff.frontend.arrays.nests import copied, store_array
-from loopdiff.frontend.arrays.shapes import extents_of, shaped
+from loopdiff.frontend.arrays.indexing import Masked, scattered, store_masked
+from loopdiff.frontend.arrays.nests import copied_view, store_array
+from loopdiff.frontend.arrays.shapes import array_extents, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import steady
@@ -75,7 +75,7 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
 def assign_to_all(state: State, targets: list[ast.expr], value: View | ArrayValue, span: Span) -> None:
     """`a = b[:] = array`: one array for all of them."""
     names = [t.id for t in targets if isinstance(t, ast.Name)]
-    view = value if isinstance(value, View) else copied(state, value, names[0] if names else "value", span)
+    view = value if isinstance(value, View) else copied_view(state, value, names[0] if names else "value", span)
     for target in targets:
         assign(state, target, view, span)
 
@@ -113,7 +113,7 @@ def store_into(state: State, place: Target, value: Quantity, target: ast.expr, s
         case View():
             store_array(state, place, value, target)
         case ArrayValue():
-            scatter(state, place, value, target)
+            scattered(state, place, value, target)
         case Masked():
             store_masked(state, place, value, target)
 
@@ -125,7 +125,7 @@ def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> 
         case View():
             bind_view(state, name, value, span)
         case ArrayValue():
-            bind_view(state, name, copied(state, value, name, span), span)
+            bind_view(state, name, copied_view(state, value, name, span), span)
         case number:
             access = state.define(name, state.source.span(target))
             state.out += stores(access, number, span)
@@ -188,7 +188,7 @@ def unpacked_shape(
     """Extents of `array` along `axes`, for which it must have `rank` axes (None: any number)."""
     span = state.source.span(node)
     if not isinstance(array, str):
-        extents = extents_of(state, array, span)
+        extents = array_extents(state, array, span)
         if (rank is not None and rank != len(extents)) or not all(-len(extents) <= k < len(extents) for k in axes):
             state.reject("LD207", f"`{ast.unparse(node)}` is unpacked into {len(axes)} names", node)
             return None
@@ -273,7 +273,7 @@ def settled_value(
     """`value` as it is now, although the arrays `written` may change before it is stored; views change with them."""
     match value:
         case ArrayValue():
-            return copied(state, value, stem(target), span)
+            return copied_view(state, value, stem(target), span)
         case View():
             return steady(state, value)
         case _ if isinstance(value, Expr) and any(has_calls or e.access.array in written for e in loads(value)):
@@ -378,7 +378,7 @@ def accumulate(state: State, node: ast.AugAssign, access: Access, old: Expr, val
         case ast.Add() if not reads(value, access):
             state.out.append(Accumulate("add", access, value, loc=span))
         case ast.Sub() if not reads(value, access):
-            state.out.append(Accumulate("add", access, negated(value), loc=span))
+            state.out.append(Accumulate("add", access, negated_term(value), loc=span))
         case _:
             state.out.append(Assign(access, result_of(state, node, old, value), loc=span))
 

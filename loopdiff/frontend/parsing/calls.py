@@ -25,7 +25,7 @@ from loopdiff.ir.nodes import Const, Expr, PartOf, Select
 from loopdiff.source.functions import LIBRARIES, MISSING
 
 
-def call(state: State, node: ast.Call) -> Quantity:
+def parse_call(state: State, node: ast.Call) -> Quantity:
     result = state.whole.call(state, node)
     if result is not MISSING:
         return result_of_helper(state, result, node)

@@ -16,10 +16,10 @@ from loopdiff.frontend.arrays.subscripts import subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.language import REFUSED_EXPRESSIONS
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
-from loopdiff.frontend.parsing.calls import call
+from loopdiff.frontend.parsing.calls import parse_call
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
-from loopdiff.frontend.parsing.outside import constant, outside_value, root_is_local
+from loopdiff.frontend.parsing.outside import outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Apply, Const, Expr, PartOf
 from loopdiff.ir.ops import Op
@@ -40,7 +40,7 @@ def parse_quantity(state: State, node: ast.expr) -> Quantity:
     """The value of `node`, a number or an array."""
     match node:
         case ast.Constant(value=value):
-            return constant(state, value, node)
+            return outside_constant(state, value, node)
         case ast.Name():
             return name_value(state, node)
         case ast.Attribute():
@@ -50,7 +50,7 @@ def parse_quantity(state: State, node: ast.expr) -> Quantity:
         case ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
             return operation(state, node)
         case ast.Call():
-            return call(state, node)
+            return parse_call(state, node)
         case _:
             message, hint = REFUSED_EXPRESSIONS.get(type(node), (f"`{ast.unparse(node)}` is not a number", None))
             return state.reject("LD111", message, node, hint)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from loopdiff.errors import Span, UnsupportedLoopError
-from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.functions import scalar_function
@@ -23,9 +23,9 @@ from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.assignments import note_number
 from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Value
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
-from loopdiff.frontend.parsing.outside import constant
+from loopdiff.frontend.parsing.outside import outside_constant
 from loopdiff.frontend.parsing.ruled import ruled_call
-from loopdiff.frontend.parsing.state import Frame, Returned, State
+from loopdiff.frontend.parsing.state import CallFrame, Returned, State
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
@@ -38,7 +38,7 @@ from loopdiff.source.functions import MISSING, as_definition, python_function
 MOST_STATEMENTS = 2000
 
 
-def call(state: State, node: ast.Call) -> Value | None:
+def inline_call(state: State, node: ast.Call) -> Value | None:
     """Write out what `node` calls, and give its value, () for none.
 
     None after a rejection; MISSING, and nothing written, if that is no Python function.
@@ -60,7 +60,7 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
         return None
     span = state.source.span(node)
     source = replace(callee.source, called_from=span)
-    stack = (*state.stack, Frame(callee.key, source.name))
+    stack = (*state.stack, CallFrame(callee.key, source.name))
     inner = State(source, survey(source.node, tuple(given), lambda _: ()), state.whole, stack, callee.around)
     for name, value in given.items():
         bind_parameter(inner, name, value, span)
@@ -169,13 +169,13 @@ def is_refused(state: State, callee: Callee, node: ast.Call) -> bool:
 def default(state: State, callee: Callee, value: Any, node: ast.Call) -> Value:
     if callee.around is not None:
         return value
-    return constant(state, value, node) if isinstance(value, NUMBERS) else Outside(value)
+    return outside_constant(state, value, node) if isinstance(value, NUMBERS) else Outside(value)
 
 
 def bind_parameter(inner: State, name: str, value: Value, span: Span) -> None:
     """`name` stands for `value`: a number that may change, or that is computed, is held in a cell."""
     if isinstance(value, View | ArrayValue):
-        view = value if isinstance(value, View) else copied(inner, value, name, span)
+        view = value if isinstance(value, View) else copied_view(inner, value, name, span)
         inner.bindings[name] = steady(inner, view)
     elif not isinstance(value, Expr):
         inner.bindings[name] = value  # type: ignore[assignment]

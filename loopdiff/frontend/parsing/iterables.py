@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.functions import is_array_call
 from loopdiff.frontend.arrays.integers import ONE, ZERO, count_of, minus, plus, times
-from loopdiff.frontend.arrays.nests import copied, starts_of
+from loopdiff.frontend.arrays.nests import copied_view, starts_of
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View, holes
 from loopdiff.frontend.arrays.views import steady
@@ -180,7 +180,7 @@ def items_of(state: State, value: Value | None, node: ast.expr) -> Iteration | N
         state.need_types()
         value = state.all_of(value.array, span)
     if isinstance(value, ArrayValue) and state.owned(value, node):
-        value = copied(state, value, "items", span)
+        value = copied_view(state, value, "items", span)
     if value is None or isinstance(value, ArrayValue):
         return None
     if not isinstance(value, View):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Unsure, Value
@@ -103,6 +103,6 @@ def default(state: State, value: Value | None, node: ast.expr) -> Value:
             return steady(state, value)
         case ArrayValue():
             state.owned(value, node)
-            return copied(state, value, "default", state.source.span(node))
+            return copied_view(state, value, "default", state.source.span(node))
         case _:
             return frozen(state, value, "default") if isinstance(value, Expr) else value

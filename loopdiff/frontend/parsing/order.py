@@ -14,7 +14,7 @@ from typing import TypeVar
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
 from loopdiff.frontend.arrays.element_types import TRUTH_OPS
-from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
 from loopdiff.frontend.parsing.bindings import Value
 from loopdiff.frontend.parsing.state import State
@@ -49,7 +49,7 @@ def held(state: State, value: V, place: int) -> V:
         return tuple(held(state, v, place) for v in value)  # pyright: ignore[reportReturnType]
     if isinstance(value, ArrayValue) and changes(state.out[place:], value.element):
         with state.block() as body:
-            view = copied(state, value, "held", value.element.loc)
+            view = copied_view(state, value, "held", value.element.loc)
         state.out[place:place] = body
         return view  # pyright: ignore[reportReturnType]
     if not isinstance(value, Expr) or not changes(state.out[place:], value):

@@ -29,7 +29,7 @@ CALCULATING = tuple(
 )  # fmt: skip
 
 
-def constant(state: State, value: Any, node: ast.expr) -> Expr:
+def outside_constant(state: State, value: Any, node: ast.expr) -> Expr:
     """A literal, or the value of a name from outside the function."""
     span = state.source.span(node)
     match value:
@@ -66,7 +66,7 @@ def outside_value(state: State, node: ast.expr) -> Expr:
     if value is MISSING:
         return reject_outside(state, node, node)
     if is_number(value):
-        return constant(state, value, node)
+        return outside_constant(state, value, node)
     return state.reject("LD113", f"`{text}` is {kind_of(value)}, not a number", node)
 
 
@@ -115,7 +115,7 @@ def constant_element(state: State, node: ast.Subscript) -> Expr:
         return state.reject("LD113", f"`{text}` needs to be a tuple with a constant subscript here", node, hint)
     if not -len(owner) <= position.value < len(owner):
         return state.reject("LD113", f"`{text}` has {len(owner)} elements", node, "use a subscript in range")
-    return constant(state, owner[position.value], node)
+    return outside_constant(state, owner[position.value], node)
 
 
 # -- local names ---------------------------------------------------------------------------------------------

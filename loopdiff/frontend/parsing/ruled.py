@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import distance
-from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View, has_holes, hole
 from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.bindings import ArrayName, Value
-from loopdiff.frontend.parsing.outside import constant
+from loopdiff.frontend.parsing.outside import outside_constant
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir.nodes import Access, Call, Const, Expr, Load
 from loopdiff.rules.definitions import Rule, parameters_of, plain
@@ -29,7 +29,7 @@ def ruled_call(state: State, rule: Rule, node: ast.Call, write_out: WriteOut) ->
     """
     state.need_types()  # whether an argument is an array
     signature = inspect.signature(plain(rule.function))
-    given = arguments_of(state, rule.name, signature, lambda value, at: constant(state, value, at), node)
+    given = arguments_of(state, rule.name, signature, lambda value, at: outside_constant(state, value, at), node)
     if given is None:
         return None
     values = {name: given_value(state, value, name, node) for name, value in given.items()}
@@ -56,7 +56,7 @@ def given_value(state: State, value: Value, name: str, node: ast.Call) -> Value:
         case ArrayName(array=array):
             return state.all_of(array, span)
         case ArrayValue():
-            return copied(state, value, name, span)
+            return copied_view(state, value, name, span)
         case _:
             return value
 

@@ -8,7 +8,7 @@ from loopdiff.frontend.arrays.values import ArrayValue
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class JoinSite:
     """Where ways meet that give `name` different meanings, in the function that the calls `where` led to."""
 
     where: tuple[str, ...]
@@ -17,13 +17,13 @@ class Site:
     column: int
 
 
-def choice_site(value: ArrayValue) -> Site:
+def choice_site(value: ArrayValue) -> JoinSite:
     """The place of the conditional expression that `value` is."""
-    return Site((), "choice", value.element.loc.line, value.element.loc.column)
+    return JoinSite((), "choice", value.element.loc.line, value.element.loc.column)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ArrayEvent:
     """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first."""
 
     array: str
@@ -35,8 +35,8 @@ class Event:
 class Copy:
     """An array gets a copy of `source`, which has other names."""
 
-    site: Site
-    event: Event
+    site: JoinSite
+    event: ArrayEvent
     source: str
 
 
@@ -45,8 +45,8 @@ class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
     calls whose returns give different arrays, and whether types of elements that were supposed turned out to be so."""
 
-    shared: frozenset[Site] = frozenset()
-    joined: frozenset[Site] = frozenset()
+    shared: frozenset[JoinSite] = frozenset()
+    joined: frozenset[JoinSite] = frozenset()
     supposes: bool = True
 
 

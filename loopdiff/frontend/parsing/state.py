@@ -31,7 +31,7 @@ from loopdiff.frontend.parsing.bindings import (
     VaryingUsed,
 )
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
-from loopdiff.frontend.parsing.sites import Copy, Decisions, Event, Site, choice_site
+from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, JoinSite, choice_site
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.nodes import PLACE, Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
@@ -102,17 +102,17 @@ class Whole:
     inlined: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     flags: set[str] = field(default_factory=set)
-    births: dict[str, Event] = field(default_factory=dict)
-    altered: list[Event] = field(default_factory=list)
+    births: dict[str, ArrayEvent] = field(default_factory=dict)
+    altered: list[ArrayEvent] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     supposed: dict[str, str] = field(default_factory=dict)
     around: list[int] = field(default_factory=list)
     clock: int = 0
 
-    def event(self, array: str) -> Event:
+    def event(self, array: str) -> ArrayEvent:
         """Something that happens to `array` here."""
         self.clock += 1
-        return Event(array, self.clock, tuple(self.around))
+        return ArrayEvent(array, self.clock, tuple(self.around))
 
     def note_altered(self, arrays: Iterable[str], since: int) -> None:
         """Arrays altered by a statement that began at the time `since`, but those that it made itself."""
@@ -120,7 +120,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class CallFrame:
     """A function that is being parsed; `key` says which, whatever its name."""
 
     key: object
@@ -139,7 +139,7 @@ class State:
     source: SourceFunction
     survey: Survey
     whole: Whole
-    stack: tuple[Frame, ...]
+    stack: tuple[CallFrame, ...]
     around: State | None = None
     cells: dict[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=dict)
@@ -202,9 +202,9 @@ class State:
         """What was rejected in the region `span`."""
         return {d.span for d in self.diagnostics if span.holds(d.span)}
 
-    def site(self, name: str, span: Span) -> Site:
+    def site(self, name: str, span: Span) -> JoinSite:
         """The place `span` where `name` gets a meaning."""
-        return Site(tuple(frame.name for frame in self.stack), name, span.line, span.column)
+        return JoinSite(tuple(frame.name for frame in self.stack), name, span.line, span.column)
 
     # -- values ----------------------------------------------------------------------------------------------
     def quantity(self, node: ast.expr) -> Quantity:

@@ -25,7 +25,14 @@ from loopdiff.frontend.parsing.ways.joins import copy_all
 from loopdiff.frontend.parsing.ways.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.frontend.parsing.ways.returns import parse_return
-from loopdiff.frontend.parsing.ways.varying import Snapshot, at_end, differing, for_each_choice, join, with_heads
+from loopdiff.frontend.parsing.ways.varying import (
+    Snapshot,
+    at_end,
+    differing,
+    for_each_choice,
+    join_options,
+    with_heads,
+)
 from loopdiff.ir.nodes import (
     Apply,
     Assign,
@@ -234,7 +241,7 @@ def parse_if(state: State, node: ast.If) -> None:
     state.bindings = dict(before)
     orelse, after_else = parse_branch(state, node.orelse)
     then_body, else_body = list(then), list(orelse)
-    join(state, [(after_then, then_body), (after_else, else_body)], earlier, span)
+    join_options(state, [(after_then, then_body), (after_else, else_body)], earlier, span)
     state.out.append(If(cond, tuple(then_body), tuple(else_body), loc=span))
 
 

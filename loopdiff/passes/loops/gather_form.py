@@ -42,7 +42,7 @@ from loopdiff.ir.walk import (
     written_access,
     written_arrays,
 )
-from loopdiff.passes.loops.shifted_updates import Perfect, Scatter, Shift, Target
+from loopdiff.passes.loops.shifted_updates import Perfect, Scatter, Shift, ShiftedTarget
 from loopdiff.passes.loops.sum_shapes import is_clear
 
 MOST_COLUMNS = 4  # at each end of a row that are written out
@@ -53,7 +53,7 @@ Has = Callable[[Shift], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class GatherForm:
     """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms.
 
     `is_roomy`: all elements that a row may touch are there, even if the nest has no iterations; those of `safe` targets
@@ -66,11 +66,11 @@ class Form:
     cells: Mapping[str, ArrayDecl]
     inner: str
     is_roomy: bool
-    safe: tuple[Target, ...]
+    safe: tuple[ShiftedTarget, ...]
     decls: dict[str, ArrayDecl]
 
     @classmethod
-    def of(cls, found: Scatter, names: NameSupply, ls: LoopSet) -> Form:
+    def of(cls, found: Scatter, names: NameSupply, ls: LoopSet) -> GatherForm:
         cells: dict[str, ArrayDecl] = {}
         for target in found.targets:
             kind = ls.array(target.array).type
@@ -170,7 +170,7 @@ class Form:
             def has(distance: Shift, c: int = column) -> bool:
                 return (distance[level] <= c) == is_first
 
-            def is_reached(target: Target, c: int = column) -> bool:
+            def is_reached(target: ShiftedTarget, c: int = column) -> bool:
                 least, most = target.reach(level)
                 return least <= c if is_first else c < most
 
@@ -178,7 +178,7 @@ class Form:
         return tuple(out)
 
     # -- elements ------------------------------------------------------------------------------------------------
-    def known(self, place: Place, has: Has, is_reached: Callable[[Target], bool]) -> tuple[Stmt, ...]:
+    def known(self, place: Place, has: Has, is_reached: Callable[[ShiftedTarget], bool]) -> tuple[Stmt, ...]:
         """What those targets' elements at `place` get that are reached: the terms from the distances that are there."""
         out: list[Stmt] = []
         sums: dict[str, list[Expr]] = {a: [] for a in self.cells}
@@ -238,7 +238,7 @@ class Form:
             out.append(If(all_of([there, *self.in_array(target, place)]), (store,)))
         return self.loop(level, index, reach, self.apart(tuple(out)))
 
-    def in_array(self, target: Target, place: Place) -> Iterator[Expr]:
+    def in_array(self, target: ShiftedTarget, place: Place) -> Iterator[Expr]:
         """Whether the target has an element at `place`, where not every iteration proves that."""
         if target in self.safe:
             return
@@ -329,19 +329,19 @@ class Form:
         assert kind is not None
         return zero(kind.element)
 
-    def stored(self, target: Target, place: Place, total: Expr, is_new: bool) -> Stmt:
+    def stored(self, target: ShiftedTarget, place: Place, total: Expr, is_new: bool) -> Stmt:
         """The sum `total` in, or added to, the target's element at `place`."""
         element = self.element(target, place)
         if is_new:
             return Assign(element, total, loc=element.loc)
         return Accumulate("add", element, total, loc=element.loc)
 
-    def element(self, target: Target, place: Place) -> Access:
+    def element(self, target: ShiftedTarget, place: Place) -> Access:
         own: Renaming = {Index(i): e for i, e in place.items()}
         return replace(target.place, subscripts=tuple(substitute(s, own) for s in target.place.subscripts))
 
 
-def with_room(ls: LoopSet, nest: Perfect, target: Target) -> Target:
+def with_room(ls: LoopSet, nest: Perfect, target: ShiftedTarget) -> ShiftedTarget:
     """`target`, which is zero before the nest, as far as its array goes; as it is where that is not near."""
     room = room_of(ls, nest, target.place)
     if room is None or not target.is_summed or not reaches_within(target, room):
@@ -350,13 +350,13 @@ def with_room(ls: LoopSet, nest: Perfect, target: Target) -> Target:
     return replace(target, room=room) if is_near else target
 
 
-def has_room(ls: LoopSet, nest: Perfect, target: Target) -> bool:
+def has_room(ls: LoopSet, nest: Perfect, target: ShiftedTarget) -> bool:
     """Whether the ranges of the nest, moved as far as the target's updates are, certainly lie within its extents."""
     room = room_of(ls, nest, target.place)
     return room is not None and reaches_within(target, room)
 
 
-def reaches_within(target: Target, room: tuple[Shift, Shift]) -> bool:
+def reaches_within(target: ShiftedTarget, room: tuple[Shift, Shift]) -> bool:
     reaches = map(target.reach, range(len(room[0])))
     return all(low >= least and high <= most for (low, high), least, most in zip(reaches, *room, strict=True))
 
@@ -423,7 +423,7 @@ def part_of(body: tuple[Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> 
     return keep_live(found, live_names(found, wanted, None), None)
 
 
-def kept(body: tuple[Stmt, ...], updates: frozenset[int]) -> tuple[Stmt, ...]:
+def only_updates(body: tuple[Stmt, ...], updates: frozenset[int]) -> tuple[Stmt, ...]:
     """Of `body`, those `updates`, by identity, with all that they need."""
     own = [a.array for s in statements(body) if id(s.stmt) in updates and (a := written_access(s.stmt)) is not None]
     return part_of(body, lambda s: (s,) if id(s) in updates else (), frozenset(own))

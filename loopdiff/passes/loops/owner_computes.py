@@ -54,8 +54,8 @@ from loopdiff.ir.walk import (
 from loopdiff.model import trip_counts as extents
 from loopdiff.model.cost import CostModel
 from loopdiff.model.machine import Machine
-from loopdiff.passes.loops.gather_form import Form, kept, with_room
-from loopdiff.passes.loops.shifted_updates import Scatter, minus, perfect, place_of, scatter
+from loopdiff.passes.loops.gather_form import GatherForm, only_updates, with_room
+from loopdiff.passes.loops.shifted_updates import Scatter, perfect, place_of, shifted_scatter, without_shift
 from loopdiff.passes.loops.sum_shapes import is_clear, separate_shifts
 from loopdiff.passes.storage.first_writes import drop_unread_zeros
 
@@ -107,11 +107,11 @@ class Gatherer:
 
     def nest(self, stmt: Loop, path: Path, out: list[Stmt]) -> bool:
         """Write the nest `stmt` to `out` in gather form, if it is one that has a better one."""
-        found = scatter(stmt, path, self.ls)
+        found = shifted_scatter(stmt, path, self.ls)
         if found is None:
             return False
         begun = None if not out else begun_by(found, out[-1])
-        made = Form.of(self.with_rooms(begun or found), NameSupply(self.names.taken), self.ls)
+        made = GatherForm.of(self.with_rooms(begun or found), NameSupply(self.names.taken), self.ls)
         if self.machine is not None and not made.is_safe:
             return False
         rows = made.asking_rows() if self.machine is None else made.rows()
@@ -119,7 +119,7 @@ class Gatherer:
         types = self.typed(rows, own)
         new = tuple(t for s in rows for t in tidied(s, types))
         if self.machine is not None:
-            costs = CostModel(self.ls, types, self.machine, extents.Counter(self.ls, extents.Extents(), {}))
+            costs = CostModel(self.ls, types, self.machine, extents.TripCounter(self.ls, extents.Extents(), {}))
             if takes(costs, new, made.inner) >= takes_scattered(costs, found):
                 return False
         self.names, self.types, self.is_changed = made.names, types, True
@@ -170,7 +170,7 @@ def takes(costs: CostModel, body: tuple[Stmt, ...], inner: str) -> float:
 def takes_scattered(costs: CostModel, found: Scatter) -> float:
     """Nanoseconds of a row as it is, for what goes to the targets."""
     inner = found.nest.loops[-1]
-    loop = replace(inner, body=kept(inner.body, found.updates))
+    loop = replace(inner, body=only_updates(inner.body, found.updates))
     groups = separate_shifts(loop) or [loop.body]
     return sum(costs.vector(replace(loop, body=g), {}) for g in groups)
 
@@ -191,7 +191,7 @@ def begun_by(found: Scatter, before: Stmt) -> Scatter | None:
             continue
         if any(isinstance(s.stmt, Assign) and s.stmt.target.array == access.array for s in statements(found.nest.body)):
             return None
-        begun = replace(target, start=minus(place[1], own[1]))
+        begun = replace(target, start=without_shift(place[1], own[1]))
         return replace(found, targets=tuple(begun if t is target else t for t in found.targets))
     return None
 
@@ -203,5 +203,5 @@ def others(found: Scatter, names: NameSupply) -> tuple[Stmt, ...]:
     if len(clears) == len(found.rest):
         nests = [found.nest.around((s,)) for s in clears]
     else:
-        nests = [found.nest.around(kept(body, found.rest))]
+        nests = [found.nest.around(only_updates(body, found.rest))]
     return tuple(s for n in nests for s in renamed_block((n,), names))

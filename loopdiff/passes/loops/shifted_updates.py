@@ -44,7 +44,7 @@ class Perfect:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ShiftedTarget:
     """An array of which an iteration updates elements at constant distances from one of its own, `place`.
 
     `shifts`: these distances along every loop, by identity of the update. `start`: the distance of the element that an
@@ -85,7 +85,7 @@ class Scatter:
 
     nest: Perfect
     path: Path
-    targets: tuple[Target, ...]
+    targets: tuple[ShiftedTarget, ...]
     rest: frozenset[int]
 
     @property
@@ -115,7 +115,7 @@ def perfect(loop: Loop) -> Perfect | None:
     return Perfect(tuple(loops), spans)
 
 
-def scatter(loop: Loop, path: Path, ls: LoopSet) -> Scatter | None:
+def shifted_scatter(loop: Loop, path: Path, ls: LoopSet) -> Scatter | None:
     """The nest at `path` if it adds to several elements of an array in each iteration, and may first do all that."""
     nest = perfect(loop)
     if nest is None:
@@ -143,7 +143,7 @@ def may_lead(ls: LoopSet, path: Path, rest: list[Site]) -> bool:
 
 
 # -- where they add ------------------------------------------------------------------------------------------
-def find_targets(nest: Perfect, ls: LoopSet) -> tuple[Target, ...]:
+def find_targets(nest: Perfect, ls: LoopSet) -> tuple[ShiftedTarget, ...]:
     """The arrays that a nest only updates, each iteration at constant distances."""
     sites = list(statements(nest.body))
     read = {e.access.array for s in sites for x in stmt_exprs(s.stmt) for e in loads(x)}
@@ -156,7 +156,7 @@ def find_targets(nest: Perfect, ls: LoopSet) -> tuple[Target, ...]:
     return tuple(t for t in found if t is not None)
 
 
-def target_of(nest: Perfect, updates: list[Site]) -> Target | None:
+def target_of(nest: Perfect, updates: list[Site]) -> ShiftedTarget | None:
     """What the `updates` of one array have in common; None if an element's share cannot be told."""
     if any(isinstance(s.stmt, Accumulate) and s.stmt.op != "add" for s in updates):
         return None
@@ -167,13 +167,13 @@ def target_of(nest: Perfect, updates: list[Site]) -> Target | None:
     base, _ = known[0]
     least, most = (tuple(map(f, zip(*(d for _, d in known), strict=True))) for f in (min, max))
     origin = tuple(0 if low <= 0 <= high else low for low, high in zip(least, most, strict=True))
-    shifts = {u: minus(p[1], origin) for u, p in places.items() if p is not None}
+    shifts = {u: without_shift(p[1], origin) for u, p in places.items() if p is not None}
     moved = tuple(with_offset(s, nest.indices, origin) for s in base)
     stmt = updates[0].stmt
     assert isinstance(stmt, Assign | Accumulate)
     always = [p[1] for s in updates if len(s.path) == 1 and (p := places[id(s.stmt)]) is not None]
     ends = [tuple(map(f, zip(*always, strict=True))) for f in (min, max)]
-    target = Target(Access(stmt.target.array, moved, loc=stmt.loc), shifts, is_certain=ends == [least, most])
+    target = ShiftedTarget(Access(stmt.target.array, moved, loc=stmt.loc), shifts, is_certain=ends == [least, most])
     return started(nest, target, updates) if target.is_summed else target
 
 
@@ -182,7 +182,7 @@ def is_float(ls: LoopSet, array: str) -> bool:
     return kind is not None and kind.element.is_float
 
 
-def started(nest: Perfect, target: Target, updates: list[Site]) -> Target | None:
+def started(nest: Perfect, target: ShiftedTarget, updates: list[Site]) -> ShiftedTarget | None:
     """`target`, whose elements begin anew where an iteration assigns to them; None if something is overwritten."""
     (starts, sums) = ([s for s in updates if isinstance(s.stmt, Assign) is wanted] for wanted in (True, False))
     if not starts:
@@ -193,7 +193,7 @@ def started(nest: Perfect, target: Target, updates: list[Site]) -> Target | None
         return None
     signs = [1 if is_constant(p.step, 1) else -1 for p in nest.loops]
     for site in sums:
-        later = [s * d for s, d in zip(signs, minus(own, target.shifts[id(site.stmt)]), strict=True)]
+        later = [s * d for s, d in zip(signs, without_shift(own, target.shifts[id(site.stmt)]), strict=True)]
         if (later, site.path) <= ([0] * len(later), start.path):
             return None
     return replace(target, start=own)
@@ -223,5 +223,5 @@ def with_offset(base: Expr, indices: tuple[str, ...], offsets: Shift) -> Expr:
     return next((shifted(base, by) for i, by in zip(indices, offsets, strict=True) if i in used), base)
 
 
-def minus(a: Shift, b: Shift) -> Shift:
+def without_shift(a: Shift, b: Shift) -> Shift:
     return tuple(x - y for x, y in zip(a, b, strict=True))

@@ -16,7 +16,7 @@ from functools import reduce
 from typing import Any
 
 from loopdiff.analysis.exposure import is_exposed, visible
-from loopdiff.analysis.legality import commute, may_meet, pairs
+from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.expressions import basic_sets, constraint, rows
 from loopdiff.analysis.polyhedral.model import Model, build_model
@@ -104,7 +104,7 @@ def binds(model: Model, read: Event) -> bool:
         for order in orders(a, b)
         if order.is_carried and may_meet(model, a, b, order)
     }
-    return any(all(commute(a, b) for a, b in pairs([e for e in others if loop in e.loops])) for loop in met)
+    return any(all(commute(a, b) for a, b in conflicting_pairs([e for e in others if loop in e.loops])) for loop in met)
 
 
 def events_of(model: Model, array: str) -> list[Event]:

@@ -25,7 +25,7 @@ from loopdiff.ir.nodes import Access, Allocate, Apply, Assign, Exit, Expr, Index
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Site, accesses, read_arrays, statements, written_arrays
-from loopdiff.model.register_tiles import choose_tile, is_plain
+from loopdiff.model.register_tiles import choose_tile, is_product_operand
 from loopdiff.passes.storage.copy_propagation import known_outside, same_elements
 from loopdiff.passes.storage.first_writes import NEVER, needed_zeros, rewritten
 
@@ -122,7 +122,7 @@ class Starter:
             return False
         if self.in_tiles_only:
             return choose_tile(self.ls, found) is not None
-        return is_plain(found.summand, frozenset(p.index for p in found.loops))
+        return is_product_operand(found.summand, frozenset(p.index for p in found.loops))
 
     def zero_in(self, target: Access) -> Stmt:
         return Assign(target, zero(self.types.arrays[target.array].element), loc=target.loc)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of, is_exposed
-from loopdiff.analysis.legality import distance, within
+from loopdiff.analysis.legality import dependence_distance, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import Names, conflicting
@@ -91,7 +91,7 @@ def beginning(model: Model, path: Path, arrays: Names, own: Names) -> int | None
 def lag(model: Model, write: Event, read: Event, path: Path) -> int | None:
     """How many iterations of the loop at `path` after `write` it may be that `read` comes to the same element."""
     least = 0 if write.path < read.path else 1
-    return distance(model, write, read, depth_of(model, path) - 1, least)
+    return dependence_distance(model, write, read, depth_of(model, path) - 1, least)
 
 
 def innermost(model: Model, path: Path) -> Path:

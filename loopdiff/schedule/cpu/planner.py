@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
-from loopdiff.analysis.legality import Conflict, carried, describe, interrupted
+from loopdiff.analysis.legality import Conflict, carried, describe_conflict, interrupted
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.strides import is_varying, stride_of, varying_names
@@ -40,7 +40,7 @@ from loopdiff.mapping.loops import Mapping, ScalarLoop, Schedule, TiledNest, Vec
 from loopdiff.model.cost import OFTEN, CostModel
 from loopdiff.model.machine import DIVISIONS, FUNCTIONS, Machine
 from loopdiff.model.register_tiles import choose_tile
-from loopdiff.model.trip_counts import Counter, Extents, Ranges, is_row_of_elements
+from loopdiff.model.trip_counts import Extents, Ranges, TripCounter, is_row_of_elements
 from loopdiff.schedule.cpu.unroll_and_jam import rows_together
 from loopdiff.schedule.refusals import refuse_dependence, refuse_form, refuse_unblocked, refuse_unknown
 from loopdiff.settings.requests import NOTHING, Requests, Wish
@@ -83,7 +83,7 @@ class Planner:
         cls, model: Model, *, may_reassociate: bool = True, machine: Machine = DEFAULT, requests: Requests = NOTHING
     ) -> Planner:  # fmt: skip
         types = type_env(model.ls)
-        costs = CostModel(model.ls, types, machine, Counter.of(model.ls, Extents()))
+        costs = CostModel(model.ls, types, machine, TripCounter.of(model.ls, Extents()))
         return cls(model, types, costs, may_reassociate, requests)
 
     def below(
@@ -162,7 +162,7 @@ class Planner:
         private = owned_cells(self.model, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is not None:
-            return ScalarLoop(describe(self.model, conflict), seen(conflict))
+            return ScalarLoop(describe_conflict(self.model, conflict), seen(conflict))
         held = self.held_back(stmt, private)
         if held:
             return ScalarLoop(held)
@@ -215,7 +215,7 @@ class Planner:
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
         if conflict is None:
             return ScalarLoop("it runs backwards")
-        return ScalarLoop(f"it runs backwards; {describe(self.model, conflict)}", seen(conflict))
+        return ScalarLoop(f"it runs backwards; {describe_conflict(self.model, conflict)}", seen(conflict))
 
     def obstacle(self, loop: Loop) -> str:
         """What in the body has no vector form."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import commute, distance, pairs, within
+from loopdiff.analysis.legality import commute, conflicting_pairs, dependence_distance, within
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.nodes import If, Loop
@@ -60,7 +60,7 @@ def lengths(model: Model, path: Path, own: frozenset[str], may_reassociate: bool
     """Of all dependences between statements of the loop at `path`; None if there are some without a bound."""
     found: list[Length] = []
     shared, place = depth_of(model, path) - 1, len(path)
-    for a, b in pairs(within(model, path)):
+    for a, b in conflicting_pairs(within(model, path)):
         if a.access.array in own:
             if a.path[place] != b.path[place]:
                 return None  # what is late would not find there what its own iteration left
@@ -69,7 +69,7 @@ def lengths(model: Model, path: Path, own: frozenset[str], may_reassociate: bool
         for first, second in ((a, b), (b, a)) if a is not b else ((a, a),):
             one, other = first.path[place], second.path[place]
             least = 0 if one < other and not is_sum else 1
-            length = distance(model, first, second, shared, least)
+            length = dependence_distance(model, first, second, shared, least)
             if length is None or (one == other and length > 0 and not is_sum):
                 return None
             if length >= 0:

@@ -19,7 +19,7 @@ from functools import reduce
 import numpy as np
 
 from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import commute, pairs, within
+from loopdiff.analysis.legality import commute, conflicting_pairs, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import apart
@@ -74,14 +74,14 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class JammedRows:
     """One iteration of a loop where all `limits` in it hold."""
 
     leaves: tuple[Leaf, ...]
     limits: tuple[Expr, ...]
 
 
-def rows_of(loop: Loop) -> Rows | None:
+def jammed_rows(loop: Loop) -> JammedRows | None:
     """What an iteration of `loop` does, if that is statements and innermost loops of as many iterations each time,
     under conditions that hold in a range of iterations. Where these do not hold, iterations run one after the other.
     """
@@ -108,7 +108,7 @@ def rows_of(loop: Loop) -> Rows | None:
                     return False
         return True
 
-    return Rows(tuple(leaves), tuple(limits)) if gather(loop.body, ()) else None
+    return JammedRows(tuple(leaves), tuple(limits)) if gather(loop.body, ()) else None
 
 
 def is_limit(cond: Expr, index: str) -> bool:
@@ -147,7 +147,7 @@ def rows_together(
 ) -> int:  # fmt: skip
     """How many iterations of the loop at `path` go together: 1 if none may, or if nothing is gained."""
     loop = model.loop(path)
-    rows, vectors = rows_of(loop), {p[len(path) :]: m for p, m in mappings}
+    rows, vectors = jammed_rows(loop), {p[len(path) :]: m for p, m in mappings}
     if rows is None or not all(
         isinstance(m := vectors.get(leaf.path), VectorLoop) and not m.reductions and not m.may_be_short
         for leaf in rows.leaves
@@ -160,7 +160,7 @@ def rows_together(
     return 1
 
 
-def is_gain(rows: Rows, index: str, count: int, registers: int) -> bool:
+def is_gain(rows: JammedRows, index: str, count: int, registers: int) -> bool:
     """Whether so many iterations have enough elements of rows in common, and room for these in registers."""
     alone, together, held = 0, 0, 0
     for leaf in rows.leaves:
@@ -195,7 +195,7 @@ def at(expr: Expr, places: Mapping[Expr, Expr]) -> Expr:
 
 
 # -- whether they may ----------------------------------------------------------------------------------------
-def may_jam(model: Model, path: Path, rows: Rows, count: int, may_reassociate: bool) -> bool:
+def may_jam(model: Model, path: Path, rows: JammedRows, count: int, may_reassociate: bool) -> bool:
     """Whether each statement may run for so many iterations of the loop at `path` before the next statement does.
 
     A loop among them goes through its own iterations for all of these at once.
@@ -210,7 +210,7 @@ def may_jam(model: Model, path: Path, rows: Rows, count: int, may_reassociate: b
     def meet(first: Event, second: Event) -> bool:
         return model.bounded(lambda: not apart(model, first, second, shared, 1, count - 1).is_empty(), True)
 
-    for a, b in pairs(within(model, path)):
+    for a, b in conflicting_pairs(within(model, path)):
         one, other = place(a), place(b)
         if one is None or other is None or (may_reassociate and commute(a, b)):
             continue
@@ -220,7 +220,7 @@ def may_jam(model: Model, path: Path, rows: Rows, count: int, may_reassociate: b
 
 
 # -- the loops -----------------------------------------------------------------------------------------------
-def are_all_there(rows: Rows, index: str, start: Expr, count: int) -> tuple[Expr, ...]:
+def are_all_there(rows: JammedRows, index: str, start: Expr, count: int) -> tuple[Expr, ...]:
     """Conditions under which all `limits` hold in so many iterations over `index` from `start` on."""
     found: dict[Expr, None] = {}
     for cond in rows.limits:
@@ -230,7 +230,7 @@ def are_all_there(rows: Rows, index: str, start: Expr, count: int) -> tuple[Expr
     return tuple(found)
 
 
-def are_apart(rows: Rows, index: str, arrays: Mapping[str, ArrayType]) -> tuple[Expr, ...]:
+def are_apart(rows: JammedRows, index: str, arrays: Mapping[str, ArrayType]) -> tuple[Expr, ...]:
     """Conditions under which no row begins, but for a few elements, a whole number of pages after the one before:
     processors take loads for what was stored just now if addresses agree in the bits within a page, and wait ("4-KByte
     memory aliasing", Intel 64 and IA-32 Architectures Optimization Reference Manual). Rows of so few elements go alone
@@ -246,7 +246,9 @@ def are_apart(rows: Rows, index: str, arrays: Mapping[str, ArrayType]) -> tuple[
     return tuple(compare(Op.GE, Apply(Op.MOD, (add(size, near), page)), integer(2 * NEAR)) for size in found)
 
 
-def side_by_side(rows: Rows, index: str, start: Expr, count: int, names: NameSupply) -> list[tuple[Leaf, list[Stmt]]]:
+def side_by_side(
+    rows: JammedRows, index: str, start: Expr, count: int, names: NameSupply
+) -> list[tuple[Leaf, list[Stmt]]]:
     """For each statement what it becomes for so many iterations over `index` from `start` on."""
     copies: list[dict[Expr, Expr]] = [{Index(index): shifted(start, k)} for k in range(count)]
     found: list[tuple[Leaf, list[Stmt]]] = []

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.legality import carried, describe
+from loopdiff.analysis.legality import carried, describe_conflict
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model, index_hull
 from loopdiff.analysis.privatization import find_privates
@@ -155,7 +155,7 @@ class GridMapper:
         """1 for an access that goes by one element in memory with the index, -1 for more, 0 where it stays."""
         kind = self.model.ls.array(access.array).type
         dense = 0 if kind is not None and kind.layout == "F" else len(access.subscripts) - 1
-        moving = [k for k, s in enumerate(access.subscripts) if index in indices_in(s)]
+        moving = [k for k, s in enumerate(access.subscripts) if index in indices_of(s)]
         if not moving:
             return 0
         return 1 if moving == [dense] and abs(coefficient(access.subscripts[dense], index) or 0) == 1 else -1
@@ -171,7 +171,7 @@ class GridMapper:
     def axis(self, loop: Loop, path: Path, outer: set[str], inside: set[str]) -> Axis | None:
         """The loop as an axis inside those over `outer`; None where its bounds depend on loops `inside` the threads,
         or are unknown."""
-        used = indices_in(loop.lower) | indices_in(loop.upper)
+        used = indices_of(loop.lower) | indices_of(loop.upper)
         if not used & (outer | inside):
             return Axis(loop, loop.lower, loop.upper)
         if used & inside or not is_unit_step(loop):
@@ -202,7 +202,7 @@ class GridMapper:
         private = find_privates(self.model, self.dead, loop, path, apart)
         if private is None:
             conflict = carried(self.model, path, owned_cells(self.model, path))
-            return "its iterations share arrays" if conflict is None else describe(self.model, conflict)
+            return "its iterations share arrays" if conflict is None else describe_conflict(self.model, conflict)
         sums = shared_sums(self.model, path, private.names | apart)
         obstacle = self.lost(loop, frozenset(private.homes), sums)
         if obstacle:
@@ -301,7 +301,7 @@ def is_apart(nest: list[Nest], array: str, loop: Loop) -> bool:
     )
 
 
-def indices_in(expr: Expr) -> set[str]:
+def indices_of(expr: Expr) -> set[str]:
     return {e.name for e in subexprs(expr) if isinstance(e, Index)}
 
 

@@ -8,7 +8,7 @@ from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir.nodes import Access, Apply, Expr, Index, Load, Loop, Stmt, Var
 from loopdiff.ir.slicing import names_in
 from loopdiff.ir.walk import lets_in, statements, subexprs
-from loopdiff.schedule.gpu.grid_mapper import indices_in
+from loopdiff.schedule.gpu.grid_mapper import indices_of
 
 Names = frozenset[str]
 
@@ -20,7 +20,7 @@ def names_made(body: tuple[Stmt, ...]) -> Names:
 
 def names_used(exprs: Iterable[Expr]) -> Names:
     """Arrays, Lets and indices that expressions read."""
-    return Names().union(*(names_in(x) | indices_in(x) for x in exprs))
+    return Names().union(*(names_in(x) | indices_of(x) for x in exprs))
 
 
 def is_on_host(expr: Expr, unknown: Names) -> bool:

@@ -52,7 +52,7 @@ from loopdiff.ir.walk import (
 from loopdiff.mapping.grids import Axis, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps, map_launches
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
-from loopdiff.schedule.gpu.ragged_rows import Rows, rows_of
+from loopdiff.schedule.gpu.ragged_rows import RaggedRows, ragged_rows
 from loopdiff.settings.requests import Requests, Wish
 
 Names = frozenset[str]
@@ -90,16 +90,16 @@ class Planner:
         found = self.by_rows(stmt, path) if not is_free(usual) else None
         return (usual,) if found is None else self.if_apart(*found, usual)
 
-    def by_rows(self, stmt: Stmt, path: Path) -> tuple[Loop, Rows, Launch] | None:
+    def by_rows(self, stmt: Stmt, path: Path) -> tuple[Loop, RaggedRows, Launch] | None:
         """A loop that is a kernel if the rows of its iterations do not overlap."""
-        if not isinstance(stmt, Loop) or (rows := rows_of(stmt)) is None:
+        if not isinstance(stmt, Loop) or (rows := ragged_rows(stmt)) is None:
             return None
         found = self.mapper.mapped(stmt, path, rows.arrays)
         if isinstance(found, str) or len(found.grid.axes) > 1:
             return None
         return stmt, rows, Launch(found.body, found.cells, found.grid)
 
-    def if_apart(self, loop: Loop, rows: Rows, launch: Launch, usual: Step) -> tuple[Step, ...]:
+    def if_apart(self, loop: Loop, rows: RaggedRows, launch: Launch, usual: Step) -> tuple[Step, ...]:
         """A launch that is right if the rows of a loop do not overlap, or else what is done as a rule."""
         cell = ArrayDecl(self.names.fresh("are_apart"), ArrayType("int64", 0), extents=())
         self.cells.append(cell)

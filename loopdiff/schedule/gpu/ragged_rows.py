@@ -23,14 +23,14 @@ Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RaggedRows:
     """Arrays that iterations of a loop touch apart from each other if all `conditions` hold in every iteration."""
 
     arrays: Names
     conditions: tuple[Expr, ...]
 
 
-def rows_of(loop: Loop) -> Rows | None:
+def ragged_rows(loop: Loop) -> RaggedRows | None:
     """The rows that iterations of `loop` have for themselves; None if it has none."""
     if not is_unit_step(loop):
         return None
@@ -46,7 +46,7 @@ def rows_of(loop: Loop) -> Rows | None:
     if not apart:
         return None
     conditions = {compare(Op.LE, *bounds) for _, _, bounds in apart.values()}
-    return Rows(frozenset(apart), tuple(sorted(conditions, key=repr)))
+    return RaggedRows(frozenset(apart), tuple(sorted(conditions, key=repr)))
 
 
 def bounds_of_rows(loop: Loop, written: Names) -> Iterator[tuple[str, tuple[Expr, Expr]]]:

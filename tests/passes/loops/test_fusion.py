@@ -252,7 +252,7 @@ def test_compiled_functions_are_fused_but_where_schedules_are_asked_for() -> Non
     ls = lowered(BY_NAME["hdiff"])
     asked = Requests((Request("primal", "i", 0, "scalar"),))
     found = {
-        name: code.arrange(ls, options, requests, Stages("hdiff"))
+        name: code.arrange_for_target(ls, options, requests, Stages("hdiff"))
         for name, options, requests in (
             ("plain", Options(), Requests()),
             ("parallel", Options(parallel=True), Requests()),

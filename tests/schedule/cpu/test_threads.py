@@ -25,7 +25,7 @@ from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.verify import verify
 from loopdiff.mapping.loops import Parallel, Serial
-from loopdiff.pipeline.code import arrange
+from loopdiff.pipeline.code import arrange_for_target
 from loopdiff.pipeline.cpu import arrange_loops, schedule_loops
 from loopdiff.pipeline.stages import Stages
 from loopdiff.schedule.blocks import sweeps as blocked
@@ -123,7 +123,7 @@ def poison(ls: LoopSet, sharing: Parallel, is_before: bool) -> Iterator[Stmt]:
 def disordered_unit(
     spec: Specialization, label: str, ls: LoopSet, requests: object = None, reader: LoopSet | None = None
 ) -> Unit:
-    arranged = arrange(ls, Options(parallel=True), NOTHING, Stages(ls.name), reader)
+    arranged = arrange_for_target(ls, Options(parallel=True), NOTHING, Stages(ls.name), reader)
     arranged = arranged.threads or arranged
     sites = {path: loop for path, loop in loops_of(arranged.ls.body, ())}
     shared = {id(sites[p]): s for p, s in arranged.schedule.sharing if isinstance(s, Parallel)}
@@ -263,7 +263,7 @@ def test_chunks_begin_early_or_leave_something_for_last() -> None:
     arrays = {"a": np.ones((9, 9)), "y": np.ones((9, 9))}
     for function, early, late in ((handed_on, 4, ()), (both_ways, 0, (0, 2, 5))):
         ls = normal_form(function, arrays)
-        arranged = arrange(ls, Options(parallel=True), NOTHING, Stages(ls.name))
+        arranged = arrange_for_target(ls, Options(parallel=True), NOTHING, Stages(ls.name))
         found = [s for _, s in (arranged.threads or arranged).schedule.sharing if isinstance(s, Parallel)]
         assert [(s.early, s.late) for s in found if s.early or s.late] == [(early, late)]
 

@@ -35,7 +35,7 @@ STATUS, BY_ZERO, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT, FIRST_CHECK = rang
 
 
 @dataclass(slots=True)
-class Checks:
+class FailureChecks:
     """What the elements of the status from `FIRST_CHECK` on mean."""
 
     known: dict[tuple[str, str], int] = field(default_factory=dict)

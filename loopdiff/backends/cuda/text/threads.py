@@ -12,7 +12,7 @@ from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.common_functions import WARP
-from loopdiff.backends.cuda.text.spelling import CHECKED, OWN_FUNCTIONS, STATUS, Checks
+from loopdiff.backends.cuda.text.spelling import CHECKED, OWN_FUNCTIONS, STATUS, FailureChecks
 from loopdiff.backends.cuda.text.warps import LaneSum, WarpText
 from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.nodes import (
@@ -90,7 +90,7 @@ class ThreadEmitter(ScalarEmitter):
 
     warps: WarpText = field(kw_only=True)
     on_device: frozenset[str] = frozenset()
-    checks: Checks = field(default_factory=Checks)
+    checks: FailureChecks = field(default_factory=FailureChecks)
     status: str = field(init=False)
     thread: str = field(init=False)
     all_places: Place = field(init=False)

@@ -20,10 +20,10 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
-from loopdiff.frontend.arrays.nests import copied, nest, reads_written
+from loopdiff.frontend.arrays.nests import copied_view, nest, reads_written
 from loopdiff.frontend.arrays.values import View, fill
 from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Unsure
-from loopdiff.frontend.parsing.sites import Copy, Event, Site
+from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Dim, Expr, If, Load, RankOf, SizeOf, Stmt
@@ -82,7 +82,7 @@ def make_memory(state: State, decl: ArrayDecl, name: str, ways: Sequence[Binding
 
 
 # -- copies --------------------------------------------------------------------------------------------------
-def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span, before: Bindings) -> None:
+def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: Span, before: Bindings) -> None:
     """`array` gets what the name of `site` stands for in `bindings`, and it stands for that. `before` is what names
     stood for before the first of the copies that are made together: those of two names for one array are both shared.
     """
@@ -98,7 +98,7 @@ def copy_to(state: State, bindings: Bindings, site: Site, array: str, span: Span
     copies |= dict.fromkeys(replace(c, event=event) for c in state.whole.copies if c.event.array == view.array)
     copies |= dict.fromkeys(replace(c, source=array) for c in state.whole.copies if c.source == view.array)
     state.whole.copies = [*copies, *([Copy(site, event, view.array)] if is_shared else [])]
-    source = copied(state, view, name, span) if reads_written(view, view.element, target) else view
+    source = copied_view(state, view, name, span) if reads_written(view, view.element, target) else view
 
     def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
         return [Assign(target.access(subscripts), fill(source.element, subscripts), loc=span)]
@@ -147,7 +147,7 @@ def writing(state: State, out: list[Stmt]) -> Iterator[None]:
 
 
 # -- assumptions ---------------------------------------------------------------------------------------------
-def broken(whole: Whole) -> frozenset[Site]:
+def broken(whole: Whole) -> frozenset[JoinSite]:
     """Where copies were made that somebody may tell from what they are copies of."""
     return frozenset(
         copy.site
@@ -157,7 +157,7 @@ def broken(whole: Whole) -> frozenset[Site]:
     )
 
 
-def is_later(whole: Whole, altered: Event, copied: Event) -> bool:
+def is_later(whole: Whole, altered: ArrayEvent, copied: ArrayEvent) -> bool:
     """Whether an array may be `altered` after it was `copied`, or copied to: in the text, or in a loop around both in
     which it is not made anew before it is altered."""
     if altered.number > copied.number:

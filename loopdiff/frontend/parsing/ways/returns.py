@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal
-from loopdiff.frontend.arrays.nests import copied
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, LocalFunction, Outside, Value, Values, Varying
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.sites import ParseAgain, Site
+from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain
 from loopdiff.frontend.parsing.state import Returned, State
 from loopdiff.frontend.parsing.ways.joins import copy_to, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.ways.varying import MOST_COMBINATIONS
@@ -141,7 +141,7 @@ def helper_result(state: State, value: Value | None, node: ast.expr) -> Value:
         case None:
             return Const(0, loc=state.source.span(node))
         case ArrayValue() if state.owned(value, node):
-            return copied(state, value, "result", state.source.span(node))
+            return copied_view(state, value, "result", state.source.span(node))
         case View():
             return steady(state, value)
         case _:
@@ -153,9 +153,9 @@ def whole_array(state: State, value: View | ArrayValue, node: ast.expr) -> Array
     span = state.source.span(node)
     if isinstance(value, View) and state.arrays[value.array].role == "argument":
         return ArrayName(value.array)
-    view = value if isinstance(value, View) else copied(state, value, "result", span)
+    view = value if isinstance(value, View) else copied_view(state, value, "result", span)
     if view != state.all_of(view.array, span):
-        view = copied(state, view, "result", span)
+        view = copied_view(state, view, "result", span)
     if view != state.all_of(view.array, span):
         hint = "write it into an array argument, and return how many elements it has"
         state.reject("LD208", f"the shape of `{ast.unparse(node)}` is not known at entry", node, hint)
@@ -179,7 +179,7 @@ def shared_result(state: State, number: int, value: Value, span: Span) -> Value:
         return ArrayName(make_memory(state, decl, "result", (state.bindings,), span))
 
 
-def result_site(state: State, number: int) -> Site:
+def result_site(state: State, number: int) -> JoinSite:
     """The place `number` of what the function, or this call of it, gives back."""
     called_from = state.source.called_from or state.source.span(state.source.node)
     return state.site(f"result {number}", called_from)

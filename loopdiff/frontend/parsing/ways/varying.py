@@ -132,7 +132,7 @@ def split(state: State, which: str, parse: Callable[[], None], span: Span) -> No
         for bindings, _ in ways:
             if bindings is not None:
                 bindings[name] = binding
-    join(state, ways, None, span)
+    join_options(state, ways, None, span)
     state.out += chosen(which, [out for _, out in ways], span)
 
 
@@ -176,7 +176,7 @@ def is_up_to(which: str, number: int, span: Span) -> Expr:
 Choosable = Cell | Given | ArrayName | View
 
 
-def join(state: State, ways: Sequence[Way], earlier: frozenset[str] | None, span: Span) -> None:
+def join_options(state: State, ways: Sequence[Way], earlier: frozenset[str] | None, span: Span) -> None:
     """Go on after any of `ways`. Names that these bind to different arrays get memory of their own; for the others, a
     cell that is set at the ends tells the ways apart. `earlier` are the arrays from before the ways; None: no copies.
     """
