@@ -10,7 +10,9 @@ from loopdiff.frontend import parse
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parsing.state import Whole
 from loopdiff.frontend.parsing.ways.joins import broken
+from loopdiff.ir.interpret import run
 from loopdiff.source.functions import source_of
+from tests.gradients.interpreted import normal_form
 
 
 def exchanged(A, c, n):
@@ -60,3 +62,37 @@ def test_one_array_that_two_names_hand_on_is_no_copy() -> None:
     with pytest.raises(UnsupportedLoopError) as refused:
         parse.parse_function(source_of(handed_on_by_both), argument_types(args))
     assert set(refused.value.codes) == {"LD116"}
+
+
+def rows_of_a_width_that_varies(c, m):
+    if c[0, 0] > 0.0:
+        m = m - 1
+    previous = c[0] + 1.0
+    for i in range(1, c.shape[0]):
+        row = np.zeros(m)
+        row[0] = previous[0] + c[i, 0]
+        for j in range(1, m):
+            row[j] = c[i, j] + previous[j] - row[j - 1]
+        previous = row
+    return previous[0]
+
+
+def rows_of_one_width(c, m):
+    previous = c[0] + 1.0
+    for i in range(1, c.shape[0]):
+        row = np.zeros(m)
+        row[0] = previous[0] + c[i, 0]
+        for j in range(1, m):
+            row[j] = c[i, j] + previous[j] - row[j - 1]
+        previous = row
+    return previous[0]
+
+
+def test_what_is_handed_on_is_not_made_anew() -> None:
+    """Buffers of arrays that iterations hand on are made before the loop, where their extents are known there."""
+    args = {"c": np.arange(12.0).reshape(3, 4), "m": 4}
+    with pytest.raises(UnsupportedLoopError) as refused:
+        normal_form(rows_of_a_width_that_varies, args)
+    assert set(refused.value.codes) == {"LD116"}
+    (found,) = run(normal_form(rows_of_one_width, args), args)
+    assert found == rows_of_one_width(**args)

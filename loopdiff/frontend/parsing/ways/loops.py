@@ -218,7 +218,8 @@ def parse_heads(
     state: State, heads: Heads, loop: LoopState, before: Bindings, start: Snapshot,
     parse: Callable[[], None], span: Span,
 ) -> tuple[LoopState, list[Stmt]] | None:  # fmt: skip
-    """The loop with all combinations in `heads.parts`; None if there are too many."""
+    """The loop with all combinations in `heads.parts`; None if there are too many, or if one of the arrays is made
+    anew, with another extent each time, while a name may still stand for the one before."""
     while True:
         heads.which = state.temporary("which", span)
         state.out.append(Assign(heads.which, Const(0, loc=span), loc=span))
@@ -227,12 +228,20 @@ def parse_heads(
         state.whole.heads.append(heads)
         found, body = parse_iteration(state, LoopState(loop.broke, heads, loop.memory), parse, span)
         state.whole.heads.pop()
-        if len(heads.parts) == known:
+        is_whole = len(heads.parts) == known
+        if is_whole and not made_anew(state, heads):
             return found, body
         start.restore(state)
         keep_buffers(state, heads)
-        if len(heads.parts) > MOST_COMBINATIONS:
+        if is_whole or len(heads.parts) > MOST_COMBINATIONS:
             return None
+
+
+def made_anew(state: State, heads: Heads) -> frozenset[str]:
+    """Arrays that iterations hand on though they are made where the next one makes its own: they are no buffers."""
+    outermost = (*state.whole.heads, heads)[0]
+    handed = frozenset(a for part in heads.parts for binding in part for a in arrays_of(binding))
+    return handed - heads.earlier - outermost.declared.keys()
 
 
 def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[Stmt]) -> None:
