@@ -24,6 +24,7 @@ from tests.corpus import (
     spellings,
     stencils,
     subscripts,
+    textbooks,
     traps,
     triangular,
     whole_arrays,
@@ -60,6 +61,7 @@ ENTRIES: tuple[Entry, ...] = (
     *found.ENTRIES,
     *once.ENTRIES,
     *bindings.ENTRIES,
+    *textbooks.ENTRIES,
     *CONSTRUCTS,
 )
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

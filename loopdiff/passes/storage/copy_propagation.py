@@ -28,6 +28,7 @@ from loopdiff.ir.nodes import (
     Dim,
     Exit,
     Expr,
+    If,
     Index,
     Load,
     Loop,
@@ -41,6 +42,7 @@ from loopdiff.ir.walk import (
     Site,
     accesses,
     map_accesses,
+    map_body,
     map_expr,
     map_stmt_exprs,
     result_arrays,
@@ -86,7 +88,7 @@ def without_copies(ls: LoopSet) -> LoopSet:
 # -- copies of whole arrays ----------------------------------------------------------------------------------
 def without_whole_copies(ls: LoopSet) -> LoopSet:
     """`ls` without arrays of its own that get all their elements from an argument which stays as it is, or that are
-    constant."""
+    constant: the adjoint of an array is that where the loss is its weighted sum, or its sum."""
     for number, stmt in enumerate(ls.body):
         found = whole_copy(ls, number, stmt)
         if found is not None:
@@ -95,26 +97,38 @@ def without_whole_copies(ls: LoopSet) -> LoopSet:
 
 
 def whole_copy(ls: LoopSet, number: int, stmt: Stmt) -> Assign | None:
-    """What the nest `number` does if it gives all elements of an array values that nothing changes, and is the only one
-    that writes it, before all that read it."""
+    """A statement of the perfect nest `number` that gives all elements of an array values which nothing changes, and is
+    the only one that writes it, before all that read it."""
     loops: list[Loop] = []
-    while isinstance(stmt, Loop) and len(stmt.body) == 1:
-        loops.append(turned_round(stmt) if is_descending(stmt) else stmt)
-        stmt = stmt.body[0]
-    if not isinstance(stmt, Assign) or stmt.target.subscripts != tuple(Index(p.index) for p in loops):
+    body: tuple[Stmt, ...] = (stmt,)
+    while len(body) == 1 and isinstance(loop := body[0], Loop):
+        loops.append(turned_round(loop) if is_descending(loop) else loop)
+        body = loop.body
+    indices = tuple(Index(p.index) for p in loops)
+    if not loops or any(isinstance(s, Loop | If | Exit) for s in body):
         return None
-    decl, kept = ls.array(stmt.target.array), ls.params
-    is_own = decl.role in ("local", "adjoint") and decl.name not in {*kept, *result_arrays(ls)}
-    match stmt.value:
+    for made in body:
+        if isinstance(made, Assign) and made.target.subscripts == indices and is_fixed_value(ls, made):
+            decl = ls.array(made.target.array)
+            is_alone = not any(a.array == decl.name for s in body if s is not made for a in accesses(s))
+            if is_alone and is_written_once(ls, number, decl.name) and is_covered(ls, decl, loops, number):
+                return made
+    return None
+
+
+def is_fixed_value(ls: LoopSet, made: Assign) -> bool:
+    """Whether an array of the function's own gets the same element of an argument that stays as it is, or a number."""
+    decl = ls.array(made.target.array)
+    if decl.role not in ("local", "adjoint") or decl.name in {*ls.params, *result_arrays(ls)}:
+        return False
+    match made.value:
         case Const():
-            is_fixed = True
+            return True
         case Load(access=Access(array=source, subscripts=subscripts)):
-            is_fixed = source in kept and subscripts == stmt.target.subscripts and ls.array(source).type == decl.type
-            is_fixed = is_fixed and source not in written_arrays(ls.body)
+            is_same = source in ls.params and subscripts == made.target.subscripts
+            return is_same and ls.array(source).type == decl.type and source not in written_arrays(ls.body)
         case _:
-            is_fixed = False
-    is_first = is_own and is_fixed and is_written_once(ls, number, decl.name)
-    return stmt if is_first and is_covered(ls, decl, loops, number) else None
+            return False
 
 
 def is_written_once(ls: LoopSet, number: int, array: str) -> bool:
@@ -151,7 +165,7 @@ def nodes_of(stmt: Stmt) -> Iterator[Expr]:
 
 
 def with_value(ls: LoopSet, number: int, copy: Assign) -> LoopSet:
-    """`ls` without the nest `number`, and what it copies read in place of the copy."""
+    """`ls` without the statement `copy` of the nest `number`, and what it copies read in place of the copy."""
     array = copy.target.array
 
     def read(expr: Expr) -> Expr:
@@ -162,8 +176,14 @@ def with_value(ls: LoopSet, number: int, copy: Assign) -> LoopSet:
             case _:
                 return expr
 
-    others = (s for k, s in enumerate(ls.body) if k != number and not (isinstance(s, Allocate) and s.array == array))
-    body = tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in others)
+    def remaining(stmt: Stmt) -> tuple[Stmt, ...]:
+        is_gone = stmt == copy or (isinstance(stmt, Allocate) and stmt.array == array)
+        return () if is_gone or (isinstance(stmt, Loop) and not stmt.body) else (stmt,)
+
+    nest = map_body((ls.body[number],), remaining)
+    others = (s for part in (ls.body[:number], nest, ls.body[number + 1 :]) for s in part)
+    body = (s for s in others if not (isinstance(s, Allocate) and s.array == array))
+    body = tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in body)
     return replace(ls, arrays=tuple(a for a in ls.arrays if a.name != array), body=body)
 
 
