@@ -8,6 +8,7 @@ The suite fails when a page on disk is not what this writes.
 from __future__ import annotations
 
 import ast
+import json
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from loopdiff.pipeline.table import table
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent / "loopdiff"
+COUNTS = HERE.parent / "tests" / "replay" / "counts.json"  # written by `python -m tests.replay count FILE --write`
 FAMILIES = {
     "1": ("Outside the language", "UnsupportedLoopError", "raised when the function is decorated"),
     "2": ("Types", "UnsupportedLoopError", "raised at the first call with types that do not fit"),
@@ -93,6 +95,7 @@ def error_page() -> str:
 
 
 def pass_page() -> str:
+    counts = json.loads(COUNTS.read_text(encoding="utf-8"))
     lines = [
         "# Passes",
         "",
@@ -107,7 +110,9 @@ def pass_page() -> str:
         "* `python -m loopdiff bisect python program.py` finds the change that makes a command fail, as LLVM's",
         "  `-opt-bisect-limit` does: `LOOPDIFF_BISECT=n` lets only the first n changes happen.",
         "",
-        table(),
+        f"The last column says how many of the {counts.pop('')} programs of the corpus a pass changes, for any target.",
+        "",
+        table(counts),
     ]
     return "\n".join(lines) + "\n"
 

@@ -58,7 +58,7 @@ from loopdiff.ir.scalar_eval import (
     TEST_FUNCTIONS,
 )
 from loopdiff.ir.types import BOOL, F64, INT, ScalarType
-from loopdiff.ir.typing import TypeEnv, join_types, part_of, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, operand_type, part_of, type_env, type_of
 from loopdiff.ir.walk import is_index_arithmetic
 from loopdiff.rules.definitions import plain
 
@@ -409,7 +409,7 @@ class Writer:
         op, args = expr.op, expr.args
         if op in LAZY_SPELLINGS:
             return f"({LAZY_SPELLINGS[op].join(self.expr(a, BOOL) for a in args)})"
-        operand = self.operand_type(expr, kind)
+        operand = operand_type(expr, kind, self.env)
         exponent_stays_int = op is Op.POW and operand.is_float and type_of(args[1], self.env) is INT
         later = None if exponent_stays_int else operand
         texts = [self.expr(args[0], operand), *(self.expr(a, later) for a in args[1:])]
@@ -425,11 +425,6 @@ class Writer:
         if operand.is_float:
             return expr.op in FLOAT_INFIX
         return expr.op in (Op.ADD, Op.SUB, Op.MUL) and is_index_arithmetic(expr)
-
-    def operand_type(self, expr: Apply, kind: ScalarType) -> ScalarType:
-        """The type in which `expr` computes: its own for float functions, else its arguments' joined type."""
-        joined = join_types(type_of(a, self.env) for a in expr.args)
-        return kind if INFO[expr.op].result == "float" else joined
 
     def function(self, op: Op, operand: ScalarType) -> Callable[..., Any]:
         if INFO[op].result == "bool":

@@ -227,7 +227,11 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
-    """Local `array` comes into being here with the extents of its declaration, filled with `fill` (None: undefined)."""
+    """Local `array` comes into being here with the extents of its declaration, filled with `fill` (None: undefined).
+
+    Of a parameter, which the caller has made, the elements are set, and without `fill` nobody needs what they hold.
+    There may be several of one array, in branches or one after the other.
+    """
 
     array: str
     fill: Expr | None = None

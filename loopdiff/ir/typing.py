@@ -102,6 +102,12 @@ def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
             return joined
 
 
+def operand_type(expr: Apply, kind: ScalarType, env: TypeEnv) -> ScalarType:
+    """The type in which `expr`, of type `kind`, computes: that of its result for functions of floating numbers, else
+    that of its arguments joined. A target that has types converts the arguments to it, but for an integer exponent."""
+    return kind if INFO[expr.op].result == "float" else join_types(type_of(a, env) for a in expr.args)
+
+
 def part_of(arg: Expr, types: TypeEnv) -> Access | None:
     """The part of an array that `arg`, an argument of a Call, is; None for a number."""
     if not isinstance(arg, Load) or arg.access.array not in types.arrays:

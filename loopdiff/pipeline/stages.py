@@ -75,7 +75,7 @@ class Stages:
             print(f"-- {self.name}: {stage}\n{text()}", file=sys.stderr)
         folder = dump_directory()
         if folder is not None:
-            write_numbered(folder, f"{self.name}-{stage}.txt", text())
+            write_numbered(folder, f"{self.name}-{stage}.txt".replace(" ", "-"), text())
 
 
 def write_numbered(folder: Path, name: str, text: str) -> None:

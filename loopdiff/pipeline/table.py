@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import runpy
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,17 +30,26 @@ TITLES = {
 }
 
 
-def table() -> str:
-    """The passes as Markdown: pipelines in their order, and the passes of each in theirs."""
-    rows = ["| of | pass | gives | order of sums | may be left out |", "| --- | --- | --- | --- | --- |"]
+def table(programs: Mapping[str, int] | None = None) -> str:
+    """The passes as Markdown: pipelines in their order, and the passes of each in theirs; with how many `programs` of
+    the corpus each changes, where that is given."""
+    head = ["of", "pass", "file", "gives", "order of sums", "may be left out", *(["programs"] if programs else [])]
+    rows = [line(head), line(["---"] * len(head))]
     for name, title in TITLES.items():
-        rows += [row(title if k == 0 else "", found) for k, found in enumerate(PIPELINES[name])]
+        for k, found in enumerate(PIPELINES[name]):
+            count = [str(programs.get(found.name, 0))] if programs else []
+            rows.append(line([title if k == 0 else "", *columns(found), *count]))
     return "\n".join(rows)
 
 
-def row(title: str, found: Pass) -> str:
+def columns(found: Pass) -> list[str]:
     order = "kept" if found.exact else "changed"
-    return f"| {title} | `{found.name}` | {found.summary} | {order} | {'' if found.needed else 'yes'} |"
+    file = found.run.__module__.removeprefix("loopdiff.").replace(".", "/")
+    return [f"`{found.name}`", f"`{file}`", found.summary, order, "" if found.needed else "yes"]
+
+
+def line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def changes_of(script: Path, function: str | None) -> str:

@@ -324,7 +324,6 @@ ENTRIES = (
         wrt=("B", "c", "w"),
         oracle=lambda xp, B, c, w: {"result": xp.sum(w * (B @ c))},
         is_twin=True,
-        is_analytic=True,
     ),
     Entry(
         name="inner_product_of_product",
@@ -380,7 +379,6 @@ ENTRIES = (
         wrt=("C", "W"),
         oracle=lambda xp, X, C, W, y: {"result": xp.sum((xp.exp(-distances(xp, X, C)) @ W.T - y) ** 2)},
         is_twin=True,
-        is_analytic=True,
     ),
     Entry(
         name="particles_and_cells",
@@ -398,7 +396,6 @@ ENTRIES = (
         wrt=("W", "V"),
         oracle=lambda xp, X, W, V: {"result": xp.sum((xp.tanh(X @ W.T) @ V.T - X) ** 2)},
         is_twin=True,
-        is_analytic=True,
     ),
     Entry(
         name="equation_of_state",

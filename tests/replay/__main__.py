@@ -2,10 +2,10 @@
 
     python -m tests.replay record FILE [--targets cpu,cuda] [--entries NAME,NAME] [--processes N]
     python -m tests.replay compare OLD NEW
-    python -m tests.replay count FILE
+    python -m tests.replay count FILE [--write]
 
 `record` in two worktrees and `compare` show whether a change moved code only; `count` how many programs each pass
-changed. Exit status 1 where records differ.
+changed, which `--write` keeps for the documentation. Exit status 1 where records differ.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from loopdiff.pipeline.runner import PIPELINES
 from tests.replay.record import TARGETS, Record, record_of_name
 
 MOST_SHOWN = 40
+COUNTS = Path(__file__).parent / "counts.json"
 
 
 def record(path: Path, names: list[str], targets: list[str], processes: int) -> None:
@@ -61,6 +62,17 @@ def count(record: Record) -> None:
         print(f"{name:16}" + "".join(f"{counts[name]:10}" for counts in of.values()))
 
 
+def write_counts(record: Record) -> None:
+    """Keep how many programs each pass changed, for any target; the empty name has the number of programs."""
+    changed: dict[str, set[str]] = {"": {key.split("/")[0] for key in record}}
+    for key, text in record.items():
+        if key.endswith("/changes"):
+            for name in text.split():
+                changed.setdefault(name, set()).add(key.split("/")[0])
+    counts = {name: len(found) for name, found in sorted(changed.items())}
+    COUNTS.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.replay")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -74,9 +86,13 @@ def main() -> int:
     comparing.add_argument("new", type=Path)
     counting = commands.add_parser("count")
     counting.add_argument("file", type=Path)
+    counting.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if options.command == "count":
-        count(json.loads(options.file.read_text()))
+        found = json.loads(options.file.read_text())
+        count(found)
+        if options.write:
+            write_counts(found)
         return 0
     if options.command == "compare":
         return compare(*(json.loads(p.read_text()) for p in (options.old, options.new)))
