@@ -1,4 +1,4 @@
-"""Reverse sweeps for callers who have nothing to add to: the sweep starts adjoints at zero itself.
+"""Initialisation of adjoints by the reverse sweep itself, for callers who have nothing to add to.
 
     sums                               pullback
                                        x_adj = zeros

@@ -1,4 +1,4 @@
-"""Counting pass of a max/min region: how many operands attain the extremum.
+"""Counting of ties in a max/min region: how many operands attain the extremum.
 
 The pass repeats the region's loops, in the order of the reverse sweep so that running tape positions can be followed
 backwards, with every reduction replaced by a comparison of its operand with the final value.

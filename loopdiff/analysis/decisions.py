@@ -1,4 +1,4 @@
-"""What decisions are made from: the floating numbers that comparisons see, and whatever else jumps.
+"""Backward slice of decisions: the floating values that conditions, subscripts, bounds and roundings depend on.
 
     t = a[i] / n - b[i]         `t` decides, and so do the quotient and the difference that it is made of
     if t > 0.0: ...

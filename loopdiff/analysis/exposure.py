@@ -1,4 +1,4 @@
-"""Which values a read may see, and which are overwritten: the questions of storage, asked of a Model.
+"""Value-based flow: which reads are upward exposed, which values are overwritten, which a read may see.
 
 All answers are conservative: True means "may". Exactness comes from isl wherever subscripts, bounds and
 conditions are affine; a write counts as certain under a data-dependent condition if it shares the condition

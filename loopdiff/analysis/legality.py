@@ -1,4 +1,4 @@
-"""Which reorderings of iterations and statements the dependences allow.
+"""Legality of reorderings of iterations and statements under the dependences.
 
 Two accesses conflict when they may touch one element and at least one writes it. Additions into the same array
 (`+=` with `+=`, likewise `max=`, `min=`) commute and do not conflict, wherever reassociation is allowed.

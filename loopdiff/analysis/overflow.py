@@ -1,4 +1,4 @@
-"""When conditions on extents and integer arguments mean what they say: integers have 64 bits, and wrap."""
+"""Overflow of 64-bit integers in conditions on extents and integer arguments."""
 
 from __future__ import annotations
 

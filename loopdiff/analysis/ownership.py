@@ -1,4 +1,4 @@
-"""Which arrays and cells a loop iteration owns: written before read in it, and not read after it."""
+"""Ownership: arrays and cells that a loop iteration writes before it reads them, and that nothing reads after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every iteration of a loop has for itself, and would not share if each had a buffer of its own."""
+"""Privatization: buffers that would carry no value between iterations if each iteration had its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an iteration gets from the iterations right before it: sums add it last.
+"""Recurrences: elements and cells that an iteration gets from the one right before it.
 
     a[i] = (a[i - 1] + b[i] + c[i] + d[i]) / 4
 

@@ -1,4 +1,4 @@
-"""Operations that give the same bits whenever they are evaluated again on the same operands.
+"""Repeatable operations, which give the same bits whenever they are evaluated again on the same operands.
 
 What decides control flow or an address may be worked out twice only if it comes out the same. Arithmetic on floating
 numbers may not: a compiler is free to contract `a * b + c`, and to reassociate sums and products, in one place and not

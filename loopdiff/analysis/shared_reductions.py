@@ -1,4 +1,4 @@
-"""What iterations of a loop sum into together, and what of it would be lost if each ran on a thread of its own."""
+"""Reductions that the iterations of a loop share, and updates that would be lost on several threads."""
 
 from __future__ import annotations
 

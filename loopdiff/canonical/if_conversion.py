@@ -1,4 +1,5 @@
-"""Integers that a branch chooses between, as one value (if-conversion: Allen, Kennedy, Porterfield and Warren, 1983).
+"""If-conversion of integers: a branch that only sets integer cells becomes selects (Allen, Kennedy, Porterfield and
+Warren, 1983).
 
     if r <= t:                          h = x + r * y if r <= t else (x ^ y) % t
         h = x + r * y       becomes

@@ -1,4 +1,4 @@
-"""Sums with like terms collected: `0.2 * a + (-(b * 0.2)) + 2.0 * c - c` is `0.2 * (a - b) + c`.
+"""Collection of like terms in sums: `0.2 * a + (-(b * 0.2)) + 2.0 * c - c` is `0.2 * (a - b) + c`.
 
 In another order, and with products of constants rounded in another place: for sums that may run in any order.
 """

@@ -1,4 +1,4 @@
-"""Decisions as Python makes them: what they are made from is rounded operation by operation, in every sweep.
+"""Rounding of conditions, subscripts and bounds as in Python: strict operations where a decision depends on the value.
 
     t = -1.0 + 2.0 * i / (n - 1.0)            let t = strict_add(-1.0, strict_div(strict_mul(2.0, i), ...))
     if t > 0.0: ...                  becomes   if t > 0.0: ...

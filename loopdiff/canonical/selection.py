@@ -1,4 +1,4 @@
-"""Choices: a condition whose branches store different values in the same place becomes one store of a choice.
+"""If-conversion of stores: a branch that stores one of two cheap values in one element becomes one store of a select.
 
     if a > 0.0:
         x[i, j] = 0.0           becomes   x[i, j] = 0.0 if a > 0.0 else a

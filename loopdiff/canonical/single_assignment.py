@@ -1,4 +1,4 @@
-"""Scalars into single assignment: bound or derived LoopSets become normal ones.
+"""Single assignment of scalars: bound and derived LoopSets become normal ones, whose scalars are Lets.
 
 A cell (a rank-0 local array) whose value is known where it is read becomes a `Let` or is replaced by the constant,
 index, parameter, dimension or affine integer expression it holds. Cells that remain are loop-carried, floating numbers

@@ -1,4 +1,4 @@
-"""Strong products in terms that every target has: a choice between a product and zero."""
+"""Lowering of strong products to selects between a product and zero, which every target has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops over the lanes, or rows, of one block."""
+"""Recognition of loops over the lanes, or the rows, of one block of a strip-mined loop."""
 
 from __future__ import annotations
 

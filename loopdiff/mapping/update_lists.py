@@ -1,4 +1,4 @@
-"""Sums into elements that the data choose: each update goes to a list, which is sorted by element and added up.
+"""Update lists: data-dependent scatters as lists of (element, value), sorted by element and added up without atomics.
 
     for p in range(n):                          for p in range(n): places[p], values[p] = index[p], v
         y[index[p]] += v        becomes         sort by place, equal ones as they came

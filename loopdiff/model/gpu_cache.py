@@ -1,4 +1,4 @@
-"""What the cache of a GPU has of arrays from the kernels before: the least recently used leave it first.
+"""Residency of arrays in a GPU's cache across kernels, under least-recently-used replacement.
 
 Arrays count as a whole: what is left of one is forgotten. What is written leaves the cache once, whenever that is, and
 is counted when it is written.

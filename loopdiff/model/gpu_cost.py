@@ -1,4 +1,4 @@
-"""What kernels have to move and to compute, and how long a GPU takes for that at least.
+"""The roofline of kernels: bytes and operations, and the least time a GPU takes for them.
 
 The bytes are those of different elements that a kernel touches, each read once and each written once: what its caches
 keep does not come again, and neither does what they have from the kernels before. The time is that of the roofline

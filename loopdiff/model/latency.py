@@ -1,4 +1,4 @@
-"""How long an iteration waits for the one before: the chain of operations from what it reads to what it leaves."""
+"""Latency of recurrences: the longest chain of operations from what an iteration gets to what it hands on."""
 
 from __future__ import annotations
 

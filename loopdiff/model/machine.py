@@ -1,4 +1,4 @@
-"""What the cost model knows of a processor: how wide vectors are, what instructions cost, how fast memory is.
+"""The machine model: vector width, costs of instructions, caches and bandwidths of a processor.
 
 Costs are cycles in which an instruction keeps its unit busy (Fog, "Instruction tables"): two units for arithmetic, two
 for loads, one for stores and one for divisions, four instructions in each cycle. They are those of a recent x86 core;

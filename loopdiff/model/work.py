@@ -1,4 +1,4 @@
-"""About how many nanoseconds a loop takes: a formula of its bounds, for deciding at run time what threads are worth.
+"""Work estimates as formulas of loop bounds, evaluated at run time to decide whether threads are worth it.
 
 Rough on purpose: it has to be right within a factor of two or three, and cheap to evaluate before every loop.
 """

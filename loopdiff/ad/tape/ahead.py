@@ -1,4 +1,4 @@
-"""Reads that do not need a recording of their own for every iteration around them.
+"""Hoisting of recordings out of loops that do not change what they record.
 
     for t:                                       for t:
         for i: x[i] += v[i]                          for i: x[i] += v[i]

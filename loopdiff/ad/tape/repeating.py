@@ -1,4 +1,4 @@
-"""Arithmetic that the reverse sweep does again: what that costs, and the form in which it comes out the same.
+"""Recomputation in the reverse sweep: its cost, and the strict form in which it gives the same bits.
 
 Where bits matter, as in a comparison of each operand of a maximum with the largest, a sum or product that both sweeps
 evaluate must be rounded by itself in both. That is much cheaper than a tape of its values.

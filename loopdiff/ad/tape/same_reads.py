@@ -1,4 +1,4 @@
-"""Reads that see what another read sees: one recording serves both.
+"""Sharing of recordings between reads that see the same value.
 
 for i in range(k): s += r[i] * y[i]                   records y[i]
 for i in range(k): z[i] = y[i] + a * y[k - i - 1]     needs y[k - i - 1], which is y[j] at j = k - i - 1

@@ -1,4 +1,4 @@
-"""Makes a program check its own subscripts, so that compiled code never touches memory outside its arrays.
+"""Insertion of bounds checks for all subscripts, so that compiled code never touches memory outside its arrays.
 
 Limits that follow from shapes and integer arguments are checked once, on entry. Subscripts that depend on
 data are checked by loops of their own, ahead of the first write wherever possible (see `inspection`): the nests

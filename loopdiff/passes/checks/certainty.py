@@ -1,4 +1,4 @@
-"""Checks that may be asked ahead of what they guard, with certainty that they ask for enough.
+"""Conditions of checks that may be evaluated ahead of the statement they guard, and still imply what it needs.
 
 What a check asks is repeated ahead of a loop, and arithmetic on floating numbers may come out differently there. Where
 it decides whether an element is used, the check asks for the element in any case: more than the program needs, and

@@ -1,4 +1,4 @@
-"""Where the checks of subscripts that depend on data go: as far ahead of the first write as their values allow.
+"""Placement of bounds checks of data-dependent subscripts: as far ahead of the first write as their operands allow.
 
 What a statement checks is repeated without the rest of it, an inspector. It goes to the earliest place where all
 it reads is there; if the function writes an argument before that place, the inspector repeats from the start of

@@ -1,4 +1,4 @@
-"""The checks of a reverse sweep alone: whether its subscripts stay inside of their arrays.
+"""The bounds checks of a reverse sweep as a LoopSet of their own, to be run before it.
 
 A reverse sweep checks nothing that the forward sweep has checked. That is of no help where other index arrays come, or
 tapes that no forward sweep has filled: what these hold decides which elements are read and written.

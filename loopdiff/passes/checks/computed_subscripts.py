@@ -1,4 +1,4 @@
-"""Places that arithmetic on floating numbers decides are worked out once, ahead of the loops that use them.
+"""Inspector loops: subscripts computed from floating numbers are evaluated once, ahead of the loops that use them.
 
     for i in range(n):                          for i in range(n):
         b = int((r[i] - lo) / width)    becomes     places[i] = int((r[i] - lo) / width)

@@ -1,4 +1,4 @@
-"""Checks of subscripts that depend on data, all of a loop at once: whether any fails, before it is asked which one.
+"""Screening of data-dependent bounds checks: a reduction finds whether any check of a loop fails, before which one.
 
     for i in range(n):                              wrong = 0
         require 0 <= c[i] < x.shape[0]  becomes     for i in range(n):

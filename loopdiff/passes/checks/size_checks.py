@@ -1,4 +1,4 @@
-"""Makes a program refuse arrays of negative extents, and ranges whose bounds overflow, in every sweep alike."""
+"""Insertion of checks against negative extents of arrays, and against ranges whose bounds overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop reversal and distribution, where dependences allow and the result maps better to the machine.
+"""Loop distribution, which isolates contractions, and loop reversal, where the dependences allow them.
 
 A descending loop (as reverse sweeps have) without carried dependence runs upwards. A nest is distributed when that
 isolates a contraction: a perfect nest around one `+=` whose target does not depend on every loop.

@@ -1,4 +1,4 @@
-"""Zeros that gradients begin with, row by row: written just before the rows are, while these are in cache.
+"""Fusion of zero fills of arrays with the nests that write them, row by row, while the rows are in cache.
 
     x_adj[...] = 0.0                            for d in range(N):
     for i in range(1, N - 1):                       for e: x_adj[d, e] = 0.0

@@ -1,4 +1,4 @@
-"""Fusion: neighbouring nests that touch the same arrays run row by row together, while the rows are in cache.
+"""Loop fusion of neighbouring nests that touch the same arrays, so that they share rows in cache.
 
     for i in range(1, N):                        for i in range(1, N):
         for j: e[i, j] -= h[i, j] - h[i - 1, j]      for j: e[i, j] -= h[i, j] - h[i - 1, j]

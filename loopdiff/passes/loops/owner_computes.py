@@ -1,4 +1,4 @@
-"""Gather form: a nest that adds to shifted elements becomes one over the elements that are added to.
+"""Owner-computes (gather) form: a nest that adds to shifted elements becomes one over the elements that are added to.
 
                                        if N >= 4:
                                            y[0] += x[1]

@@ -1,4 +1,4 @@
-"""Sums into one element that all iterations of a loop add to, held in a cell: read before the loop, stored after it."""
+"""Scalar replacement of sums: an element that all iterations of a loop add to is loaded before and stored after it."""
 
 from __future__ import annotations
 

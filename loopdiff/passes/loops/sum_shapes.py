@@ -1,4 +1,4 @@
-"""Statement shapes that stand in the way of good loops: scalar sums stored once, early clears, shifted updates.
+"""Normalization of sums: scalar sums made in the element that gets them, clears sunk to the first update, shifts split.
 
 * `s = c; for k: s += e; A[f] = s` becomes `A[f] = c; for k: A[f] += e`, which can be distributed into a contraction.
 * `X[f] = 0` moves down past statements that do not touch `X`: reverse sweeps clear an adjoint right after reading it.

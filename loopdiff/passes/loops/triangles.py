@@ -1,4 +1,4 @@
-"""Triangles turned so that sums over them are made in registers.
+"""Interchange of triangular loops, so that sums over triangles are made in registers.
 
     for i in range(N):                              for j in range(N):
         for j in range(i + 1):          becomes         for i in range(j, N):

@@ -1,4 +1,4 @@
-"""Copies of buffers that a loop has for itself: where the original stays as it is, it serves in their place.
+"""Copy propagation of arrays: reads of a copy become reads of the original where that still holds the same.
 
     for r:                                    for r:
         for a: s[a] = ...                         for a: s[a] = ...

@@ -1,4 +1,4 @@
-"""Cotangents that reverse sweeps only read: what a sweep puts in their place goes to an array of its own.
+"""Copy on write of cotangents: what a reverse sweep would store in a caller's cotangent goes to an array of its own.
 
     for i:                                           for i:
         for j: y_adj[i, j] = y_adj[i, j] / s[i]          for j: y_adj_own[i, j] = y_adj[i, j] / s[i]

@@ -1,4 +1,4 @@
-"""First writes: where an array is certainly zero, `+=` is `=`, and zeros that nothing reads need not be written.
+"""First-write analysis: where an element is certainly zero, `+=` is `=`, and dead zero stores are removed.
 
     for i: z_adj[i] += y_adj[i]                  for i: z_adj[i] = y_adj[i]
     for i:                             becomes   for i:

@@ -1,4 +1,4 @@
-"""Contractions that start at zero themselves, instead of adding to zeros that were written before.
+"""Sinking of zero stores into the contractions that add to them, which then start their sums themselves.
 
     x_adj = zeros                                    for i:
     for j:                                               for k:

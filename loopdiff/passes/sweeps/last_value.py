@@ -1,4 +1,4 @@
-"""Which iteration took an adjoint for itself is kept as its index, in place of a flag for each iteration.
+"""Last-value reductions: a tape of flags of which the last one matters becomes the index of that iteration.
 
     for k in ...:                              last = NONE
         tape[i, k] = is_new_best               for k in ...:

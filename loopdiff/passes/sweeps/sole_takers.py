@@ -1,4 +1,4 @@
-"""Loops in which one iteration takes an adjoint for itself: the others have no part in it.
+"""Recognition of loops in which one iteration moves an adjoint on, and all others contribute nothing.
 
     for k in ...:
         s_adj = 0.0

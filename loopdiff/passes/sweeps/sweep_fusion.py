@@ -1,4 +1,4 @@
-"""Both sweeps in one pass: where the reverse sweep may follow each iteration of the forward sweep, nothing is kept.
+"""Fusion of the forward with the reverse sweep, iteration by iteration, so that tapes lose an axis or go.
 
     for r: ...; tape[r] = s                      for r:
     for r descending: ... tape[r] ...   becomes      ...; tape = s

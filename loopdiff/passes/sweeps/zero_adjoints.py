@@ -1,4 +1,4 @@
-"""What the reverse sweep does for an adjoint of zero is left out: nothing comes of it.
+"""Guards around statements of the reverse sweep whose contributions are multiples of one adjoint, which may be 0.
 
     ties = 1.0 if x0 == top else 0.0             ties = 1.0 if x0 == top else 0.0
     for k in range(i, j):                        if bar != 0.0:

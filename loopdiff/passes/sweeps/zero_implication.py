@@ -1,4 +1,4 @@
-"""Values that are zero where others are."""
+"""Zero implication: whether an expression is zero wherever a given value is."""
 
 from __future__ import annotations
 

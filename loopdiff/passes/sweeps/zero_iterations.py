@@ -1,4 +1,4 @@
-"""The rest of an iteration of the reverse sweep that adds nothing but multiples of an adjoint, where this is zero.
+"""Early ends of iterations of the reverse sweep whose rest only adds multiples of an adjoint that is zero.
 
     for j in ...:                                for j in ...:
         bar = t_adj[i, j]                            bar = t_adj[i, j]

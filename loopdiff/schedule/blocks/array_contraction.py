@@ -1,4 +1,4 @@
-"""Rows that few iterations need: of arrays of its own that a loop uses row by row a function keeps only these.
+"""Array contraction: a local array that a loop uses row by row becomes a rolling buffer of the rows that are live.
 
     for i in range(N):                               for i in range(N):
         for j: lap[i, j] = f[i + 1, j] - f[i, j]         for j: lap[i % 2, j] = f[i + 1, j] - f[i, j]

@@ -1,4 +1,4 @@
-"""Lanes: a loop whose iterations are independent but for buffers they use again becomes the vector around its nests.
+"""Outer-loop vectorization: a loop that is independent but for private buffers becomes the lanes around its nests.
 
     for i in range(n):                      for i0 in range(0, n, 32):
         for a in range(d):                      for i in lanes:

@@ -1,4 +1,4 @@
-"""Row blocks: a loop whose iterations are independent but for buffers they use again is run in blocks of rows.
+"""Strip-mining with scalar expansion: a loop that is independent but for private buffers runs in blocks of rows.
 
     for r in range(R):                      for r0 in range(0, R, 64):
         for a in range(H):                      for r in rows: for a: s_rows[r - r0, a] = 0.0

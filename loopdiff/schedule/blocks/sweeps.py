@@ -1,4 +1,4 @@
-"""A function and its sweeps with independent iterations of outer loops in blocks, which have buffers of their own."""
+"""Strip-mining of a function, or of both its sweeps, whose blocks share one workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of tapes: their last axis is the one that vectors run along.
+"""Data layout of tapes: the axis that vectors run along becomes the last one.
 
 A tape that is only touched by lanes of blocks is kept in such blocks: `T[i, a]` becomes `T[i_block // 64, a,
 i - i_block]`, so that what a block needs lies together, and has room for the lanes that the last block lacks.

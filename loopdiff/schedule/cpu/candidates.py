@@ -1,4 +1,4 @@
-"""Other schedules than the one that the cost model finds fastest, worth a measurement: it may be off by a factor."""
+"""Schedules that are worth a measurement (`autotune=True`) beside the one that the cost model finds fastest."""
 
 from __future__ import annotations
 

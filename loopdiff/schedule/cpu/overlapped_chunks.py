@@ -1,4 +1,4 @@
-"""Fused loops on several threads: chunks that begin earlier, for what they need of rows before their own.
+"""Overlapped chunks for threads: a chunk of a fused loop begins early and recomputes rows of the one before.
 
     for i in range(N):                               for each chunk [first, last), with a `b` of its own:
         for j: b[i, j] = a[i, j] + a[i + 1, j]           for j: b[first - 1, j] = ...

@@ -1,4 +1,4 @@
-"""Fused loops on several threads: what one chunk needs of another runs when all chunks have ended.
+"""Postponed rows for threads: statements that need rows of another chunk run after a barrier.
 
     for i in range(N):                         for each chunk [first, last):
         for j: b[i, j] = a[i, j] + a[i + 1, j]     for i in range(first, last):

@@ -1,4 +1,4 @@
-"""Neighbouring nests as one kernel, where each thread goes on with what it has just made.
+"""Kernel fusion: neighbouring nests become one where each thread reads only what it has written itself.
 
     for i in range(n): y[i] = f(x[i])                   for i in range(n):
     t = 0.0                                 becomes         y[i] = f(x[i])

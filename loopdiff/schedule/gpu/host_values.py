@@ -1,4 +1,4 @@
-"""What the host of a launch plan can know before it launches a kernel, and the names that only the kernel knows."""
+"""Host-evaluable expressions of a launch plan, and the names that are defined inside of a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of updates that start at zero what they are added to, instead of adding to an array filled with zeros before.
+"""Zero initialisation by update lists: the kernel that adds up a list clears its piece of the array first.
 
 A kernel that lists what it adds to a piece of an array at a time sets that piece to zero while it is in the cache: the
 array leaves for memory once, and is not read. It has to go through all of the array, from one end of its first axis to

@@ -1,4 +1,4 @@
-"""Rows whose bounds are data: which arrays every iteration of a loop touches in a row of its own, if no rows overlap.
+"""Ragged rows: arrays of which each iteration touches a row with data-dependent bounds, disjoint if the bounds ascend.
 
     for i in range(n):
         for p in range(begin[i], begin[i + 1]):

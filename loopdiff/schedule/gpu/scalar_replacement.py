@@ -1,4 +1,4 @@
-"""Sums of a thread stay in a register: an element that all iterations of a loop add to is read before and stored after.
+"""Scalar replacement in kernels: an element that all iterations of a thread's loop add to stays in a register.
 
     for k in range(K):                          if 0 < K:
         C[m, n] += A[m, k] * B[k, n]                total = C[m, n]

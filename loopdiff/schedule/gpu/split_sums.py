@@ -1,4 +1,4 @@
-"""Long sums of few elements, in parts: threads that would be few and busy for long become many.
+"""Split reductions: long sums into few elements are made in parts by many threads, and then combined.
 
     for a: for c: for r in range(R):            for q in range(Q): for a: for c:
         W[a, c] += g[r, a] * h[r, c]                for r in the q-th part of range(R):

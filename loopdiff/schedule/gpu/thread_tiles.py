@@ -1,4 +1,4 @@
-"""Tiles of iterations for one thread: what several of them read is read once.
+"""Thread coarsening: a tile of iterations for one thread, which loads once what several of them read.
 
     for m, n: a thread each                     for m, n, four by two: a thread each
         for k in range(K):                          for k in range(K):

@@ -1,4 +1,4 @@
-"""Updates at places that the data choose, in a nest of their own where that makes more threads.
+"""Distribution of data-dependent scatters into a nest of their own, where that makes more threads.
 
     for p:                                      for p: for l: for c:
         s = 0.0                                     y[l, index[p, l, c]] += v * w[p, l]

@@ -1,4 +1,4 @@
-"""Kernels whose iterations are those of a warp: its lanes share the loops inside, and sum together.
+"""Warp-level parallelism: an iteration is run by a warp, whose lanes share inner loops and reduce by shuffles.
 
     for i in range(n):                          each warp: an i, and each of its 32 lanes:
         for j in range(m):                          for j in range(lane, m, 32):
