@@ -37,7 +37,10 @@ ALTERATIONS = (
     "y[2] = g(x[2])",
 )
 # Fewer of both, so that all of their orders come up: names of local arrays, without views and functions.
-FEW_BINDINGS = ("x = y", "y = x", "y = z", "z = y", "z = x", "x = z", "x = first(y)", "y = first(z)", "z = first(x)")
+FEW_BINDINGS = (
+    "x = y", "y = x", "y = z", "z = y", "z = x", "x = z", "x = first(y)", "y = first(z)", "z = first(x)",
+    "y = np.zeros(3)",
+)  # fmt: skip
 FEW_ALTERATIONS = ("x[0] += 1.5", "y[0] = 7.0", "z[1] -= x[2]", "x *= 0.5")
 CONDITIONS = ("c", "t % 2 == 0", "t == 1", "y[0] > x[0]", "x.sum() > 0.0")
 HELPERS = """
@@ -105,6 +108,8 @@ def program(seed: int) -> str:
     lines = ["m = 0", "g, h = first, lambda v: 0.25 * v", start, "for t in range(n):", *indented(body)]
     if is_own:  # arrays that nobody outside knows
         lines = ["x, y = 1.0 * x, 1.0 * y", *lines]
+    if rng.random() < 0.3:  # an extent that the text alone does not tell
+        lines = ["q = 3", "if c:", "    q = 3", *(line.replace("zeros(3)", "zeros(q)") for line in lines)]
     lines += statements(rng, choices, 1, rng.choice((0, 1)), False)
     lines = [
         line.replace("t % 2 == 0", "c").replace("t == 1", "c") if not line.startswith(" ") else line for line in lines

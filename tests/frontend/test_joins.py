@@ -96,3 +96,22 @@ def test_what_is_handed_on_is_not_made_anew() -> None:
     assert set(refused.value.codes) == {"LD116"}
     (found,) = run(normal_form(rows_of_one_width, args), args)
     assert found == rows_of_one_width(**args)
+
+
+def made_anew_in_turn(x, n, q):
+    if n > 2:
+        q = x.shape[0]
+    y, z = 2.0 * x, 3.0 * x
+    for _ in range(n):
+        y, z = z, y
+        z += y
+        z = np.zeros(q)
+    return (y * z).sum()
+
+
+def test_arrays_made_anew_are_refused_in_every_round() -> None:
+    """While the combinations that iterations start with are still being found, too."""
+    args = {"x": np.ones(3), "n": 3, "q": 3}
+    with pytest.raises(UnsupportedLoopError) as refused:
+        normal_form(made_anew_in_turn, args)
+    assert set(refused.value.codes) == {"LD116"}

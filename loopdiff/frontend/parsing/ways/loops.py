@@ -228,12 +228,12 @@ def parse_heads(
         state.whole.heads.append(heads)
         found, body = parse_iteration(state, LoopState(loop.broke, heads, loop.memory), parse, span)
         state.whole.heads.pop()
-        is_whole = len(heads.parts) == known
-        if is_whole and not made_anew(state, heads):
+        is_lost = bool(made_anew(state, heads))
+        if len(heads.parts) == known and not is_lost:
             return found, body
         start.restore(state)
         keep_buffers(state, heads)
-        if is_whole or len(heads.parts) > MOST_COMBINATIONS:
+        if is_lost or len(heads.parts) > MOST_COMBINATIONS:
             return None
 
 
