@@ -12,6 +12,7 @@ import pytest
 
 from loopdiff.ad import partials as derivatives
 from loopdiff.backends.cpu import scalar_math
+from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
 from loopdiff.errors import DifferentiationError, InternalError, LoopdiffError
 from loopdiff.ir import ops, scalar_eval
 from loopdiff.ir.interpret import run
@@ -19,6 +20,7 @@ from loopdiff.ir.nodes import Apply, Const, Expr, LoopSet, ScalarResult
 from loopdiff.ir.ops import BITWISE, INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
+from loopdiff.model import machine
 
 VALUES = {F64: 0.5, F32: 0.5, INT: 3, BOOL: True}
 LOGIC = {Op.AND, Op.OR, Op.NOT}
@@ -89,6 +91,14 @@ def differentiated(op: Op) -> None:
 def test_nothing_is_missing(op: Op) -> None:
     assert list(gaps(op)) == []
     assert print_expr(example(op, operand_types(op)[0]))
+
+
+@pytest.mark.parametrize("op", [*ops.UNARY_FLOAT, *ops.FUNCTIONS], ids=lambda op: op.name)
+def test_every_function_has_a_form_for_vectors_and_a_cost(op: Op) -> None:
+    """And one in which it decides as in Python, where lanes have code of their own."""
+    assert op.name.lower() in VECTOR_FUNCTIONS
+    assert (f"strict_{op.name.lower()}" in VECTOR_FUNCTIONS) is (op in ops.FUNCTIONS)
+    assert op in machine.FUNCTIONS or op in machine.DIVISIONS
 
 
 TABLES = {

@@ -35,9 +35,11 @@ from loopdiff.ir.typing import TypeEnv, part_of, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 
 
-def require(condition: bool, rule: str, stage: str, detail: str) -> None:
+def require(condition: bool, rule: str, stage: str, *detail: object) -> None:
+    """`detail` becomes text only where the invariant is broken: this runs for every expression, after every pass."""
     if not condition:
-        raise InternalError(f"LD900: invariant {rule} broken after stage {stage!r}: {detail}; please report this")
+        said = " ".join(print_expr(d) if isinstance(d, Expr) else str(d) for d in detail)
+        raise InternalError(f"LD900: invariant {rule} broken after stage {stage!r}: {said}; please report this")
 
 
 def verify(ls: LoopSet, stage: str) -> None:
@@ -45,11 +47,11 @@ def verify(ls: LoopSet, stage: str) -> None:
     names = [a.name for a in ls.arrays] + [s.name for s in ls.scalars]
     lets = [s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, Let)]
     indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)]
-    require(len(set(names + lets)) == len(names + lets), "V1", stage, f"duplicate among {sorted(names + lets)}")
-    require(all(p in names for p in ls.params), "V1", stage, f"undeclared parameter in {ls.params}")
-    require(len(set(indices)) == len(indices), "V4", stage, f"duplicate loop index in {indices}")
+    require(len(set(names + lets)) == len(names + lets), "V1", stage, "duplicate among", names, lets)
+    require(all(p in names for p in ls.params), "V1", stage, "undeclared parameter in", ls.params)
+    require(len(set(indices)) == len(indices), "V4", stage, "duplicate loop index in", indices)
     for decl in ls.arrays:
-        require(decl.type is not None, "V6", stage, f"array {decl.name} has no type")
+        require(decl.type is not None, "V6", stage, decl.name, "has no type")
         is_own = decl.role != "argument" and decl.name not in ls.params
         is_fixed = is_own and decl.type is not None and decl.type.rank > 0
         require(not is_fixed or decl.extents is not None, "V8", stage, decl.name)
@@ -78,19 +80,19 @@ def verify_block(
             case Let(name=name):
                 lets |= {name}
             case Assign(target=target, value=value) | Accumulate(target=target, value=value):
-                require(ls.has_array(target.array), "V1", stage, f"undeclared array {target.array}")
+                require(ls.has_array(target.array), "V1", stage, "undeclared array", target.array)
                 kind = env.arrays[target.array]
-                require(len(target.subscripts) == kind.rank, "V2", stage, f"{target} for {kind}")
+                require(len(target.subscripts) == kind.rank, "V2", stage, target, "for", kind)
                 found = type_of(value, env)
-                require(found == kind.element, "V3", stage, f"{target.array} = {print_expr(value)} stores {found}")
+                require(found == kind.element, "V3", stage, target.array, "=", value, "stores", found)
             case Loop(index=index, step=step, body=inner):
                 require(not (isinstance(step, Const) and step.value == 0), "V7", stage, index)
                 verify_block(inner, lets, indices | {index}, ls, env, stage, is_loop_body=True)
             case Call(rule=rule, form=form, args=args, results=results):
-                require(len(args) == len(rule.names(form)), "V10", stage, f"{rule.name} with {len(args)} arguments")
+                require(len(args) == len(rule.names(form)), "V10", stage, rule.name, "with arguments", args)
                 require(all(r.array in env.arrays and not r.subscripts for r in results), "V10", stage, rule.name)
             case Exit(cond=cond):
-                require(is_loop_body, "V9", stage, print_expr(cond))
+                require(is_loop_body, "V9", stage, cond)
             case Jump(kind=kind):
                 require(False, "V6", stage, kind)
             case If(then=then, orelse=orelse):
@@ -107,15 +109,15 @@ def verify_expr(
     for node in subexprs(expr):
         match node:
             case SizeOf() | RankOf():
-                require(False, "V6", stage, print_expr(node))
+                require(False, "V6", stage, node)
             case Var(name=name):
-                require(name in lets, "V5", stage, f"{name} in {print_expr(expr)}")
+                require(name in lets, "V5", stage, name, "in", expr)
             case Index(name=name):
-                require(name in indices, "V4", stage, f"{name} in {print_expr(expr)}")
+                require(name in indices, "V4", stage, name, "in", expr)
             case Param(name=name):
-                require(name in env.scalars, "V1", stage, f"undeclared scalar {name}")
+                require(name in env.scalars, "V1", stage, "undeclared scalar", name)
             case Load(access=access):
-                require(access.array in env.arrays, "V1", stage, f"undeclared array {access.array}")
-                require(len(access.subscripts) == env.arrays[access.array].rank, "V2", stage, print_expr(node))
+                require(access.array in env.arrays, "V1", stage, "undeclared array", access.array)
+                require(len(access.subscripts) == env.arrays[access.array].rank, "V2", stage, node)
             case _:
                 pass
