@@ -185,6 +185,17 @@ def bags_of_words(words, weight, table, out):
                 out[p, c] += weight[p] * table[words[p, l], c]
 
 
+# Messages to neighbours in a graph, and how much each node sends (Gilmer et al. 2017, "Neural message passing").
+def messages_to_neighbours(x, neighbour, weight, inbox, sent):
+    for p in range(x.shape[0]):
+        total = 0.0
+        for k in range(neighbour.shape[1]):
+            for c in range(inbox.shape[1]):
+                inbox[neighbour[p, k], c] += weight[p, k] * x[p, c]
+                total += weight[p, k] * x[p, c]
+        sent[p] = total
+
+
 # An autoencoder, row by row (Goodfellow, Bengio and Courville 2016, chapter 14).
 def autoencoder(X, W, V):
     H = W.shape[0]
@@ -359,6 +370,20 @@ ENTRIES = (
         ),
         wrt=("weight", "table"),
         outputs=("out",),
+        is_analytic=True,
+    ),
+    Entry(
+        name="messages_to_neighbours",
+        function=messages_to_neighbours,
+        make=lambda r, n=7, k=4, d=3: dict(
+            x=r.random((n, d)),
+            neighbour=r.integers(0, n, (n, k)),
+            weight=r.random((n, k)),
+            inbox=np.zeros((n, d)),
+            sent=np.zeros(n),
+        ),
+        wrt=("x", "weight", "inbox"),
+        outputs=("inbox", "sent"),
         is_analytic=True,
     ),
     Entry(
