@@ -26,6 +26,7 @@ def test_patches_apply_and_programs_run(page: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)  # with the linter's settings
     for patch in blocks(page, "diff"):
         subprocess.run(["git", "apply", "-"], input=patch, cwd=tmp_path, text=True, check=True)
+    assert blocks(page, "python no-run"), "the page tries nothing out"
     program = tmp_path / "program.py"
     program.write_text("\n".join(blocks(page, "python no-run")), encoding="utf-8")
     own = {"PYTHONPATH": str(tmp_path), "LOOPDIFF_CACHE_DIR": str(tmp_path / "cache"), "LOOPDIFF_STRICT": "1"}

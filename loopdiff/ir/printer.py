@@ -59,7 +59,7 @@ def print_expr(expr: Expr, context: int = 0) -> str:
 def spell(expr: Expr) -> tuple[str, int]:
     match expr:
         case Const(value=value):
-            return (f"{value!r}", ATOM if not isinstance(value, bool) and value >= 0 else 11)
+            return (f"{value!r}", ATOM if not isinstance(value, bool) and not repr(value).startswith("-") else 11)
         case Index(name=name) | Param(name=name) | Var(name=name):
             return name, ATOM
         case Dim(array=array, axis=axis):

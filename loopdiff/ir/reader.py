@@ -87,7 +87,10 @@ def read_loopset(text: str, rules: Rules | None = None) -> LoopSet:
             arrays.append(names.array(line))
     given = lines.pop().removeprefix("return ") if lines and lines[-1].startswith("return ") else ""
     names.constants = constant_types([a.type and a.type.element for a in arrays] + [s.type for s in names.scalars])
-    body = tuple(names.block(Lines(lines)))
+    rest = Lines(lines)
+    body = tuple(names.block(rest))
+    if rest.next < len(lines):
+        raise ValueError(f"no line of this block: {lines[rest.next]!r}")
     returned = [] if not given else tuple_of(given.removesuffix(","))
     results = tuple(names.result(e, {a.name for a in arrays}) for e in returned)
     params = tuple(p.strip() for p in header[2].split(",") if p.strip())
@@ -268,14 +271,14 @@ class Names:
                 return Load(self.access_of(node))
             case ast.IfExp(test=test, body=then, orelse=orelse):
                 return Select(self.expr(test), self.expr(then), self.expr(orelse))
-            case ast.Call(func=ast.Name(id=name), args=args):
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self.applied(name, tuple(map(self.expr, args)))
             case _:
                 return self.operation(node)
 
     def operation(self, node: ast.expr) -> Expr:
         match node:
-            case ast.UnaryOp(op=op, operand=operand):
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in UNARY:
                 return Apply(UNARY[type(op)], (self.expr(operand),))
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 return Apply(BINARY[type(op)], (self.expr(left), self.expr(right)))
@@ -299,7 +302,8 @@ class Names:
 
     def applied(self, name: str, args: tuple[Expr, ...]) -> Expr:
         if name in TYPES:
-            return Cast(TYPES[name], args[0])
+            (value,) = args
+            return Cast(TYPES[name], value)
         match name:
             case "complex":
                 return Pair(args[0], args[1])
@@ -307,7 +311,7 @@ class Names:
                 return PartOf(name, args[0])
             case _ if name in OPS:
                 return Apply(OPS[name], args)
-            case _ if name.startswith("strict_"):
+            case _ if name.startswith("strict_") and name.removeprefix("strict_").upper() in Op.__members__:
                 return Apply(Op[name.removeprefix("strict_").upper()], args, is_strict=True)
             case _:
                 raise ValueError(f"no operation of a LoopSet: {name}")

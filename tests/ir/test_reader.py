@@ -76,7 +76,22 @@ def test_statements_and_expressions() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["y = 1.0", "x[0] = sum(x[0])", "for i in x:", "t[] = f(1.0)", "x[0] = y[0:1]", "goto 3"]
+    "line",
+    [
+        "y = 1.0",
+        "x[0] = sum(x[0])",
+        "for i in x:",
+        "t[] = f(1.0)",
+        "x[0] = y[0:1]",
+        "goto 3",
+        "x[0] = +x[0]",
+        "x[0] = strict_foo(x[0])",
+        "x[0] = sin(x[0], key=3)",
+        "x[0] = float64(x[0], 3)",
+        "for i in range(0, 2, 1):\n  x[i] = 1.0\nx[0] = 2.0",
+        "x[0] = 1.0\n  x[0] = 2.0\nx[0] = 3.0",
+        "else:",
+    ],
 )
 def test_other_text_is_refused(line: str) -> None:
     with pytest.raises((ValueError, SyntaxError), match=re.compile(r".+")):

@@ -1,4 +1,4 @@
-"""Every pass that changes a program of the corpus leaves what it computes, as the interpreter sees it, pass by pass."""
+"""Passes over loops leave what the programs of the corpus compute, as the interpreter sees it, pass by pass."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ir.interpret import run
 from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.typing import type_env, type_of
+from loopdiff.ir.verify import verify
 from loopdiff.model.machine import Machine
 from loopdiff.pipeline.derive import derive_gradient
 from loopdiff.pipeline.passes import (
@@ -20,7 +21,9 @@ from loopdiff.pipeline.passes import (
     CPU_STORAGE,
     CUDA_BLOCKS,
     CUDA_LOOPS,
+    GRADIENT,
     PRIMAL,
+    REVERSE,
     Context,
     Passes,
 )
@@ -29,7 +32,7 @@ from tests.corpus import ENTRIES, Entry
 from tests.gradients.interpreted import in_real_parts, lowered
 
 TARGETS: dict[str, Passes] = {
-    "cpu": (*PRIMAL, *CPU_LOOPS, *CPU_FUSION, *CPU_STORAGE),
+    "cpu": (*REVERSE, *GRADIENT, *PRIMAL, *CPU_LOOPS, *CPU_FUSION, *CPU_STORAGE),
     "cuda": (*CUDA_BLOCKS, *CUDA_LOOPS),
 }
 
@@ -64,6 +67,7 @@ def check(ls: LoopSet, entry: Entry, target: str) -> None:
             continue
         after = found.run(ls, **found.asks(context))
         if after != ls:
+            verify(after, found.name)
             ls, made = after, outcome(after, args)
             for name, value in expected.items():
                 np.testing.assert_allclose(

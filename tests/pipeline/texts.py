@@ -73,7 +73,9 @@ def cases_in(path: Path) -> Iterator[Case]:
         title, _, rest = part.partition("\n")
         before, mark, after = re.split(r"^-- (becomes|stays)\n", rest, maxsplit=1, flags=re.M)
         start = before.index("loopset ")
-        settings = tuple(m.groups() for m in map(SETTING.fullmatch, before[:start].splitlines()) if m)
+        lines = before[:start].splitlines()
+        settings = tuple(m.groups() for m in map(SETTING.fullmatch, lines) if m)
+        assert len(settings) == len(lines), f"{path.name}: no setting in {before[:start]!r}"
         yield Case(path.stem, title, settings, before[start:], after.rstrip() + "\n" if mark == "becomes" else None)
 
 

@@ -19,6 +19,7 @@ from loopdiff.analysis.strides import coefficient
 from loopdiff.ir.build import is_constant, is_descending, turned_round
 from loopdiff.ir.nodes import (
     Access,
+    Accumulate,
     Allocate,
     Apply,
     ArrayDecl,
@@ -28,12 +29,13 @@ from loopdiff.ir.nodes import (
     Dim,
     Exit,
     Expr,
-    If,
     Index,
+    Let,
     Load,
     Loop,
     LoopSet,
     Require,
+    ScalarResult,
     Stmt,
 )
 from loopdiff.ir.ops import Op
@@ -105,7 +107,7 @@ def whole_copy(ls: LoopSet, number: int, stmt: Stmt) -> Assign | None:
         loops.append(turned_round(loop) if is_descending(loop) else loop)
         body = loop.body
     indices = tuple(Index(p.index) for p in loops)
-    if not loops or any(isinstance(s, Loop | If | Exit) for s in body):
+    if not loops or not all(isinstance(s, Let | Assign | Accumulate) for s in body):
         return None
     for made in body:
         if isinstance(made, Assign) and made.target.subscripts == indices and is_fixed_value(ls, made):
@@ -122,8 +124,8 @@ def is_fixed_value(ls: LoopSet, made: Assign) -> bool:
     if decl.role not in ("local", "adjoint") or decl.name in {*ls.params, *result_arrays(ls)}:
         return False
     match made.value:
-        case Const():
-            return True
+        case Const(dtype=dtype):
+            return decl.type is not None and decl.type.element.is_float and dtype is decl.type.element
         case Load(access=Access(array=source, subscripts=subscripts)):
             is_same = source in ls.params and subscripts == made.target.subscripts
             return is_same and ls.array(source).type == decl.type and source not in written_arrays(ls.body)
@@ -132,9 +134,14 @@ def is_fixed_value(ls: LoopSet, made: Assign) -> bool:
 
 
 def is_written_once(ls: LoopSet, number: int, array: str) -> bool:
-    """Whether the nest `number` alone writes the array, and all that read it come after."""
+    """Whether the nest `number` alone writes the array, before all that read it, and nobody asks how large it is."""
+    extents = [e for a in ls.arrays for x in a.extents or () for e in subexprs(x)]
+    results = [e for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value)]
+    own = [e for s in statements((ls.body[number],)) for e in nodes_of(s.stmt)]
+    if any(isinstance(e, Dim) and e.array == array for e in (*extents, *results, *own)):
+        return False
     for place, stmt in enumerate(ls.body):
-        if isinstance(stmt, Allocate):
+        if isinstance(stmt, Allocate) and place < number:
             continue
         used = [a for s in statements((stmt,)) for a in accesses(s.stmt) if a.array == array]
         is_asked = any(isinstance(e, Dim) and e.array == array for s in statements((stmt,)) for e in nodes_of(s.stmt))
@@ -146,7 +153,8 @@ def is_written_once(ls: LoopSet, number: int, array: str) -> bool:
 
 def is_covered(ls: LoopSet, decl: ArrayDecl, loops: Sequence[Loop], number: int) -> bool:
     """Whether the loops go over all of an array; extents may be equal because something else was refused."""
-    equal = [s.cond.args for s in ls.body[:number] if isinstance(s, Require) and is_equation(s.cond)]
+    required = [s.cond for s in ls.body[:number] if isinstance(s, Require) and is_equation(s.cond)]
+    equal = [c.args for c in required if not any(isinstance(e, Load) for e in subexprs(c))]
 
     def same(a: Expr, b: Expr) -> bool:
         return a == b or (a, b) in equal or (b, a) in equal

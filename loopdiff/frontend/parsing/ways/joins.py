@@ -96,7 +96,9 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     event = state.whole.event(array)
     copies = dict.fromkeys(state.whole.copies)
     copies |= dict.fromkeys(replace(c, event=event) for c in state.whole.copies if c.event.array == view.array)
-    copies |= dict.fromkeys(replace(c, source=array) for c in state.whole.copies if c.source == view.array)
+    seen = {array, *(a for b in others(state, bindings, name) for a in arrays_of(b))}
+    moved = (c for c in state.whole.copies if c.source == view.array and c.event.array in seen)
+    copies |= dict.fromkeys(replace(c, source=array) for c in moved)
     state.whole.copies = [*copies, *([Copy(site, event, view.array)] if is_shared else [])]
     source = copied_view(state, view, name, span) if reads_written(view, view.element, target) else view
 
