@@ -62,7 +62,6 @@ LATE = {
     "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
     "calls.compiled": "the generated functions as Python calls them, and what measures them",
-    "calls.jacobian": "what reports that there is not enough memory",
     "calls.runs": "arrays of GPUs, and checksums on several threads",
     "calls.threads": "the pool of threads",
     "cuda": "the driver of GPUs",

@@ -19,7 +19,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.memory.arena import size_in_bytes
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.results import is_floating
-from loopdiff.specialize.shortage import Needs
+from loopdiff.specialize.shortage import WITHOUT_TAPE, Needs, report
 from loopdiff.specialize.specialization import Specialization
 
 
@@ -79,11 +79,9 @@ def block(spec: Specialization, output: Side, given: Side) -> np.ndarray:
     try:
         return np.zeros(shape, dtype)
     except MemoryError:
-        from loopdiff.specialize import shortage
-
         what = output.key if isinstance(output.key, str) else "result"
         sizes = {f"{what} by {given.key}": size_in_bytes(shape, dtype)}
-        raise shortage.report(spec.normal.name, sizes, shortage.WITHOUT_TAPE) from None
+        raise report(spec.normal.name, sizes, WITHOUT_TAPE) from None
 
 
 def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:

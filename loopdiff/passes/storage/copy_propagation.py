@@ -185,8 +185,7 @@ def with_value(ls: LoopSet, number: int, copy: Assign) -> LoopSet:
                 return expr
 
     def remaining(stmt: Stmt) -> tuple[Stmt, ...]:
-        is_gone = stmt == copy or (isinstance(stmt, Allocate) and stmt.array == array)
-        return () if is_gone or (isinstance(stmt, Loop) and not stmt.body) else (stmt,)
+        return () if stmt == copy or (isinstance(stmt, Loop) and not stmt.body) else (stmt,)
 
     nest = map_body((ls.body[number],), remaining)
     others = (s for part in (ls.body[:number], nest, ls.body[number + 1 :]) for s in part)
