@@ -180,6 +180,12 @@ def test_what_other_modules_import_has_a_name_of_its_own() -> None:
     assert {name: found for name, found in own.items() if len(found) > 1} == {}
 
 
+def test_nodes_are_named_with_their_module() -> None:
+    """`ir.Loop` is a node, `ast.For` is Python's, `llvm_ir.Function` is LLVM's: nobody looks up which is meant."""
+    spelled = re.compile(r"from loopdiff\.ir\.nodes import|from llvmlite import ir$", re.M)
+    assert [m for m, p in modules().items() if spelled.search(p.read_text(encoding="utf-8"))] == []
+
+
 def test_one_module_imports_islpy() -> None:
     users = {m for m, p in modules().items() if re.search(r"^\s*(import|from) islpy", p.read_text(), re.M)}
     assert users == {"loopdiff.analysis.polyhedral.sets"}

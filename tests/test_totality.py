@@ -14,9 +14,9 @@ from loopdiff.ad import partials as derivatives
 from loopdiff.backends.cpu import scalar_math
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
 from loopdiff.errors import DifferentiationError, InternalError, LoopdiffError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir import ops, scalar_eval
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Apply, Const, Expr, LoopSet, ScalarResult
 from loopdiff.ir.ops import BITWISE, INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
@@ -37,8 +37,8 @@ def operand_types(op: Op) -> tuple[ScalarType, ...]:
     return (F64, F32) if floats_only else (F64, F32, INT)
 
 
-def example(op: Op, kind: ScalarType) -> Apply:
-    return Apply(op, (Const(VALUES[kind], kind),) * (INFO[op].arity or 3))
+def example(op: Op, kind: ScalarType) -> ir.Apply:
+    return ir.Apply(op, (ir.Const(VALUES[kind], kind),) * (INFO[op].arity or 3))
 
 
 def gaps(op: Op) -> Iterator[str]:
@@ -65,11 +65,11 @@ def has_failed(attempt: Callable[[], object]) -> bool:
     return False
 
 
-def interpreted(expr: Expr, is_complex: bool) -> object:
-    return run(LoopSet("f", (), (), (), (), (ScalarResult(expr),)), {}, complex_step=is_complex)
+def interpreted(expr: ir.Expr, is_complex: bool) -> object:
+    return run(ir.LoopSet("f", (), (), (), (), (ir.ScalarResult(expr),)), {}, complex_step=is_complex)
 
 
-def spelled(expr: Apply, kind: ScalarType) -> str:
+def spelled(expr: ir.Apply, kind: ScalarType) -> str:
     text = scalar_math.spell(expr.op, kind, ["a", "b", "c"][: len(expr.args)])
     compile(text, "spelling", "eval")
     return text
@@ -136,5 +136,5 @@ def test_examples_are_inside_the_domains() -> None:
     outside = {Op.ACOSH}
     for op in INFO:
         for kind in operand_types(op):
-            (value,) = run(LoopSet("f", (), (), (), (), (ScalarResult(example(op, kind)),)), {})
+            (value,) = run(ir.LoopSet("f", (), (), (), (), (ir.ScalarResult(example(op, kind)),)), {})
             assert not np.isnan(value) or op in outside

@@ -10,15 +10,15 @@ from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times_slope
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Cast, Const, Expr, If, Load, Param, Select, Stmt, Var
 from loopdiff.ir.ops import SUMS, Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import map_expr, subexprs
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS, Op.STRONG_MUL))
 LINEAR = frozenset((*SUMS, Op.NEG))
-RESULT = Var("$result")
+RESULT = ir.Var("$result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Propagation:
     needed: Needed
     adjoint_of: Mapping[str, str]
 
-    def through(self, expr: Expr, bar: Expr, at: At, emitter: Emitter, is_masked: bool = False) -> None:
+    def through(self, expr: ir.Expr, bar: ir.Expr, at: At, emitter: Emitter, is_masked: bool = False) -> None:
         """Emit the contributions of `bar`, the cotangent of `expr`, to the adjoints of the leaves of `expr`.
 
         `is_masked`: the path to here chose among values, so `bar` may be a zero that stands for "not taken".
@@ -37,37 +37,37 @@ class Propagation:
         if not is_active(expr, facts.activity.active, facts.types):
             return
         match expr:
-            case Load(access=access):
+            case ir.Load(access=access):
                 target = replace(self.needed.exact_access(access, at), array=self.adjoint_of[access.array])
-                emitter.emit(Accumulate("add", target, bar, loc=expr.loc))
-            case Var(name=name) | Param(name=name):
-                emitter.emit(Accumulate("add", Access(self.adjoint_of[name]), bar, loc=expr.loc))
-            case Cast(value=value, dtype=dtype):
+                emitter.emit(ir.Accumulate("add", target, bar, loc=expr.loc))
+            case ir.Var(name=name) | ir.Param(name=name):
+                emitter.emit(ir.Accumulate("add", ir.Access(self.adjoint_of[name]), bar, loc=expr.loc))
+            case ir.Cast(value=value, dtype=dtype):
                 source = type_of(value, facts.types)
                 self.through(value, cast(bar, dtype, source), at, emitter, is_masked)
-            case Select():
+            case ir.Select():
                 self.through_select(expr, bar, at, emitter)
-            case Apply():
+            case ir.Apply():
                 self.through_apply(expr, bar, at, emitter, is_masked)
             case _:
                 return
 
-    def through_select(self, expr: Select, bar: Expr, at: At, emitter: Emitter) -> None:
+    def through_select(self, expr: ir.Select, bar: ir.Expr, at: At, emitter: Emitter) -> None:
         held = emitter.hold(bar, "bar")
         cond = self.needed.exact(expr.cond, at)
-        branches: list[tuple[Stmt, ...]] = []
+        branches: list[tuple[ir.Stmt, ...]] = []
         for outcome, value in ((True, expr.then), (False, expr.orelse)):
             inner = emitter.nested()
             self.through(value, held, at.under(expr.cond, outcome, inner), inner)
             branches.append(tuple(inner.out))
         if any(branches):
-            emitter.emit(If(cond, *branches, loc=expr.loc))
+            emitter.emit(ir.If(cond, *branches, loc=expr.loc))
 
-    def through_apply(self, expr: Apply, bar: Expr, at: At, emitter: Emitter, is_masked: bool) -> None:
+    def through_apply(self, expr: ir.Apply, bar: ir.Expr, at: At, emitter: Emitter, is_masked: bool) -> None:
         facts = self.needed.facts
         kind = type_of(expr, facts.types)
         expr = with_squares(expr)
-        args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
+        args = tuple(a if isinstance(a, ir.Const) else ir.Var(f"${k}") for k, a in enumerate(expr.args))
         table = partials(replace(expr, args=args), kind, RESULT)
         bar = emitter.hold(bar, "bar") if len(expr.args) > 1 or expr.op not in LINEAR else bar
         strength = Strength(facts.types)
@@ -86,19 +86,19 @@ class Propagation:
             below = is_masked or expr.op in MASKING
             self.through(arg, contribution, at, emitter, below)
 
-    def provide(self, partial: Expr, expr: Apply, at: At) -> Expr:
+    def provide(self, partial: ir.Expr, expr: ir.Apply, at: At) -> ir.Expr:
         """`partial` with its placeholders replaced by the primal values they stand for."""
-        values: dict[str, Expr] = {}
-        for name in dict.fromkeys(e.name for e in subexprs(partial) if isinstance(e, Var)):
+        values: dict[str, ir.Expr] = {}
+        for name in dict.fromkeys(e.name for e in subexprs(partial) if isinstance(e, ir.Var)):
             source = expr if name == RESULT.name else expr.args[int(name[1:])]
             values[name] = self.needed.value(source, at)
-        return map_expr(lambda e: values[e.name] if isinstance(e, Var) and e.name in values else e, partial)
+        return map_expr(lambda e: values[e.name] if isinstance(e, ir.Var) and e.name in values else e, partial)
 
 
-def is_leaf(expr: Expr) -> bool:
-    return isinstance(expr, Load | Var | Param | Const)
+def is_leaf(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Load | ir.Var | ir.Param | ir.Const)
 
 
-def is_linear_in(contribution: Expr, bar: Expr) -> bool:
+def is_linear_in(contribution: ir.Expr, bar: ir.Expr) -> bool:
     """Whether the contribution is the cotangent itself, or its negative, and so need not be held."""
     return contribution == bar or contribution == neg(bar)

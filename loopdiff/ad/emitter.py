@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_atom
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import Apply, Expr, Let, Stmt, Var
 from loopdiff.ir.walk import substitute
 
 
@@ -17,25 +17,25 @@ class Emitter:
 
     names: NameSupply
     loc: Span = NOWHERE
-    out: list[Stmt] = field(default_factory=list)
-    shared: dict[Expr, Var] = field(default_factory=dict)
+    out: list[ir.Stmt] = field(default_factory=list)
+    shared: dict[ir.Expr, ir.Var] = field(default_factory=dict)
 
-    def emit(self, stmt: Stmt) -> None:
+    def emit(self, stmt: ir.Stmt) -> None:
         self.out.append(stmt)
 
-    def hold(self, expr: Expr, stem: str) -> Expr:
+    def hold(self, expr: ir.Expr, stem: str) -> ir.Expr:
         """`expr` itself if repeating it is free, else a Let that holds it."""
         if is_atom(expr):
             return expr
         if expr not in self.shared:
-            var = Var(self.names.fresh(stem), loc=self.loc)
-            self.emit(Let(var.name, substitute(expr, self.shared), loc=self.loc))
+            var = ir.Var(self.names.fresh(stem), loc=self.loc)
+            self.emit(ir.Let(var.name, substitute(expr, self.shared), loc=self.loc))
             self.shared[expr] = var
         return self.shared[expr]
 
-    def share(self, expr: Expr) -> Expr:
+    def share(self, expr: ir.Expr) -> ir.Expr:
         """A Let for `expr` when it is an operation worth naming after itself."""
-        if isinstance(expr, Apply):
+        if isinstance(expr, ir.Apply):
             return self.hold(expr, f"{expr.op.stem}_val")
         return expr
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import Access, Accumulate, ArrayDecl, Assign, Exit, Let, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import exits, map_body, statements
 
@@ -37,44 +37,44 @@ class Passes:
     past: tuple[Count, ...]
 
 
-def mark_exits(ls: LoopSet) -> tuple[LoopSet, dict[str, Passes]]:
+def mark_exits(ls: ir.LoopSet) -> tuple[ir.LoopSet, dict[str, Passes]]:
     """`ls` (normal) with its early exits counted, and the counts by loop index."""
-    if not any(isinstance(s.stmt, Exit) for s in statements(ls.body)):
+    if not any(isinstance(s.stmt, ir.Exit) for s in statements(ls.body)):
         return ls, {}
     names = supply(ls)
     found: dict[str, Passes] = {}
     cells: dict[str, Span] = {}
 
-    def rewrite(stmt: Stmt) -> tuple[Stmt, ...]:
-        if not isinstance(stmt, Loop) or not exits(stmt):
+    def rewrite(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if not isinstance(stmt, ir.Loop) or not exits(stmt):
             return (stmt,)
         found[stmt.index] = passes = name_counts(stmt, names)
         counts = dict.fromkeys((passes.all, *passes.past))
         cells.update((c.cell, stmt.loc) for c in counts)
-        start = (Assign(Access(c.cell), ZERO) for c in counts)
-        keep = (Let(c.let, Load(Access(c.cell)), loc=stmt.loc) for c in counts)
+        start = (ir.Assign(ir.Access(c.cell), ZERO) for c in counts)
+        keep = (ir.Let(c.let, ir.Load(ir.Access(c.cell)), loc=stmt.loc) for c in counts)
         return (*start, replace(stmt, body=counted(stmt.body, passes)), *keep)
 
     body = map_body(ls.body, rewrite)
-    added = tuple(ArrayDecl(c, ArrayType("int64", 0), "local", (), loc=cells[c]) for c in sorted(cells))
+    added = tuple(ir.ArrayDecl(c, ArrayType("int64", 0), "local", (), loc=cells[c]) for c in sorted(cells))
     return replace(ls, body=body, arrays=(*ls.arrays, *added)), found
 
 
-def name_counts(loop: Loop, names: NameSupply) -> Passes:
+def name_counts(loop: ir.Loop, names: NameSupply) -> Passes:
     def count(what: str) -> Count:
         return Count(names.fresh(f"{loop.index}_{what}"), names.fresh(f"{loop.index}_{what}"))
 
     past = tuple(count("past") for _ in exits(loop))
-    return Passes(past[0] if isinstance(loop.body[0], Exit) else count("trips"), past)
+    return Passes(past[0] if isinstance(loop.body[0], ir.Exit) else count("trips"), past)
 
 
-def counted(body: tuple[Stmt, ...], passes: Passes) -> tuple[Stmt, ...]:
-    out: list[Stmt] = [] if passes.all in passes.past else [add_one(passes.all)]
+def counted(body: tuple[ir.Stmt, ...], passes: Passes) -> tuple[ir.Stmt, ...]:
+    out: list[ir.Stmt] = [] if passes.all in passes.past else [add_one(passes.all)]
     past = iter(passes.past)
     for stmt in body:
-        out += [stmt, add_one(next(past))] if isinstance(stmt, Exit) else [stmt]
+        out += [stmt, add_one(next(past))] if isinstance(stmt, ir.Exit) else [stmt]
     return tuple(out)
 
 
-def add_one(count: Count) -> Stmt:
-    return Accumulate("add", Access(count.cell), ONE)
+def add_one(count: Count) -> ir.Stmt:
+    return ir.Accumulate("add", ir.Access(count.cell), ONE)

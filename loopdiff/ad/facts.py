@@ -15,7 +15,7 @@ from loopdiff.analysis.liveness import live_at_entry
 from loopdiff.analysis.ownership import homes_of_cells, inner_arrays, owned_arrays
 from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
-from loopdiff.ir.nodes import Access, Allocate, Expr, Let, Loop, LoopSet, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Path, Site, exits, statements
 
@@ -32,7 +32,7 @@ class Facts:
     `exposure.covers`, remembered.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     regions: tuple[Region, ...]
     passes: Mapping[str, Passes]
     activity: Activity
@@ -43,29 +43,29 @@ class Facts:
     births: Mapping[str, int]
     homes: Mapping[str, Path]
     inner: frozenset[str]
-    is_overwritten: Callable[[Path, Access, Path | None], bool]
-    is_rewritten: Callable[[Path, Access, Path | None], bool]
-    trip_hull: Callable[[Path], Expr | None]
+    is_overwritten: Callable[[Path, ir.Access, Path | None], bool]
+    is_rewritten: Callable[[Path, ir.Access, Path | None], bool]
+    trip_hull: Callable[[Path], ir.Expr | None]
     owners: Callable[[Path], frozenset[str]]
     exposed: Callable[[Path], frozenset[str]]
-    covers: Callable[[Path, Access, Path, Access, int], bool]
+    covers: Callable[[Path, ir.Access, Path, ir.Access, int], bool]
 
-    def loops_around(self, path: Path) -> tuple[tuple[Path, Loop], ...]:
+    def loops_around(self, path: Path) -> tuple[tuple[Path, ir.Loop], ...]:
         """The loops that enclose the statement at `path`, outermost first, with their paths."""
-        out: list[tuple[Path, Loop]] = []
+        out: list[tuple[Path, ir.Loop]] = []
         for depth in range(1, len(path)):
             stmt = self.sites[path[:depth]].stmt
-            if isinstance(stmt, Loop):
+            if isinstance(stmt, ir.Loop):
                 out.append((path[:depth], stmt))
         return tuple(out)
 
 
-def is_open(stmt: Stmt) -> bool:
+def is_open(stmt: ir.Stmt) -> bool:
     """Whether `stmt` is a loop that may end before its range is over."""
-    return isinstance(stmt, Loop) and bool(exits(stmt))
+    return isinstance(stmt, ir.Loop) and bool(exits(stmt))
 
 
-def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
+def gather(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
     """Analyse the normal LoopSet `ls` for differentiation with respect to `wrt`."""
     counted, passes = mark_exits(ls)
     marked, regions = mark_regions(counted)
@@ -80,8 +80,8 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
         types=type_env(marked),
         repeatable=repeatable(marked),
         sites=sites,
-        lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, Let)},
-        births=Counter(s.stmt.array for s in sites.values() if isinstance(s.stmt, Allocate)),
+        lets={s.stmt.name: s for s in sites.values() if isinstance(s.stmt, ir.Let)},
+        births=Counter(s.stmt.array for s in sites.values() if isinstance(s.stmt, ir.Allocate)),
         homes={c: p for c, p in homes_of_cells(model, ()).items() if c in activity.active},
         inner=inner_arrays(marked),
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
@@ -93,9 +93,9 @@ def gather(ls: LoopSet, wrt: tuple[str, ...]) -> Facts:
     )
 
 
-def exposed_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
+def exposed_arrays(ls: ir.LoopSet, model: Model, path: Path) -> frozenset[str]:
     loop = next(s.stmt for s in statements(ls.body) if s.path == path)
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank == 0)
     found = frozenset(access.array for _, access in exposed_reads(model, path)) - cells
     # What a cell is at the start may decide nothing but what it becomes: that counts as well.

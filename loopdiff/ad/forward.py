@@ -14,43 +14,19 @@ from loopdiff.ad.tape.record import own_expressions
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    ArrayResult,
-    Assign,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    If,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Result,
-    ScalarDecl,
-    ScalarResult,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, map_expr, subexprs, substitute
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
-RESULT = Var("$result")
+RESULT = ir.Var("$result")
 
 
-def build_tangent(ls: LoopSet, wrt: tuple[str, ...]) -> LoopSet:
+def build_tangent(ls: ir.LoopSet, wrt: tuple[str, ...]) -> ir.LoopSet:
     """The normal LoopSet `ls` together with its derivative in a direction of the arguments `wrt`.
 
     Parameters: the arguments, then `X_tan` for each differentiated or written floating argument: for arrays the
@@ -62,20 +38,20 @@ def build_tangent(ls: LoopSet, wrt: tuple[str, ...]) -> LoopSet:
     activity = analyse_activity(marked, wrt)
     types = type_env(marked)
     # A returned array has a tangent even where no derivative flows into it.
-    returned = {r.array for r in ls.results if isinstance(r, ArrayResult) and types.arrays[r.array].element.is_float}
+    returned = {r.array for r in ls.results if isinstance(r, ir.ArrayResult) and types.arrays[r.array].element.is_float}
     scalars = set(wrt) & {s.name for s in ls.scalars}
     carried = sorted(activity.tracked | activity.active | returned | scalars)
     tangent_of = {n: names.fresh(f"{n}_tan") for n in carried}
     tangent = Tangent(marked, regions, activity, types, names, tangent_of, {})
     body = tangent.block(marked.body, ())
     emitter = Emitter(names)
-    slopes: list[Result] = []
+    slopes: list[ir.Result] = []
     for result in marked.results:
         match result:
-            case ArrayResult(array=array) if array in tangent_of:
-                slopes.append(ArrayResult(tangent_of[array]))
-            case ScalarResult(value=value) if type_of(value, tangent.types).is_float:
-                slopes.append(ScalarResult(tangent.of(value, emitter)))
+            case ir.ArrayResult(array=array) if array in tangent_of:
+                slopes.append(ir.ArrayResult(tangent_of[array]))
+            case ir.ScalarResult(value=value) if type_of(value, tangent.types).is_float:
+                slopes.append(ir.ScalarResult(tangent.of(value, emitter)))
             case _:
                 pass
     derived = replace(
@@ -91,17 +67,17 @@ def build_tangent(ls: LoopSet, wrt: tuple[str, ...]) -> LoopSet:
     return simplify(normalize(derived))
 
 
-def tangent_arrays(ls: LoopSet, tangent: Tangent) -> list[ArrayDecl]:
-    out: list[ArrayDecl] = []
+def tangent_arrays(ls: ir.LoopSet, tangent: Tangent) -> list[ir.ArrayDecl]:
+    out: list[ir.ArrayDecl] = []
     for decl in ls.arrays:
         if decl.name in tangent.tangent_of:
             role = "local" if decl.role != "argument" else "tangent"
             out.append(replace(decl, name=tangent.tangent_of[decl.name], role=role, like=None, dtype_like=None))
-    ties = [ArrayDecl(n, ArrayType(k.value, 0), "local", ()) for n, k in tangent.ties.values()]
+    ties = [ir.ArrayDecl(n, ArrayType(k.value, 0), "local", ()) for n, k in tangent.ties.values()]
     return [*out, *ties]
 
 
-def tangent_scalars(ls: LoopSet, tangent_of: Mapping[str, str]) -> list[ScalarDecl]:
+def tangent_scalars(ls: ir.LoopSet, tangent_of: Mapping[str, str]) -> list[ir.ScalarDecl]:
     return [replace(s, name=tangent_of[s.name], is_weak=False) for s in ls.scalars if s.name in tangent_of]
 
 
@@ -110,7 +86,7 @@ class Tangent:
     """Derives statements; `tangent_of` names the tangent of each carrier, `ties` the tie count of each region, and
     other cells of its own."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     regions: tuple[Region, ...]
     activity: Activity
     types: TypeEnv
@@ -119,48 +95,48 @@ class Tangent:
     ties: dict[str, tuple[str, ScalarType]]
 
     # -- statements ------------------------------------------------------------------------------------------
-    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         for number, stmt in enumerate(body, start=offset):
             out += self.statement(stmt, (*prefix, number))
         return tuple(out)
 
-    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+    def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 return [replace(stmt, body=self.block(body, path))]
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
-            case Allocate(array=array) if array in self.tangent_of:
+            case ir.Allocate(array=array) if array in self.tangent_of:
                 return [stmt, replace(stmt, array=self.tangent_of[array], fill=zero(self.kind(array)))]
-            case Let(name=name) if any(name in (r.before, r.after) for r in self.regions):
+            case ir.Let(name=name) if any(name in (r.before, r.after) for r in self.regions):
                 return self.edge(stmt)
-            case Let(name=name, value=value) if name in self.tangent_of:
+            case ir.Let(name=name, value=value) if name in self.tangent_of:
                 emitter = Emitter(self.names, stmt.loc)
                 slope = self.of(value, emitter)
-                held = Let(self.tangent_of[name], slope, loc=stmt.loc)
+                held = ir.Let(self.tangent_of[name], slope, loc=stmt.loc)
                 return [*emitter.out, shared(stmt, emitter), held]
-            case Assign(target=target, value=value) if target.array in self.tangent_of:
+            case ir.Assign(target=target, value=value) if target.array in self.tangent_of:
                 emitter = Emitter(self.names, stmt.loc)
-                slope = Assign(self.tangent(target), self.of(value, emitter), loc=stmt.loc)
+                slope = ir.Assign(self.tangent(target), self.of(value, emitter), loc=stmt.loc)
                 return [*emitter.out, slope, shared(stmt, emitter)]
-            case Accumulate(op="add", target=target, value=value) if target.array in self.tangent_of:
+            case ir.Accumulate(op="add", target=target, value=value) if target.array in self.tangent_of:
                 emitter = Emitter(self.names, stmt.loc)
                 slope = self.of(value, emitter)
-                step: list[Stmt] = [Accumulate("add", self.tangent(target), slope, loc=stmt.loc)]
+                step: list[ir.Stmt] = [ir.Accumulate("add", self.tangent(target), slope, loc=stmt.loc)]
                 return [*emitter.out, *([] if is_constant(slope, 0) else step), shared(stmt, emitter)]
-            case Accumulate(target=target) if target.array in self.tangent_of:
+            case ir.Accumulate(target=target) if target.array in self.tangent_of:
                 return self.extremum(stmt, path)
-            case Call():
+            case ir.Call():
                 return self.call(stmt)
             case _:
                 return [stmt]
 
-    def call(self, stmt: Call) -> list[Stmt]:
+    def call(self, stmt: ir.Call) -> list[ir.Stmt]:
         """The rule's own function for values and tangents; what it declares constant has the tangent zero."""
         asked = is_asked(stmt, "tangent", self.activity.active, self.tangent_of, self.types)
         emitter = Emitter(self.names, stmt.loc)
-        made: list[Stmt] = [stmt]
+        made: list[ir.Stmt] = [stmt]
         constant = [] if asked else [r for r in stmt.results if r.array in self.tangent_of]
         if asked and stmt.rule.partials:
             return self.through_partials(stmt)
@@ -169,31 +145,31 @@ class Tangent:
             kinds = [self.kind(r.array) for r in stmt.results if r.array not in self.tangent_of]
             self.ties.update((scratch, (scratch, k)) for k in kinds)
             made = tangent_of_call(stmt, self.types, self.tangent_of, lambda e: self.of(e, emitter), emitter, scratch)
-        zeros = [Assign(self.tangent(r), zero(self.kind(r.array)), loc=stmt.loc) for r in constant]
+        zeros = [ir.Assign(self.tangent(r), zero(self.kind(r.array)), loc=stmt.loc) for r in constant]
         parts = [p for p in constant_parts(stmt, asked) if p.array in self.tangent_of]
         clear = [cleared(p, self.tangent_of[p.array], self.ls, self.names) for p in parts]
         return [*emitter.out, *made, *zeros, *clear]
 
-    def through_partials(self, stmt: Call) -> list[Stmt]:
+    def through_partials(self, stmt: ir.Call) -> list[ir.Stmt]:
         """The tangent of the result is the sum of those of the numbers, each times the derivative by it."""
         emitter, args, (result,) = Emitter(self.names, stmt.loc), given(stmt), stmt.results
-        total: Expr | None = None
+        total: ir.Expr | None = None
         for partial in partial_calls(stmt, self.types, self.activity.active, self.names):
             arg = args[partial.name]
             self.ties[partial.cell] = (partial.cell, partial.own_kind)
             emitter.emit(partial.statement(stmt.args))
             term = partial.scaled(self.of(arg, emitter), type_of(arg, self.types), partial.kind)
-            total = term if total is None else Apply(Op.ADD, (total, term))
+            total = term if total is None else ir.Apply(Op.ADD, (total, term))
         slope = zero(self.kind(result.array)) if total is None else total
-        return [*emitter.out, Assign(self.tangent(result), slope, loc=stmt.loc), stmt]
+        return [*emitter.out, ir.Assign(self.tangent(result), slope, loc=stmt.loc), stmt]
 
     def kind(self, array: str) -> ScalarType:
         return self.types.arrays[array].element
 
-    def tangent(self, target: Access) -> Access:
+    def tangent(self, target: ir.Access) -> ir.Access:
         return replace(target, array=self.tangent_of[target.array])
 
-    def edge(self, stmt: Let) -> list[Stmt]:
+    def edge(self, stmt: ir.Let) -> list[ir.Stmt]:
         """Entering a region one value attains the extremum; leaving it, the tangents of all that do are averaged."""
         region = next(r for r in self.regions if stmt.name in (r.before, r.after))
         array = region.target.array
@@ -201,63 +177,63 @@ class Tangent:
             return [stmt]
         kind = self.kind(array)
         slope = self.tangent(region.target)
-        held: list[Stmt] = []
+        held: list[ir.Stmt] = []
         if stmt.name in self.tangent_of:
-            held = [Let(self.tangent_of[stmt.name], where(region.reach, Load(slope), kind), loc=stmt.loc)]
+            held = [ir.Let(self.tangent_of[stmt.name], where(region.reach, ir.Load(slope), kind), loc=stmt.loc)]
         if stmt.name == region.before:
             self.ties[region.after] = (self.names.fresh(f"{array}_ties"), kind)
-            return [stmt, *held, Assign(Access(self.ties[region.after][0]), Const(1.0, kind), loc=stmt.loc)]
-        mean = divide(Load(slope), Load(Access(self.ties[region.after][0])))
-        averaged = Assign(slope, mean, loc=stmt.loc)
-        guarded = averaged if region.reach is None else If(region.reach, (averaged,), loc=stmt.loc)
+            return [stmt, *held, ir.Assign(ir.Access(self.ties[region.after][0]), ir.Const(1.0, kind), loc=stmt.loc)]
+        mean = divide(ir.Load(slope), ir.Load(ir.Access(self.ties[region.after][0])))
+        averaged = ir.Assign(slope, mean, loc=stmt.loc)
+        guarded = averaged if region.reach is None else ir.If(region.reach, (averaged,), loc=stmt.loc)
         return [stmt, guarded, *held]
 
-    def extremum(self, stmt: Accumulate, path: Path) -> list[Stmt]:
+    def extremum(self, stmt: ir.Accumulate, path: Path) -> list[ir.Stmt]:
         """Keep the sum of the tangents of the operands that attain the extremum so far, and how many they are."""
         array, kind = stmt.target.array, self.kind(stmt.target.array)
-        ties = Access(self.ties[region_of(self.regions, path, array).after][0])
+        ties = ir.Access(self.ties[region_of(self.regions, path, array).after][0])
         emitter = Emitter(self.names, stmt.loc)
         slope = emitter.hold(self.of(stmt.value, emitter), "slope")
         value = emitter.hold(stmt.value, "operand")
-        current = Load(stmt.target, loc=stmt.loc)
+        current = ir.Load(stmt.target, loc=stmt.loc)
         better = compare(Op.GT if stmt.op == "max" else Op.LT, value, current)
-        target, one = self.tangent(stmt.target), Const(1.0, kind)
-        tie = If(
+        target, one = self.tangent(stmt.target), ir.Const(1.0, kind)
+        tie = ir.If(
             compare(Op.EQ, value, current),
-            (Accumulate("add", target, slope, loc=stmt.loc), Accumulate("add", ties, one, loc=stmt.loc)),
+            (ir.Accumulate("add", target, slope, loc=stmt.loc), ir.Accumulate("add", ties, one, loc=stmt.loc)),
             loc=stmt.loc,
         )
-        replaced = (Assign(target, slope, loc=stmt.loc), Assign(ties, one, loc=stmt.loc))
-        return [*emitter.out, If(better, replaced, (tie,), loc=stmt.loc), replace(stmt, value=value)]
+        replaced = (ir.Assign(target, slope, loc=stmt.loc), ir.Assign(ties, one, loc=stmt.loc))
+        return [*emitter.out, ir.If(better, replaced, (tie,), loc=stmt.loc), replace(stmt, value=value)]
 
     # -- expressions -----------------------------------------------------------------------------------------
-    def of(self, expr: Expr, emitter: Emitter | None) -> Expr:
+    def of(self, expr: ir.Expr, emitter: Emitter | None) -> ir.Expr:
         """The tangent of `expr`; `emitter` None: as one closed expression."""
         kind = type_of(expr, self.types)
         if not is_active(expr, self.activity.active | set(self.tangent_of), self.types):
             return zero(kind)
         match expr:
-            case Load(access=access):
+            case ir.Load(access=access):
                 return replace(expr, access=self.tangent(access))
-            case Var(name=name):
-                return Var(self.tangent_of[name])
-            case Param(name=name):
-                return Param(self.tangent_of[name])
-            case Cast(value=value, dtype=dtype):
+            case ir.Var(name=name):
+                return ir.Var(self.tangent_of[name])
+            case ir.Param(name=name):
+                return ir.Param(self.tangent_of[name])
+            case ir.Cast(value=value, dtype=dtype):
                 return cast(self.of(value, emitter), type_of(value, self.types), dtype)
-            case Select(cond=cond, then=then, orelse=orelse):
-                return Select(cond, self.of(then, None), self.of(orelse, None))
-            case Apply():
+            case ir.Select(cond=cond, then=then, orelse=orelse):
+                return ir.Select(cond, self.of(then, None), self.of(orelse, None))
+            case ir.Apply():
                 return self.of_apply(expr, kind, emitter)
             case _:
                 return zero(kind)
 
-    def of_apply(self, expr: Apply, kind: ScalarType, emitter: Emitter | None) -> Expr:
+    def of_apply(self, expr: ir.Apply, kind: ScalarType, emitter: Emitter | None) -> ir.Expr:
         expr = with_squares(expr)
         slopes = [self.of(a, emitter) for a in expr.args]
-        args = tuple(a if isinstance(a, Const) else Var(f"${k}") for k, a in enumerate(expr.args))
+        args = tuple(a if isinstance(a, ir.Const) else ir.Var(f"${k}") for k, a in enumerate(expr.args))
         table = partials(replace(expr, args=args), kind, RESULT)
-        total: Expr | None = None
+        total: ir.Expr | None = None
         strength = Strength(self.types)
         for position, (slope, partial) in enumerate(zip(slopes, table, strict=True)):
             if is_constant(slope, 0) or is_constant(partial, 0):
@@ -270,19 +246,19 @@ class Tangent:
                 term = strong_mul(factor, slope)
             else:
                 term = strong_mul(slope, factor) if is_strong else mul(factor, slope)
-            total = term if total is None else Apply(Op.ADD, (total, term))
+            total = term if total is None else ir.Apply(Op.ADD, (total, term))
         return zero(kind) if total is None else total
 
-    def provide(self, partial: Expr, expr: Apply, emitter: Emitter | None) -> Expr:
+    def provide(self, partial: ir.Expr, expr: ir.Apply, emitter: Emitter | None) -> ir.Expr:
         """`partial` with its placeholders replaced by the operands and the value of `expr`."""
-        values: dict[str, Expr] = {}
-        for name in sorted({e.name for e in subexprs(partial) if isinstance(e, Var)}):
+        values: dict[str, ir.Expr] = {}
+        for name in sorted({e.name for e in subexprs(partial) if isinstance(e, ir.Var)}):
             source = expr if name == RESULT.name else expr.args[int(name[1:])]
             values[name] = source if emitter is None else emitter.share(source)
-        return map_expr(lambda e: values[e.name] if isinstance(e, Var) and e.name in values else e, partial)
+        return map_expr(lambda e: values[e.name] if isinstance(e, ir.Var) and e.name in values else e, partial)
 
 
-def shared(stmt: Stmt, emitter: Emitter) -> Stmt:
+def shared(stmt: ir.Stmt, emitter: Emitter) -> ir.Stmt:
     """`stmt` with what `emitter` already holds put in place of the expressions it repeats."""
 
     return own_expressions(lambda e: substitute(e, emitter.shared), stmt)

@@ -15,14 +15,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import zero
-from loopdiff.ir.nodes import Allocate, ArrayDecl, Dim, LoopSet
 from loopdiff.ir.walk import written_arrays
 
 
 def start_adjoints(
-    normal: LoopSet, sweeps: Sweeps, wrt: tuple[str, ...], form: SweepForm
-) -> tuple[LoopSet, frozenset[str]]:
+    normal: ir.LoopSet, sweeps: Sweeps, wrt: tuple[str, ...], form: SweepForm
+) -> tuple[ir.LoopSet, frozenset[str]]:
     """The reverse sweep in one of its forms, and the buffers that nobody looks at after it."""
     reverse, buffers = sweeps.reverse, sweeps.buffers
     if form == "sums":
@@ -32,14 +32,14 @@ def start_adjoints(
     arrays = tuple(
         with_shape(a, started[a.name], started[a.name] in wrt) if a.name in started else a for a in reverse.arrays
     )
-    fills = tuple(Allocate(d.name, zero(d.type.element)) for d in arrays if d.name in started and d.type is not None)
+    fills = tuple(ir.Allocate(d.name, zero(d.type.element)) for d in arrays if d.name in started and d.type is not None)
     seeds = (s for s in sweeps.seeds if reverse.has_array(s))
     forgotten = frozenset((*seeds, *(b for p, b in buffers.items() if p not in wrt)))
     return replace(reverse, arrays=arrays, body=(*fills, *reverse.body)), forgotten
 
 
-def with_shape(buffer: ArrayDecl, argument: str, is_gradient: bool) -> ArrayDecl:
+def with_shape(buffer: ir.ArrayDecl, argument: str, is_gradient: bool) -> ir.ArrayDecl:
     """The declaration of a buffer that is filled here: its shape is known to be that of the argument."""
     assert buffer.type is not None
-    extents = tuple(Dim(argument, k) for k in range(buffer.type.rank))
+    extents = tuple(ir.Dim(argument, k) for k in range(buffer.type.rank))
     return replace(buffer, role="gradient" if is_gradient else "adjoint", extents=extents)

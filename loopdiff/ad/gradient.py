@@ -7,63 +7,43 @@ from dataclasses import replace
 
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, zero
 from loopdiff.ir.names import NameSupply, supply, tail_names
-from loopdiff.ir.nodes import (
-    Access,
-    Allocate,
-    ArrayDecl,
-    ArrayResult,
-    Assign,
-    Const,
-    Dim,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Result,
-    ScalarDecl,
-    ScalarResult,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.renaming import rename_everywhere
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import map_stmt_exprs, statements, substitute, written_arrays
 
-Arrays = Mapping[str, ArrayDecl]
-Known = dict[Expr, Expr]
+Arrays = Mapping[str, ir.ArrayDecl]
+Known = dict[ir.Expr, ir.Expr]
 
 
 def build_gradient(
-    ls: LoopSet, forward: LoopSet, reverse: LoopSet, count_names: Sequence[str], wrt: tuple[str, ...]
-) -> LoopSet:
+    ls: ir.LoopSet, forward: ir.LoopSet, reverse: ir.LoopSet, count_names: Sequence[str], wrt: tuple[str, ...]
+) -> ir.LoopSet:
     """The normal LoopSet of `ls`, which returns one floating number, together with its gradient.
 
     `forward` and `reverse` are its sweeps. Parameters: the arguments, which end as `ls` leaves them, then the integers
     `count_names` that size tapes. Results: that of `ls`, then the gradients in the order of `wrt`.
     """
     (result,) = ls.results
-    assert isinstance(result, ScalarResult)
+    assert isinstance(result, ir.ScalarResult)
     seed = reverse.params[len(forward.params)]
-    one: Known = {Param(seed): Const(1.0, type_of(result.value, type_env(ls)))}
+    one: Known = {ir.Param(seed): ir.Const(1.0, type_of(result.value, type_env(ls)))}
     joined, gradients = join(ls, forward, reverse, count_names, wrt, (), one)
     return simplify(normalize(replace(joined, results=(*joined.results, *(gradients[n] for n in wrt)))))
 
 
-def without_value(gradient: LoopSet) -> LoopSet:
+def without_value(gradient: ir.LoopSet) -> ir.LoopSet:
     """The gradients alone, without what only the value needs."""
     return eliminate_dead(replace(gradient, results=gradient.results[1:]), frozenset(gradient.params))
 
 
 def build_pullback(
-    ls: LoopSet, forward: LoopSet, reverse: LoopSet, count_names: Sequence[str], wrt: tuple[str, ...]
-) -> LoopSet:
+    ls: ir.LoopSet, forward: ir.LoopSet, reverse: ir.LoopSet, count_names: Sequence[str], wrt: tuple[str, ...]
+) -> ir.LoopSet:
     """The gradients of `ls` for any seeds and cotangents, from the sweeps `forward` and `reverse`.
 
     Parameters: the arguments, the seeds, the adjoints of written arrays (in for the final values, out for the initial
@@ -79,25 +59,25 @@ def build_pullback(
     return simplify(normalize(eliminate_dead(pullback, frozenset(joined.params))))
 
 
-def buffers_of(ls: LoopSet, forward: LoopSet, reverse: LoopSet) -> dict[str, str]:
+def buffers_of(ls: ir.LoopSet, forward: ir.LoopSet, reverse: ir.LoopSet) -> dict[str, str]:
     """The adjoint buffer of each argument that has one: in `reverse`, after the seeds of floating results."""
     types = type_env(ls)
     kinds = [
-        types.arrays[r.array].element if isinstance(r, ArrayResult) else type_of(r.value, types) for r in ls.results
+        types.arrays[r.array].element if isinstance(r, ir.ArrayResult) else type_of(r.value, types) for r in ls.results
     ]
     tail = reverse.params[len(forward.params) + sum(k.is_float for k in kinds) :]
     return tail_names(tail, [p for p in ls.params if ls.has_array(p)], "_adj")
 
 
 def join(
-    ls: LoopSet,
-    forward: LoopSet,
-    reverse: LoopSet,
+    ls: ir.LoopSet,
+    forward: ir.LoopSet,
+    reverse: ir.LoopSet,
     count_names: Sequence[str],
     wrt: tuple[str, ...],
     given: tuple[str, ...],
     known: Known,
-) -> tuple[LoopSet, Mapping[str, Result]]:
+) -> tuple[ir.LoopSet, Mapping[str, ir.Result]]:
     """One sweep after the other, with the scalar results of `ls`, and the gradients that it could return.
 
     `given` seeds and buffers stay parameters; of other seeds `known` has the value, other buffers start at zero.
@@ -109,8 +89,8 @@ def join(
     shaped_like = {own: argument for argument, own in (*buffers.items(), *copies.items())}
     arrays = own_arrays(outer, (forward, reverse), shaped_like)
     names = NameSupply(supply(forward).taken | supply(reverse).taken | set(count_names))
-    values = [Let(names.fresh("value"), r.value) for r in forward.results if isinstance(r, ScalarResult)]
-    slopes = [Let(names.fresh("slope"), r.value) for r in reverse.results if isinstance(r, ScalarResult)]
+    values = [ir.Let(names.fresh("value"), r.value) for r in forward.results if isinstance(r, ir.ScalarResult)]
+    slopes = [ir.Let(names.fresh("slope"), r.value) for r in reverse.results if isinstance(r, ir.ScalarResult)]
     body = (
         *allocations(arrays, (*forward.body, *reverse.body), buffers.values()),
         *forward.body,
@@ -122,23 +102,23 @@ def join(
     known = {**known, **extents_of(arrays)}
     seeds = [s for s in reverse.scalars if s.name in given]
     passed = [replace(a, role="argument", extents=None) for a in reverse.arrays if a.name in given]
-    joined = LoopSet(
+    joined = ir.LoopSet(
         name=f"{ls.name}_gradient",
         params=(*outer, *count_names),
         arrays=(*(a for a in ls.arrays if a.name in ls.params), *passed, *arrays.values()),
-        scalars=(*ls.scalars, *seeds, *(ScalarDecl(name, INT) for name in count_names)),
+        scalars=(*ls.scalars, *seeds, *(ir.ScalarDecl(name, INT) for name in count_names)),
         body=tuple(map_stmt_exprs(lambda e: substitute(e, known), s) for s in body),
-        results=tuple(ScalarResult(Var(v.name)) for v in values),
+        results=tuple(ir.ScalarResult(ir.Var(v.name)) for v in values),
         returns_tuple=True,
         loc=ls.loc,
     )
-    found: dict[str, Result] = {p: gradient_result(b, arrays[b]) for p, b in buffers.items()}
+    found: dict[str, ir.Result] = {p: gradient_result(b, arrays[b]) for p, b in buffers.items()}
     numbers = [s.name for s in ls.scalars if s.name in wrt]
-    found |= zip(numbers, (ScalarResult(Var(s.name)) for s in slopes), strict=True)
+    found |= zip(numbers, (ir.ScalarResult(ir.Var(s.name)) for s in slopes), strict=True)
     return joined, found
 
 
-def apart(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
+def apart(forward: ir.LoopSet, reverse: ir.LoopSet) -> tuple[ir.LoopSet, ir.LoopSet]:
     """The sweeps with nothing named alike but the parameters they share; those of `reverse` keep their names."""
     names = NameSupply(supply(forward).taken | supply(reverse).taken)
     tail = frozenset(reverse.params[len(forward.params) :])
@@ -147,57 +127,59 @@ def apart(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
     return forward, rename_everywhere(reverse, {n: names.fresh(n) for n in sorted(clashing)})
 
 
-def undisturbed(ls: LoopSet, forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, dict[str, str]]:
+def undisturbed(ls: ir.LoopSet, forward: ir.LoopSet, reverse: ir.LoopSet) -> tuple[ir.LoopSet, dict[str, str]]:
     """`reverse` on copies of the arguments that it works in, and the names of these copies by argument."""
     names = NameSupply(supply(forward).taken | supply(reverse).taken)
     copies = {n: names.fresh(f"{n}_copy") for n in sorted(written_arrays(reverse.body) & set(ls.params))}
     return rename_everywhere(reverse, copies), copies
 
 
-def copy_array(target: str, source: str, decl: ArrayDecl, names: NameSupply) -> Stmt:
+def copy_array(target: str, source: str, decl: ir.ArrayDecl, names: NameSupply) -> ir.Stmt:
     """`target[...] = source[...]` of arrays like `decl`."""
     extents = decl.extents or ()
     indices = [names.fresh("i") for _ in extents]
-    subscripts = tuple(Index(i) for i in indices)
-    nest: Stmt = Assign(Access(target, subscripts), Load(Access(source, subscripts)))
+    subscripts = tuple(ir.Index(i) for i in indices)
+    nest: ir.Stmt = ir.Assign(ir.Access(target, subscripts), ir.Load(ir.Access(source, subscripts)))
     for index, extent in reversed(list(zip(indices, extents, strict=True))):
-        nest = Loop(index, integer(0), extent, integer(1), (nest,))
+        nest = ir.Loop(index, integer(0), extent, integer(1), (nest,))
     return nest
 
 
-def own_arrays(outer: Sequence[str], sweeps: Iterable[LoopSet], shaped_like: Mapping[str, str]) -> dict[str, ArrayDecl]:
+def own_arrays(
+    outer: Sequence[str], sweeps: Iterable[ir.LoopSet], shaped_like: Mapping[str, str]
+) -> dict[str, ir.ArrayDecl]:
     """The sweeps' arrays that are not `outer`, as local ones; `shaped_like` names arguments of the same shape."""
-    arrays: dict[str, ArrayDecl] = {}
+    arrays: dict[str, ir.ArrayDecl] = {}
     for decl in (a for sweep in sweeps for a in sweep.arrays if a.name not in outer):
         assert decl.type is not None
         extents = decl.extents
         if decl.name in shaped_like:
-            extents = tuple(Dim(shaped_like[decl.name], axis) for axis in range(decl.type.rank))
+            extents = tuple(ir.Dim(shaped_like[decl.name], axis) for axis in range(decl.type.rank))
         arrays[decl.name] = replace(decl, type=replace(decl.type, layout="C"), role="local", extents=extents)
     known = extents_of(arrays)
     return {n: replace(a, extents=tuple(substitute(e, known) for e in a.extents or ())) for n, a in arrays.items()}
 
 
-def gradient_result(buffer: str, decl: ArrayDecl) -> Result:
+def gradient_result(buffer: str, decl: ir.ArrayDecl) -> ir.Result:
     """The result that hands out `buffer`; of an array without axes, which is a variable here, its value."""
     assert decl.type is not None
-    return ArrayResult(buffer) if decl.type.rank else ScalarResult(Load(Access(buffer)))
+    return ir.ArrayResult(buffer) if decl.type.rank else ir.ScalarResult(ir.Load(ir.Access(buffer)))
 
 
-def allocations(arrays: Arrays, body: tuple[Stmt, ...], zeroed: Collection[str]) -> list[Stmt]:
+def allocations(arrays: Arrays, body: tuple[ir.Stmt, ...], zeroed: Collection[str]) -> list[ir.Stmt]:
     """Of the arrays that `body` does not allocate; `zeroed` ones start at zero."""
-    made = {s.stmt.array for s in statements(body) if isinstance(s.stmt, Allocate)}
-    out: list[Stmt] = []
+    made = {s.stmt.array for s in statements(body) if isinstance(s.stmt, ir.Allocate)}
+    out: list[ir.Stmt] = []
     for name, decl in arrays.items():
         assert decl.type is not None
         nothing = zero(decl.type.element) if name in zeroed else None
         if decl.type.rank and name not in made:
-            out.append(Allocate(name, nothing))
+            out.append(ir.Allocate(name, nothing))
         elif nothing is not None and not decl.type.rank:
-            out.append(Assign(Access(name), nothing))
+            out.append(ir.Assign(ir.Access(name), nothing))
     return out
 
 
 def extents_of(arrays: Arrays) -> Known:
     """The extents of local arrays, spelled out."""
-    return {Dim(n, axis): e for n, a in arrays.items() for axis, e in enumerate(a.extents or ())}
+    return {ir.Dim(n, axis): e for n, a in arrays.items() for axis, e in enumerate(a.extents or ())}

@@ -25,8 +25,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
-from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Select
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
 
@@ -37,46 +37,46 @@ class Terms:
 
     dtype: ScalarType
 
-    def const(self, value: float) -> Const:
-        return Const(float(value), self.dtype)
+    def const(self, value: float) -> ir.Const:
+        return ir.Const(float(value), self.dtype)
 
     @property
-    def zero(self) -> Const:
+    def zero(self) -> ir.Const:
         return self.const(0.0)
 
     @property
-    def one(self) -> Const:
+    def one(self) -> ir.Const:
         return self.const(1.0)
 
-    def plus_one(self, x: Expr) -> Expr:
-        return Apply(Op.ADD, (x, self.one))
+    def plus_one(self, x: ir.Expr) -> ir.Expr:
+        return ir.Apply(Op.ADD, (x, self.one))
 
-    def minus_one(self, x: Expr) -> Expr:
-        return Apply(Op.SUB, (x, self.one))
+    def minus_one(self, x: ir.Expr) -> ir.Expr:
+        return ir.Apply(Op.SUB, (x, self.one))
 
-    def one_minus(self, x: Expr) -> Expr:
-        return Apply(Op.SUB, (self.one, x))
+    def one_minus(self, x: ir.Expr) -> ir.Expr:
+        return ir.Apply(Op.SUB, (self.one, x))
 
-    def inverse(self, x: Expr) -> Expr:
+    def inverse(self, x: ir.Expr) -> ir.Expr:
         return divide(self.one, x)
 
-    def over(self, numerator: float, x: Expr) -> Expr:
+    def over(self, numerator: float, x: ir.Expr) -> ir.Expr:
         return divide(self.const(numerator), x)
 
-    def times(self, factor: float, x: Expr) -> Expr:
+    def times(self, factor: float, x: ir.Expr) -> ir.Expr:
         return mul(self.const(factor), x)
 
 
-Partials = tuple[Expr, ...]
-Rule1 = Callable[[Terms, Expr, Expr], Expr]
-Rule2 = Callable[[Terms, Expr, Expr, Expr], Partials]
+Partials = tuple[ir.Expr, ...]
+Rule1 = Callable[[Terms, ir.Expr, ir.Expr], ir.Expr]
+Rule2 = Callable[[Terms, ir.Expr, ir.Expr, ir.Expr], Partials]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """`derive(terms, args, result)` gives the partials."""
 
-    derive: Callable[[Terms, Partials, Expr], Partials]
+    derive: Callable[[Terms, Partials, ir.Expr], Partials]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +101,12 @@ def binary(rule: Rule2) -> Rule:
     return Rule(lambda t, args, r: rule(t, args[0], args[1], r))
 
 
-def square_of(x: Expr) -> Expr:
-    return Apply(Op.MUL, (x, x))
+def square_of(x: ir.Expr) -> ir.Expr:
+    return ir.Apply(Op.MUL, (x, x))
 
 
-def call(op: Op, *args: Expr) -> Expr:
-    return Apply(op, args)
+def call(op: Op, *args: ir.Expr) -> ir.Expr:
+    return ir.Apply(op, args)
 
 
 # -- rules that need more than a line ------------------------------------------------------------------------
@@ -118,40 +118,40 @@ def extremum_partials(op: Op, t: Terms, args: Partials) -> Partials:
     """
     if len(args) == 2:
         x, y = args
-        tied = Select(compare(Op.EQ, x, y), t.const(0.5), t.zero)
+        tied = ir.Select(compare(Op.EQ, x, y), t.const(0.5), t.zero)
         beats = Op.GT if op is Op.MAX else Op.LT
-        return Select(compare(beats, x, y), t.one, tied), Select(compare(beats, y, x), t.one, tied)
-    is_tied = [compare(Op.EQ, a, Apply(op, args)) for a in args]
-    counts: list[Expr] = [Select(tied, t.one, t.zero) for tied in is_tied]
+        return ir.Select(compare(beats, x, y), t.one, tied), ir.Select(compare(beats, y, x), t.one, tied)
+    is_tied = [compare(Op.EQ, a, ir.Apply(op, args)) for a in args]
+    counts: list[ir.Expr] = [ir.Select(tied, t.one, t.zero) for tied in is_tied]
     total = counts[0]
     for count in counts[1:]:
-        total = Apply(Op.ADD, (total, count))
-    return tuple(Select(tied, t.inverse(total), t.zero) for tied in is_tied)
+        total = ir.Apply(Op.ADD, (total, count))
+    return tuple(ir.Select(tied, t.inverse(total), t.zero) for tied in is_tied)
 
 
-def sign(t: Terms, x: Expr, result: Expr) -> Expr:
+def sign(t: Terms, x: ir.Expr, result: ir.Expr) -> ir.Expr:
     """-1, 0 or 1, and of NaN 0."""
-    return Select(compare(Op.GT, x, t.zero), t.one, Select(compare(Op.LT, x, t.zero), t.const(-1.0), t.zero))
+    return ir.Select(compare(Op.GT, x, t.zero), t.one, ir.Select(compare(Op.LT, x, t.zero), t.const(-1.0), t.zero))
 
 
-def quotient_partial(result: Expr, x: Expr, y: Expr) -> Expr:
+def quotient_partial(result: ir.Expr, x: ir.Expr, y: ir.Expr) -> ir.Expr:
     """Minus the integer quotient of % and fmod; `result - x` is that multiple of y up to rounding."""
-    return call(Op.ROUND, divide(Apply(Op.SUB, (result, x)), y))
+    return call(Op.ROUND, divide(ir.Apply(Op.SUB, (result, x)), y))
 
 
-def power_partials(t: Terms, x: Expr, y: Expr, result: Expr) -> Partials:
+def power_partials(t: Terms, x: ir.Expr, y: ir.Expr, result: ir.Expr) -> Partials:
     return power_base_partial(t, x, y, result), power_exponent_partial(t, x, y, result)
 
 
-def power_base_partial(t: Terms, x: Expr, y: Expr, result: Expr) -> Expr:
+def power_base_partial(t: Terms, x: ir.Expr, y: ir.Expr, result: ir.Expr) -> ir.Expr:
     """y * x ** (y - 1), and 0 where y is 0 whatever x."""
-    if isinstance(y, Const):
+    if isinstance(y, ir.Const):
         return constant_power_partial(t, x, y, result)
     exponent = as_float(t, y)
     return strong_mul(exponent, call(Op.POW, x, t.minus_one(exponent)))
 
 
-def constant_power_partial(t: Terms, x: Expr, y: Const, result: Expr) -> Expr:
+def constant_power_partial(t: Terms, x: ir.Expr, y: ir.Const, result: ir.Expr) -> ir.Expr:
     """The same for a literal exponent, without calling pow where a product or a root will do."""
     value = float(y.value)
     if value == 0.0:
@@ -168,37 +168,37 @@ def constant_power_partial(t: Terms, x: Expr, y: Const, result: Expr) -> Expr:
         return t.times(1.5, call(Op.SQRT, x))
     if value == -1.0:
         return neg(square_of(result))
-    lowered = Const(int(y.value) - 1, INT) if y.dtype is INT else t.const(value - 1.0)
+    lowered = ir.Const(int(y.value) - 1, INT) if y.dtype is INT else t.const(value - 1.0)
     return t.times(value, call(Op.POW, x, lowered))
 
 
-def power_exponent_partial(t: Terms, x: Expr, y: Expr, result: Expr) -> Expr:
+def power_exponent_partial(t: Terms, x: ir.Expr, y: ir.Expr, result: ir.Expr) -> ir.Expr:
     """result * log(x); see the module's conventions for x <= 0."""
-    if is_integer(y) or isinstance(y, Const):
+    if is_integer(y) or isinstance(y, ir.Const):
         return t.zero
-    if isinstance(x, Const) and x.value > 0:
+    if isinstance(x, ir.Const) and x.value > 0:
         return t.times(math.log(x.value), result)
-    at_most_zero = Select(compare(Op.EQ, x, t.zero), t.zero, t.const(math.nan))
-    return mul(result, Select(compare(Op.GT, x, t.zero), call(Op.LOG, x), at_most_zero))
+    at_most_zero = ir.Select(compare(Op.EQ, x, t.zero), t.zero, t.const(math.nan))
+    return mul(result, ir.Select(compare(Op.GT, x, t.zero), call(Op.LOG, x), at_most_zero))
 
 
-def is_integer(expr: Expr) -> bool:
+def is_integer(expr: ir.Expr) -> bool:
     """Whether `expr` is INT by its form alone."""
-    return isinstance(expr, Index | Dim) or (isinstance(expr, Const | Cast) and expr.dtype is INT)
+    return isinstance(expr, ir.Index | ir.Dim) or (isinstance(expr, ir.Const | ir.Cast) and expr.dtype is INT)
 
 
-def as_float(t: Terms, expr: Expr) -> Expr:
+def as_float(t: Terms, expr: ir.Expr) -> ir.Expr:
     """`expr` in the type of `t`; `simplify` removes a conversion that changes nothing."""
-    is_float = isinstance(expr, Const | Cast) and expr.dtype is t.dtype
-    return expr if is_float else Cast(t.dtype, expr)
+    is_float = isinstance(expr, ir.Const | ir.Cast) and expr.dtype is t.dtype
+    return expr if is_float else ir.Cast(t.dtype, expr)
 
 
-def hypot_partials(t: Terms, x: Expr, y: Expr, result: Expr) -> Partials:
+def hypot_partials(t: Terms, x: ir.Expr, y: ir.Expr, result: ir.Expr) -> Partials:
     is_origin = compare(Op.EQ, result, t.zero)
-    return tuple(Select(is_origin, t.zero, divide(a, result)) for a in (x, y))
+    return tuple(ir.Select(is_origin, t.zero, divide(a, result)) for a in (x, y))
 
 
-def atan2_partials(t: Terms, y: Expr, x: Expr, result: Expr) -> Partials:
+def atan2_partials(t: Terms, y: ir.Expr, x: ir.Expr, result: ir.Expr) -> Partials:
     """x / r**2 and -y / r**2, divided by r twice because r**2 over- or underflows long before r does."""
     radius = call(Op.HYPOT, y, x)
     return divide(divide(x, radius), radius), neg(divide(divide(y, radius), radius))
@@ -208,16 +208,16 @@ def atan2_partials(t: Terms, y: Expr, x: Expr, result: Expr) -> Partials:
 LN2, LN10, TWO_OVER_SQRT_PI = math.log(2.0), math.log(10.0), 2.0 / math.sqrt(math.pi)
 
 
-def gaussian(t: Terms, x: Expr) -> Expr:
+def gaussian(t: Terms, x: ir.Expr) -> ir.Expr:
     return call(Op.EXP, neg(square_of(x)))
 
 
-def quotient_partials(t: Terms, x: Expr, y: Expr, r: Expr) -> tuple[Expr, Expr]:
+def quotient_partials(t: Terms, x: ir.Expr, y: ir.Expr, r: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
     """(1 / y, -x / y**2): of an inverse by its square, as a division takes longer than all else."""
     return t.inverse(y), neg(square_of(r) if is_constant(x, 1) else divide(r, y))
 
 
-def unit_circle(t: Terms, x: Expr) -> Expr:
+def unit_circle(t: Terms, x: ir.Expr) -> ir.Expr:
     """sqrt(1 - x**2) without cancellation near 1."""
     return call(Op.SQRT, mul(t.one_minus(x), t.plus_one(x)))
 
@@ -296,13 +296,13 @@ TABLE: dict[Op, Rule | ZeroDerivative | Refused] = {
 }
 
 
-def with_squares(apply: Apply) -> Apply:
+def with_squares(apply: ir.Apply) -> ir.Apply:
     """`apply`; if it multiplies something by itself, as a power: one partial in place of two that are equal."""
     is_square = apply.op in PRODUCTS and apply.args[0] == apply.args[1]
-    return replace(apply, op=Op.POW, args=(apply.args[0], Const(2, INT))) if is_square else apply
+    return replace(apply, op=Op.POW, args=(apply.args[0], ir.Const(2, INT))) if is_square else apply
 
 
-def partials(apply: Apply, dtype: ScalarType, result: Expr) -> Partials:
+def partials(apply: ir.Apply, dtype: ScalarType, result: ir.Expr) -> Partials:
     """The partial of `apply` with respect to each of its arguments; `dtype` is its (floating) result type.
 
     `result` is an expression for the value of `apply`. The arguments occur in the partials as they stand, so

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.canonical.single_assignment import forward_cells
 from loopdiff.errors import InternalError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, extents_of, integer, zero
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Expr, If, Index, Let, Load, Loop, LoopSet, Select, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -43,20 +43,20 @@ class Region:
 
     block: Path
     members: tuple[int, ...]
-    target: Access
+    target: ir.Access
     before: str
     after: str
-    reach: Expr | None = None
+    reach: ir.Expr | None = None
 
 
-def extrema(stmt: Stmt) -> list[Accumulate]:
-    return [s.stmt for s in statements((stmt,)) if isinstance(s.stmt, Accumulate) and s.stmt.op in ("max", "min")]
+def extrema(stmt: ir.Stmt) -> list[ir.Accumulate]:
+    return [s.stmt for s in statements((stmt,)) if isinstance(s.stmt, ir.Accumulate) and s.stmt.op in ("max", "min")]
 
 
-def member_targets(stmt: Stmt) -> dict[str, tuple[Access, str]]:
+def member_targets(stmt: ir.Stmt) -> dict[str, tuple[ir.Access, str]]:
     """Array -> (address, operation) for each array that `stmt` touches at one address by one kind of extremum only."""
     found = extrema(stmt)
-    out: dict[str, tuple[Access, str]] = {}
+    out: dict[str, tuple[ir.Access, str]] = {}
     for array in {a.target.array for a in found}:
         mine = [a for a in found if a.target.array == array]
         target, op = mine[0].target, mine[0].op
@@ -68,36 +68,36 @@ def member_targets(stmt: Stmt) -> dict[str, tuple[Access, str]]:
     return dict(sorted(out.items()))
 
 
-def touches(stmt: Stmt, array: str) -> bool:
+def touches(stmt: ir.Stmt, array: str) -> bool:
     """Whether the statement itself, children apart, reads, writes or allocates `array`."""
     bare = without_children(stmt)
     return array in read_arrays((bare,)) | written_arrays((bare,))
 
 
-def is_fixed(target: Access, stmt: Stmt) -> bool:
+def is_fixed(target: ir.Access, stmt: ir.Stmt) -> bool:
     """Whether the address of `target` is the same throughout `stmt`."""
     inside = [s.stmt for s in statements((stmt,))]
-    indices = {s.index for s in inside if isinstance(s, Loop)}
-    lets = {s.name for s in inside if isinstance(s, Let)}
+    indices = {s.index for s in inside if isinstance(s, ir.Loop)}
+    lets = {s.name for s in inside if isinstance(s, ir.Let)}
     written = written_arrays((stmt,))
     for node in (e for sub in target.subscripts for e in subexprs(sub)):
         match node:
-            case Index(name=name) if name in indices:
+            case ir.Index(name=name) if name in indices:
                 return False
-            case Var(name=name) if name in lets:
+            case ir.Var(name=name) if name in lets:
                 return False
-            case Load(access=access) if access.array in written:
+            case ir.Load(access=access) if access.array in written:
                 return False
             case _:
                 pass
     return True
 
 
-def mark_regions(ls: LoopSet) -> tuple[LoopSet, tuple[Region, ...]]:
+def mark_regions(ls: ir.LoopSet) -> tuple[ir.LoopSet, tuple[Region, ...]]:
     """`ls` (normal) with a Let before and after every region, and the regions, paths in terms of the result."""
     marker = Marker(ls, supply(ls))
     marked = forward_cells(replace(ls, body=marker.block(ls.body, frozenset(), frozenset())))
-    where = {s.stmt.name: s.path for s in statements(marked.body) if isinstance(s.stmt, Let)}
+    where = {s.stmt.name: s.path for s in statements(marked.body) if isinstance(s.stmt, ir.Let)}
     regions: list[Region] = []
     for target, before, after, reach in marker.marks:
         block, first, last = where[before][:-1], where[before][-1], where[after][-1]
@@ -111,95 +111,99 @@ def mark_regions(ls: LoopSet) -> tuple[LoopSet, tuple[Region, ...]]:
 class Marker:
     """Puts Lets around the regions of `ls`; `marks` collects target, names of the Lets, and reach of each."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     names: NameSupply
-    marks: list[tuple[Access, str, str, Expr | None]] = field(default_factory=list)
+    marks: list[tuple[ir.Access, str, str, ir.Expr | None]] = field(default_factory=list)
 
-    def block(self, body: tuple[Stmt, ...], covered: frozenset[str], touched: frozenset[Access]) -> tuple[Stmt, ...]:
+    def block(
+        self, body: tuple[ir.Stmt, ...], covered: frozenset[str], touched: frozenset[ir.Access]
+    ) -> tuple[ir.Stmt, ...]:
         """`body` marked for the arrays not in `covered`; the elements `touched` are known to be inside their arrays."""
         targets = [{a: t for a, t in member_targets(s).items() if a not in covered} for s in body]
-        out: list[Stmt] = []
-        opened: dict[str, tuple[str, Expr | None]] = {}
+        out: list[ir.Stmt] = []
+        opened: dict[str, tuple[str, ir.Expr | None]] = {}
         for k, stmt in enumerate(body):
             before = targets[k - 1] if k else {}
             following = targets[k + 1] if k + 1 < len(body) else {}
             for array, (target, op) in targets[k].items():
                 if before.get(array) != (target, op):
-                    is_sure = target in touched or isinstance(stmt, Accumulate)
+                    is_sure = target in touched or isinstance(stmt, ir.Accumulate)
                     reach = None if is_sure else reach_of(target, self.ls)
                     opened[array] = self.names.fresh(f"{array}_before_{op}"), reach
-                    out.append(Let(opened[array][0], self.reached(target, reach, stmt), loc=stmt.loc))
+                    out.append(ir.Let(opened[array][0], self.reached(target, reach, stmt), loc=stmt.loc))
             out.append(self.descend(stmt, covered | targets[k].keys(), touched))
             touched |= certainly_touched(stmt)
             for array, (target, op) in targets[k].items():
                 if following.get(array) != (target, op):
                     after, (first, reach) = self.names.fresh(f"{array}_after_{op}"), opened.pop(array)
-                    out.append(Let(after, self.reached(target, reach, stmt), loc=stmt.loc))
+                    out.append(ir.Let(after, self.reached(target, reach, stmt), loc=stmt.loc))
                     self.marks.append((target, first, after, reach))
         return tuple(out)
 
-    def descend(self, stmt: Stmt, covered: frozenset[str], touched: frozenset[Access]) -> Stmt:
+    def descend(self, stmt: ir.Stmt, covered: frozenset[str], touched: frozenset[ir.Access]) -> ir.Stmt:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 return replace(stmt, body=self.block(body, covered, touched))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 new = self.block(then, covered, touched)
                 return replace(stmt, then=new, orelse=self.block(orelse, covered, touched))
             case _:
                 return stmt
 
-    def reached(self, target: Access, reach: Expr | None, stmt: Stmt) -> Expr:
+    def reached(self, target: ir.Access, reach: ir.Expr | None, stmt: ir.Stmt) -> ir.Expr:
         """The value at `target`, if it is inside its array."""
         kind = self.ls.array(target.array).type
         assert kind is not None
-        return where(reach, Load(target, loc=stmt.loc), kind.element)
+        return where(reach, ir.Load(target, loc=stmt.loc), kind.element)
 
 
-def where(reach: Expr | None, value: Expr, kind: ScalarType) -> Expr:
+def where(reach: ir.Expr | None, value: ir.Expr, kind: ScalarType) -> ir.Expr:
     """`value` where `reach` holds, else zero."""
     nothing = zero(kind) if kind.is_float else integer(0)
-    return value if reach is None else Select(reach, value, nothing)
+    return value if reach is None else ir.Select(reach, value, nothing)
 
 
-def reach_of(target: Access, ls: LoopSet) -> Expr | None:
+def reach_of(target: ir.Access, ls: ir.LoopSet) -> ir.Expr | None:
     """The condition for `target` to be inside its array, None for a cell; for its subscripts to have values comes
     first."""
     types = type_env(ls)
     tests = [t for sub in target.subscripts for e in subexprs(sub) for t in defined(e, ls, types)]
     tests += inside(target, ls)
-    return Apply(Op.AND, tuple(tests)) if tests else None
+    return ir.Apply(Op.AND, tuple(tests)) if tests else None
 
 
-def inside(access: Access, ls: LoopSet) -> Iterator[Expr]:
+def inside(access: ir.Access, ls: ir.LoopSet) -> Iterator[ir.Expr]:
     """That `access` is inside its array."""
     for axis, subscript in enumerate(access.subscripts):
         yield compare(Op.GE, subscript, integer(0))
         yield compare(Op.LT, subscript, extents_of(ls.array(access.array))[axis])
 
 
-def defined(expr: Expr, ls: LoopSet, types: TypeEnv) -> Iterator[Expr]:
+def defined(expr: ir.Expr, ls: ir.LoopSet, types: TypeEnv) -> Iterator[ir.Expr]:
     """That `expr`, the operands of which have values, has one."""
     match expr:
-        case Load(access=access):
+        case ir.Load(access=access):
             yield from inside(access, ls)
-        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)) if type_of(expr, types) is ScalarType.INT:
+        case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)) if type_of(expr, types) is ScalarType.INT:
             yield compare(Op.NE, divisor, integer(0))
-        case Apply(op=Op.POW | Op.SHL | Op.SHR, args=(_, count)) if type_of(expr, types) is ScalarType.INT:
+        case ir.Apply(op=Op.POW | Op.SHL | Op.SHR, args=(_, count)) if type_of(expr, types) is ScalarType.INT:
             yield compare(Op.GE, count, integer(0))
         case _:
             pass
 
 
-def certainly_touched(stmt: Stmt) -> frozenset[Access]:
+def certainly_touched(stmt: ir.Stmt) -> frozenset[ir.Access]:
     """Elements with lasting subscripts that `stmt` itself, no child of it, must read or write."""
     found = {e.access for root in stmt_exprs(stmt) if not has_choice(root) for e in loads(root)}
     target = written_access(stmt)
     return frozenset(a for a in (found | {target}) if a is not None and not any(loads(s) for s in a.subscripts))
 
 
-def has_choice(expr: Expr) -> bool:
+def has_choice(expr: ir.Expr) -> bool:
     """Whether part of `expr` may not be evaluated."""
-    return any(isinstance(e, Select) or (isinstance(e, Apply) and e.op in (Op.AND, Op.OR)) for e in subexprs(expr))
+    return any(
+        isinstance(e, ir.Select) or (isinstance(e, ir.Apply) and e.op in (Op.AND, Op.OR)) for e in subexprs(expr)
+    )
 
 
 def region_of(regions: tuple[Region, ...], path: Path, array: str) -> Region:

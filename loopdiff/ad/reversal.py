@@ -16,25 +16,9 @@ from loopdiff.ad.tape.replay import slice_of
 from loopdiff.ad.tape.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
 from loopdiff.analysis.decisions import addend
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Assign,
-    Call,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Let,
-    Load,
-    Loop,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ScalarType
@@ -54,7 +38,7 @@ class Reversal:
     needed: Needed
     names: NameSupply
     adjoint_of: Mapping[str, str]
-    shares: dict[str, Expr] = field(default_factory=dict)
+    shares: dict[str, ir.Expr] = field(default_factory=dict)
     cells: dict[str, ScalarType] = field(default_factory=dict)
 
     @property
@@ -62,18 +46,18 @@ class Reversal:
         return Propagation(self.needed, self.adjoint_of)
 
     def block(
-        self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0, seed: tuple[Stmt, ...] = ()
-    ) -> tuple[Stmt, ...]:
+        self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0, seed: tuple[ir.Stmt, ...] = ()
+    ) -> tuple[ir.Stmt, ...]:
         """The reverse of a block: restored Lets, zeroed adjoints, `seed`, then the statements' adjoints backwards."""
-        reverse: list[Stmt] = [*seed]
+        reverse: list[ir.Stmt] = [*seed]
         end = len(body)
-        exits_left = sum(1 for s in body if isinstance(s, Exit))
+        exits_left = sum(1 for s in body if isinstance(s, ir.Exit))
         regions = [r for r in self.facts.regions if r.block == prefix and r.target.array in self.adjoint_of]
         for number in range(offset + len(body) - 1, offset - 1, -1):
             for region in regions:
                 if region.members[-1] == number:
                     reverse += self.share_among(region)
-            if isinstance(body[number - offset], Exit):
+            if isinstance(body[number - offset], ir.Exit):
                 exits_left -= 1
                 reverse = self.past_exit(body[number - offset + 1 : end], reverse, prefix, exits_left)
                 end = number - offset
@@ -81,99 +65,99 @@ class Reversal:
             reverse += self.statement(body[number - offset], (*prefix, number))
         return (*self.head(body[:end], prefix), *self.fresh_cells(prefix), *reverse) if reverse else ()
 
-    def past_exit(self, body: tuple[Stmt, ...], reverse: list[Stmt], prefix: Path, number: int) -> list[Stmt]:
+    def past_exit(self, body: tuple[ir.Stmt, ...], reverse: list[ir.Stmt], prefix: Path, number: int) -> list[ir.Stmt]:
         """`reverse`, that of the statements `body` between Exit `number` of the loop at `prefix` and the next, for the
         iterations that got past it."""
         loop = self.facts.sites[prefix].stmt
-        assert isinstance(loop, Loop)
+        assert isinstance(loop, ir.Loop)
         if not reverse:
             return []
         passes = self.facts.passes[loop.index]
         inner = [*self.head(body, prefix), *reverse]
         if passes.past[number] == passes.all:
             return inner
-        return [If(self.needed.has_passed(loop, prefix, passes.past[number]), tuple(inner), loc=loop.loc)]
+        return [ir.If(self.needed.has_passed(loop, prefix, passes.past[number]), tuple(inner), loc=loop.loc)]
 
-    def head(self, body: tuple[Stmt, ...], prefix: Path) -> list[Stmt]:
+    def head(self, body: tuple[ir.Stmt, ...], prefix: Path) -> list[ir.Stmt]:
         """What the reverse of a run of statements starts with: Lets restored, and adjoints that begin at zero, of its
         Lets and of arrays that nothing outside of the block touches."""
-        restored: list[Stmt] = [
-            self.needed.heads[s.name] for s in body if isinstance(s, Let) and s.name in self.needed.heads
+        restored: list[ir.Stmt] = [
+            self.needed.heads[s.name] for s in body if isinstance(s, ir.Let) and s.name in self.needed.heads
         ]
-        fresh: list[Stmt] = []
+        fresh: list[ir.Stmt] = []
         for stmt in body:
-            if isinstance(stmt, Let) and stmt.name in self.adjoint_of:
-                fresh.append(Assign(Access(self.adjoint_of[stmt.name]), zero(self.facts.types.lets[stmt.name])))
-            if isinstance(stmt, Allocate) and prefix and stmt.array in self.adjoint_of.keys() & self.facts.inner:
-                fresh.append(Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc))
+            if isinstance(stmt, ir.Let) and stmt.name in self.adjoint_of:
+                fresh.append(ir.Assign(ir.Access(self.adjoint_of[stmt.name]), zero(self.facts.types.lets[stmt.name])))
+            if isinstance(stmt, ir.Allocate) and prefix and stmt.array in self.adjoint_of.keys() & self.facts.inner:
+                fresh.append(ir.Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc))
         return [*restored, *fresh]
 
-    def fresh_cells(self, prefix: Path) -> list[Stmt]:
+    def fresh_cells(self, prefix: Path) -> list[ir.Stmt]:
         """Zeroed adjoints of the cells that the loop at `prefix` owns."""
         owned = sorted(cell for cell, home in self.facts.homes.items() if home == prefix)
-        return [Assign(Access(self.adjoint_of[cell]), zero(self.kind(cell))) for cell in owned]
+        return [ir.Assign(ir.Access(self.adjoint_of[cell]), zero(self.kind(cell))) for cell in owned]
 
     def kind(self, array: str) -> ScalarType:
         return self.facts.types.arrays[array].element
 
-    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+    def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
         """The adjoint of one statement."""
         match stmt:
-            case Let(name=name, value=value) if name in self.adjoint_of:
-                return self.consume(Access(self.adjoint_of[name]), value, stmt, path, is_cleared=False)
-            case Assign(target=target, value=value) | Accumulate(op="add", target=target, value=value) if (
+            case ir.Let(name=name, value=value) if name in self.adjoint_of:
+                return self.consume(ir.Access(self.adjoint_of[name]), value, stmt, path, is_cleared=False)
+            case ir.Assign(target=target, value=value) | ir.Accumulate(op="add", target=target, value=value) if (
                 target.array in self.adjoint_of
             ):
                 rest = addend(stmt)
                 return self.consume(self.adjoint(target, path), rest or value, stmt, path, is_cleared=rest is None)
-            case Accumulate(target=target, value=value) if target.array in self.adjoint_of:
+            case ir.Accumulate(target=target, value=value) if target.array in self.adjoint_of:
                 return self.extremum(stmt, value, path)
-            case Call():
+            case ir.Call():
                 return self.call(stmt, path)
-            case Loop():
+            case ir.Loop():
                 return self.loop(stmt, path)
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 new_then = self.block(then, path)
                 new_else = self.block(orelse, path, len(then))
                 if not (new_then or new_else):
                     return []
-                return [If(self.needed.exact(cond, At(path)), new_then, new_else, loc=stmt.loc)]
-            case Allocate(array=array) if array in self.adjoint_of and array not in self.facts.inner:
+                return [ir.If(self.needed.exact(cond, At(path)), new_then, new_else, loc=stmt.loc)]
+            case ir.Allocate(array=array) if array in self.adjoint_of and array not in self.facts.inner:
                 return self.birth(stmt, path)
             case _:
                 return []
 
-    def birth(self, stmt: Allocate, path: Path) -> list[Stmt]:
+    def birth(self, stmt: ir.Allocate, path: Path) -> list[ir.Stmt]:
         """Past the birth of an array, its adjoint is that of what had its memory before: zero, if anything had."""
         is_first = self.facts.births[stmt.array] == 1 and not self.facts.loops_around(path)
-        return [] if is_first else [Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc)]
+        return [] if is_first else [ir.Allocate(self.adjoint_of[stmt.array], zero(self.kind(stmt.array)), loc=stmt.loc)]
 
-    def adjoint(self, target: Access, path: Path) -> Access:
+    def adjoint(self, target: ir.Access, path: Path) -> ir.Access:
         exact = self.needed.exact_access(target, At(path))
-        return Access(self.adjoint_of[target.array], exact.subscripts, loc=target.loc)
+        return ir.Access(self.adjoint_of[target.array], exact.subscripts, loc=target.loc)
 
-    def consume(self, bar: Access, value: Expr, stmt: Stmt, path: Path, is_cleared: bool) -> list[Stmt]:
+    def consume(self, bar: ir.Access, value: ir.Expr, stmt: ir.Stmt, path: Path, is_cleared: bool) -> list[ir.Stmt]:
         """Send the cotangent at `bar` through `value`; an overwritten location's own adjoint starts again at zero."""
         emitter = Emitter(self.names, stmt.loc)
-        held = Var(self.names.fresh("bar"), loc=stmt.loc)
+        held = ir.Var(self.names.fresh("bar"), loc=stmt.loc)
         at = At(path, (), emitter)
         self.propagation.through(value, held, at, emitter)
-        clear = [Assign(bar, zero(self.element(bar)), loc=stmt.loc)] if is_cleared else []
+        clear = [ir.Assign(bar, zero(self.element(bar)), loc=stmt.loc)] if is_cleared else []
         if not emitter.out:
             return list(clear)
-        return [Let(held.name, Load(bar, loc=stmt.loc), loc=stmt.loc), *clear, *emitter.out]
+        return [ir.Let(held.name, ir.Load(bar, loc=stmt.loc), loc=stmt.loc), *clear, *emitter.out]
 
-    def call(self, stmt: Call, path: Path) -> list[Stmt]:
+    def call(self, stmt: ir.Call, path: Path) -> list[ir.Stmt]:
         """The adjoints of what a rule computes go to what it was computed from, by the rule's own function."""
         facts = self.facts
         asked = is_asked(stmt, "reverse", facts.activity.active, self.adjoint_of, facts.types)
-        clear: list[Stmt] = [
+        clear: list[ir.Stmt] = [
             cleared(self.exact_part(part, path), self.adjoint_of[part.array], facts.ls, self.names)
             for part in constant_parts(stmt, asked)
             if part.array in self.adjoint_of
         ]
         ends = [r for r in stmt.results if r.array in self.adjoint_of]
-        clear += [Assign(Access(self.adjoint_of[r.array]), zero(self.kind(r.array)), loc=stmt.loc) for r in ends]
+        clear += [ir.Assign(ir.Access(self.adjoint_of[r.array]), zero(self.kind(r.array)), loc=stmt.loc) for r in ends]
         if not asked:
             return clear
         emitter = Emitter(self.names, stmt.loc)
@@ -186,7 +170,7 @@ class Reversal:
         emitter.emit(reverse.statement([name for name, _ in slopes.values()], emitter))
         args = given(stmt)
         for number, (cell, _) in slopes.items():
-            self.propagation.through(args[number], Load(Access(cell)), At(path, (), emitter), emitter)
+            self.propagation.through(args[number], ir.Load(ir.Access(cell)), At(path, (), emitter), emitter)
         out = unless_zero([reverse.seed], emitter.out) if reverse.is_of_numbers else emitter.out
         return [*out, *clear]
 
@@ -201,16 +185,16 @@ class Reversal:
             bar = partial.scaled(reverse.seed, partial.kind, kind)
             self.propagation.through(args[partial.name], bar, At(reverse.path, (), emitter), emitter)
 
-    def exact_part(self, part: Access, path: Path) -> Access:
+    def exact_part(self, part: ir.Access, path: Path) -> ir.Access:
         return self.needed.exact_access(part, At(path))
 
-    def element(self, bar: Access) -> ScalarType:
+    def element(self, bar: ir.Access) -> ScalarType:
         primal = next(p for p, a in self.adjoint_of.items() if a == bar.array)
         types = self.facts.types
         return types.arrays[primal].element if primal in types.arrays else types.lets[primal]
 
     # -- loops -----------------------------------------------------------------------------------------------
-    def loop(self, stmt: Loop, path: Path) -> list[Stmt]:
+    def loop(self, stmt: ir.Loop, path: Path) -> list[ir.Stmt]:
         """The loop with its iterations in reverse order."""
         body = self.block(stmt.body, path)
         if not body:
@@ -220,48 +204,48 @@ class Reversal:
         if path in self.needed.replayed:
             body = (*renamed_block(slice_of(self.needed, stmt, path, body), self.names), *body)
         lower, upper, step, count = self.needed.range_made(stmt, path)
-        out: list[Stmt] = []
+        out: list[ir.Stmt] = []
         counter = self.needed.tape.counters.get((self.needed.scope_of(path), path))
         if counter is not None:
-            base = Access(counter.base)
-            out.append(Assign(base, sub(Load(base), count), loc=stmt.loc))
-            out.append(Let(counter.at, Load(base), loc=stmt.loc))
+            base = ir.Access(counter.base)
+            out.append(ir.Assign(base, sub(ir.Load(base), count), loc=stmt.loc))
+            out.append(ir.Let(counter.at, ir.Load(base), loc=stmt.loc))
         first, stop, stride = reversed_range(lower, upper, step)
-        return [*out, Loop(stmt.index, first, stop, stride, body, loc=stmt.loc)]
+        return [*out, ir.Loop(stmt.index, first, stop, stride, body, loc=stmt.loc)]
 
     # -- max / min reductions ---------------------------------------------------------------------------------
-    def share_among(self, region: Region) -> list[Stmt]:
+    def share_among(self, region: Region) -> list[ir.Stmt]:
         """Before the reverse of a region: count who attains the extremum, and give the initial value its share."""
         path = (*region.block, region.members[-1])
         kind = self.kind(region.target.array)
         loc = self.facts.sites[path].stmt.loc
         bar = self.adjoint(region.target, path)
-        final = self.needed.exact(Var(region.after), At(path))
-        has_initial = compare(Op.EQ, self.needed.exact(Var(region.before), At(path)), final)
-        ties = Access(self.names.fresh(f"{region.target.array}_ties"))
+        final = self.needed.exact(ir.Var(region.after), At(path))
+        has_initial = compare(Op.EQ, self.needed.exact(ir.Var(region.before), At(path)), final)
+        ties = ir.Access(self.names.fresh(f"{region.target.array}_ties"))
         held, share = self.names.fresh("bar"), self.names.fresh("share")
         counting = TieCount(self.needed, region, ties, final, kind)
         count = counting.statements()
         self.cells |= counting.cells()
         reach = None if region.reach is None else self.needed.exact(region.reach, At(path))
-        initial = Assign(bar, Select(has_initial, Var(share), zero(kind)), loc=loc)
-        split = strong_mul(Var(held), divide(Const(1.0, kind), Load(ties)))
-        self.shares[region.after] = Var(share)
+        initial = ir.Assign(bar, ir.Select(has_initial, ir.Var(share), zero(kind)), loc=loc)
+        split = strong_mul(ir.Var(held), divide(ir.Const(1.0, kind), ir.Load(ties)))
+        self.shares[region.after] = ir.Var(share)
         return [
-            Assign(ties, Select(has_initial, Const(1.0, kind), zero(kind)), loc=loc),
+            ir.Assign(ties, ir.Select(has_initial, ir.Const(1.0, kind), zero(kind)), loc=loc),
             *count,
-            Let(held, where(reach, Load(bar), kind), loc=loc),
-            Let(share, split, loc=loc),
-            initial if reach is None else If(reach, (initial,), loc=loc),
+            ir.Let(held, where(reach, ir.Load(bar), kind), loc=loc),
+            ir.Let(share, split, loc=loc),
+            initial if reach is None else ir.If(reach, (initial,), loc=loc),
         ]
 
-    def extremum(self, stmt: Accumulate, value: Expr, path: Path) -> list[Stmt]:
+    def extremum(self, stmt: ir.Accumulate, value: ir.Expr, path: Path) -> list[ir.Stmt]:
         """An operand that attains its region's extremum receives a share; the others receive nothing."""
         region = region_of(self.facts.regions, path, stmt.target.array)
         emitter = Emitter(self.names, stmt.loc)
         self.propagation.through(value, self.shares[region.after], At(path, (), emitter), emitter, is_masked=True)
         if not emitter.out:
             return []
-        final = self.needed.exact(Var(region.after), At(path))
+        final = self.needed.exact(ir.Var(region.after), At(path))
         tied = compare(Op.EQ, self.needed.exact(value, At(path)), final)
-        return [If(tied, tuple(emitter.out), loc=stmt.loc)]
+        return [ir.If(tied, tuple(emitter.out), loc=stmt.loc)]

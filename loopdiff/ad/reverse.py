@@ -21,27 +21,9 @@ from loopdiff.ad.tape.replay import choose_replays, weight
 from loopdiff.ad.tape.sweeps import Built, Sweeps
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, integer, zero
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    ArrayDecl,
-    ArrayResult,
-    Assign,
-    Dim,
-    Expr,
-    Index,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    ScalarDecl,
-    ScalarResult,
-    Stmt,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
@@ -52,7 +34,7 @@ SeedNames = tuple[str | None, ...]
 Paths = frozenset[Path]
 
 
-def build_sweeps(ls: LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto") -> Sweeps:
+def build_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto") -> Sweeps:
     """Forward and reverse sweeps of the normal LoopSet `ls` with respect to the arguments `wrt`.
 
     Parameters of `forward`: the arguments, then the workspace (local arrays, tape, adjoints of local arrays); of
@@ -143,9 +125,9 @@ def name_seeds(facts: Facts, names: NameSupply) -> SeedNames:
     out: list[str | None] = []
     for position, result in enumerate(facts.ls.results):
         match result:
-            case ArrayResult(array=array):
+            case ir.ArrayResult(array=array):
                 is_float, name = facts.types.arrays[array].element.is_float, f"{array}_adj"
-            case ScalarResult(value=value):
+            case ir.ScalarResult(value=value):
                 is_float = type_of(value, facts.types).is_float
                 name = f"result_adj_{position}" if facts.ls.returns_tuple else "result_adj"
         out.append(names.fresh(name) if is_float else None)
@@ -155,59 +137,59 @@ def name_seeds(facts: Facts, names: NameSupply) -> SeedNames:
 def name_adjoints(facts: Facts, names: NameSupply, seed_names: SeedNames) -> dict[str, str]:
     """An adjoint name for everything tracked or active; the adjoint of a returned array is its first seed."""
     results = reversed(list(zip(facts.ls.results, seed_names, strict=True)))
-    returned = {r.array: s for r, s in results if isinstance(r, ArrayResult) and s is not None}
+    returned = {r.array: s for r, s in results if isinstance(r, ir.ArrayResult) and s is not None}
     tracked = sorted(facts.activity.tracked | facts.activity.active)
     return {n: returned.get(n) or names.fresh(f"{n}_adj") for n in tracked}
 
 
-def is_cell(decl: ArrayDecl) -> bool:
+def is_cell(decl: ir.ArrayDecl) -> bool:
     return decl.type is not None and decl.type.rank == 0 and decl.role != "argument"
 
 
-def reverse_body(facts: Facts, reversal: Reversal, seed_names: SeedNames) -> tuple[Stmt, ...]:
+def reverse_body(facts: Facts, reversal: Reversal, seed_names: SeedNames) -> tuple[ir.Stmt, ...]:
     """Start the function's own adjoints at zero, reverse the results, then the statements."""
     ls, adjoint_of = facts.ls, reversal.adjoint_of
-    start: list[Stmt] = []
+    start: list[ir.Stmt] = []
     for decl in ls.arrays:
         assert decl.type is not None
         if decl.name not in adjoint_of or decl.role == "argument" or decl.name in facts.homes:
             continue
         nothing = zero(decl.type.element)
         if is_cell(decl):
-            start.append(Assign(Access(adjoint_of[decl.name]), nothing))
+            start.append(ir.Assign(ir.Access(adjoint_of[decl.name]), nothing))
         elif decl.name not in returned_arrays(ls):
-            start.append(Allocate(adjoint_of[decl.name], nothing))
+            start.append(ir.Allocate(adjoint_of[decl.name], nothing))
     for scalar in ls.scalars:
         if scalar.name in adjoint_of and scalar.type is not None:
-            start.append(Assign(Access(adjoint_of[scalar.name]), zero(scalar.type)))
+            start.append(ir.Assign(ir.Access(adjoint_of[scalar.name]), zero(scalar.type)))
     emitter = Emitter(reversal.names)
     for seed, result in zip(seed_names, ls.results, strict=True):
-        if isinstance(result, ArrayResult):
+        if isinstance(result, ir.ArrayResult):
             # The array is returned more than once: its adjoint is the sum of the seeds.
             if seed is not None and result.array in adjoint_of and seed != adjoint_of[result.array]:
                 start.append(add_array(adjoint_of[result.array], seed, ls.array(result.array), reversal.names))
         elif seed is not None:
-            reversal.propagation.through(result.value, Param(seed), At((), (), emitter), emitter)
+            reversal.propagation.through(result.value, ir.Param(seed), At((), (), emitter), emitter)
     return (*start, *reversal.block(ls.body, (), seed=tuple(emitter.out)))
 
 
-def add_array(target: str, source: str, decl: ArrayDecl, names: NameSupply) -> Stmt:
+def add_array(target: str, source: str, decl: ir.ArrayDecl, names: NameSupply) -> ir.Stmt:
     """`target += source`, element by element, of two arrays like `decl`."""
     assert decl.type is not None
     indices = [names.fresh("i") for _ in range(decl.type.rank)]
-    subscripts = tuple(Index(i) for i in indices)
-    nest: Stmt = Accumulate("add", Access(target, subscripts), Load(Access(source, subscripts)))
+    subscripts = tuple(ir.Index(i) for i in indices)
+    nest: ir.Stmt = ir.Accumulate("add", ir.Access(target, subscripts), ir.Load(ir.Access(source, subscripts)))
     for axis, index in reversed(list(enumerate(indices))):
-        nest = Loop(index, integer(0), Dim(target, axis), integer(1), (nest,))
+        nest = ir.Loop(index, integer(0), ir.Dim(target, axis), integer(1), (nest,))
     return nest
 
 
-def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) -> tuple[ArrayDecl, ...]:
+def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) -> tuple[ir.ArrayDecl, ...]:
     """Arrays the caller keeps between the sweeps: locals, tape, counts, adjoints of locals that are not returned."""
     returned = returned_arrays(facts.ls)
     local = [a for a in facts.ls.arrays if a.role == "local" and not is_cell(a)]
     counts = [
-        ArrayDecl(c.count, ArrayType("int64", 1), "tape", (integer(1),))
+        ir.ArrayDecl(c.count, ArrayType("int64", 1), "tape", (integer(1),))
         for c in tape.counters.values()
         if c.scope is None
     ]
@@ -215,12 +197,14 @@ def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) ->
     return (*local, *tape.arrays, *counts, *adjoints)
 
 
-def adjoint_array(decl: ArrayDecl, adjoint_of: Mapping[str, str]) -> ArrayDecl:
+def adjoint_array(decl: ir.ArrayDecl, adjoint_of: Mapping[str, str]) -> ir.ArrayDecl:
     """The adjoint of an array: same shape; of an argument, with the caller's own layout."""
     return replace(decl, name=adjoint_of[decl.name], role="adjoint", like=None, dtype_like=None)
 
 
-def assemble_forward(facts: Facts, tape: Tape, body: tuple[Stmt, ...], workspace: tuple[ArrayDecl, ...]) -> LoopSet:
+def assemble_forward(
+    facts: Facts, tape: Tape, body: tuple[ir.Stmt, ...], workspace: tuple[ir.ArrayDecl, ...]
+) -> ir.LoopSet:
     """The forward sweep as a function of the arguments and the workspace."""
     ls = facts.ls
     kept = tuple(a for a in ls.arrays if a.role == "argument" or is_cell(a))
@@ -234,76 +218,76 @@ def assemble_forward(facts: Facts, tape: Tape, body: tuple[Stmt, ...], workspace
     return simplify(normalize(forward))
 
 
-def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ArrayDecl, ...]:
+def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ir.ArrayDecl, ...]:
     """Running positions of counted loops, as scalar cells."""
     counters = [c for c in tape.counters.values() if scope == "all" or c.scope == scope]
-    return tuple(ArrayDecl(c.base, ArrayType("int64", 0), "local", ()) for c in counters)
+    return tuple(ir.ArrayDecl(c.base, ArrayType("int64", 0), "local", ()) for c in counters)
 
 
-def read_count(tape: Tape, counter: TapeCounter) -> Iterator[Stmt]:
+def read_count(tape: Tape, counter: TapeCounter) -> Iterator[ir.Stmt]:
     """The position at the end of the forward sweep, which must not be past the end of a tape."""
-    count = Load(Access(counter.count, (integer(0),)))
+    count = ir.Load(ir.Access(counter.count, (integer(0),)))
     for array in tape.arrays:
-        if (array.extents or ())[:1] == (Param(counter.total),):
-            fits = compare(Op.LE, count, Dim(array.name, 0))
-            yield Require(fits, "LD347", f"the workspace has too little room in `{array.name}`")
-    yield Assign(Access(counter.base), count)
+        if (array.extents or ())[:1] == (ir.Param(counter.total),):
+            fits = compare(Op.LE, count, ir.Dim(array.name, 0))
+            yield ir.Require(fits, "LD347", f"the workspace has too little room in `{array.name}`")
+    yield ir.Assign(ir.Access(counter.base), count)
 
 
 def assemble_reverse(
     facts: Facts,
     reversal: Reversal,
-    body: tuple[Stmt, ...],
-    workspace: tuple[ArrayDecl, ...],
+    body: tuple[ir.Stmt, ...],
+    workspace: tuple[ir.ArrayDecl, ...],
     seed_names: SeedNames,
-) -> LoopSet:
+) -> ir.LoopSet:
     """The reverse sweep as a function of the arguments, the workspace, the seeds and the adjoint buffers."""
     ls, adjoint_of, tape = facts.ls, reversal.adjoint_of, reversal.needed.tape
     arguments = [a for a in ls.arrays if a.role == "argument"]
     buffers = tuple(adjoint_array(ls.array(p), adjoint_of) for p in ls.params if p in adjoint_of and ls.has_array(p))
-    seeds: list[ArrayDecl | ScalarDecl] = []
+    seeds: list[ir.ArrayDecl | ir.ScalarDecl] = []
     for name, result in zip(seed_names, ls.results, strict=True):
         if name is None:
             continue
-        if isinstance(result, ArrayResult):
+        if isinstance(result, ir.ArrayResult):
             seeds.append(replace(ls.array(result.array), name=name, role="adjoint", like=None, dtype_like=None))
         else:
-            seeds.append(ScalarDecl(name, type_of(result.value, facts.types)))
+            seeds.append(ir.ScalarDecl(name, type_of(result.value, facts.types)))
     start = tuple(s for c in tape.counters.values() if c.scope is None for s in read_count(tape, c))
     scalars = [s for s in ls.scalars if s.name in facts.activity.wrt]
-    reverse = LoopSet(
+    reverse = ir.LoopSet(
         name=f"{ls.name}_reverse",
         params=(*ls.params, *(a.name for a in (*workspace, *seeds, *buffers))),
         arrays=(
             *arguments,
             *workspace,
-            *(s for s in seeds if isinstance(s, ArrayDecl)),
+            *(s for s in seeds if isinstance(s, ir.ArrayDecl)),
             *buffers,
             *base_cells(tape, "all"),
             *primal_cells(facts, reversal),
             *adjoint_cells(facts, reversal),
         ),
-        scalars=(*ls.scalars, *(s for s in seeds if isinstance(s, ScalarDecl))),
+        scalars=(*ls.scalars, *(s for s in seeds if isinstance(s, ir.ScalarDecl))),
         body=(*start, *body),
-        results=tuple(ScalarResult(scalar_gradient(s, adjoint_of)) for s in scalars),
+        results=tuple(ir.ScalarResult(scalar_gradient(s, adjoint_of)) for s in scalars),
         returns_tuple=len(scalars) > 1,
         loc=ls.loc,
     )
     return simplify(normalize(reverse))
 
 
-def scalar_gradient(decl: ScalarDecl, adjoint_of: Mapping[str, str]) -> Expr:
+def scalar_gradient(decl: ir.ScalarDecl, adjoint_of: Mapping[str, str]) -> ir.Expr:
     assert decl.type is not None
-    return Load(Access(adjoint_of[decl.name])) if decl.name in adjoint_of else zero(decl.type)
+    return ir.Load(ir.Access(adjoint_of[decl.name])) if decl.name in adjoint_of else zero(decl.type)
 
 
-def primal_cells(facts: Facts, reversal: Reversal) -> tuple[ArrayDecl, ...]:
+def primal_cells(facts: Facts, reversal: Reversal) -> tuple[ir.ArrayDecl, ...]:
     """Cells of the primal, for loops that run again to work with."""
     has_scopes = reversal.needed.replayed or reversal.needed.segmented
     return tuple(a for a in facts.ls.arrays if is_cell(a)) if has_scopes else ()
 
 
-def adjoint_cells(facts: Facts, reversal: Reversal) -> tuple[ArrayDecl, ...]:
+def adjoint_cells(facts: Facts, reversal: Reversal) -> tuple[ir.ArrayDecl, ...]:
     """Scalar adjoints and the reverse sweep's own cells."""
     kinds: dict[str, ScalarType] = dict(reversal.cells)
     for primal, adjoint in reversal.adjoint_of.items():
@@ -314,4 +298,4 @@ def adjoint_cells(facts: Facts, reversal: Reversal) -> tuple[ArrayDecl, ...]:
             kinds[adjoint] = facts.types.lets[primal]
         else:
             kinds[adjoint] = facts.types.scalars[primal]
-    return tuple(ArrayDecl(n, ArrayType(k.value, 0), "adjoint", ()) for n, k in kinds.items())
+    return tuple(ir.ArrayDecl(n, ArrayType(k.value, 0), "adjoint", ()) for n, k in kinds.items())

@@ -10,25 +10,25 @@ from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, extents_of, integer, strong_mul, zero
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import Access, Apply, Assign, Call, Expr, If, Index, Load, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.typing import TypeEnv, part_of, type_of
 from loopdiff.ir.walk import Path, written_parts
 from loopdiff.rules.definitions import RESULT, TAPE, Rule, RuleForm
 
-Slope = Callable[[Expr], Expr]
+Slope = Callable[[ir.Expr], ir.Expr]
 
 
-def given(call: Call) -> dict[str, Expr]:
+def given(call: ir.Call) -> dict[str, ir.Expr]:
     """The arguments of `call` by parameter."""
     pairs = zip(call.rule.names(call.form), call.args, strict=True)
     return {name: arg for name, arg in pairs if arg is not None}
 
 
-def is_asked(call: Call, form: RuleForm, active: frozenset[str], carriers: Collection[str], types: TypeEnv) -> bool:
+def is_asked(call: ir.Call, form: RuleForm, active: frozenset[str], carriers: Collection[str], types: TypeEnv) -> bool:
     """Whether a derivative goes through `call`, so that the rule's function for `form` has to be called.
 
     `carriers` are the names that have a tangent or an adjoint. Raises DifferentiationError (LD411) if the rule does
@@ -65,36 +65,38 @@ def is_asked(call: Call, form: RuleForm, active: frozenset[str], carriers: Colle
     return True
 
 
-def array_of(arg: Expr) -> str:
-    assert isinstance(arg, Load)
+def array_of(arg: ir.Expr) -> str:
+    assert isinstance(arg, ir.Load)
     return arg.access.array
 
 
-def constant_parts(call: Call, is_asked: bool) -> Iterable[Access]:
+def constant_parts(call: ir.Call, is_asked: bool) -> Iterable[ir.Access]:
     """Parts that the call gives values without derivatives."""
     args = given(call)
     changed = [p for p in call.rule.params if p in call.rule.changed and call.form == "primal"]
-    return (a.access for p in changed if isinstance(a := args[p], Load) and (not is_asked or p in call.rule.constant))
+    return (
+        a.access for p in changed if isinstance(a := args[p], ir.Load) and (not is_asked or p in call.rule.constant)
+    )
 
 
-def cleared(part: Access, name: str, ls: LoopSet, names: NameSupply) -> Stmt:
+def cleared(part: ir.Access, name: str, ls: ir.LoopSet, names: NameSupply) -> ir.Stmt:
     """Zero in the elements of the array `name`, which is like that of `part`, that belong to `part`."""
     decl = ls.array(part.array)
     assert decl.type is not None
     extents = extents_of(decl)[len(part.subscripts) :]
     indices = [names.fresh("d") for _ in extents]
-    target = Access(name, (*part.subscripts, *map(Index, indices)))
-    nest: Stmt = Assign(target, zero(decl.type.element), loc=part.loc)
+    target = ir.Access(name, (*part.subscripts, *map(ir.Index, indices)))
+    nest: ir.Stmt = ir.Assign(target, zero(decl.type.element), loc=part.loc)
     for index, extent in reversed(list(zip(indices, extents, strict=True))):
-        nest = Loop(index, integer(0), extent, integer(1), (nest,), loc=part.loc)
+        nest = ir.Loop(index, integer(0), extent, integer(1), (nest,), loc=part.loc)
     return nest
 
 
-def unless_zero(seeds: list[Expr], then: Iterable[Stmt], orelse: Iterable[Stmt] = ()) -> list[Stmt]:
+def unless_zero(seeds: list[ir.Expr], then: Iterable[ir.Stmt], orelse: Iterable[ir.Stmt] = ()) -> list[ir.Stmt]:
     """`then` where one of the `seeds` is not zero: a derivative that is zero contributes nothing, whatever the rule."""
     tests = [compare(Op.NE, s, zero(F64)) for s in seeds]
-    cond = tests[0] if len(tests) == 1 else Apply(Op.OR, tuple(tests))
-    return [If(cond, tuple(then), tuple(orelse))]
+    cond = tests[0] if len(tests) == 1 else ir.Apply(Op.OR, tuple(tests))
+    return [ir.If(cond, tuple(then), tuple(orelse))]
 
 
 # -- derivatives that are functions of their own ---------------------------------------------------------------
@@ -102,7 +104,7 @@ def unless_zero(seeds: list[Expr], then: Iterable[Stmt], orelse: Iterable[Stmt] 
 class PartialCall:
     """The derivative of `call`, which returns a number of type `kind`, by its parameter `name`."""
 
-    call: Call
+    call: ir.Call
     name: str
     kind: ScalarType
     cell: str
@@ -115,16 +117,16 @@ class PartialCall:
     def own_kind(self) -> ScalarType:
         return ScalarType(self.rule.result)
 
-    def statement(self, args: tuple[Expr | None, ...]) -> Call:
-        return Call(self.rule, "primal", args, (Access(self.cell),), loc=self.call.loc)
+    def statement(self, args: tuple[ir.Expr | None, ...]) -> ir.Call:
+        return ir.Call(self.rule, "primal", args, (ir.Access(self.cell),), loc=self.call.loc)
 
-    def scaled(self, bar: Expr, found: ScalarType, wanted: ScalarType) -> Expr:
+    def scaled(self, bar: ir.Expr, found: ScalarType, wanted: ScalarType) -> ir.Expr:
         """`bar`, of the type `found`, times the derivative; in the type `wanted`."""
-        slope = cast(Load(Access(self.cell)), self.own_kind, self.kind)
+        slope = cast(ir.Load(ir.Access(self.cell)), self.own_kind, self.kind)
         return cast(strong_mul(cast(bar, found, self.kind), slope), self.kind, wanted)
 
 
-def partial_calls(call: Call, types: TypeEnv, active: frozenset[str], names: NameSupply) -> list[PartialCall]:
+def partial_calls(call: ir.Call, types: TypeEnv, active: frozenset[str], names: NameSupply) -> list[PartialCall]:
     """Of the active numbers among the arguments; each with a new cell."""
     args = given(call)
     (result,) = call.results
@@ -135,14 +137,14 @@ def partial_calls(call: Call, types: TypeEnv, active: frozenset[str], names: Nam
 
 # -- forward mode --------------------------------------------------------------------------------------------
 def tangent_of_call(
-    call: Call, types: TypeEnv, tangent_of: Mapping[str, str], slope: Slope, emitter: Emitter, scratch: str
-) -> list[Stmt]:
+    call: ir.Call, types: TypeEnv, tangent_of: Mapping[str, str], slope: Slope, emitter: Emitter, scratch: str
+) -> list[ir.Stmt]:
     """The call of the rule's `tangent` in place of `call`; `slope` gives tangents of numbers.
 
     `scratch` is a cell for the tangent of a result that nobody asks for.
     """
-    args, seeds, has_arrays = given(call), list[Expr](), False
-    found: dict[str, Expr | None] = dict(args)
+    args, seeds, has_arrays = given(call), list[ir.Expr](), False
+    found: dict[str, ir.Expr | None] = dict(args)
     for name in call.rule.active:
         arg, part = args[name], part_of(args[name], types)
         if part is None:
@@ -151,17 +153,20 @@ def tangent_of_call(
             seeds.append(held)
             continue
         tangent = tangent_of.get(part.array)
-        found[f"{name}_tan"] = None if tangent is None else Load(Access(tangent, part.subscripts))
+        found[f"{name}_tan"] = None if tangent is None else ir.Load(ir.Access(tangent, part.subscripts))
         has_arrays |= tangent is not None
     results = tuple(
-        r for a in call.results for r in (a, Access(tangent_of.get(a.array, scratch))) if call.rule.has_slope or r == a
+        r
+        for a in call.results
+        for r in (a, ir.Access(tangent_of.get(a.array, scratch)))
+        if call.rule.has_slope or r == a
     )
     names = call.rule.names("tangent")
-    made = Call(call.rule, "tangent", tuple(found[n] for n in names), results, loc=call.loc)
+    made = ir.Call(call.rule, "tangent", tuple(found[n] for n in names), results, loc=call.loc)
     if has_arrays or not seeds:
         return [made]
     kinds = [types.arrays[r.array].element for r in call.results]
-    zeros = [Assign(r, zero(k), loc=call.loc) for r, k in zip(results[1::2], kinds, strict=False)]
+    zeros = [ir.Assign(r, zero(k), loc=call.loc) for r, k in zip(results[1::2], kinds, strict=False)]
     return unless_zero(seeds, (made,), (call, *zeros))
 
 
@@ -172,7 +177,7 @@ class ReverseCall:
 
     needed: Needed
     adjoint_of: Mapping[str, str]
-    call: Call
+    call: ir.Call
     path: Path
 
     @property
@@ -187,17 +192,17 @@ class ReverseCall:
         kinds = {p: type_of(args[p], types) for p in self.numbers}
         return {p: (names.fresh(f"{p}_slope"), k if k.is_float else F64) for p, k in kinds.items()}
 
-    def statement(self, slopes: Iterable[str], emitter: Emitter) -> Call:
+    def statement(self, slopes: Iterable[str], emitter: Emitter) -> ir.Call:
         """The call; what it needs of the forward sweep is recorded where it is not there any more."""
         rule = self.call.rule
         args = tuple(self.argument(n, emitter) for n in rule.names("reverse"))
-        return Call(rule, "reverse", args, tuple(map(Access, slopes)), loc=self.call.loc)
+        return ir.Call(rule, "reverse", args, tuple(map(ir.Access, slopes)), loc=self.call.loc)
 
-    def again(self, emitter: Emitter) -> tuple[Expr | None, ...]:
+    def again(self, emitter: Emitter) -> tuple[ir.Expr | None, ...]:
         """The arguments of the call itself."""
         return tuple(self.argument(p, emitter) for p in self.call.rule.params)
 
-    def argument(self, name: str, emitter: Emitter) -> Expr | None:
+    def argument(self, name: str, emitter: Emitter) -> ir.Expr | None:
         args, types, needed = given(self.call), self.needed.facts.types, self.needed
         if name in args:
             part = part_of(args[name], types)
@@ -211,23 +216,23 @@ class ReverseCall:
         if name == f"{RESULT}_adj":
             return self.seed
         part = args[name.removesuffix("_adj").removesuffix("_out")]
-        assert isinstance(part, Load)
+        assert isinstance(part, ir.Load)
         if name.endswith("_out"):
             return needed.part(part.access, self.path, is_after=True)
         adjoint = self.adjoint_of.get(part.access.array)
-        return None if adjoint is None else Load(self.adjoint(part.access, adjoint))
+        return None if adjoint is None else ir.Load(self.adjoint(part.access, adjoint))
 
-    def adjoint(self, part: Access, adjoint: str) -> Access:
+    def adjoint(self, part: ir.Access, adjoint: str) -> ir.Access:
         exact = self.needed.exact_access(part, At(self.path))
-        return Access(adjoint, exact.subscripts, loc=part.loc)
+        return ir.Access(adjoint, exact.subscripts, loc=part.loc)
 
     @property
-    def seed(self) -> Expr:
+    def seed(self) -> ir.Expr:
         """The adjoint of the result."""
         (result,) = self.call.results
         adjoint = self.adjoint_of.get(result.array)
         kind = self.needed.facts.types.arrays[result.array].element
-        return zero(kind) if adjoint is None else Load(Access(adjoint))
+        return zero(kind) if adjoint is None else ir.Load(ir.Access(adjoint))
 
     @property
     def is_of_numbers(self) -> bool:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
-from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Load, Param, Select, Var
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import operands
@@ -29,62 +29,62 @@ class Strength:
 
     types: TypeEnv
 
-    def is_needed(self, expr: Apply, position: int, partial: Expr) -> bool:
+    def is_needed(self, expr: ir.Apply, position: int, partial: ir.Expr) -> bool:
         """Whether a product with `partial`, that of `expr` by its argument at `position`, must be strong."""
         if is_always_finite(partial) or expr.op in BOUNDED_SLOPES:
             return False
         return expr.op not in PRODUCTS or is_power(expr) or not self.is_there(expr.args[1 - position])
 
-    def is_there(self, factor: Expr) -> bool:
+    def is_there(self, factor: ir.Expr) -> bool:
         """Whether `factor` is an element or a variable, or a sum of such, or a multiple by a scalar."""
         match factor:
-            case Load() | Var():
+            case ir.Load() | ir.Var():
                 return True
-            case Cast(value=value):
+            case ir.Cast(value=value):
                 return self.is_there(value)
-            case Apply(op=op, args=args) if op in AS_LARGE_AS_ARGUMENTS:
+            case ir.Apply(op=op, args=args) if op in AS_LARGE_AS_ARGUMENTS:
                 return all(map(self.is_there, args))
-            case Apply(op=op, args=(a, b)) if op in PRODUCTS:
+            case ir.Apply(op=op, args=(a, b)) if op in PRODUCTS:
                 return (self.is_scalar(a) and self.is_there(b)) or (self.is_scalar(b) and self.is_there(a))
             case _:
                 return self.is_scalar(factor)
 
-    def is_scalar(self, factor: Expr) -> bool:
+    def is_scalar(self, factor: ir.Expr) -> bool:
         """Whether `factor` is a number that the program or the call gives, or an integer."""
         match factor:
-            case Const() | Param():
+            case ir.Const() | ir.Param():
                 return True
-            case Cast(value=value):
+            case ir.Cast(value=value):
                 return self.is_scalar(value)
             case _:
                 return not type_of(factor, self.types).is_float
 
 
-def is_power(product: Apply) -> bool:
+def is_power(product: ir.Apply) -> bool:
     """Whether both factors of `product` are made from one number, as in `v * v`, which is as strong as `v ** 2`."""
     one, other = map(made_from, product.args)
     return bool(one & other)
 
 
-def made_from(expr: Expr) -> frozenset[Expr]:
+def made_from(expr: ir.Expr) -> frozenset[ir.Expr]:
     """The elements and variables that `expr` is computed from."""
     match expr:
-        case Load() | Var() | Param():
+        case ir.Load() | ir.Var() | ir.Param():
             return frozenset((expr,))
         case _:
             return frozenset().union(*map(made_from, operands(expr)))
 
 
-def is_always_finite(partial: Expr) -> bool:
+def is_always_finite(partial: ir.Expr) -> bool:
     """Whether `partial` is finite whatever the operands are."""
     match partial:
-        case Const(value=value):
+        case ir.Const(value=value):
             return math.isfinite(float(value))
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             return is_always_finite(then) and is_always_finite(orelse)
-        case Apply(op=Op.DIV, args=(Const(value=over), Const(value=under))):
+        case ir.Apply(op=Op.DIV, args=(ir.Const(value=over), ir.Const(value=under))):
             return float(under) != 0.0 and math.isfinite(float(over) / float(under))
-        case Apply(op=Op.MUL, args=args):
-            return all(isinstance(a, Apply) and a.op is Op.COPYSIGN and is_constant(a.args[0], 1) for a in args)
+        case ir.Apply(op=Op.MUL, args=args):
+            return all(isinstance(a, ir.Apply) and a.op is Op.COPYSIGN and is_constant(a.args[0], 1) for a in args)
         case _:
             return False

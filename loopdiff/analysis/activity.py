@@ -9,22 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayResult,
-    Assign,
-    Call,
-    Cast,
-    Expr,
-    Let,
-    Load,
-    LoopSet,
-    Param,
-    Select,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, ROUNDINGS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, written_arrays, written_parts
@@ -46,22 +31,22 @@ class Activity:
     tracked: frozenset[str]
 
 
-def carriers(expr: Expr, types: TypeEnv) -> Iterator[str]:
+def carriers(expr: ir.Expr, types: TypeEnv) -> Iterator[str]:
     """Names of the leaves through which `expr` passes derivatives on."""
     match expr:
-        case Load(access=access):
+        case ir.Load(access=access):
             if types.arrays[access.array].element.is_float:
                 yield access.array
-        case Var(name=name) | Param(name=name):
+        case ir.Var(name=name) | ir.Param(name=name):
             if type_of(expr, types).is_float:
                 yield name
-        case Cast(dtype=dtype, value=value):
+        case ir.Cast(dtype=dtype, value=value):
             if dtype.is_float and type_of(value, types).is_float:
                 yield from carriers(value, types)
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             yield from carriers(then, types)
             yield from carriers(orelse, types)
-        case Apply(op=op, args=args):
+        case ir.Apply(op=op, args=args):
             if op not in STEPS and INFO[op].result in ("same", "float"):
                 for arg in args:
                     yield from carriers(arg, types)
@@ -69,24 +54,24 @@ def carriers(expr: Expr, types: TypeEnv) -> Iterator[str]:
             return
 
 
-def is_active(expr: Expr, active: frozenset[str], types: TypeEnv) -> bool:
+def is_active(expr: ir.Expr, active: frozenset[str], types: TypeEnv) -> bool:
     """Whether `expr` carries a derivative."""
     return any(name in active for name in carriers(expr, types))
 
 
-def flows(ls: LoopSet, types: TypeEnv) -> list[tuple[str, frozenset[str]]]:
+def flows(ls: ir.LoopSet, types: TypeEnv) -> list[tuple[str, frozenset[str]]]:
     """(defined name, names it takes derivatives from) for every definition of a floating name."""
     out: list[tuple[str, frozenset[str]]] = []
     for site in statements(ls.body):
         match site.stmt:
-            case Let(name=name, value=value):
+            case ir.Let(name=name, value=value):
                 out.append((name, frozenset(carriers(value, types))))
-            case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
                 if types.arrays[target.array].element.is_float:
                     out.append((target.array, frozenset(carriers(value, types))))
-            case Allocate(array=array, fill=fill) if fill is not None:
+            case ir.Allocate(array=array, fill=fill) if fill is not None:
                 out.append((array, frozenset(carriers(fill, types))))
-            case Call() as call:
+            case ir.Call() as call:
                 targets = {a.array for a in (*call.results, *written_parts(call))}
                 sources = frozenset(n for arg in differentiated(call) for n in carriers(arg, types))
                 out += [(n, sources) for n in sorted(targets) if types.arrays[n].element.is_float]
@@ -95,14 +80,14 @@ def flows(ls: LoopSet, types: TypeEnv) -> list[tuple[str, frozenset[str]]]:
     return out
 
 
-def differentiated(call: Call) -> Iterator[Expr]:
+def differentiated(call: ir.Call) -> Iterator[ir.Expr]:
     """Arguments that what a call computes may have derivatives by; of a derived function these are not known."""
     constant = call.rule.constant if call.form == "primal" else frozenset[str]()
     given = zip(call.rule.names(call.form), call.args, strict=True)
     return (arg for name, arg in given if arg is not None and name not in constant)
 
 
-def analyse_activity(ls: LoopSet, wrt: tuple[str, ...]) -> Activity:
+def analyse_activity(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Activity:
     """Activity of the normal LoopSet `ls` with respect to the arguments `wrt`."""
     types = type_env(ls)
     edges = flows(ls, types)
@@ -112,7 +97,7 @@ def analyse_activity(ls: LoopSet, wrt: tuple[str, ...]) -> Activity:
     ]  # fmt: skip
     varied = closure(frozenset((*wrt, *written)), [(d, s) for d, sources in edges for s in sources])
     outputs = frozenset(written) | frozenset(
-        name for r in ls.results for name in ([r.array] if isinstance(r, ArrayResult) else carriers(r.value, types))
+        name for r in ls.results for name in ([r.array] if isinstance(r, ir.ArrayResult) else carriers(r.value, types))
     )
     useful = closure(outputs, [(s, d) for d, sources in edges for s in sources])
     active = varied & useful
@@ -131,7 +116,7 @@ def closure(seed: frozenset[str], edges: list[tuple[str, str]]) -> frozenset[str
         found = more
 
 
-def differentiable_arguments(ls: LoopSet) -> tuple[str, ...]:
+def differentiable_arguments(ls: ir.LoopSet) -> tuple[str, ...]:
     """Floating arguments, arrays and scalars, in order."""
     types = type_env(ls)
     out: list[str] = []
@@ -142,7 +127,7 @@ def differentiable_arguments(ls: LoopSet) -> tuple[str, ...]:
     return tuple(out)
 
 
-def default_wrt(ls: LoopSet, arrays_read_first: frozenset[str]) -> tuple[str, ...]:
+def default_wrt(ls: ir.LoopSet, arrays_read_first: frozenset[str]) -> tuple[str, ...]:
     """Floating arguments without the pure outputs and scratch: arrays that are written and in no element read first.
 
     `arrays_read_first` names the arrays with a read that may see the caller's value.

@@ -18,15 +18,15 @@ from loopdiff.analysis.polyhedral.expressions import affine_expr, fails, functio
 from loopdiff.analysis.polyhedral.sets import Model, digits_in, domain, largest, pieces, translation
 from loopdiff.analysis.polyhedral.terms import has_opaque
 from loopdiff.errors import Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, at_least_one, compare, floordiv
-from loopdiff.ir.nodes import PLACE, Access, Apply, Const, Dim, Expr, Require, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element, print_expr
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.walk import Path, subexprs
 
 Side = Literal["low", "high"]
-ALWAYS, NEVER = Const(True, BOOL), Const(False, BOOL)
+ALWAYS, NEVER = ir.Const(True, BOOL), ir.Const(False, BOOL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Unchecked:
     """
 
     path: Path
-    access: Access
+    access: ir.Access
     axis: int
     is_write: bool
-    sufficient: Expr | None
+    sufficient: ir.Expr | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class NegativeSubscript:
     """A subscript that is negative in every instance: it counts from the end."""
 
     path: Path
-    access: Access
+    access: ir.Access
     axis: int
 
 
@@ -62,35 +62,35 @@ class Limit:
     event: Event
     axis: int
     side: Side
-    cond: Expr
+    cond: ir.Expr
     is_exact: bool
     where: Any
     extreme: Any
 
 
-def bounds_conditions(model: Model) -> tuple[Require, ...]:
+def bounds_conditions(model: Model) -> tuple[ir.Require, ...]:
     """One Require (LD310 too large, LD311 negative) for each limit that some call may break, the weaker ones
     of an axis left out; in textual order. Subscripts that are always negative count as errors: rewrite them
     first.
     """
     found = [limit for limit in limits(model) if limit.is_exact and limit.cond != ALWAYS]
     strongest = [a for k, a in enumerate(found) if not any(replaces(b, a, j < k) for j, b in enumerate(found))]
-    out: dict[Expr, Require] = {}
+    out: dict[ir.Expr, ir.Require] = {}
     for limit in strongest:
         out.setdefault(limit.cond, requirement(model, limit))
     return tuple(out.values())
 
 
-def overflow_conditions(requires: Iterable[Require]) -> tuple[Require, ...]:
+def overflow_conditions(requires: Iterable[ir.Require]) -> tuple[ir.Require, ...]:
     """One Require (LD310) for each condition that means what it says only for numbers that are not too large."""
-    out: dict[Expr, Require] = {}
+    out: dict[ir.Expr, ir.Require] = {}
     for require in requires:
         small = without_overflow(require.cond)
         cond = NEVER if small is None else small
         needed = "none can" if small is None else f"it needs {print_expr(small)}"
-        message = f"numbers are too large for subscripts at {PLACE} to be checked: {needed}"
+        message = f"numbers are too large for subscripts at {ir.PLACE} to be checked: {needed}"
         if cond != ALWAYS:
-            out.setdefault(cond, Require(cond, "LD310", message, loc=require.loc))
+            out.setdefault(cond, ir.Require(cond, "LD310", message, loc=require.loc))
     return tuple(out.values())
 
 
@@ -98,7 +98,7 @@ def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
     """Accesses whose range depends on data: under data-dependent conditions, in loops with data-dependent
     bounds, and at subscripts that are not affine. Those that are in range whatever the data are left out.
     """
-    found: dict[tuple[Path, Access, int], list[Limit]] = {}
+    found: dict[tuple[Path, ir.Access, int], list[Limit]] = {}
     for limit in limits(model):
         if not limit.is_exact:
             found.setdefault((limit.event.path, limit.event.access, limit.axis), []).append(limit)
@@ -111,7 +111,7 @@ def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
     return tuple(out)
 
 
-def safely(cond: Expr) -> Expr | None:
+def safely(cond: ir.Expr) -> ir.Expr | None:
     """`cond`, for numbers so small that nothing in it overflows; None if there is no saying."""
     small = without_overflow(cond)
     return None if small is None else all_of((small, cond))
@@ -127,10 +127,10 @@ def negative_subscripts(model: Model) -> tuple[NegativeSubscript, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def is_negative(model: Model, event: Event, term: Expr) -> bool:
+def is_negative(model: Model, event: Event, term: ir.Expr) -> bool:
     frame = unassuming(model, event)
     runs = domain(model, frame)
-    rest = runs.intersect(translation(model, frame).truth(Apply(Op.GE, (term, Const(0, INT)))))
+    rest = runs.intersect(translation(model, frame).truth(ir.Apply(Op.GE, (term, ir.Const(0, INT)))))
     return model.bounded(lambda: rest.is_empty() and not runs.is_empty(), False)
 
 
@@ -163,19 +163,19 @@ def unassuming(model: Model, event: Event) -> Any:
     return model.cached(key, lambda: extend(model.terms, base, (), dims))
 
 
-def in_digits(model: Model, event: Event, axis: int, term: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+def in_digits(model: Model, event: Event, axis: int, term: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ...]]:
     """The first digit, translated, and the radixes of a subscript that is not affine and a number of several digits: if
     that one is not negative, neither is the number. The subscript `term` of others, and no radixes."""
     found = digits_in(model, event, unassuming(model, event)) if has_opaque(term) else {}
     return next(((first, d.radixes) for d, first in found.items() if d.is_first and d.axis == axis), (term, ()))
 
 
-def low_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
+def low_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
     frame = unassuming(model, event)
     is_exact = not event.opaques
     runs = domain(model, frame)
     first, _ = in_digits(model, event, axis, term)
-    below = Apply(Op.LT, (first, Const(0, INT)))
+    below = ir.Apply(Op.LT, (first, ir.Const(0, INT)))
 
     def compute() -> Limit:
         where = runs.intersect(translation(model, frame).truth(below)).params()
@@ -185,7 +185,7 @@ def low_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
     return model.bounded(compute, Limit(event, axis, "low", NEVER, False, None, None))
 
 
-def high_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
+def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
     frame = unassuming(model, event)
     is_exact = not event.opaques
     unknown = Limit(event, axis, "high", NEVER, False, None, None)
@@ -210,7 +210,7 @@ def high_limit(model: Model, event: Event, axis: int, term: Expr) -> Limit:
     return model.bounded(compute, unknown)
 
 
-def fits(model: Model, extent: Expr, where: Any, affine: Any) -> Expr:
+def fits(model: Model, extent: ir.Expr, where: Any, affine: Any) -> ir.Expr:
     """`extent` exceeds `affine`, or the parameters are not in `where`."""
     known = known_parameters(model)
     possible = known.intersect(affine.to_pw_aff().nonneg_set())
@@ -219,22 +219,22 @@ def fits(model: Model, extent: Expr, where: Any, affine: Any) -> Expr:
     return any_of((exceeds(model, extent, affine), fails(model, where.gist(possible))))
 
 
-def exceeds(model: Model, extent: Expr, affine: Any) -> Expr:
+def exceeds(model: Model, extent: ir.Expr, affine: Any) -> ir.Expr:
     scale = affine.get_denominator_val().to_python()
     if scale != 1:
-        return Apply(Op.GT, (extent, affine_expr(model, affine)))
+        return ir.Apply(Op.GT, (extent, affine_expr(model, affine)))
     weights, constant = weighted(model, affine, 1)
     if weights and constant == 0:
-        return Apply(Op.GT, (extent, sum_of(weights, 0)))
-    return Apply(Op.GE, (extent, sum_of(weights, constant + 1)))
+        return ir.Apply(Op.GT, (extent, sum_of(weights, 0)))
+    return ir.Apply(Op.GE, (extent, sum_of(weights, constant + 1)))
 
 
-def extent_of(model: Model, array: str, axis: int) -> tuple[Expr, Any]:
+def extent_of(model: Model, array: str, axis: int) -> tuple[ir.Expr, Any]:
     """The extent, and its isl function if it is one of the parameters of the Model."""
     declared = model.ls.array(array).extents
-    extent = Dim(array, axis) if declared is None else declared[axis]
+    extent = ir.Dim(array, axis) if declared is None else declared[axis]
     term = model.terms.integer(extent, (), 0)
-    if any(isinstance(e, Var) for e in subexprs(term)):
+    if any(isinstance(e, ir.Var) for e in subexprs(term)):
         return extent, None
     return extent, translation(model, EVERYWHERE).function(term).project_domain_on_params()
 
@@ -262,20 +262,20 @@ def replaces(strong: Limit, weak: Limit, is_earlier: bool) -> bool:
     return strong is not weak and implies(strong, weak) and (is_earlier or not implies(weak, strong))
 
 
-def requirement(model: Model, limit: Limit) -> Require:
+def requirement(model: Model, limit: Limit) -> ir.Require:
     event, axis = limit.event, limit.axis
     text = print_element(event.access, model.ls)
     needed = "no shapes allow it" if limit.cond == NEVER else f"it needs {print_expr(limit.cond)}"
     loc = location(model, event)
     verb = "writes" if event.is_write else "reads"
     if limit.side == "low":
-        message = f"`{text}` at {PLACE} has a negative subscript on axis {axis}: {needed}"
-        return Require(limit.cond, "LD311", message, loc=loc)
+        message = f"`{text}` at {ir.PLACE} has a negative subscript on axis {axis}: {needed}"
+        return ir.Require(limit.cond, "LD311", message, loc=loc)
     reach = f"axis {axis} of `{event.access.array}`"
     extreme = function_expr(model, limit.extreme)
-    reach += "" if isinstance(extreme, Select) else f" up to {print_expr(extreme)}"
-    message = f"`{text}` at {PLACE} {verb} {reach}: {needed}"
-    return Require(limit.cond, "LD310", message, loc=loc)
+    reach += "" if isinstance(extreme, ir.Select) else f" up to {print_expr(extreme)}"
+    message = f"`{text}` at {ir.PLACE} {verb} {reach}: {needed}"
+    return ir.Require(limit.cond, "LD310", message, loc=loc)
 
 
 def location(model: Model, event: Event) -> Span:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.strides import coefficient
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv
 from loopdiff.ir.walk import subexprs, substitute
@@ -19,10 +19,10 @@ class Contraction:
     `start`: the `T[...] = 0` that stands before the summed loops, if there is one.
     """
 
-    loops: tuple[Loop, ...]
-    update: Accumulate
-    summand: Expr
-    start: Assign | None
+    loops: tuple[ir.Loop, ...]
+    update: ir.Accumulate
+    summand: ir.Expr
+    start: ir.Assign | None
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -37,23 +37,23 @@ class Contraction:
         return tuple(p.index for p in self.loops if p.index not in used)
 
 
-def contraction(stmt: Stmt) -> Contraction | None:
+def contraction(stmt: ir.Stmt) -> Contraction | None:
     """The contraction that `stmt` is, Lets anywhere in it; None if it is none."""
-    loops: list[Loop] = []
-    lets: list[Let] = []
-    start: Assign | None = None
+    loops: list[ir.Loop] = []
+    lets: list[ir.Let] = []
+    start: ir.Assign | None = None
     started = 0
-    while isinstance(stmt, Loop):
+    while isinstance(stmt, ir.Loop):
         loops.append(stmt)
-        lets += [s for s in stmt.body if isinstance(s, Let)]
-        match [s for s in stmt.body if not isinstance(s, Let)]:
-            case [Assign() as first, Loop() as inner] if start is None:
+        lets += [s for s in stmt.body if isinstance(s, ir.Let)]
+        match [s for s in stmt.body if not isinstance(s, ir.Let)]:
+            case [ir.Assign() as first, ir.Loop() as inner] if start is None:
                 start, started, stmt = first, len(loops), inner
             case [only]:
                 stmt = only
             case _:
                 return None
-    if not isinstance(stmt, Accumulate) or stmt.op != "add" or len(loops) < 2 or not stmt.target.subscripts:
+    if not isinstance(stmt, ir.Accumulate) or stmt.op != "add" or len(loops) < 2 or not stmt.target.subscripts:
         return None
     value, *subscripts = inlined(tuple(lets), (stmt.value, *stmt.target.subscripts))
     update = replace(stmt, target=replace(stmt.target, subscripts=tuple(subscripts)))
@@ -63,10 +63,10 @@ def contraction(stmt: Stmt) -> Contraction | None:
     return found
 
 
-def is_start(start: Assign, target: Access, kept: tuple[str, ...], outside: tuple[Loop, ...]) -> bool:
+def is_start(start: ir.Assign, target: ir.Access, kept: tuple[str, ...], outside: tuple[ir.Loop, ...]) -> bool:
     """Whether `start` zeroes just what is summed into: each iteration of the loops around it has its own element."""
-    is_zero = isinstance(start.value, Const) and start.value.value == 0
-    own = [[i for i in kept if i in access_indices(Access("", (s,)))] for s in target.subscripts]
+    is_zero = isinstance(start.value, ir.Const) and start.value.value == 0
+    own = [[i for i in kept if i in access_indices(ir.Access("", (s,)))] for s in target.subscripts]
     moving = [(s, found[0]) for s, found in zip(target.subscripts, own, strict=True) if len(found) == 1]
     is_injective = (
         all(len(found) <= 1 for found in own)
@@ -76,34 +76,34 @@ def is_start(start: Assign, target: Access, kept: tuple[str, ...], outside: tupl
     return is_zero and start.target == target and is_injective and tuple(p.index for p in outside) == kept
 
 
-def inlined(lets: tuple[Let, ...], values: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def inlined(lets: tuple[ir.Let, ...], values: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """`values` with the Lets before them put in place."""
-    known: dict[Expr, Expr] = {}
+    known: dict[ir.Expr, ir.Expr] = {}
     for let in lets:
-        known[Var(let.name)] = substitute(let.value, known)
+        known[ir.Var(let.name)] = substitute(let.value, known)
     return tuple(substitute(v, known) for v in values)
 
 
-def access_indices(access: Access) -> frozenset[str]:
-    return frozenset(e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index))
+def access_indices(access: ir.Access) -> frozenset[str]:
+    return frozenset(e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index))
 
 
-def terms(value: Expr) -> list[tuple[bool, Expr]]:
+def terms(value: ir.Expr) -> list[tuple[bool, ir.Expr]]:
     """(is_negative, term) of a sum."""
     match value:
-        case Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
+        case ir.Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
             right = terms(b)
             return terms(a) + ([(not sign, e) for sign, e in right] if op is Op.SUB else right)
-        case Apply(op=Op.NEG, args=(a,)):
+        case ir.Apply(op=Op.NEG, args=(a,)):
             return [(not sign, e) for sign, e in terms(a)]
         case _:
             return [(False, value)]
 
 
-def factors(value: Expr) -> list[Expr]:
+def factors(value: ir.Expr) -> list[ir.Expr]:
     """The factors of a product."""
     match value:
-        case Apply(op=Op.MUL, args=(a, b)):
+        case ir.Apply(op=Op.MUL, args=(a, b)):
             return factors(a) + factors(b)
         case _:
             return [value]
@@ -112,17 +112,20 @@ def factors(value: Expr) -> list[Expr]:
 def is_uniform(found: Contraction, types: TypeEnv) -> bool:
     """Whether the summand never reads what is summed into, and all is of one floating type."""
     array = found.update.target.array
-    reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, Load)}
+    reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, ir.Load)}
     kind = types.arrays[array].element
     return array not in reads and kind.is_float and {types.arrays[r].element for r in reads} <= {kind}
 
 
-def is_rectangular(loops: tuple[Loop, ...]) -> bool:
+def is_rectangular(loops: tuple[ir.Loop, ...]) -> bool:
     """Whether the loops' ranges do not depend on each other or on memory, in unit steps."""
     indices = {p.index for p in loops}
     for loop in loops:
         for bound in (loop.lower, loop.upper):
-            if any(isinstance(e, Load | Var) or (isinstance(e, Index) and e.name in indices) for e in subexprs(bound)):
+            if any(
+                isinstance(e, ir.Load | ir.Var) or (isinstance(e, ir.Index) and e.name in indices)
+                for e in subexprs(bound)
+            ):
                 return False
         if not is_constant(loop.step, 1):
             return False

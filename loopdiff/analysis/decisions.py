@@ -22,24 +22,8 @@ from functools import cache
 from loopdiff.analysis.legality import may_meet
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.polyhedral.sets import Model, orders
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    Assign,
-    Cast,
-    Const,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import Path, Site, expressions, loads, operands, reads, statements, stmt_exprs, subexprs
@@ -62,24 +46,24 @@ class Stake(IntEnum):
     DECISION = 2
 
 
-def stakes_of_operands(expr: Expr, stake: Stake, types: TypeEnv) -> tuple[Stake, ...]:
+def stakes_of_operands(expr: ir.Expr, stake: Stake, types: TypeEnv) -> tuple[Stake, ...]:
     """What hangs on each of the `operands` of `expr`, on which `stake` does."""
     match expr:
-        case Apply(op=Op.COPYSIGN):
+        case ir.Apply(op=Op.COPYSIGN):
             return stake, Stake.DECISION
-        case Apply(args=args):
+        case ir.Apply(args=args):
             return (stake_of_arguments(expr, stake),) * len(args)
-        case Cast(dtype=dtype, value=value):
+        case ir.Cast(dtype=dtype, value=value):
             return (Stake.DECISION if not dtype.is_float and type_of(value, types).is_float else stake,)
-        case Select():
+        case ir.Select():
             return Stake.NONE, stake, stake
-        case Load(access=access):
+        case ir.Load(access=access):
             return (Stake.NONE,) * len(access.subscripts)
         case _:
             return (stake,) * len(operands(expr))
 
 
-def stake_of_arguments(expr: Apply, stake: Stake) -> Stake:
+def stake_of_arguments(expr: ir.Apply, stake: Stake) -> Stake:
     if expr.op in JUMPS or is_decided(expr, stake):
         return Stake.DECISION
     if is_of_positive(expr):
@@ -87,76 +71,80 @@ def stake_of_arguments(expr: Apply, stake: Stake) -> Stake:
     return Stake.NONE if is_positive(expr) else stake
 
 
-def is_of_positive(expr: Apply) -> bool:
+def is_of_positive(expr: ir.Apply) -> bool:
     """Whether a negative operand has no value."""
     match expr:
-        case Apply(op=Op.POW, args=(_, Const(value=exponent))):
+        case ir.Apply(op=Op.POW, args=(_, ir.Const(value=exponent))):
             return not float(exponent).is_integer()
         case _:
             return expr.op in OF_POSITIVE or expr.op is Op.POW
 
 
-def is_positive(expr: Apply) -> bool:
+def is_positive(expr: ir.Apply) -> bool:
     """Whether the value is positive or zero however operands are rounded, as a square is."""
     match expr:
-        case Apply(op=Op.MUL, args=(a, b)):
+        case ir.Apply(op=Op.MUL, args=(a, b)):
             return a == b
-        case Apply(op=Op.POW, args=(_, Const(value=exponent))):
+        case ir.Apply(op=Op.POW, args=(_, ir.Const(value=exponent))):
             return float(exponent) % 2.0 == 0.0
         case _:
             return expr.op in POSITIVE
 
 
-def is_decided(expr: Expr, stake: Stake) -> bool:
+def is_decided(expr: ir.Expr, stake: Stake) -> bool:
     """Whether `expr`, on which `stake` hangs, is to be rounded as Python rounds it."""
     return stake is Stake.DECISION or (stake is Stake.SIGN and is_difference(expr))
 
 
-def is_difference(expr: Expr) -> bool:
+def is_difference(expr: ir.Expr) -> bool:
     match expr:
-        case Apply(op=Op.SUB):
+        case ir.Apply(op=Op.SUB):
             return True
-        case Apply(op=Op.ADD, args=args):
-            return any(isinstance(a, Apply) and a.op is Op.NEG for a in args) or any(
-                isinstance(a, Const) and a.value < 0 for a in args
+        case ir.Apply(op=Op.ADD, args=args):
+            return any(isinstance(a, ir.Apply) and a.op is Op.NEG for a in args) or any(
+                isinstance(a, ir.Const) and a.value < 0 for a in args
             )
         case _:
             return False
 
 
-def added(value: Expr, target: Access) -> Expr | None:
+def added(value: ir.Expr, target: ir.Access) -> ir.Expr | None:
     """`e + f` of `target + e + f`, perhaps converted; None if `value` is something else."""
     match value:
-        case Cast(dtype=dtype, value=inner):
+        case ir.Cast(dtype=dtype, value=inner):
             rest = added(inner, target)
-            return None if rest is None else Cast(dtype, rest, loc=value.loc)
-        case Apply(op=op, args=(left, right)) if op in SUMS and not reads(right, target):
+            return None if rest is None else ir.Cast(dtype, rest, loc=value.loc)
+        case ir.Apply(op=op, args=(left, right)) if op in SUMS and not reads(right, target):
             if is_load(left, target):
-                return Apply(Op.NEG, (right,), loc=value.loc) if op in (Op.SUB, Op.STRICT_SUB) else right
-            rest = added(left, target) if isinstance(left, Apply) else None
+                return ir.Apply(Op.NEG, (right,), loc=value.loc) if op in (Op.SUB, Op.STRICT_SUB) else right
+            rest = added(left, target) if isinstance(left, ir.Apply) else None
             return None if rest is None else replace(value, args=(rest, right))
         case _:
             return None
 
 
-def is_load(expr: Expr, access: Access) -> bool:
-    return expr == Load(access) or (isinstance(expr, Cast) and expr.value == Load(access))
+def is_load(expr: ir.Expr, access: ir.Access) -> bool:
+    return expr == ir.Load(access) or (isinstance(expr, ir.Cast) and expr.value == ir.Load(access))
 
 
-def addend(stmt: Stmt) -> Expr | None:
+def addend(stmt: ir.Stmt) -> ir.Expr | None:
     """What the statement adds to its target, if that is all that it does."""
     match stmt:
-        case Accumulate(op="add", value=value):
+        case ir.Accumulate(op="add", value=value):
             return value
-        case Assign(target=target, value=value):
+        case ir.Assign(target=target, value=value):
             return added(value, target)
         case _:
             return None
 
 
-def total(stmt: Assign | Accumulate) -> Expr:
+def total(stmt: ir.Assign | ir.Accumulate) -> ir.Expr:
     """What the target of a statement that adds to it holds after it."""
-    return stmt.value if isinstance(stmt, Assign) else Apply(Op.ADD, (Load(stmt.target), stmt.value), loc=stmt.loc)
+    return (
+        stmt.value
+        if isinstance(stmt, ir.Assign)
+        else ir.Apply(Op.ADD, (ir.Load(stmt.target), stmt.value), loc=stmt.loc)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +156,7 @@ class Deciding:
     additions: frozenset[Path]
 
 
-def deciding(ls: LoopSet, types: TypeEnv) -> Deciding:
+def deciding(ls: ir.LoopSet, types: TypeEnv) -> Deciding:
     """What decides in the normal LoopSet `ls`."""
     slicing = Slicing(types, cache(lambda: build_model(ls)))
     for site in statements(ls.body):
@@ -185,16 +173,16 @@ class Slicing:
     types: TypeEnv
     model: Callable[[], Model]
     makers: dict[str, list[Site]] = field(default_factory=lambda: defaultdict(list))
-    readers: dict[str, list[tuple[Site, Access]]] = field(default_factory=lambda: defaultdict(list))
+    readers: dict[str, list[tuple[Site, ir.Access]]] = field(default_factory=lambda: defaultdict(list))
     stakes: dict[str, Stake] = field(default_factory=dict)
     additions: set[Path] = field(default_factory=set)
 
     def enter(self, site: Site) -> None:
         read = stmt_exprs(site.stmt)
         match site.stmt:
-            case Let(name=name):
+            case ir.Let(name=name):
                 self.makers[name].append(site)
-            case Assign(target=target) | Accumulate(target=target):
+            case ir.Assign(target=target) | ir.Accumulate(target=target):
                 self.makers[target.array].append(site)
                 rest = addend(site.stmt)
                 read = read if rest is None else (*target.subscripts, rest)
@@ -203,11 +191,11 @@ class Slicing:
         for access in {e.access for expr in read for e in loads(expr)}:
             self.readers[access.array].append((site, access))
 
-    def names_in(self, expr: Expr, stake: Stake) -> Iterator[tuple[str, Stake]]:
+    def names_in(self, expr: ir.Expr, stake: Stake) -> Iterator[tuple[str, Stake]]:
         """What `expr` reads on whose rounding something hangs."""
         if stake and type_of(expr, self.types).is_float:
             match expr:
-                case Var(name=name) | Load(access=Access(array=name)):
+                case ir.Var(name=name) | ir.Load(access=ir.Access(array=name)):
                     yield name, stake
                 case _:
                     pass
@@ -225,17 +213,17 @@ class Slicing:
     def makes(self, site: Site, stake: Stake) -> Iterator[tuple[str, Stake]]:
         """What `site` makes a value of on which `stake` hangs."""
         stmt = site.stmt
-        assert isinstance(stmt, Let | Assign | Accumulate)
-        if isinstance(stmt, Let) or addend(stmt) is None:
+        assert isinstance(stmt, ir.Let | ir.Assign | ir.Accumulate)
+        if isinstance(stmt, ir.Let) or addend(stmt) is None:
             yield from self.names_in(stmt.value, stake)
         elif self.adds_once(site, stmt.target):
             self.additions.add(site.path)
             yield from self.names_in(total(stmt), stake)
 
-    def adds_once(self, site: Site, target: Access) -> bool:
+    def adds_once(self, site: Site, target: ir.Access) -> bool:
         """Whether no loop adds several numbers to one element of `target` that nobody reads in between."""
         depth = 0
-        apart: list[tuple[Site, Access]] = []
+        apart: list[tuple[Site, ir.Access]] = []
         for reader, access in self.readers[target.array]:
             shared = common(site.loops, reader.loops)
             if access == target or not target.subscripts:
@@ -248,7 +236,7 @@ class Slicing:
             depth = max(depth, self.depth_read(site, target, *apart.pop()))
         return True
 
-    def depth_read(self, site: Site, target: Access, reader: Site, access: Access) -> int:
+    def depth_read(self, site: Site, target: ir.Access, reader: Site, access: ir.Access) -> int:
         """How many loops are around a read of an element between two additions to it at `site`."""
         model = self.model()
         adding = [e for e in model.events if e.path == site.path and e.is_write and e.access == target]
@@ -258,20 +246,20 @@ class Slicing:
         return max(found, default=0 if both else common(site.loops, reader.loops))
 
 
-def common(a: tuple[Loop, ...], b: tuple[Loop, ...]) -> int:
+def common(a: tuple[ir.Loop, ...], b: tuple[ir.Loop, ...]) -> int:
     """How many loops are around both."""
     pairs = zip(a, b, strict=False)
     return next((k for k, (x, y) in enumerate(pairs) if x is not y), min(len(a), len(b)))
 
 
-def is_injective(target: Access, loops: tuple[Loop, ...]) -> bool:
+def is_injective(target: ir.Access, loops: tuple[ir.Loop, ...]) -> bool:
     """Whether all iterations of `loops` have elements of their own."""
     return all(any(is_axis(s, loop, loops) for s in target.subscripts) for loop in loops)
 
 
-def is_axis(subscript: Expr, loop: Loop, loops: tuple[Loop, ...]) -> bool:
+def is_axis(subscript: ir.Expr, loop: ir.Loop, loops: tuple[ir.Loop, ...]) -> bool:
     """Whether `subscript` differs between iterations of `loop`, whatever those of other `loops` are."""
     terms, _ = linear(subscript)
     others = {p.index for p in loops} - {loop.index}
-    used = {e.name for term in terms for e in subexprs(term) if isinstance(e, Index)}
-    return Index(loop.index) in terms and not used & others
+    used = {e.name for term in terms for e in subexprs(term) if isinstance(e, ir.Index)}
+    return ir.Index(loop.index) in terms and not used & others

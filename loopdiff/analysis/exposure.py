@@ -23,14 +23,14 @@ from loopdiff.analysis.polyhedral.sets import (
     orders,
     same_element,
 )
-from loopdiff.ir.nodes import Access, Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
 
 Scope = Path | None
 MOST_DECIDING = 6
 
 
-def overwritten_after(model: Model, path: Path, access: Access, scope: Scope = None) -> bool:
+def overwritten_after(model: Model, path: Path, access: ir.Access, scope: Scope = None) -> bool:
     """Whether the location `access`, read by an instance of the statement at `path`, may be written after
     that read and before the end of the current iteration of the loop at `scope` (None, or a loop that is not
     around the statement: of the function). The statement's own write counts as after. `path` () is the end of
@@ -39,7 +39,7 @@ def overwritten_after(model: Model, path: Path, access: Access, scope: Scope = N
     return bool(path) and is_overwritten(model, model.reading(path, access), scope)
 
 
-def rewritten_after(model: Model, path: Path, access: Access, scope: Scope = None) -> bool:
+def rewritten_after(model: Model, path: Path, access: ir.Access, scope: Scope = None) -> bool:
     """Whether the location `access`, written by an instance of the statement at `path`, may be written again, in the
     sense of `overwritten_after`.
     """
@@ -63,7 +63,7 @@ def is_overwritten(model: Model, event: Event, scope: Scope) -> bool:
     return model.bounded(search, True)
 
 
-def exposed_reads(model: Model, scope: Scope = None) -> tuple[tuple[Path, Access], ...]:
+def exposed_reads(model: Model, scope: Scope = None) -> tuple[tuple[Path, ir.Access], ...]:
     """Reads, as (path, access), that may see a value not written earlier in the function (None) or in the
     same iteration of the loop at `scope`. Reads of results have the path (); what the caller sees of arrays
     is no read.
@@ -96,7 +96,7 @@ def read_after(model: Model, scope: Path, array: str) -> bool:
     return model.bounded(lambda: any(reaches(w, r) for w in writes for r in reads), True)
 
 
-def covers(model: Model, path: Path, access: Access, other: Path, read: Access, level: int) -> bool:
+def covers(model: Model, path: Path, access: ir.Access, other: Path, read: ir.Access, level: int) -> bool:
     """Whether every element that `access` means at `path` is one that `read` certainly means at `other`, in the same
     iterations of the loops around both that are outside the statements of that `level`.
     """
@@ -111,7 +111,7 @@ def covers(model: Model, path: Path, access: Access, other: Path, read: Access, 
                 pairs = pairs.equate(IN, place, OUT, known.places[dim.key])
         return instances(model, wanted).subtract(pairs.domain()).is_empty()
 
-    depth = sum(isinstance(model.sites[path[:k]].stmt, Loop) for k in range(1, level + 1))
+    depth = sum(isinstance(model.sites[path[:k]].stmt, ir.Loop) for k in range(1, level + 1))
     return model.bounded(search, False)
 
 

@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import Accumulate, Assign, Call, Exit, Expr, If, Let, Loop, LoopSet, ScalarResult, Stmt, Var
 from loopdiff.ir.walk import loads, statements, stmt_exprs, subexprs
 
 Names = frozenset[str]
 
 
-def cells_read(exprs: Iterable[Expr], cells: Names) -> Names:
+def cells_read(exprs: Iterable[ir.Expr], cells: Names) -> Names:
     return frozenset(e.access.array for expr in exprs for e in loads(expr) if e.access.array in cells)
 
 
-def live_at_entry(body: tuple[Stmt, ...], live_out: Names, cells: Names) -> Names:
+def live_at_entry(body: tuple[ir.Stmt, ...], live_out: Names, cells: Names) -> Names:
     """Cells whose value at the entry of `body` may be read in it or, through it, by a reader after it."""
     return sweep(body, live_out, cells)[1]
 
 
-def exposed_cells(body: tuple[Stmt, ...], asked: Names, cells: Names) -> Names:
+def exposed_cells(body: tuple[ir.Stmt, ...], asked: Names, cells: Names) -> Names:
     """Those of the `asked` cells whose value at the entry of `body` it may read, were it only for another cell; not for
     that cell alone, which nobody asks for then."""
     return frozenset(c for c in asked if c in live_at_entry(body, cells - {c}, cells))
 
 
-def drop_dead_cell_stores(ls: LoopSet, cells: Names, reads: NameSupply | None = None) -> LoopSet:
+def drop_dead_cell_stores(ls: ir.LoopSet, cells: Names, reads: NameSupply | None = None) -> ir.LoopSet:
     """`ls` without stores to cells that nothing reads, and without Lets nothing uses.
 
     `reads`: what reads elements stays, as Lets of these names, for the elements may not be there.
     """
-    results = cells_read((r.value for r in ls.results if isinstance(r, ScalarResult)), cells)
+    results = cells_read((r.value for r in ls.results if isinstance(r, ir.ScalarResult)), cells)
     while True:
         body, _ = sweep(ls.body, results, cells, reads=reads)
         out = drop_dead_lets(replace(ls, body=body), reads)
@@ -42,28 +42,28 @@ def drop_dead_cell_stores(ls: LoopSet, cells: Names, reads: NameSupply | None = 
 
 
 def sweep(
-    body: tuple[Stmt, ...],
+    body: tuple[ir.Stmt, ...],
     live: Names,
     cells: Names,
     after_loop: Names = frozenset(),
     reads: NameSupply | None = None,
-) -> tuple[tuple[Stmt, ...], Names]:
+) -> tuple[tuple[ir.Stmt, ...], Names]:
     """`body` without dead cell stores, and the cells live before it, given those live after it.
 
     `after_loop` are those live after the loop whose body this is. `reads` names Lets of what dead stores read.
     """
-    kept: list[Stmt] = []
+    kept: list[ir.Stmt] = []
     for stmt in reversed(body):
         match stmt:
-            case Assign(target=target) | Accumulate(target=target) if target.array in cells:
+            case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in cells:
                 if target.array in live:
-                    overwritten = {target.array} if isinstance(stmt, Assign) else set()
+                    overwritten = {target.array} if isinstance(stmt, ir.Assign) else set()
                     live = (live - overwritten) | cells_read(stmt_exprs(stmt), cells)
                     kept.append(stmt)
                 elif reads is not None and reads_elements(stmt.value):
                     live |= cells_read((stmt.value,), cells)
-                    kept.append(Let(reads.fresh(f"{target.array}_unused"), stmt.value, loc=stmt.loc))
-            case Loop(body=inner):
+                    kept.append(ir.Let(reads.fresh(f"{target.array}_unused"), stmt.value, loc=stmt.loc))
+            case ir.Loop(body=inner):
                 around = live
                 new, entry = sweep(inner, around, cells, live, reads)
                 while not entry <= around:
@@ -76,7 +76,7 @@ def sweep(
                     unused = read_for_nothing((stmt.lower, stmt.upper), stmt, reads)
                     live |= cells_read((s.value for s in unused), cells)
                     kept += unused
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 new_then, live_then = sweep(then, live, cells, reads=reads)
                 new_else, live_else = sweep(orelse, live, cells, reads=reads)
                 if new_then or new_else:
@@ -86,10 +86,10 @@ def sweep(
                     unused = read_for_nothing((stmt.cond,), stmt, reads)
                     live |= cells_read((s.value for s in unused), cells)
                     kept += unused
-            case Call(results=results):
+            case ir.Call(results=results):
                 live = (live - {r.array for r in results}) | cells_read(stmt_exprs(stmt), cells)
                 kept.append(stmt)
-            case Exit():
+            case ir.Exit():
                 live |= after_loop | cells_read(stmt_exprs(stmt), cells)
                 kept.append(stmt)
             case _:
@@ -98,43 +98,45 @@ def sweep(
     return tuple(reversed(kept)), live
 
 
-def read_for_nothing(exprs: Iterable[Expr], stmt: Loop | If, reads: NameSupply | None) -> list[Let]:
+def read_for_nothing(exprs: Iterable[ir.Expr], stmt: ir.Loop | ir.If, reads: NameSupply | None) -> list[ir.Let]:
     """Lets of what a statement that does nothing asks for, if elements that may not be there are part of that."""
     if reads is None:
         return []
-    return [Let(reads.fresh("unused"), e, loc=stmt.loc) for e in exprs if reads_elements(e)]
+    return [ir.Let(reads.fresh("unused"), e, loc=stmt.loc) for e in exprs if reads_elements(e)]
 
 
-def reads_elements(expr: Expr) -> bool:
+def reads_elements(expr: ir.Expr) -> bool:
     return any(load.access.subscripts for load in loads(expr))
 
 
-def drop_dead_lets(ls: LoopSet, reads: NameSupply | None) -> LoopSet:
+def drop_dead_lets(ls: ir.LoopSet, reads: NameSupply | None) -> ir.LoopSet:
     """`ls` without Lets whose name no expression mentions, but, given `reads`, those that read elements."""
     used = {
         e.name
         for site in statements(ls.body)
         for expr in stmt_exprs(site.stmt)
         for e in subexprs(expr)
-        if isinstance(e, Var)
+        if isinstance(e, ir.Var)
     }
-    used |= {e.name for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value) if isinstance(e, Var)}
+    used |= {
+        e.name for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value) if isinstance(e, ir.Var)
+    }
     if reads is not None:
-        lets = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Let))
+        lets = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Let))
         used |= {s.name for s in lets if reads_elements(s.value)}
     return replace(ls, body=without_lets(ls.body, frozenset(used), reads))
 
 
-def without_lets(body: tuple[Stmt, ...], used: Names, reads: NameSupply | None) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
+def without_lets(body: tuple[ir.Stmt, ...], used: Names, reads: NameSupply | None) -> tuple[ir.Stmt, ...]:
+    out: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
-            case Let(name=name) if name not in used:
+            case ir.Let(name=name) if name not in used:
                 continue
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 new = without_lets(inner, used, reads)
                 out += [replace(stmt, body=new)] if new else read_for_nothing((stmt.lower, stmt.upper), stmt, reads)
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 new_then, new_else = without_lets(then, used, reads), without_lets(orelse, used, reads)
                 left = [replace(stmt, then=new_then, orelse=new_else)] if new_then or new_else else []
                 out += left or read_for_nothing((stmt.cond,), stmt, reads)

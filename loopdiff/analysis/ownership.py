@@ -8,7 +8,7 @@ from functools import cache
 from loopdiff.analysis.exposure import exposed_reads, read_after
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedral.model import Model
-from loopdiff.ir.nodes import Allocate, If, Loop, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import (
     Path,
     Site,
@@ -20,10 +20,10 @@ from loopdiff.ir.walk import (
 )
 
 
-def owned_arrays(ls: LoopSet, model: Model, path: Path) -> frozenset[str]:
+def owned_arrays(ls: ir.LoopSet, model: Model, path: Path) -> frozenset[str]:
     """Local arrays and cells of `ls` that one iteration of the loop at `path` owns."""
     loop = next(s.stmt for s in statements(ls.body) if s.path == path)
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     owned = owned_cells(model, path)
     local = {a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank > 0}
     touched = local & written_arrays(loop.body)
@@ -38,7 +38,7 @@ def owned_cells(model: Model, path: Path) -> frozenset[str]:
     return model.cached("cell owners", lambda: cell_owners(model.ls))(path)
 
 
-def cell_owners(ls: LoopSet) -> Callable[[Path], frozenset[str]]:
+def cell_owners(ls: ir.LoopSet) -> Callable[[Path], frozenset[str]]:
     """For the path of any loop of `ls`, the cells that one iteration owns: all accesses are inside, none sees an
     earlier value."""
     cells = frozenset(a.name for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank == 0)
@@ -49,7 +49,7 @@ def cell_owners(ls: LoopSet) -> Callable[[Path], frozenset[str]]:
     @cache
     def owned(path: Path) -> frozenset[str]:
         loop = sites[path].stmt
-        assert isinstance(loop, Loop)
+        assert isinstance(loop, ir.Loop)
         inside = frozenset(name for name, paths in touches.items() if all(is_inside(p, path) for p in paths))
         return inside - exposed_cells(loop.body, inside, cells)
 
@@ -59,7 +59,7 @@ def cell_owners(ls: LoopSet) -> Callable[[Path], frozenset[str]]:
 def homes_of_cells(model: Model, path: Path) -> dict[str, Path]:
     """Cells that iterations own of the loop at `path`, or of one inside it, with the innermost such loop; without a
     path, of any loop."""
-    loops = (p for p, s in model.sites.items() if isinstance(s.stmt, Loop) and p[: len(path)] == path)
+    loops = (p for p, s in model.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path)
     return {cell: p for p in loops for cell in owned_cells(model, p)}
 
 
@@ -68,11 +68,11 @@ def is_inside(inner: Path, path: Path) -> bool:
     return len(inner) > len(path) and inner[: len(path)] == path
 
 
-def inner_arrays(ls: LoopSet) -> frozenset[str]:
+def inner_arrays(ls: ir.LoopSet) -> frozenset[str]:
     """Local arrays of `ls` that nothing touches but statements after the one that allocates them, in its block."""
     births: dict[str, list[Site]] = {}
     for site in statements(ls.body):
-        if isinstance(site.stmt, Allocate):
+        if isinstance(site.stmt, ir.Allocate):
             births.setdefault(site.stmt.array, []).append(site)
     touches, seen = touches_of(statements(ls.body)), result_arrays(ls)
     return frozenset(
@@ -90,7 +90,7 @@ def follows(site: Site, path: Path) -> bool:
     if len(path) <= len(prefix) or path[: len(prefix)] != tuple(prefix) or path[len(prefix)] < place:
         return False
     around = site.enclosing[-1] if site.enclosing else None
-    return not isinstance(around, If) or (path[len(prefix)] < len(around.then)) == (place < len(around.then))
+    return not isinstance(around, ir.If) or (path[len(prefix)] < len(around.then)) == (place < len(around.then))
 
 
 def touches_of(sites: Iterable[Site]) -> dict[str, list[Path]]:

@@ -11,8 +11,8 @@ from loopdiff.analysis.ownership import follows, homes_of_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import orders
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import shifted
-from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.walk import (
     Path,
     map_accesses,
@@ -44,7 +44,7 @@ class Privates:
 
 
 def find_privates(
-    model: Model, dead: Names, loop: Loop, path: Path, apart: Names = frozenset()
+    model: Model, dead: Names, loop: ir.Loop, path: Path, apart: Names = frozenset()
 ) -> Privates | None:  # fmt: skip
     """Of the iterations of the loop at `path`, as far as they conflict; None if other arrays make them conflict.
 
@@ -79,7 +79,7 @@ def is_inside(model: Model, array: str, path: Path) -> bool:
         return False
     events = (e for e in model.events if e.access.array == array and not e.is_final)
     outside = [e for e in events if e.path[: len(path)] != path]
-    return all(e.path and isinstance(model.sites[e.path].stmt, Allocate) for e in outside)
+    return all(e.path and isinstance(model.sites[e.path].stmt, ir.Allocate) for e in outside)
 
 
 def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
@@ -88,11 +88,11 @@ def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
     for event in model.touching(array, True):
         site = model.sites[event.path]
         stmt = site.stmt
-        if isinstance(stmt, Allocate):
+        if isinstance(stmt, ir.Allocate):
             if not is_zero(stmt.fill):
                 return False
             is_filled = is_filled or follows(site, path)
-        elif not (isinstance(stmt, Assign) and is_zero(stmt.value)) and is_seen_later(model, event, level):
+        elif not (isinstance(stmt, ir.Assign) and is_zero(stmt.value)) and is_seen_later(model, event, level):
             return False
     return is_filled
 
@@ -112,44 +112,44 @@ def is_seen_later(model: Model, write: Event, level: int) -> bool:
     return model.bounded(search, True)
 
 
-def is_zero(expr: Expr | None) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
+def is_zero(expr: ir.Expr | None) -> bool:
+    return isinstance(expr, ir.Const) and expr.value == 0
 
 
-def span(loop: Loop) -> tuple[Expr, Expr]:
+def span(loop: ir.Loop) -> tuple[ir.Expr, ir.Expr]:
     """The least index and the one after the greatest."""
-    if isinstance(loop.step, Const) and loop.step.value == -1:
+    if isinstance(loop.step, ir.Const) and loop.step.value == -1:
         return shifted(loop.upper, 1), shifted(loop.lower, 1)
     return loop.lower, loop.upper
 
 
 # -- statements on the buffers of a block --------------------------------------------------------------------
-def mentioned(stmts: tuple[Stmt, ...]) -> Names:
+def mentioned(stmts: tuple[ir.Stmt, ...]) -> Names:
     """Arrays, cells and Lets that occur in statements."""
     names = set(read_arrays(stmts) | written_arrays(stmts))
     for site in statements(stmts):
-        if isinstance(site.stmt, Let):
+        if isinstance(site.stmt, ir.Let):
             names.add(site.stmt.name)
         for expr in stmt_exprs(site.stmt):
-            names |= {e.name for e in subexprs(expr) if isinstance(e, Var)}
+            names |= {e.name for e in subexprs(expr) if isinstance(e, ir.Var)}
     return frozenset(names)
 
 
 def moved(
-    stmt: Stmt, placed: Callable[[Access], Access], kept: Mapping[str, Access], defined: Collection[str]
-) -> Iterator[Stmt]:
+    stmt: ir.Stmt, placed: Callable[[ir.Access], ir.Access], kept: Mapping[str, ir.Access], defined: Collection[str]
+) -> Iterator[ir.Stmt]:
     """`stmt` with every access where it is `placed`. Lets that are `kept` in a buffer are read there, unless they are
     `defined` beside the statement, and stored there where they are.
     """
 
-    def read(expr: Expr) -> Expr:
+    def read(expr: ir.Expr) -> ir.Expr:
         match expr:
-            case Var(name=name) if name in kept and name not in defined:
-                return Load(kept[name], loc=expr.loc)
+            case ir.Var(name=name) if name in kept and name not in defined:
+                return ir.Load(kept[name], loc=expr.loc)
             case _:
                 return expr
 
     new = map_stmt_exprs(lambda e: map_expr(read, e), map_accesses(placed, stmt))
     yield new
-    if isinstance(new, Let) and new.name in kept:
-        yield Assign(kept[new.name], Var(new.name), loc=new.loc)
+    if isinstance(new, ir.Let) and new.name in kept:
+        yield ir.Assign(kept[new.name], ir.Var(new.name), loc=new.loc)

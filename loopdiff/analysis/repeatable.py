@@ -12,22 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Apply,
-    Call,
-    Cast,
-    Const,
-    Dim,
-    Expr,
-    Index,
-    Let,
-    Load,
-    LoopSet,
-    Param,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
@@ -44,18 +29,18 @@ class Repeatable:
     arrays that it writes."""
 
     types: TypeEnv
-    lets: Mapping[str, Expr]
+    lets: Mapping[str, ir.Expr]
     written: frozenset[str]
 
-    def is_operation(self, expr: Expr) -> bool:
+    def is_operation(self, expr: ir.Expr) -> bool:
         """Whether evaluating this one operation again on the same operands must give the same bits."""
-        if not isinstance(expr, Apply) or expr.op in EXACT_ON_FLOATS:
+        if not isinstance(expr, ir.Apply) or expr.op in EXACT_ON_FLOATS:
             return True
         if not any(type_of(a, self.types).is_float for a in expr.args):
             return True
         return expr.op in ROUNDED_ONCE and all(map(self.is_no_arithmetic, expr.args))
 
-    def is_block(self, body: Iterable[Stmt]) -> bool:
+    def is_block(self, body: Iterable[ir.Stmt]) -> bool:
         """Whether the statements do the same when they are run again: sums of floating numbers may not, and what a rule
         is for is called once."""
         sites = list(statements(tuple(body)))
@@ -63,31 +48,31 @@ class Repeatable:
             self.is_operation(e) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x)
         )
 
-    def is_statement(self, stmt: Stmt) -> bool:
+    def is_statement(self, stmt: ir.Stmt) -> bool:
         match stmt:
-            case Call():
+            case ir.Call():
                 return False
-            case Accumulate(op="add", target=target):
+            case ir.Accumulate(op="add", target=target):
                 return not self.types.arrays[target.array].element.is_float
             case _:
                 return True
 
-    def is_no_arithmetic(self, expr: Expr) -> bool:
+    def is_no_arithmetic(self, expr: ir.Expr) -> bool:
         """Whether no arithmetic on floating numbers made the operand, which a compiler could merge with its use."""
         match expr:
-            case Const() | Param() | Dim() | Index():
+            case ir.Const() | ir.Param() | ir.Dim() | ir.Index():
                 return True
-            case Load(access=access):
+            case ir.Load(access=access):
                 return access.array not in self.written
-            case Var(name=name):
+            case ir.Var(name=name):
                 return not type_of(expr, self.types).is_float or self.is_no_arithmetic(self.lets[name])
-            case Cast(value=value) | Apply(op=Op.NEG, args=(value,)):
+            case ir.Cast(value=value) | ir.Apply(op=Op.NEG, args=(value,)):
                 return not type_of(value, self.types).is_float or self.is_no_arithmetic(value)
             case _:
                 return not type_of(expr, self.types).is_float
 
 
-def repeatable(ls: LoopSet) -> Repeatable:
+def repeatable(ls: ir.LoopSet) -> Repeatable:
     """What is repeatable in the bound or normal `ls`."""
-    lets = {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, Let)}
+    lets = {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, ir.Let)}
     return Repeatable(type_env(ls), lets, written_arrays(ls.body))

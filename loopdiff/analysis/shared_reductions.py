@@ -8,11 +8,11 @@ from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet, within
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import Order
-from loopdiff.ir.nodes import Access, Accumulate, AccumulateOp, Assign, Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, loads, statements, stmt_exprs
 
 Names = frozenset[str]
-Sums = dict[str, AccumulateOp]
+Sums = dict[str, ir.AccumulateOp]
 
 
 def shared_sums(model: Model, path: Path, private: Names) -> Sums:
@@ -29,10 +29,10 @@ def shared_sums(model: Model, path: Path, private: Names) -> Sums:
 
 
 def lost_values(
-    loop: Loop,
+    loop: ir.Loop,
     owned: Names,
-    sums: Mapping[str, AccumulateOp],
-    is_cell: Callable[[Access], bool],
+    sums: Mapping[str, ir.AccumulateOp],
+    is_cell: Callable[[ir.Access], bool],
     has_parts: Callable[[str], bool],
 ) -> str:  # fmt: skip
     """What of `sums` and cells threads could not hand on to those who need it, in words; nothing if they can.
@@ -47,10 +47,10 @@ def lost_values(
         if read & sums.keys():
             return f"it reads `{min(read & sums.keys())}`, into which it sums"
         match site.stmt:
-            case Accumulate(op=op, target=target) if target.array in sums:
+            case ir.Accumulate(op=op, target=target) if target.array in sums:
                 if op != sums[target.array]:
                     return f"it accumulates into `{target.array}` in two ways"
-            case Assign(target=target) | Accumulate(target=target):
+            case ir.Assign(target=target) | ir.Accumulate(target=target):
                 if target.array in sums or (target.array not in owned and is_cell(target)):
                     return f"`{target.array}` keeps the value of one iteration"
             case _:

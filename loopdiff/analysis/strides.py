@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from typing import Literal
 
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Expr, If, Index, Let, Load, Loop, LoopSet, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements, subexprs
 
 Stride = Literal["uniform", "unit", "strided", "indexed"]
 
 
-def coefficient(expr: Expr, index: str) -> int | None:
+def coefficient(expr: ir.Expr, index: str) -> int | None:
     """The constant factor of the index in `expr`, 0 if it does not occur; None if `expr` is not linear in it."""
     match expr:
-        case Index(name=name):
+        case ir.Index(name=name):
             return 1 if name == index else 0
-        case Apply(op=Op.NEG, args=(a,)):
+        case ir.Apply(op=Op.NEG, args=(a,)):
             inner = coefficient(a, index)
             return None if inner is None else -inner
-        case Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
+        case ir.Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
             left, right = coefficient(a, index), coefficient(b, index)
             if left is None or right is None:
                 return None
             return left + right if op is Op.ADD else left - right
-        case Apply(op=Op.MUL, args=(a, b)):
+        case ir.Apply(op=Op.MUL, args=(a, b)):
             left, right = coefficient(a, index), coefficient(b, index)
             if left == 0 and right == 0:
                 return 0
-            if isinstance(a, Const) and right is not None:
+            if isinstance(a, ir.Const) and right is not None:
                 return int(a.value) * right
-            if isinstance(b, Const) and left is not None:
+            if isinstance(b, ir.Const) and left is not None:
                 return int(b.value) * left
             return None
         case _:
-            return None if any(isinstance(e, Index) and e.name == index for e in subexprs(expr)) else 0
+            return None if any(isinstance(e, ir.Index) and e.name == index for e in subexprs(expr)) else 0
 
 
-def lane_axis(access: Access, index: str, varying: frozenset[str]) -> tuple[int, int] | None:
+def lane_axis(access: ir.Access, index: str, varying: frozenset[str]) -> tuple[int, int] | None:
     """(axis, step) of an access that moves along one axis only; None if it is uniform or moves otherwise."""
     moving: list[tuple[int, int]] = []
     for axis, subscript in enumerate(access.subscripts):
         if is_varying(subscript, varying - {index}):
             return None
         step = coefficient(subscript, index)
-        elements = [e for e in subexprs(subscript) if isinstance(e, Load) and e.access.subscripts]
+        elements = [e for e in subexprs(subscript) if isinstance(e, ir.Load) and e.access.subscripts]
         is_indirect = any(is_indexed_by(e, index, varying) for e in elements)
         if step is None or is_indirect:
             return None
@@ -53,17 +53,17 @@ def lane_axis(access: Access, index: str, varying: frozenset[str]) -> tuple[int,
     return moving[0] if len(moving) == 1 else None
 
 
-def is_indexed_by(expr: Expr, index: str, varying: frozenset[str]) -> bool:
+def is_indexed_by(expr: ir.Expr, index: str, varying: frozenset[str]) -> bool:
     """Whether `expr` mentions the index or a varying name anywhere."""
     return any(
-        (isinstance(e, Index) and e.name == index)
-        or (isinstance(e, Var) and e.name in varying)
-        or (isinstance(e, Load) and not e.access.subscripts and e.access.array in varying)
+        (isinstance(e, ir.Index) and e.name == index)
+        or (isinstance(e, ir.Var) and e.name in varying)
+        or (isinstance(e, ir.Load) and not e.access.subscripts and e.access.array in varying)
         for e in subexprs(expr)
     )
 
 
-def stride_of(access: Access, index: str, varying: frozenset[str], ls: LoopSet) -> Stride:
+def stride_of(access: ir.Access, index: str, varying: frozenset[str], ls: ir.LoopSet) -> Stride:
     """How the lanes of a vector along the loop over `index` would meet `access`, given the names that vary in it."""
     if not any(is_indexed_by(s, index, varying) for s in access.subscripts):
         return "uniform"
@@ -74,32 +74,32 @@ def stride_of(access: Access, index: str, varying: frozenset[str], ls: LoopSet) 
     return "unit" if axis == dense_axis(access, ls) and step == 1 else "strided"
 
 
-def dense_axis(access: Access, ls: LoopSet) -> int | None:
+def dense_axis(access: ir.Access, ls: ir.LoopSet) -> int | None:
     """The axis along which elements are neighbours in memory; None if there may be none."""
     decl = ls.array(access.array)
     layout = decl.type.layout if decl.type is not None else "A"
     return {"C": len(access.subscripts) - 1, "F": 0}.get(layout)
 
 
-def is_reversed_run(access: Access, index: str, varying: frozenset[str], ls: LoopSet) -> bool:
+def is_reversed_run(access: ir.Access, index: str, varying: frozenset[str], ls: ir.LoopSet) -> bool:
     """Whether the lanes meet neighbours in memory, the last one first: one load and a reversal."""
     moved = lane_axis(access, index, varying)
     return moved is not None and moved == (dense_axis(access, ls), -1)
 
 
-def varying_names(loop: Loop) -> frozenset[str]:
+def varying_names(loop: ir.Loop) -> frozenset[str]:
     """The index, Lets and cells whose values differ between the iterations of `loop`."""
     names = frozenset({loop.index})
     while True:
         more = names
         for site in statements(loop.body):
-            under = any(isinstance(s, If) and is_varying(s.cond, names) for s in site.enclosing)
+            under = any(isinstance(s, ir.If) and is_varying(s.cond, names) for s in site.enclosing)
             match site.stmt:
-                case Let(name=name, value=value):
-                    loaded = any(isinstance(e, Load) and e.access.subscripts for e in subexprs(value))
+                case ir.Let(name=name, value=value):
+                    loaded = any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(value))
                     if is_varying(value, names) or (under and loaded):
                         more |= {name}
-                case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+                case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
                     if not target.subscripts and (under or is_varying(value, names)):
                         more |= {target.array}
                 case _:
@@ -109,13 +109,13 @@ def varying_names(loop: Loop) -> frozenset[str]:
         names = more
 
 
-def is_varying(expr: Expr, varying: frozenset[str]) -> bool:
+def is_varying(expr: ir.Expr, varying: frozenset[str]) -> bool:
     """Whether `expr` mentions a name that differs between lanes; a load does so through its subscripts."""
     for node in subexprs(expr):
         match node:
-            case Index(name=name) | Var(name=name) if name in varying:
+            case ir.Index(name=name) | ir.Var(name=name) if name in varying:
                 return True
-            case Load(access=access) if not access.subscripts and access.array in varying:
+            case ir.Load(access=access) if not access.subscripts and access.array in varying:
                 return True
             case _:
                 pass

@@ -22,7 +22,7 @@ import numpy as np
 
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
-from loopdiff.ir.nodes import Call, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
 from loopdiff.settings.installation import installation
@@ -47,10 +47,10 @@ class Identity:
     homes: Homes = Homes()
     rules: frozenset[str] = frozenset()
 
-    def has_rules_of(self, ls: LoopSet) -> bool:
+    def has_rules_of(self, ls: ir.LoopSet) -> bool:
         """Whether functions of rules that `ls` calls are what they were when the program was read. Their keys are from
         now on those of what Numba would compile."""
-        rules = {s.stmt.rule: None for s in statements(ls.body) if isinstance(s.stmt, Call)}
+        rules = {s.stmt.rule: None for s in statements(ls.body) if isinstance(s.stmt, ir.Call)}
         for rule in filter(has_text, rules):
             try:
                 Content(Sources()).name(rule)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import written_arrays
 
 Order = Literal["C", "F"]
@@ -50,7 +50,9 @@ class Recipe:
         return is_dense and flags.num & PASSED_ON == PASSED_ON
 
 
-def recipes_of(normal: LoopSet, reverse: LoopSet, buffers: Mapping[str, str], wrt: Collection[str]) -> list[Recipe]:
+def recipes_of(
+    normal: ir.LoopSet, reverse: ir.LoopSet, buffers: Mapping[str, str], wrt: Collection[str]
+) -> list[Recipe]:
     """The recipes of `buffers`, by argument. The sweep states the shapes of those that it starts itself."""
     places = scratch_of(reverse, buffers, wrt)
     out: list[Recipe] = []
@@ -70,7 +72,7 @@ def recipes_of(normal: LoopSet, reverse: LoopSet, buffers: Mapping[str, str], wr
     return out
 
 
-def scratch_of(reverse: LoopSet, buffers: Mapping[str, str], wrt: Collection[str]) -> list[str]:
+def scratch_of(reverse: ir.LoopSet, buffers: Mapping[str, str], wrt: Collection[str]) -> list[str]:
     """The arguments whose buffers the sweep works in, and the caller does not get."""
     written = written_arrays(reverse.body)
     return [argument for argument, buffer in buffers.items() if argument not in wrt and buffer in written]

@@ -14,7 +14,7 @@ import numpy as np
 from loopdiff.cache.keys import digest_of
 from loopdiff.calls.runs import ReverseRun, sweeps_of
 from loopdiff.errors import ArgumentError
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.walk import written_arrays
 from loopdiff.memory.arena import allocate, size_in_bytes
@@ -257,7 +257,7 @@ def looker(unit: Unit) -> Callable[..., None]:
     return look
 
 
-def as_compiled(ls: LoopSet, name: str, value: Any) -> Any:
+def as_compiled(ls: ir.LoopSet, name: str, value: Any) -> Any:
     """An argument in the type and layout that compiled code counts with: a copy, if it is in another one."""
     kind = ls.array(name).type if ls.has_array(name) else None
     return value if kind is None else np.asarray(value, kind.dtype, order="K" if kind.layout == "A" else kind.layout)

@@ -16,8 +16,8 @@ from loopdiff.calls.recognition import Recognise, recogniser
 from loopdiff.calls.runs import make_arena
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.errors.codes import reject
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
-from loopdiff.ir.nodes import ArrayDecl, Dim, Expr, Load, LoopSet, Param, Require, Var
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import statements, subexprs, written_arrays
@@ -59,14 +59,14 @@ class EntryChecks:
         given = [p for p in self.arrays if p in arguments]
         self.like = {b: a for a, b in tail_names(alike, given, "_tan" if name == "tangent" else "_adj").items()}
         self.arena = make_arena(spec.normal, (*arguments, *count_names), self.sized)
-        own = {(s.stmt.code, s.stmt.message) for s in statements(unit.ls.body) if isinstance(s.stmt, Require)}
-        conditions = [s for s in spec.normal.body if isinstance(s, Require) and (s.code, s.message) not in own]
+        own = {(s.stmt.code, s.stmt.message) for s in statements(unit.ls.body) if isinstance(s.stmt, ir.Require)}
+        conditions = [s for s in spec.normal.body if isinstance(s, ir.Require) and (s.code, s.message) not in own]
         conditions = [s for s in conditions if is_of_parameters(s.cond, spec.normal)]
         self.conditions = [(s, condition_of(s.cond, unit.ls.params)) for s in conditions]
         deciding = [e for d in self.sized for extent in d.extents or () for e in subexprs(extent)]
         deciding += [e for s in conditions for e in subexprs(s.cond)]
-        self.deciding = {e.name for e in deciding if isinstance(e, Param)} - set(count_names)
-        self.is_fixed = counts is None and not any(isinstance(e, Load) for e in deciding)
+        self.deciding = {e.name for e in deciding if isinstance(e, ir.Param)} - set(count_names)
+        self.is_fixed = counts is None and not any(isinstance(e, ir.Load) for e in deciding)
 
     def __call__(self, args: tuple[Any, ...]) -> Recognise | None:
         """What recognises other arguments like these, where that is possible.
@@ -153,7 +153,7 @@ class EntryChecks:
         for decl, shape in zip(self.sized, self.arena.sizes((*arguments, *totals)), strict=True):
             yield from self.missized(decl, given[decl.name], shape)
 
-    def missized(self, decl: ArrayDecl, value: np.ndarray, shape: tuple[int, ...]) -> Iterator[Diagnostic]:
+    def missized(self, decl: ir.ArrayDecl, value: np.ndarray, shape: tuple[int, ...]) -> Iterator[Diagnostic]:
         """Whether an array has its extents, along an axis that totals decide about at least these."""
         counted = [is_counted(extent, self.count_names) for extent in decl.extents or ()]
         if not matches(value.shape, tuple(None if c else n for n, c in zip(shape, counted, strict=True))):
@@ -175,7 +175,7 @@ class EntryChecks:
                     yield overlapping(name, other) if name in self.written else overlapping(other, name)
 
 
-def kind_of(ls: LoopSet, name: str) -> ArrayType | ScalarType:
+def kind_of(ls: ir.LoopSet, name: str) -> ArrayType | ScalarType:
     found = ls.array(name).type if ls.has_array(name) else ls.scalar(name).type
     assert found is not None
     return found
@@ -185,18 +185,18 @@ def matches(shape: Sequence[int], expected: Shape) -> bool:
     return all(n == m or m is None for n, m in zip(shape, expected, strict=True))
 
 
-def is_counted(extent: Expr, count_names: Sequence[str]) -> bool:
-    return any(isinstance(e, Param) and e.name in count_names for e in subexprs(extent))
+def is_counted(extent: ir.Expr, count_names: Sequence[str]) -> bool:
+    return any(isinstance(e, ir.Param) and e.name in count_names for e in subexprs(extent))
 
 
-def is_of_parameters(cond: Expr, ls: LoopSet) -> bool:
+def is_of_parameters(cond: ir.Expr, ls: ir.LoopSet) -> bool:
     """Whether a condition is about extents and numbers of arguments alone, not about what arrays hold."""
     nodes = list(subexprs(cond))
-    known = [e.array if isinstance(e, Dim) else e.name for e in nodes if isinstance(e, Dim | Param)]
-    return set(known) <= set(ls.params) and not any(isinstance(e, Load | Var) for e in nodes)
+    known = [e.array if isinstance(e, ir.Dim) else e.name for e in nodes if isinstance(e, ir.Dim | ir.Param)]
+    return set(known) <= set(ls.params) and not any(isinstance(e, ir.Load | ir.Var) for e in nodes)
 
 
-def condition_of(cond: Expr, params: Sequence[str]) -> Callable[..., bool]:
+def condition_of(cond: ir.Expr, params: Sequence[str]) -> Callable[..., bool]:
     """The function that says of arguments whether a condition on extents and numbers holds."""
     places = {name: f"a{k}" for k, name in enumerate(params)}
     return eval(f"lambda {', '.join(places.values())}: {print_expr(placed(cond, places))}", dict(EXTENT_NAMES))

@@ -23,7 +23,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
@@ -66,8 +66,8 @@ def read(bits: int) -> Any:
     """An intrinsic that reads so many bits at an address."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        found = builder.load(builder.inttoptr(values[0], ir.IntType(bits).as_pointer()))
-        return found if bits == 64 else builder.sext(found, ir.IntType(64))
+        found = builder.load(builder.inttoptr(values[0], llvm_ir.IntType(bits).as_pointer()))
+        return found if bits == 64 else builder.sext(found, llvm_ir.IntType(64))
 
     return emitted(lambda typingctx, address: (signature(types.int64, types.int64), lower))
 

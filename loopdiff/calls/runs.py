@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loopdiff.calls.buffers import recipes_of, scratch_of
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
-from loopdiff.ir.nodes import Allocate, ArrayDecl, Load, LoopSet, Require
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
 from loopdiff.memory.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
@@ -95,13 +95,13 @@ class ReverseRun:
         self.kept = tuple(i for i, p in enumerate(self.ls.params) if p in loaded and self.ls.has_array(p))
         self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
         decls = [reverse.array(n) for n in forward.params[self.count_args :]]
-        anew = {s.array for s in reverse.body if isinstance(s, Allocate)}
+        anew = {s.array for s in reverse.body if isinstance(s, ir.Allocate)}
         worn = (d.name in touched - anew and d.role != "adjoint" for d in decls)
         self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
         extents = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
-        measured = {e.access.array for e in extents if isinstance(e, Load)}
+        measured = {e.access.array for e in extents if isinstance(e, ir.Load)}
         self.measured = tuple(i for i, p in enumerate(self.ls.params) if p in measured)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
@@ -109,7 +109,7 @@ class ReverseRun:
         if spec.options.target == "cuda" and spec.options.arrays == "host" and not self.worn:
             self.arena.make = partial(on_device, self.workspace_size)
 
-    def plan_buffers(self, reverse: LoopSet) -> None:
+    def plan_buffers(self, reverse: ir.LoopSet) -> None:
         """How the buffer of each argument is made, and where each gradient comes from."""
         wrt = self.spec.wrt
         self.scratch = scratch_of(reverse, self.buffers, wrt)
@@ -182,10 +182,10 @@ def sweeps_of(spec: Specialization, form: SweepForm, tape: TapePolicy | None = N
 
 
 def make_arena(
-    ls: LoopSet,
+    ls: ir.LoopSet,
     parameters: Sequence[str],
-    decls: Sequence[ArrayDecl],
-    buffers: Sequence[ArrayDecl] = (),
+    decls: Sequence[ir.ArrayDecl],
+    buffers: Sequence[ir.ArrayDecl] = (),
     names: Sequence[str] = (),
 ) -> Arena:
     """Arrays of the workspace of `ls`, then the adjoint buffers that no caller sees, shaped like the arguments `names`.
@@ -193,7 +193,7 @@ def make_arena(
     `parameters` size them.
     """
     sized = sizes_function(parameters, decls, names)
-    steps = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, Require) and s.stmt.code == "LD330")
+    steps = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, ir.Require) and s.stmt.code == "LD330")
     return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), next(steps, None))
 
 

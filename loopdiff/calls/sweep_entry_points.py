@@ -11,7 +11,7 @@ import numpy as np
 from loopdiff.calls.buffers import Order, Recipe
 from loopdiff.calls.pullback import Pullback
 from loopdiff.calls.runs import Arguments, ReverseRun, caller_results, make_arena
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F32
 from loopdiff.memory.arena import Workspace
 from loopdiff.memory.recycled import GRADIENTS
@@ -58,7 +58,7 @@ def one_pass_entry(script: Script, spec: Specialization, unit: Unit) -> Callable
     return script.define("value_and_grad")
 
 
-def add_empty(script: Script, normal: LoopSet, position: int) -> str:
+def add_empty(script: Script, normal: ir.LoopSet, position: int) -> str:
     """Make an array in rows like the argument at `position`, with anything in it."""
     script.put("empty", GRADIENTS.empty)
     kind = normal.array(normal.params[position]).type

@@ -17,15 +17,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from loopdiff.analysis.contractions import inlined
-from loopdiff.ir.nodes import Apply, Assign, Expr, If, Let, Select, Stmt, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, INT, ScalarType
 from loopdiff.ir.walk import subexprs, written_arrays
 
 MOST_OPERATIONS = 16  # in each of the two values
-Known = Mapping[str, Expr]
+Known = Mapping[str, ir.Expr]
 
 
-def choices(stmt: If, after_then: Known, after_else: Known, cells: Mapping[str, ScalarType]) -> dict[str, Select]:
+def choices(stmt: ir.If, after_then: Known, after_else: Known, cells: Mapping[str, ScalarType]) -> dict[str, ir.Select]:
     """What `stmt` leaves in each cell, chosen by its condition, if all that it does is to give integers values that are
     known after each of its branches; else nothing.
     """
@@ -35,23 +35,25 @@ def choices(stmt: If, after_then: Known, after_else: Known, cells: Mapping[str, 
     then, orelse = values_of(written, stmt.then, after_then), values_of(written, stmt.orelse, after_else)
     if then is None or orelse is None:
         return {}
-    return {cell: Select(stmt.cond, *both, loc=stmt.loc) for cell, *both in zip(written, then, orelse, strict=True)}
+    return {cell: ir.Select(stmt.cond, *both, loc=stmt.loc) for cell, *both in zip(written, then, orelse, strict=True)}
 
 
-def sets_integers(body: tuple[Stmt, ...], cells: Mapping[str, ScalarType]) -> bool:
-    return all(isinstance(s, Let) or (isinstance(s, Assign) and cells.get(s.target.array) in (INT, BOOL)) for s in body)
+def sets_integers(body: tuple[ir.Stmt, ...], cells: Mapping[str, ScalarType]) -> bool:
+    return all(
+        isinstance(s, ir.Let) or (isinstance(s, ir.Assign) and cells.get(s.target.array) in (INT, BOOL)) for s in body
+    )
 
 
-def values_of(written: Sequence[str], body: tuple[Stmt, ...], known: Known) -> tuple[Expr, ...] | None:
+def values_of(written: Sequence[str], body: tuple[ir.Stmt, ...], known: Known) -> tuple[ir.Expr, ...] | None:
     """What the cells hold after `body`, without the names that only that knows; None if that is not known, or long, or
     would work something out more than once."""
     if not all(cell in known for cell in written):
         return None
-    lets, values = tuple(s for s in body if isinstance(s, Let)), tuple(known[cell] for cell in written)
+    lets, values = tuple(s for s in body if isinstance(s, ir.Let)), tuple(known[cell] for cell in written)
     names, exprs = {s.name for s in lets}, (*values, *(s.value for s in lets))
-    uses = Counter(e.name for x in exprs for e in subexprs(x) if isinstance(e, Var) and e.name in names)
+    uses = Counter(e.name for x in exprs for e in subexprs(x) if isinstance(e, ir.Var) and e.name in names)
     if any(number > 1 for number in uses.values()):
         return None
     found = inlined(lets, values)
-    sizes = (sum(isinstance(e, Apply | Select) for e in subexprs(x)) for x in found)
+    sizes = (sum(isinstance(e, ir.Apply | ir.Select) for e in subexprs(x)) for x in found)
     return found if all(size <= MOST_OPERATIONS for size in sizes) else None

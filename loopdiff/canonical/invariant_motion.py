@@ -13,29 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Allocate,
-    Apply,
-    Assign,
-    Call,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Jump,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import COMPARISONS, PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import operands, rebuild, statements, subexprs, written_arrays
@@ -45,18 +25,18 @@ LOGICAL = frozenset((Op.AND, Op.OR, Op.NOT))
 INDEX_ARITHMETIC = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG, *COMPARISONS, *LOGICAL))
 
 
-def is_total(expr: Apply) -> bool:
+def is_total(expr: ir.Apply) -> bool:
     """Whether an operation on integers has a value, and raises nothing, whatever its operands are."""
     match expr:
-        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, Const(value=value))):
+        case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(_, ir.Const(value=value))):
             return value > 0
-        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, Apply(op=Op.MAX, args=args))):
-            return any(isinstance(a, Const) and a.value > 0 for a in args)
+        case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(_, ir.Apply(op=Op.MAX, args=args))):
+            return any(isinstance(a, ir.Const) and a.value > 0 for a in args)
         case _:
             return expr.op in PLAIN or expr.op in COMPARISONS or expr.op in LOGICAL
 
 
-def hoist(ls: LoopSet) -> LoopSet:
+def hoist(ls: ir.LoopSet) -> ir.LoopSet:
     """The normal LoopSet `ls` with what is costly and the same in every iteration of a loop ahead of the loop."""
     mover = Mover(type_env(ls), supply(ls))
     body = mover.block(ls.body)
@@ -68,23 +48,23 @@ class Mover:
     types: TypeEnv
     names: NameSupply
 
-    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         for stmt in body:
             match stmt:
-                case Loop():
+                case ir.Loop():
                     out += self.loop(replace(stmt, body=self.block(stmt.body)))
-                case If(then=then, orelse=orelse):
+                case ir.If(then=then, orelse=orelse):
                     out.append(replace(stmt, then=self.block(then), orelse=self.block(orelse)))
                 case _:
                     out.append(stmt)
         return tuple(out)
 
-    def loop(self, loop: Loop) -> Iterator[Stmt]:
+    def loop(self, loop: ir.Loop) -> Iterator[ir.Stmt]:
         """`loop`, after Lets of what its own statements compute anew in every iteration."""
         inside = list(statements(loop.body))
-        defined = frozenset(s.stmt.name for s in inside if isinstance(s.stmt, Let))
-        always = not any(isinstance(s.stmt, Exit | Require) for s in inside)
+        defined = frozenset(s.stmt.name for s in inside if isinstance(s.stmt, ir.Let))
+        always = not any(isinstance(s.stmt, ir.Exit | ir.Require) for s in inside)
         hoisting = Hoisting(self, loop, defined, written_arrays(loop.body), {})
         body = tuple(hoisting.stmt(s, always) for s in loop.body)
         yield from hoisting.found.values()
@@ -96,88 +76,88 @@ class Hoisting:
     """What is found in one loop, which defines the Lets `defined` and writes the arrays `written`."""
 
     mover: Mover
-    loop: Loop
+    loop: ir.Loop
     defined: frozenset[str]
     written: frozenset[str]
-    found: dict[Expr, Let]
+    found: dict[ir.Expr, ir.Let]
 
-    def stmt(self, stmt: Stmt, always: bool) -> Stmt:
+    def stmt(self, stmt: ir.Stmt, always: bool) -> ir.Stmt:
         """`stmt` of the loop's body. `always`: every iteration runs it."""
         match stmt:
-            case Loop() | Require() | Exit() | Allocate() | Call():
+            case ir.Loop() | ir.Require() | ir.Exit() | ir.Allocate() | ir.Call():
                 return stmt
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 new_then = tuple(self.stmt(s, False) for s in then)
                 new_else = tuple(self.stmt(s, False) for s in orelse)
                 return replace(stmt, cond=self.expr(cond, always), then=new_then, orelse=new_else)
-            case Let(value=value) | Assign(value=value) | Accumulate(value=value):
+            case ir.Let(value=value) | ir.Assign(value=value) | ir.Accumulate(value=value):
                 return replace(stmt, value=self.expr(value, always))
-            case Jump():
+            case ir.Jump():
                 return stmt
 
-    def expr(self, expr: Expr, always: bool) -> Expr:
+    def expr(self, expr: ir.Expr, always: bool) -> ir.Expr:
         """`expr` with its largest movable parts replaced. `always`: every iteration evaluates it."""
         if self.is_movable(expr, always):
             return self.moved(expr)
         match expr:
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 parts = (self.expr(cond, always), self.expr(then, False), self.expr(orelse, False))
-            case Apply(op=Op.AND | Op.OR, args=(first, *rest)):
+            case ir.Apply(op=Op.AND | Op.OR, args=(first, *rest)):
                 parts = (self.expr(first, always), *(self.expr(a, False) for a in rest))
-            case Load():
+            case ir.Load():
                 return expr
             case _:
                 parts = tuple(self.expr(e, always) for e in operands(expr))
         old = operands(expr)
         return expr if all(a is b for a, b in zip(old, parts, strict=True)) else rebuild(expr, parts)
 
-    def is_movable(self, expr: Expr, always: bool) -> bool:
+    def is_movable(self, expr: ir.Expr, always: bool) -> bool:
         parts = list(subexprs(expr))
-        if not any(isinstance(e, Apply) and is_costly(e) for e in parts) or not self.is_float(expr):
+        if not any(isinstance(e, ir.Apply) and is_costly(e) for e in parts) or not self.is_float(expr):
             return False
-        if all(isinstance(e, Apply | Const) for e in parts):
+        if all(isinstance(e, ir.Apply | ir.Const) for e in parts):
             return False
-        if any(isinstance(e, Apply) and not self.is_safe(e) for e in parts):
+        if any(isinstance(e, ir.Apply) and not self.is_safe(e) for e in parts):
             return False
         return all(self.is_same(e) for e in parts) and (always or not any(is_element(e) for e in parts))
 
-    def is_same(self, part: Expr) -> bool:
+    def is_same(self, part: ir.Expr) -> bool:
         match part:
-            case Index(name=name):
+            case ir.Index(name=name):
                 return name != self.loop.index
-            case Var(name=name):
+            case ir.Var(name=name):
                 return name not in self.defined
-            case Load(access=access):
+            case ir.Load(access=access):
                 return access.array not in self.written and self.is_counted
             case _:
                 return True
 
     @property
     def is_counted(self) -> bool:
-        return isinstance(self.loop.step, Const)
+        return isinstance(self.loop.step, ir.Const)
 
-    def is_float(self, expr: Expr) -> bool:
+    def is_float(self, expr: ir.Expr) -> bool:
         return type_of(expr, self.mover.types).is_float
 
-    def is_safe(self, part: Apply) -> bool:
+    def is_safe(self, part: ir.Apply) -> bool:
         """Whether evaluating `part` cannot raise: operations on integers can."""
         return part.op in INDEX_ARITHMETIC or any(self.is_float(a) for a in part.args)
 
-    def moved(self, expr: Expr) -> Var:
+    def moved(self, expr: ir.Expr) -> ir.Var:
         """The name of a Let of `expr` ahead of the loop; elements are read only if there is an iteration."""
         if expr not in self.found:
             value, loop = expr, self.loop
             if any(is_element(e) for e in subexprs(expr)):
-                assert isinstance(loop.step, Const)
+                assert isinstance(loop.step, ir.Const)
                 runs = compare(Op.LT if loop.step.value > 0 else Op.GT, loop.lower, loop.upper)
-                value = Select(runs, expr, zero(type_of(expr, self.mover.types)))
-            self.found[expr] = Let(self.mover.names.fresh("invariant"), value, loc=expr.loc)
-        return Var(self.found[expr].name, loc=expr.loc)
+                value = ir.Select(runs, expr, zero(type_of(expr, self.mover.types)))
+            self.found[expr] = ir.Let(self.mover.names.fresh("invariant"), value, loc=expr.loc)
+        return ir.Var(self.found[expr].name, loc=expr.loc)
 
 
-def is_element(expr: Expr) -> bool:
-    return isinstance(expr, Load) and bool(expr.access.subscripts)
+def is_element(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Load) and bool(expr.access.subscripts)
 
 
-def is_costly(part: Apply) -> bool:
+def is_costly(part: ir.Apply) -> bool:
     return part.op not in PLAIN and part.op not in COMPARISONS and part.op not in LOGICAL

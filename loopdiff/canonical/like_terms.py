@@ -9,24 +9,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, mul, sub, zero
-from loopdiff.ir.nodes import Apply, Const, Expr, Load, LoopSet, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import map_stmt_exprs, operands, rebuild
 
-Term = tuple[float, Expr]
+Term = tuple[float, ir.Expr]
 
 
-def with_like_terms(ls: LoopSet) -> LoopSet:
+def with_like_terms(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with the like terms of its sums collected, where these have elements or names in common: second differences
     along several axes add each neighbour once, and what is in the middle once for all axes."""
     types = type_env(ls)
 
-    def tidied(expr: Expr) -> Expr:
-        if isinstance(expr, Apply) and expr.op in (Op.ADD, Op.SUB) and (kind := type_of(expr, types)).is_float:
-            parts = [(factor, value) for factor, value in terms(expr, {}, kind) if isinstance(value, Load | Var)]
+    def tidied(expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.Apply) and expr.op in (Op.ADD, Op.SUB) and (kind := type_of(expr, types)).is_float:
+            parts = [(factor, value) for factor, value in terms(expr, {}, kind) if isinstance(value, ir.Load | ir.Var)]
             factors = total_factors(parts)
             # What cancels might not be finite.
             if len(factors) < len(parts) and all(factors.values()) and all(type_of(v, types) == kind for v in factors):
@@ -38,7 +38,7 @@ def with_like_terms(ls: LoopSet) -> LoopSet:
     return replace(ls, body=tuple(map_stmt_exprs(tidied, s) for s in ls.body))
 
 
-def collected(values: Sequence[Expr], lets: Mapping[str, Expr], kind: ScalarType) -> Expr:
+def collected(values: Sequence[ir.Expr], lets: Mapping[str, ir.Expr], kind: ScalarType) -> ir.Expr:
     """The sum of `values` of type `kind`, in which Vars may stand for what `lets` say."""
     groups: dict[float, list[Term]] = {}
     for value, factor in total_factors(t for v in values for t in terms(v, lets, kind)).items():
@@ -48,32 +48,33 @@ def collected(values: Sequence[Expr], lets: Mapping[str, Expr], kind: ScalarType
     return signed_sum([scaled(size, group, kind) for size, group in groups.items()])
 
 
-def total_factors(parts: Iterable[Term]) -> dict[Expr, float]:
+def total_factors(parts: Iterable[Term]) -> dict[ir.Expr, float]:
     """By value, all its factors added up."""
-    factors: dict[Expr, float] = {}
+    factors: dict[ir.Expr, float] = {}
     for factor, value in parts:
         factors[value] = factors.get(value, 0.0) + factor
     return factors
 
 
-def terms(expr: Expr, lets: Mapping[str, Expr], kind: ScalarType) -> Iterator[Term]:
+def terms(expr: ir.Expr, lets: Mapping[str, ir.Expr], kind: ScalarType) -> Iterator[Term]:
     """What `expr` adds up, each with a constant factor."""
     match expr:
-        case Apply(op=Op.ADD, args=(a, b)):
+        case ir.Apply(op=Op.ADD, args=(a, b)):
             yield from terms(a, lets, kind)
             yield from terms(b, lets, kind)
-        case Apply(op=Op.SUB, args=(a, b)):
+        case ir.Apply(op=Op.SUB, args=(a, b)):
             yield from terms(a, lets, kind)
             yield from ((-factor, value) for factor, value in terms(b, lets, kind))
-        case Apply(op=Op.NEG, args=(a,)):
+        case ir.Apply(op=Op.NEG, args=(a,)):
             yield from ((-factor, value) for factor, value in terms(a, lets, kind))
         case (
-            Apply(op=Op.MUL, args=(a, Const(dtype=dtype) as by)) | Apply(op=Op.MUL, args=(Const(dtype=dtype) as by, a))
+            ir.Apply(op=Op.MUL, args=(a, ir.Const(dtype=dtype) as by))
+            | ir.Apply(op=Op.MUL, args=(ir.Const(dtype=dtype) as by, a))
         ) if dtype is kind:
             yield from ((factor * float(by.value), value) for factor, value in terms(a, lets, kind))
-        case Var(name=name) if name in lets:
+        case ir.Var(name=name) if name in lets:
             known = list(terms(lets[name], lets, kind))
-            is_cheap = len(known) == 1 and isinstance(known[0][1], Var | Load)
+            is_cheap = len(known) == 1 and isinstance(known[0][1], ir.Var | ir.Load)
             yield from known if is_cheap else [(1.0, expr)]
         case _:
             yield 1.0, expr
@@ -83,11 +84,11 @@ def scaled(size: float, group: list[Term], kind: ScalarType) -> Term:
     """The terms of a `group`, with factors of that `size`, as one: its sign and the rest."""
     sign = 1.0 if any(factor >= 0 for factor, _ in group) else -1.0
     found = signed_sum([(1.0 if factor * sign >= 0 else -1.0, value) for factor, value in group])
-    return sign, mul(found, Const(size, kind))
+    return sign, mul(found, ir.Const(size, kind))
 
 
-def signed_sum(parts: list[Term]) -> Expr:
+def signed_sum(parts: list[Term]) -> ir.Expr:
     """A sum of terms with factors of 1 and -1, a positive one first."""
     first, *rest = sorted(parts, key=lambda part: part[0] < 0)
-    start = first[1] if first[0] > 0 else Apply(Op.NEG, (first[1],))
+    start = first[1] if first[0] > 0 else ir.Apply(Op.NEG, (first[1],))
     return reduce(lambda total, part: (add if part[0] > 0 else sub)(total, part[1]), rest, start)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, If, Index, Load, Loop, LoopSet, Param, Select, Stmt, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, subexprs
@@ -21,7 +21,7 @@ from loopdiff.ir.walk import statements, subexprs
 CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS))
 
 
-def merge_choices(ls: LoopSet) -> LoopSet:
+def merge_choices(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with one store for conditions that choose between values for one element that cost nothing."""
     types = type_env(ls)
     if not any(is_choice(s.stmt, types) for s in statements(ls.body)):
@@ -29,38 +29,38 @@ def merge_choices(ls: LoopSet) -> LoopSet:
     return replace(ls, body=tuple(merged(s, types) for s in ls.body))
 
 
-def merged(stmt: Stmt, types: TypeEnv) -> Stmt:
+def merged(stmt: ir.Stmt, types: TypeEnv) -> ir.Stmt:
     match stmt:
-        case If(cond=cond, then=(Assign(target=target, value=one),), orelse=(Assign(value=other),)) if is_choice(
-            stmt, types
+        case ir.If(cond=cond, then=(ir.Assign(target=target, value=one),), orelse=(ir.Assign(value=other),)) if (
+            is_choice(stmt, types)
         ):
-            return Assign(target, Select(cond, one, other), loc=stmt.then[0].loc)
-        case If(then=then, orelse=orelse):
+            return ir.Assign(target, ir.Select(cond, one, other), loc=stmt.then[0].loc)
+        case ir.If(then=then, orelse=orelse):
             then, orelse = (tuple(merged(s, types) for s in branch) for branch in (then, orelse))
             return replace(stmt, then=then, orelse=orelse)
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return replace(stmt, body=tuple(merged(s, types) for s in body))
         case _:
             return stmt
 
 
-def is_choice(stmt: Stmt, types: TypeEnv) -> bool:
+def is_choice(stmt: ir.Stmt, types: TypeEnv) -> bool:
     """Whether `stmt` does nothing but choose between two values for one element of an array."""
     match stmt:
-        case If(then=(Assign(target=target, value=one),), orelse=(Assign(target=same, value=other),)):
+        case ir.If(then=(ir.Assign(target=target, value=one),), orelse=(ir.Assign(target=same, value=other),)):
             is_one_place = bool(target.subscripts) and target == same
             return is_one_place and is_free(one) and is_free(other) and type_of(one, types) == type_of(other, types)
         case _:
             return False
 
 
-def is_free(value: Expr) -> bool:
+def is_free(value: ir.Expr) -> bool:
     """Whether `value` may be computed for nothing: from what is in registers, in an instruction or two."""
     parts = list(subexprs(value))
     is_simple = all(
-        isinstance(e, Const | Index | Param | Dim | Var)
-        or (isinstance(e, Load) and not e.access.subscripts)
-        or (isinstance(e, Apply) and e.op in CHEAP)
+        isinstance(e, ir.Const | ir.Index | ir.Param | ir.Dim | ir.Var)
+        or (isinstance(e, ir.Load) and not e.access.subscripts)
+        or (isinstance(e, ir.Apply) and e.op in CHEAP)
         for e in parts
     )
-    return is_simple and sum(isinstance(e, Apply) for e in parts) <= 2
+    return is_simple and sum(isinstance(e, ir.Apply) for e in parts) <= 2

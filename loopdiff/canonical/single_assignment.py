@@ -13,28 +13,8 @@ from functools import partial
 
 from loopdiff.analysis.liveness import drop_dead_cell_stores
 from loopdiff.canonical.if_conversion import choices
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    Assign,
-    Call,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    ScalarResult,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.typing import cell_types
@@ -49,11 +29,11 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 
-Known = Mapping[str, Expr]
+Known = Mapping[str, ir.Expr]
 AFFINE_OPS = (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.FLOORDIV, Op.MOD)
 
 
-def normalize(ls: LoopSet, keeps_reads: bool = False) -> LoopSet:
+def normalize(ls: ir.LoopSet, keeps_reads: bool = False) -> ir.LoopSet:
     """`ls` (bound or derived) with scalars in single assignment; its results and array writes are unchanged.
 
     `keeps_reads`: elements that are read for nothing still are, until `drop_unused`.
@@ -66,23 +46,23 @@ def normalize(ls: LoopSet, keeps_reads: bool = False) -> LoopSet:
     return name_lets_after_cells(drop_unused_cells(ls, cells), forward.cell_of)
 
 
-def drop_unused(ls: LoopSet) -> LoopSet:
+def drop_unused(ls: ir.LoopSet) -> ir.LoopSet:
     """Normal `ls` without what computes nothing that is used."""
     cells = frozenset(cell_types(ls))
     return drop_unused_cells(drop_dead_cell_stores(ls, cells), cells)
 
 
-def forward_cells(ls: LoopSet) -> LoopSet:
+def forward_cells(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with known cell values put in place of reads; branches that only set integers become values."""
     return Forwarding(cell_types(ls), supply(ls), keeps_lets=True).loopset(ls)
 
 
-def replace_known(expr: Expr, known: Known) -> Expr:
-    def rewrite(e: Expr) -> Expr:
+def replace_known(expr: ir.Expr, known: Known) -> ir.Expr:
+    def rewrite(e: ir.Expr) -> ir.Expr:
         match e:
-            case Load(access=access):
+            case ir.Load(access=access):
                 return known.get(access.array, e)
-            case Var(name=name):
+            case ir.Var(name=name):
                 return known.get(name, e)
             case _:
                 return e
@@ -90,12 +70,12 @@ def replace_known(expr: Expr, known: Known) -> Expr:
     return map_expr(rewrite, expr)
 
 
-def is_inlined(value: Expr, cell_type: ScalarType) -> bool:
+def is_inlined(value: ir.Expr, cell_type: ScalarType) -> bool:
     """Whether readers of a cell repeat `value` itself: leaves, and integer affine expressions over immutable names."""
     match value:
-        case Const() | Index() | Param() | Var() | Dim():
+        case ir.Const() | ir.Index() | ir.Param() | ir.Var() | ir.Dim():
             return True
-        case Apply(op=op, args=args) if op in AFFINE_OPS and cell_type == INT:
+        case ir.Apply(op=op, args=args) if op in AFFINE_OPS and cell_type == INT:
             return all(is_inlined(a, cell_type) for a in args)
         case _:
             return False
@@ -113,133 +93,135 @@ class Forwarding:
     keeps_lets: bool = False
     cell_of: dict[str, str] = field(default_factory=dict)
 
-    def loopset(self, ls: LoopSet) -> LoopSet:
+    def loopset(self, ls: ir.LoopSet) -> ir.LoopSet:
         body, known = self.block(ls.body, {})
         results = tuple(
-            ScalarResult(replace_known(r.value, known)) if isinstance(r, ScalarResult) else r for r in ls.results
+            ir.ScalarResult(replace_known(r.value, known)) if isinstance(r, ir.ScalarResult) else r for r in ls.results
         )
         return replace(ls, body=body, results=results)
 
-    def block(self, body: tuple[Stmt, ...], known: Known) -> tuple[tuple[Stmt, ...], Known]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...], known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
+        out: list[ir.Stmt] = []
         for stmt in body:
             new, known = self.statement(stmt, known)
             out += new
         return tuple(out), known
 
-    def statement(self, stmt: Stmt, known: Known) -> tuple[tuple[Stmt, ...], Known]:
+    def statement(self, stmt: ir.Stmt, known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
         match stmt:
-            case Assign(target=Access(array=cell), value=value) if cell in self.cells:
+            case ir.Assign(target=ir.Access(array=cell), value=value) if cell in self.cells:
                 return self.define(stmt, cell, replace_known(value, known), known)
-            case Accumulate(op="add", target=Access(array=cell), value=value) if cell in known:
+            case ir.Accumulate(op="add", target=ir.Access(array=cell), value=value) if cell in known:
                 return self.define(stmt, cell, plus(known[cell], replace_known(value, known)), known)
-            case Accumulate(target=Access(array=cell)) if cell in self.cells:
+            case ir.Accumulate(target=ir.Access(array=cell)) if cell in self.cells:
                 return (map_stmt_exprs(lambda e: replace_known(e, known), stmt),), forget(known, {cell})
-            case Let():
+            case ir.Let():
                 return self.let(replace(stmt, value=replace_known(stmt.value, known)), known)
-            case Loop():
+            case ir.Loop():
                 head = {n: replace_known(e, known) for n, e in zip("lus", stmt_exprs(stmt), strict=True)}
                 inner, _ = self.block(stmt.body, forget(known, written_arrays(stmt.body)))
                 loop = replace(stmt, lower=head["l"], upper=head["u"], step=head["s"], body=inner)
                 return (loop,), forget(known, written_arrays(stmt.body))
-            case If():
+            case ir.If():
                 return self.branch(stmt, known)
-            case Call(results=results):
+            case ir.Call(results=results):
                 new = map_stmt_exprs(lambda e: replace_known(e, known), stmt)
                 return (new,), forget(known, {r.array for r in results})
             case _:
                 return (map_stmt_exprs(lambda e: replace_known(e, known), stmt),), known
 
-    def let(self, stmt: Let, known: Known) -> tuple[tuple[Stmt, ...], Known]:
+    def let(self, stmt: ir.Let, known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
         """A Let of an atom is that atom; after a Let of a cell, the cell is known to hold it."""
         match stmt.value:
-            case Const() | Index() | Param() | Var() | Dim() if not self.keeps_lets:
+            case ir.Const() | ir.Index() | ir.Param() | ir.Var() | ir.Dim() if not self.keeps_lets:
                 return (), {**known, stmt.name: stmt.value}
-            case Load(access=Access(array=cell)) if cell in self.cells:
-                return (stmt,), {**known, cell: Var(stmt.name, loc=stmt.loc)}
+            case ir.Load(access=ir.Access(array=cell)) if cell in self.cells:
+                return (stmt,), {**known, cell: ir.Var(stmt.name, loc=stmt.loc)}
             case _:
                 return (stmt,), known
 
-    def define(self, stmt: Assign | Accumulate, cell: str, value: Expr, known: Known) -> tuple[tuple[Stmt, ...], Known]:
+    def define(
+        self, stmt: ir.Assign | ir.Accumulate, cell: str, value: ir.Expr, known: Known
+    ) -> tuple[tuple[ir.Stmt, ...], Known]:
         """A store of `value`; the store itself stays until liveness shows that nothing reads it."""
         if is_inlined(value, self.cells[cell]):
-            return (Assign(stmt.target, value, loc=stmt.loc),), {**known, cell: value}
+            return (ir.Assign(stmt.target, value, loc=stmt.loc),), {**known, cell: value}
         name = self.names.fresh(cell)
         self.cell_of[name] = cell
-        held = Var(name, loc=stmt.loc)
-        stored = Assign(stmt.target, held, loc=stmt.loc)
-        return (Let(name, value, loc=stmt.loc), stored), {**known, cell: held}
+        held = ir.Var(name, loc=stmt.loc)
+        stored = ir.Assign(stmt.target, held, loc=stmt.loc)
+        return (ir.Let(name, value, loc=stmt.loc), stored), {**known, cell: held}
 
-    def branch(self, stmt: If, known: Known) -> tuple[tuple[Stmt, ...], Known]:
+    def branch(self, stmt: ir.If, known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
         then, after_then = self.block(stmt.then, known)
         orelse, after_else = self.block(stmt.orelse, known)
         plain = replace(stmt, cond=replace_known(stmt.cond, known), then=then, orelse=orelse)
         chosen = choices(plain, after_then, after_else, self.cells)
         if not chosen:
             return (plain,), forget(known, written_arrays(then + orelse))
-        lets: list[Let] = []
+        lets: list[ir.Let] = []
         cond = plain.cond
         if len(chosen) > 1:
-            lets.append(Let(self.names.fresh("is_so"), cond, loc=stmt.loc))
-            cond = Var(lets[0].name, loc=stmt.loc)
-        held = {cell: Var(self.names.fresh(cell), loc=stmt.loc) for cell in chosen}
+            lets.append(ir.Let(self.names.fresh("is_so"), cond, loc=stmt.loc))
+            cond = ir.Var(lets[0].name, loc=stmt.loc)
+        held = {cell: ir.Var(self.names.fresh(cell), loc=stmt.loc) for cell in chosen}
         self.cell_of.update((var.name, cell) for cell, var in held.items())
-        lets += [Let(held[cell].name, replace(value, cond=cond), loc=stmt.loc) for cell, value in chosen.items()]
-        return (*lets, *(Assign(Access(c), var, loc=stmt.loc) for c, var in held.items())), {**known, **held}
+        lets += [ir.Let(held[cell].name, replace(value, cond=cond), loc=stmt.loc) for cell, value in chosen.items()]
+        return (*lets, *(ir.Assign(ir.Access(c), var, loc=stmt.loc) for c, var in held.items())), {**known, **held}
 
 
 def forget(known: Known, cells: set[str] | frozenset[str]) -> Known:
     return {c: e for c, e in known.items() if c not in cells}
 
 
-def plus(a: Expr, b: Expr) -> Expr:
+def plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """`a + b`, without an addition to the zero that starts an accumulation."""
-    if isinstance(a, Const) and a.value == 0:
+    if isinstance(a, ir.Const) and a.value == 0:
         return b
-    return Apply(Op.ADD, (a, b), loc=b.loc)
+    return ir.Apply(Op.ADD, (a, b), loc=b.loc)
 
 
-def expand_fills(ls: LoopSet) -> LoopSet:
+def expand_fills(ls: ir.LoopSet) -> ir.LoopSet:
     """Allocations filled with something other than a constant become an allocation and a loop nest of stores."""
     names = supply(ls)
 
-    def rewrite(stmt: Stmt) -> tuple[Stmt, ...]:
-        if not isinstance(stmt, Allocate) or stmt.fill is None or isinstance(stmt.fill, Const):
+    def rewrite(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if not isinstance(stmt, ir.Allocate) or stmt.fill is None or isinstance(stmt.fill, ir.Const):
             return (stmt,)
         decl = ls.array(stmt.array)
         index_names = [names.fresh("d") for _ in decl.extents or ()]
         value = names.fresh("fill")
-        target = Access(stmt.array, tuple(Index(n) for n in index_names), loc=stmt.loc)
-        nest: tuple[Stmt, ...] = (Assign(target, Var(value), loc=stmt.loc),)
+        target = ir.Access(stmt.array, tuple(ir.Index(n) for n in index_names), loc=stmt.loc)
+        nest: tuple[ir.Stmt, ...] = (ir.Assign(target, ir.Var(value), loc=stmt.loc),)
         for name, extent in reversed(list(zip(index_names, decl.extents or (), strict=True))):
-            nest = (Loop(name, Const(0, INT), extent, Const(1, INT), nest, loc=stmt.loc),)
-        return (replace(stmt, fill=None), Let(value, stmt.fill, loc=stmt.loc), *nest)
+            nest = (ir.Loop(name, ir.Const(0, INT), extent, ir.Const(1, INT), nest, loc=stmt.loc),)
+        return (replace(stmt, fill=None), ir.Let(value, stmt.fill, loc=stmt.loc), *nest)
 
     return replace(ls, body=map_body(ls.body, rewrite))
 
 
-def used_by_results(ls: LoopSet) -> frozenset[str]:
-    values = [r.value for r in ls.results if isinstance(r, ScalarResult)]
-    return frozenset(e.name for value in values for e in subexprs(value) if isinstance(e, Var))
+def used_by_results(ls: ir.LoopSet) -> frozenset[str]:
+    values = [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
+    return frozenset(e.name for value in values for e in subexprs(value) if isinstance(e, ir.Var))
 
 
-def forward_cell_reads(body: tuple[Stmt, ...], cells: frozenset[str], pinned: frozenset[str]) -> tuple[Stmt, ...]:
+def forward_cell_reads(body: tuple[ir.Stmt, ...], cells: frozenset[str], pinned: frozenset[str]) -> tuple[ir.Stmt, ...]:
     """Lets that only copy a cell vanish where the cell cannot change before their last use; `pinned` Lets stay."""
-    out: list[Stmt] = []
+    out: list[ir.Stmt] = []
     remaining = list(body)
     while remaining:
         stmt = remaining.pop(0)
         cell = copied_cell(stmt, cells)
-        if isinstance(stmt, Let) and cell is not None and stmt.name not in pinned:
+        if isinstance(stmt, ir.Let) and cell is not None and stmt.name not in pinned:
             span = reach(remaining, stmt.name, cell)
             if span is not None:
                 rewrite = partial(put, name=stmt.name, value=stmt.value)
                 remaining[:span] = [map_stmt_exprs(rewrite, s) for s in remaining[:span]]
                 continue
         match stmt:
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 stmt = replace(stmt, body=forward_cell_reads(inner, cells, pinned))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 new_then = forward_cell_reads(then, cells, pinned)
                 stmt = replace(stmt, then=new_then, orelse=forward_cell_reads(orelse, cells, pinned))
             case _:
@@ -248,71 +230,71 @@ def forward_cell_reads(body: tuple[Stmt, ...], cells: frozenset[str], pinned: fr
     return tuple(out)
 
 
-def copied_cell(stmt: Stmt, cells: frozenset[str]) -> str | None:
+def copied_cell(stmt: ir.Stmt, cells: frozenset[str]) -> str | None:
     """The cell whose value a Let copies."""
     match stmt:
-        case Let(value=Load(access=Access(array=array))) if array in cells:
+        case ir.Let(value=ir.Load(access=ir.Access(array=array))) if array in cells:
             return array
         case _:
             return None
 
 
-def put(expr: Expr, name: str, value: Expr) -> Expr:
-    return map_expr(lambda e: value if isinstance(e, Var) and e.name == name else e, expr)
+def put(expr: ir.Expr, name: str, value: ir.Expr) -> ir.Expr:
+    return map_expr(lambda e: value if isinstance(e, ir.Var) and e.name == name else e, expr)
 
 
-def uses(stmt: Stmt, name: str) -> bool:
+def uses(stmt: ir.Stmt, name: str) -> bool:
     """Whether `stmt` or anything inside it reads the Let `name`."""
     return any(
-        isinstance(e, Var) and e.name == name
+        isinstance(e, ir.Var) and e.name == name
         for site in statements((stmt,))
         for expr in stmt_exprs(site.stmt)
         for e in subexprs(expr)
     )
 
 
-def reach(rest: list[Stmt], name: str, cell: str) -> int | None:
+def reach(rest: list[ir.Stmt], name: str, cell: str) -> int | None:
     """How many statements of `rest` hold every use of `name` with `cell` unchanged; None if it may change first."""
     last = max((k for k, stmt in enumerate(rest) if uses(stmt, name)), default=-1)
     for k in range(last + 1):
         writes = cell in written_arrays((rest[k],))
-        if writes and (k < last or not isinstance(rest[k], Assign | Accumulate)):
+        if writes and (k < last or not isinstance(rest[k], ir.Assign | ir.Accumulate)):
             return None
     return last + 1
 
 
-def drop_unused_cells(ls: LoopSet, cells: frozenset[str]) -> LoopSet:
+def drop_unused_cells(ls: ir.LoopSet, cells: frozenset[str]) -> ir.LoopSet:
     """`ls` without declarations of cells that its body no longer touches."""
     used = read_arrays(ls.body) | written_arrays(ls.body)
     for result in ls.results:
-        if isinstance(result, ScalarResult):
-            used |= {e.access.array for e in subexprs(result.value) if isinstance(e, Load)}
+        if isinstance(result, ir.ScalarResult):
+            used |= {e.access.array for e in subexprs(result.value) if isinstance(e, ir.Load)}
     kept = tuple(a for a in ls.arrays if a.name not in cells or a.name in used or a.name in ls.params)
     return replace(ls, arrays=kept)
 
 
-def name_lets_after_cells(ls: LoopSet, cell_of: Mapping[str, str]) -> LoopSet:
+def name_lets_after_cells(ls: ir.LoopSet, cell_of: Mapping[str, str]) -> ir.LoopSet:
     """The first Let of a cell that is gone takes the cell's own name, as the user wrote it."""
     declared = {a.name for a in ls.arrays} | {s.name for s in ls.scalars}
     renamed: dict[str, str] = {}
-    loops = {s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)}
+    loops = {s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)}
     for site in statements(ls.body):
-        if isinstance(site.stmt, Let) and site.stmt.name in cell_of:
+        if isinstance(site.stmt, ir.Let) and site.stmt.name in cell_of:
             cell = cell_of[site.stmt.name]
             if cell not in declared and cell not in renamed.values() and cell not in loops:
                 renamed[site.stmt.name] = cell
     return rename_lets(ls, renamed)
 
 
-def rename_lets(ls: LoopSet, renamed: Mapping[str, str]) -> LoopSet:
+def rename_lets(ls: ir.LoopSet, renamed: Mapping[str, str]) -> ir.LoopSet:
     """`ls` with Lets renamed, their uses too."""
 
-    def expr(e: Expr) -> Expr:
-        return map_expr(lambda x: replace(x, name=renamed.get(x.name, x.name)) if isinstance(x, Var) else x, e)
+    def expr(e: ir.Expr) -> ir.Expr:
+        return map_expr(lambda x: replace(x, name=renamed.get(x.name, x.name)) if isinstance(x, ir.Var) else x, e)
 
-    def stmt(s: Stmt) -> tuple[Stmt, ...]:
-        return (replace(s, name=renamed.get(s.name, s.name)) if isinstance(s, Let) else s,)
+    def stmt(s: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        return (replace(s, name=renamed.get(s.name, s.name)) if isinstance(s, ir.Let) else s,)
 
     body = map_body(tuple(map_stmt_exprs(expr, s) for s in ls.body), stmt)
-    results = tuple(ScalarResult(expr(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results)
+    results = tuple(ir.ScalarResult(expr(r.value)) if isinstance(r, ir.ScalarResult) else r for r in ls.results)
     return replace(ls, body=body, results=results)

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Pair, Part, PartOf, Select
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT
 from loopdiff.rules.marks import stop_gradient
 
-Build = Callable[..., Expr]
+Build = Callable[..., ir.Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,59 +48,59 @@ class ScalarFunction:
         return "1 argument" if self.most == 1 else f"{self.most} arguments"
 
 
-def apply(op: Op, *args: Expr) -> Expr:
-    return Apply(op, args)
+def apply(op: Op, *args: ir.Expr) -> ir.Expr:
+    return ir.Apply(op, args)
 
 
-def to_int(op: Op | None, x: Expr) -> Expr:
+def to_int(op: Op | None, x: ir.Expr) -> ir.Expr:
     """`int(x)`, `math.floor(x)` and the like: Python integers."""
-    return Cast(INT, x if op is None else Apply(op, (x,)))
+    return ir.Cast(INT, x if op is None else ir.Apply(op, (x,)))
 
 
-def exactly_float64(x: Expr) -> Expr:
+def exactly_float64(x: ir.Expr) -> ir.Expr:
     """`np.float64(x)`: a float64 that widens float32 expressions, unlike `float(x)`, which is one Cast."""
-    return Cast(F64, Cast(F64, x))
+    return ir.Cast(F64, ir.Cast(F64, x))
 
 
-def complex_number(real: Expr, imag: Expr | None = None) -> Expr:
+def complex_number(real: ir.Expr, imag: ir.Expr | None = None) -> ir.Expr:
     """`complex(x)` or `complex(a, b)`: a Python number, which is weak."""
-    return Cast(C128, real) if imag is None else Pair(real, imag)
+    return ir.Cast(C128, real) if imag is None else ir.Pair(real, imag)
 
 
-def exactly_complex128(real: Expr, imag: Expr | None = None) -> Expr:
+def exactly_complex128(real: ir.Expr, imag: ir.Expr | None = None) -> ir.Expr:
     """`np.complex128(x)`, which is not weak: two Casts."""
-    return Cast(C128, Cast(C128, complex_number(real, imag)))
+    return ir.Cast(C128, ir.Cast(C128, complex_number(real, imag)))
 
 
-def exactly_complex64(real: Expr, imag: Expr | None = None) -> Expr:
-    return Cast(C64, complex_number(real, imag))
+def exactly_complex64(real: ir.Expr, imag: ir.Expr | None = None) -> ir.Expr:
+    return ir.Cast(C64, complex_number(real, imag))
 
 
-def of_complex(op: Op, x: Expr) -> Expr:
+def of_complex(op: Op, x: ir.Expr) -> ir.Expr:
     """Functions of `cmath`, complex on real numbers too."""
-    return Apply(op, (Apply(Op.ADD, (x, Pair(Const(0.0), Const(0.0)))),))
+    return ir.Apply(op, (ir.Apply(Op.ADD, (x, ir.Pair(ir.Const(0.0), ir.Const(0.0)))),))
 
 
-def part(kind: Part, x: Expr) -> Expr:
-    return PartOf(kind, x)
+def part(kind: ir.Part, x: ir.Expr) -> ir.Expr:
+    return ir.PartOf(kind, x)
 
 
-def as_float(x: Expr) -> Expr:
+def as_float(x: ir.Expr) -> ir.Expr:
     """`x` as a float: integers become weak floats, float32 stays."""
-    return Apply(Op.MUL, (x, Const(1.0)))
+    return ir.Apply(Op.MUL, (x, ir.Const(1.0)))
 
 
-def float_result(op: Op, *args: Expr) -> Expr:
+def float_result(op: Op, *args: ir.Expr) -> ir.Expr:
     """`math.fabs` and `math.pow`: floats even from integers."""
-    return Apply(op, tuple(as_float(a) for a in args))
+    return ir.Apply(op, tuple(as_float(a) for a in args))
 
 
-def clip(x: Expr, low: Expr, high: Expr) -> Expr:
-    return Apply(Op.MIN, (Apply(Op.MAX, (x, low)), high))
+def clip(x: ir.Expr, low: ir.Expr, high: ir.Expr) -> ir.Expr:
+    return ir.Apply(Op.MIN, (ir.Apply(Op.MAX, (x, low)), high))
 
 
-def truth(x: Expr) -> Expr:
-    return Cast(BOOL, x)
+def truth(x: ir.Expr) -> ir.Expr:
+    return ir.Cast(BOOL, x)
 
 
 BUILTIN_FUNCTIONS: dict[Any, ScalarFunction] = {
@@ -110,11 +110,11 @@ BUILTIN_FUNCTIONS: dict[Any, ScalarFunction] = {
     pow: ScalarFunction("pow", partial(apply, Op.POW), 2, 2),
     round: ScalarFunction("round", partial(to_int, Op.ROUND)),
     int: ScalarFunction("int", partial(to_int, None)),
-    float: ScalarFunction("float", partial(Cast, F64)),
+    float: ScalarFunction("float", partial(ir.Cast, F64)),
     bool: ScalarFunction("bool", truth),
     complex: ScalarFunction("complex", complex_number, 1, 2),
     np.float64: ScalarFunction("np.float64", exactly_float64),
-    np.float32: ScalarFunction("np.float32", partial(Cast, F32)),
+    np.float32: ScalarFunction("np.float32", partial(ir.Cast, F32)),
     np.int64: ScalarFunction("np.int64", partial(to_int, None)),
     np.bool_: ScalarFunction("np.bool_", truth),
     stop_gradient: ScalarFunction("stop_gradient", partial(apply, Op.STOP)),
@@ -147,7 +147,7 @@ CMATH_FUNCTIONS: dict[str, Op] = {
     "sinh": Op.SINH, "cosh": Op.COSH, "tanh": Op.TANH, "isnan": Op.ISNAN, "isinf": Op.ISINF,
     "isfinite": Op.ISFINITE,
 }  # fmt: skip
-PARTS: dict[str, Part] = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj", "angle": "angle"}
+PARTS: dict[str, ir.Part] = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj", "angle": "angle"}
 NUMPY_BINARY: dict[str, Op] = {
     "add": Op.ADD, "subtract": Op.SUB, "multiply": Op.MUL, "divide": Op.DIV, "power": Op.POW,
     "floor_divide": Op.FLOORDIV, "mod": Op.MOD, "remainder": Op.MOD, "fmod": Op.FMOD,
@@ -162,28 +162,28 @@ SPECIAL_UFUNCS: dict[str, Op] = {
 }  # fmt: skip
 
 
-def log_in_base(x: Expr, base: Expr | None = None) -> Expr:
+def log_in_base(x: ir.Expr, base: ir.Expr | None = None) -> ir.Expr:
     """`math.log(x)` or `math.log(x, base)`."""
-    natural = Apply(Op.LOG, (x,))
-    return natural if base is None else Apply(Op.DIV, (natural, Apply(Op.LOG, (base,))))
+    natural = ir.Apply(Op.LOG, (x,))
+    return natural if base is None else ir.Apply(Op.DIV, (natural, ir.Apply(Op.LOG, (base,))))
 
 
-def ignoring_nan(op: Op, a: Expr, b: Expr) -> Expr:
+def ignoring_nan(op: Op, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """`np.fmax` and `np.fmin`: the other argument where one is NaN."""
-    rest = Select(Apply(Op.NE, (a, a)), b, Apply(op, (a, b)))
-    return Select(Apply(Op.NE, (b, b)), a, rest)
+    rest = ir.Select(ir.Apply(Op.NE, (a, a)), b, ir.Apply(op, (a, b)))
+    return ir.Select(ir.Apply(Op.NE, (b, b)), a, rest)
 
 
-def hypotenuse(*args: Expr) -> Expr:
+def hypotenuse(*args: ir.Expr) -> ir.Expr:
     """`math.hypot` of any number of arguments, two at a time: no overflow in between."""
     result = args[0]
     for a in args[1:]:
-        result = Apply(Op.HYPOT, (result, a))
+        result = ir.Apply(Op.HYPOT, (result, a))
     return result
 
 
-def scaled(factor: float, x: Expr) -> Expr:
-    return Apply(Op.MUL, (x, Const(factor)))
+def scaled(factor: float, x: ir.Expr) -> ir.Expr:
+    return ir.Apply(Op.MUL, (x, ir.Const(factor)))
 
 
 def function_table() -> dict[Any, ScalarFunction]:
@@ -218,12 +218,12 @@ def function_table() -> dict[Any, ScalarFunction]:
         math.degrees: ScalarFunction("math.degrees", partial(scaled, 180.0 / math.pi)),
         np.float_power: ScalarFunction("np.float_power", partial(float_result, Op.POW), 2, 2),
         np.fabs: ScalarFunction("np.fabs", partial(float_result, Op.ABS)),
-        np.square: ScalarFunction("np.square", lambda x: Apply(Op.POW, (x, Const(2)))),
-        np.reciprocal: ScalarFunction("np.reciprocal", lambda x: Apply(Op.DIV, (Const(1.0), x))),
+        np.square: ScalarFunction("np.square", lambda x: ir.Apply(Op.POW, (x, ir.Const(2)))),
+        np.reciprocal: ScalarFunction("np.reciprocal", lambda x: ir.Apply(Op.DIV, (ir.Const(1.0), x))),
         np.radians: ScalarFunction("np.radians", partial(scaled, math.pi / 180.0)),
         np.degrees: ScalarFunction("np.degrees", partial(scaled, 180.0 / math.pi)),
         np.clip: ScalarFunction("np.clip", clip, 3, 3),
-        np.where: ScalarFunction("np.where", Select, 3, 3),
+        np.where: ScalarFunction("np.where", ir.Select, 3, 3),
     }
     return table
 

@@ -27,18 +27,8 @@ from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.survey import Survey
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    ArrayDecl,
-    ArrayResult,
-    Assign,
-    LoopSet,
-    Param,
-    Result,
-    ScalarDecl,
-    ScalarResult,
-    Stmt,
-)
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_body, read_arrays, written_arrays
 from loopdiff.source.functions import SourceFunction
@@ -55,11 +45,11 @@ NAMED = (
 class Surface:
     """The surface LoopSet, and the axes of arguments whose having one element or several decides what it is."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     asked: frozenset[tuple[str, int]]
 
 
-def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | None = None) -> LoopSet:
+def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | None = None) -> ir.LoopSet:
     """The surface LoopSet of `source` for arguments of `types`.
 
     Raises UnsupportedLoopError with every rejection of the function, and TypesNeeded if its meaning depends on types
@@ -84,21 +74,21 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     return Surface(ls, frozenset(state.whole.asked))
 
 
-def finished(state: State) -> LoopSet:
+def finished(state: State) -> ir.LoopSet:
     """The surface LoopSet of a function that has been parsed to its end."""
     source, whole, parameters = state.source, state.whole, state.survey.parameters
     raise_if([*(state.diagnostics or whole.following), *shared_boxes(whole, tuple(state.out))])
     span = source.span(source.node)
-    scalars = tuple(ScalarDecl(p, None, loc=span) for p in parameters if p not in state.survey.array_names)
+    scalars = tuple(ir.ScalarDecl(p, None, loc=span) for p in parameters if p not in state.survey.array_names)
     kept = without_flags(tuple(state.out), frozenset(whole.flags))
     whole.arrays = {n: a for n, a in whole.arrays.items() if n not in whole.flags - written_arrays(kept)}
     body, flags = remove_jumps(placed_block(kept), state.names, span)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays = (*map(placed_declaration, state.arrays.values()), *flags)
-    return LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
+    return ir.LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
 
 
-def is_as_supposed(whole: Whole, ls: LoopSet) -> bool:
+def is_as_supposed(whole: Whole, ls: ir.LoopSet) -> bool:
     """Whether arrays have the types of elements that they were taken to have; what bind refuses counts as such."""
     if not whole.supposed or whole.types is None:
         return True
@@ -136,13 +126,13 @@ def parsed(
         decisions.shared |= told_apart
 
 
-def without_flags(body: tuple[Stmt, ...], flags: frozenset[str]) -> tuple[Stmt, ...]:
+def without_flags(body: tuple[ir.Stmt, ...], flags: frozenset[str]) -> tuple[ir.Stmt, ...]:
     """`body` without those of `flags` that nothing reads but to set such a flag."""
 
-    def sets(stmt: Stmt, cells: frozenset[str]) -> bool:
-        return isinstance(stmt, Assign) and stmt.target.array in cells
+    def sets(stmt: ir.Stmt, cells: frozenset[str]) -> bool:
+        return isinstance(stmt, ir.Assign) and stmt.target.array in cells
 
-    def without(cells: frozenset[str]) -> tuple[Stmt, ...]:
+    def without(cells: frozenset[str]) -> tuple[ir.Stmt, ...]:
         return map_body(body, lambda s: () if sets(s, cells) else (s,))
 
     live = flags & read_arrays(without(flags))
@@ -163,10 +153,10 @@ def check_numbers(source: SourceFunction, arrays: Collection[str], types: Mappin
     raise_if([number_for_array(n, source.span(nodes[n])) for n in wrong])
 
 
-def results_of(returned: Returned) -> tuple[Result, ...]:
+def results_of(returned: Returned) -> tuple[ir.Result, ...]:
     """What the function returns, in the IR."""
     return tuple(
-        ArrayResult(v.array) if isinstance(v, ArrayName) else ScalarResult(with_place(v, returned.span))  # type: ignore[arg-type]
+        ir.ArrayResult(v.array) if isinstance(v, ArrayName) else ir.ScalarResult(with_place(v, returned.span))  # type: ignore[arg-type]
         for v in returned.values
     )
 
@@ -187,9 +177,9 @@ def declare_parameters(state: State) -> None:
     for name in state.survey.parameters:
         span = state.source.span(arguments[name])
         if name in state.survey.array_names:
-            state.arrays[name] = ArrayDecl(name, None, "argument", loc=span)
+            state.arrays[name] = ir.ArrayDecl(name, None, "argument", loc=span)
             state.bindings[name] = ArrayName(name)
         elif name in state.survey.assigned:
             cell = state.define(name, span)
             use = state.source.span(state.survey.first_uses[name])
-            state.out.append(Assign(cell, Param(name, loc=use), loc=span))
+            state.out.append(ir.Assign(cell, ir.Param(name, loc=use), loc=span))

@@ -17,9 +17,9 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.fuzz.memory import Watched, again
 from loopdiff.fuzz.program import RandomProgram
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.names import tail_names
-from loopdiff.ir.nodes import LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import written_arrays
 from loopdiff.pipeline import derive
@@ -265,10 +265,10 @@ def workspace_of(sweeps: Sweeps, forward: Runner) -> Callable[[Values], Values]:
     ls = sweeps.forward
     arrays = tuple(a for a in ls.arrays if a.role == "argument")
     made = [ls.array(n) for n in ls.params if ls.has_array(n) and ls.array(n) not in arrays]
-    scalars = (*ls.scalars, *(ScalarDecl(name, INT) for name in sweeps.count_names))
+    scalars = (*ls.scalars, *(ir.ScalarDecl(name, INT) for name in sweeps.count_names))
     names = [*(a.name for a in arrays), *(s.name for s in scalars)]
-    extents = tuple(ScalarResult(e) for decl in made for e in decl.extents or ())
-    measure = compile_loopset(LoopSet("extents", tuple(names), arrays, scalars, (), extents, returns_tuple=True))
+    extents = tuple(ir.ScalarResult(e) for decl in made for e in decl.extents or ())
+    measure = compile_loopset(ir.LoopSet("extents", tuple(names), arrays, scalars, (), extents, returns_tuple=True))
     counts = None if sweeps.counts is None else compile_loopset(sweeps.counts)
 
     def allocate(args: Values) -> Values:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from loopdiff.ir.nodes import Apply, Const, Expr
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
-Sum = dict[Expr, int]
+Sum = dict[ir.Expr, int]
 
 
-def linear(expr: Expr) -> tuple[Sum, int]:
+def linear(expr: ir.Expr) -> tuple[Sum, int]:
     """`expr` as a sum of multiples of what is not a sum, and a constant."""
     match expr:
-        case Const(value=int(value)):
+        case ir.Const(value=int(value)):
             return {}, int(value)
-        case Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
+        case ir.Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
             (left, c), (right, d) = linear(a), linear(b)
             sign = 1 if op is Op.ADD else -1
             return added(left, right, sign), c + sign * d
-        case Apply(op=Op.NEG, args=(a,)):
+        case ir.Apply(op=Op.NEG, args=(a,)):
             terms, c = linear(a)
             return added({}, terms, -1), -c
-        case Apply(op=Op.MUL, args=(a, b)):
+        case ir.Apply(op=Op.MUL, args=(a, b)):
             (left, c), (right, d) = linear(a), linear(b)
             if not left:
                 return added({}, right, c), c * d

@@ -16,38 +16,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.errors import ArgumentError, Diagnostic, InternalError
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    ArrayResult,
-    Assign,
-    Call,
-    Cast,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Jump,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Pair,
-    Param,
-    PartOf,
-    RankOf,
-    Require,
-    ScalarResult,
-    Select,
-    SizeOf,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, INFO, Op
 from loopdiff.ir.scalar_eval import (
     COMPLEX_FUNCTIONS,
@@ -70,7 +39,7 @@ Program = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
 
 def run(
-    ls: LoopSet, args: Mapping[str, Any], *, complex_step: bool = False, allow_negative: bool = False
+    ls: ir.LoopSet, args: Mapping[str, Any], *, complex_step: bool = False, allow_negative: bool = False
 ) -> tuple[Any, ...]:
     """Execute the bound or normal LoopSet `ls` on `args` (by name), arrays in place; return its results.
 
@@ -85,7 +54,7 @@ def run(
     return compile_loopset(ls, complex_step=complex_step, allow_negative=allow_negative)(args)
 
 
-def compile_loopset(ls: LoopSet, *, complex_step: bool = False, allow_negative: bool = False) -> Program:
+def compile_loopset(ls: ir.LoopSet, *, complex_step: bool = False, allow_negative: bool = False) -> Program:
     """The function `run` executes, for callers that run one LoopSet many times."""
     writer = Writer(ls, type_env(ls), complex_step, allow_negative)
     writer.write_function()
@@ -115,7 +84,7 @@ def failed_line(error: BaseException, text: str, file: str) -> str:
     return text.splitlines()[line - 1].strip() if line else "argument check"
 
 
-def check_arguments(ls: LoopSet, args: Mapping[str, Any], complex_step: bool) -> dict[str, Any]:
+def check_arguments(ls: ir.LoopSet, args: Mapping[str, Any], complex_step: bool) -> dict[str, Any]:
     """`args` with scalars in their declared types. InternalError unless names, dtypes and ranks fit."""
     if set(args) != set(ls.params):
         raise InternalError(f"LD904: {ls.name} takes {ls.params}, was given {tuple(args)}")
@@ -148,7 +117,7 @@ def scalar_argument(kind: ScalarType | None, value: Any, complex_step: bool) -> 
             return np.complex128(value)
 
 
-def storage(decl: ArrayDecl, complex_step: bool) -> tuple[np.dtype[Any], int]:
+def storage(decl: ir.ArrayDecl, complex_step: bool) -> tuple[np.dtype[Any], int]:
     if decl.type is None:
         raise InternalError(f"LD904: `{decl.name}` has no type: only bound LoopSets can be executed")
     is_complex = complex_step and decl.type.element.is_float
@@ -175,7 +144,7 @@ def not_negative(subscript: int) -> int:
     return subscript
 
 
-def require(cond: Any, code: str, message: str, stmt: Require) -> None:
+def require(cond: Any, code: str, message: str, stmt: ir.Require) -> None:
     if not cond:
         raise ArgumentError(Diagnostic(code, message, stmt.loc))
 
@@ -184,7 +153,7 @@ def require(cond: Any, code: str, message: str, stmt: Require) -> None:
 class Writer:
     """Writes the Python function of one LoopSet; `names` are the globals it runs with."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     env: TypeEnv
     complex_step: bool
     allow_negative: bool
@@ -217,7 +186,7 @@ class Writer:
         results = [self.result(r) for r in self.ls.results]
         self.lines.append(f"    return ({''.join(r + ', ' for r in results)})")
 
-    def allocation(self, decl: ArrayDecl) -> str:
+    def allocation(self, decl: ir.ArrayDecl) -> str:
         dtype, rank = storage(decl, self.complex_step)
         if rank == 0:
             return f"a_{decl.name} = {self.poison_scalar(self.env.arrays[decl.name].element)}"
@@ -228,61 +197,61 @@ class Writer:
 
     def poison_scalar(self, kind: ScalarType) -> str:
         if kind.is_float:
-            return self.const(Const(float("nan"), kind))
+            return self.const(ir.Const(float("nan"), kind))
         return "True" if kind is BOOL else str(INT_POISON)
 
-    def result(self, result: ScalarResult | ArrayResult) -> str:
-        if isinstance(result, ArrayResult):
+    def result(self, result: ir.ScalarResult | ir.ArrayResult) -> str:
+        if isinstance(result, ir.ArrayResult):
             return f"a_{result.array}"
         return self.expr(result.value)
 
     # -- statements ------------------------------------------------------------------------------------------
-    def write_block(self, body: tuple[Stmt, ...], margin: str) -> None:
+    def write_block(self, body: tuple[ir.Stmt, ...], margin: str) -> None:
         for stmt in body:
             self.write_stmt(stmt, margin)
         if not body:
             self.lines.append(margin + "pass")
 
-    def write_stmt(self, stmt: Stmt, margin: str) -> None:
+    def write_stmt(self, stmt: ir.Stmt, margin: str) -> None:
         match stmt:
-            case Let(name=name, value=value):
+            case ir.Let(name=name, value=value):
                 self.lines.append(f"{margin}v_{name} = {self.expr(value)}")
-            case Assign(target=target, value=value):
+            case ir.Assign(target=target, value=value):
                 text = self.expr(value, self.env.arrays[target.array].element)
                 self.lines.append(margin + self.store(target, text))
-            case Accumulate(op=op, target=target, value=value):
-                combined = Apply(ACCUMULATE_OPS[op], (Load(target), value))
+            case ir.Accumulate(op=op, target=target, value=value):
+                combined = ir.Apply(ACCUMULATE_OPS[op], (ir.Load(target), value))
                 self.lines.append(margin + self.store(target, self.expr(combined)))
-            case Loop(index=index, lower=lower, upper=upper, step=step, body=body):
+            case ir.Loop(index=index, lower=lower, upper=upper, step=step, body=body):
                 bounds = ", ".join(self.expr(e) for e in (lower, upper, step))
                 if self.is_safe_loop(lower, upper, step):
                     self.safe_indices.add(index)
                 self.lines.append(f"{margin}for i_{index} in range({bounds}):")
                 self.write_block(body, margin + "    ")
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 self.lines.append(f"{margin}if {self.expr(cond)}:")
                 self.write_block(then, margin + "    ")
                 if orelse:
                     self.lines.append(f"{margin}else:")
                     self.write_block(orelse, margin + "    ")
-            case Allocate(array=array, fill=fill):
+            case ir.Allocate(array=array, fill=fill):
                 self.lines.append(margin + self.fill(array, fill))
-            case Call():
+            case ir.Call():
                 self.write_call(stmt, margin)
-            case Exit() | Jump() | Require():
+            case ir.Exit() | ir.Jump() | ir.Require():
                 self.write_jump(stmt, margin)
 
-    def write_jump(self, stmt: Exit | Jump | Require, margin: str) -> None:
+    def write_jump(self, stmt: ir.Exit | ir.Jump | ir.Require, margin: str) -> None:
         match stmt:
-            case Exit(cond=cond):
+            case ir.Exit(cond=cond):
                 self.lines += [f"{margin}if {self.expr(cond)}:", f"{margin}    break"]
-            case Jump():
+            case ir.Jump():
                 raise AssertionError(stmt)
-            case Require(cond=cond, code=code):
+            case ir.Require(cond=cond, code=code):
                 call = f"{self.bound('require', require)}({self.expr(cond)}, {code!r}, {stmt.said!r}"
                 self.lines.append(f"{margin}{call}, {self.bound('stmt', stmt)})")
 
-    def write_call(self, stmt: Call, margin: str) -> None:
+    def write_call(self, stmt: ir.Call, margin: str) -> None:
         """Run the rule's own function on views of the parts."""
         function = self.bound(stmt.rule.name, plain(stmt.rule.function_of(stmt.form)))
         call = f"{function}({', '.join('None' if a is None else self.argument(a) for a in stmt.args)})"
@@ -296,12 +265,12 @@ class Writer:
             typed = f"{self.bound('typed', scalar_argument)}({self.bound('kind', kind)}, {place}, {self.complex_step})"
             self.lines.append(f"{margin}{place} = {typed}")
 
-    def argument(self, expr: Expr) -> str:
+    def argument(self, expr: ir.Expr) -> str:
         """A number, or a part of an array."""
         part = part_of(expr, self.env)
         return self.expr(expr) if part is None else self.access(part)
 
-    def fill(self, array: str, fill: Expr | None) -> str:
+    def fill(self, array: str, fill: ir.Expr | None) -> str:
         element = self.env.arrays[array].element
         if self.is_cell(array):
             return f"a_{array} = {self.poison_scalar(element) if fill is None else self.expr(fill, element)}"
@@ -309,7 +278,7 @@ class Writer:
             return f"{self.bound('poison', poison)}(a_{array})"
         return f"a_{array}[...] = {self.expr(fill, element)}"
 
-    def store(self, target: Access, value: str) -> str:
+    def store(self, target: ir.Access, value: str) -> str:
         place = self.access(target)
         kind = self.env.arrays[target.array]
         if self.is_cell(target.array) or kind.dtype in ("float32", "float64", "bool", "int64"):
@@ -317,73 +286,73 @@ class Writer:
         return f"{place} = {self.bound('int64', np.int64)}({value}).astype({kind.dtype!r})"
 
     # -- subscripts ------------------------------------------------------------------------------------------
-    def access(self, access: Access) -> str:
+    def access(self, access: ir.Access) -> str:
         if self.is_cell(access.array):
             return f"a_{access.array}"
         return f"a_{access.array}[{', '.join(self.subscript(e) for e in access.subscripts) or '()'}]"
 
-    def subscript(self, expr: Expr) -> str:
+    def subscript(self, expr: ir.Expr) -> str:
         text = self.expr(expr)
         if self.allow_negative or self.is_not_negative(expr):
             return text
         return f"{self.bound('not_negative', not_negative)}({text})"
 
-    def is_not_negative(self, expr: Expr) -> bool:
+    def is_not_negative(self, expr: ir.Expr) -> bool:
         """Whether `expr` is at least 0 by its form alone: then its check can be left out."""
         match expr:
-            case Const(value=value):
+            case ir.Const(value=value):
                 return value >= 0
-            case Index(name=name):
+            case ir.Index(name=name):
                 return name in self.safe_indices
-            case Dim():
+            case ir.Dim():
                 return True
-            case Apply(op=(Op.ADD | Op.MUL), args=args):
+            case ir.Apply(op=(Op.ADD | Op.MUL), args=args):
                 return all(self.is_not_negative(a) for a in args)
             case _:
                 return False
 
-    def is_safe_loop(self, lower: Expr, upper: Expr, step: Expr) -> bool:
-        if not isinstance(step, Const):
+    def is_safe_loop(self, lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> bool:
+        if not isinstance(step, ir.Const):
             return False
         if step.value > 0:
             return self.is_not_negative(lower)
-        return (isinstance(upper, Const) and upper.value >= -1) or self.is_not_negative(upper)
+        return (isinstance(upper, ir.Const) and upper.value >= -1) or self.is_not_negative(upper)
 
     # -- expressions -----------------------------------------------------------------------------------------
-    def expr(self, expr: Expr, wanted: ScalarType | None = None) -> str:
+    def expr(self, expr: ir.Expr, wanted: ScalarType | None = None) -> str:
         """Python text of `expr`, converted to `wanted` if it has another type."""
         found = type_of(expr, self.env)
         text = self.spell(expr, found)
         return text if wanted in (None, found) else self.convert(text, found, wanted)
 
-    def spell(self, expr: Expr, kind: ScalarType) -> str:
+    def spell(self, expr: ir.Expr, kind: ScalarType) -> str:
         match expr:
-            case Const():
-                return self.const(Const(expr.value, kind))
-            case Index(name=name):
+            case ir.Const():
+                return self.const(ir.Const(expr.value, kind))
+            case ir.Index(name=name):
                 return f"i_{name}"
-            case Param(name=name):
+            case ir.Param(name=name):
                 return f"p_{name}"
-            case Var(name=name):
+            case ir.Var(name=name):
                 return f"v_{name}"
-            case Dim(array=array, axis=axis):
+            case ir.Dim(array=array, axis=axis):
                 return f"a_{array}.shape[{axis}]"
-            case SizeOf(array=array) | RankOf(array=array):
-                return f"a_{array}.{'size' if isinstance(expr, SizeOf) else 'ndim'}"
-            case Load(access=access):
+            case ir.SizeOf(array=array) | ir.RankOf(array=array):
+                return f"a_{array}.{'size' if isinstance(expr, ir.SizeOf) else 'ndim'}"
+            case ir.Load(access=access):
                 text = self.access(access)
                 is_float = kind.is_float or self.is_cell(access.array)
                 return text if is_float else f"{'bool' if kind is BOOL else 'int'}({text})"
-            case Cast(dtype=dtype, value=value):
+            case ir.Cast(dtype=dtype, value=value):
                 return self.expr(value, dtype)
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 return f"({self.expr(then, kind)} if {self.expr(cond)} else {self.expr(orelse, kind)})"
-            case Apply():
+            case ir.Apply():
                 return self.apply(expr, kind)
-            case PartOf() | Pair():
+            case ir.PartOf() | ir.Pair():
                 raise InternalError("LD906: complex numbers are pairs of real ones before they are run")
 
-    def const(self, const: Const) -> str:
+    def const(self, const: ir.Const) -> str:
         match const.dtype:
             case ScalarType.INT:
                 return f"({int(const.value)})"
@@ -405,7 +374,7 @@ class Writer:
             return text if found.is_float else f"{self.bound('complex128', np.complex128)}({text})"
         return f"{self.bound(wanted.value, np.float64 if wanted is F64 else np.float32)}({text})"
 
-    def apply(self, expr: Apply, kind: ScalarType) -> str:
+    def apply(self, expr: ir.Apply, kind: ScalarType) -> str:
         op, args = expr.op, expr.args
         if op in LAZY_SPELLINGS:
             return f"({LAZY_SPELLINGS[op].join(self.expr(a, BOOL) for a in args)})"
@@ -418,7 +387,7 @@ class Writer:
             return f"({texts[0]} {op.value} {texts[1]})"
         return f"{self.bound(op.name.lower(), function)}({', '.join(texts)})"
 
-    def is_infix(self, expr: Apply, operand: ScalarType) -> bool:
+    def is_infix(self, expr: ir.Apply, operand: ScalarType) -> bool:
         """Whether Python's own operator does on these operands what the table says, but faster."""
         if expr.op in COMPARISONS:
             return not (self.complex_step and operand.is_float)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Sequence
 
-from loopdiff.ir.nodes import Let, Loop, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 
 
@@ -39,14 +39,14 @@ def tail_names(names: Sequence[str], candidates: Sequence[str], suffix: str) -> 
     return found
 
 
-def supply(*loopsets: LoopSet) -> NameSupply:
+def supply(*loopsets: ir.LoopSet) -> NameSupply:
     """A NameSupply that knows every name of `loopsets`."""
     taken: set[str] = set()
     for ls in loopsets:
         taken |= {a.name for a in ls.arrays} | {s.name for s in ls.scalars} | set(ls.params)
         for site in statements(ls.body):
             match site.stmt:
-                case Let(name=name) | Loop(index=name):
+                case ir.Let(name=name) | ir.Loop(index=name):
                     taken.add(name)
                 case _:
                     pass

@@ -12,40 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    ArrayResult,
-    Assign,
-    Call,
-    Cast,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Jump,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Pair,
-    Param,
-    PartOf,
-    RankOf,
-    Require,
-    Result,
-    ScalarDecl,
-    ScalarResult,
-    Select,
-    SizeOf,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
 from loopdiff.rules.definitions import Rule
@@ -70,7 +37,7 @@ NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 Rules = Mapping[str, Rule]
 
 
-def read_loopset(text: str, rules: Rules | None = None) -> LoopSet:
+def read_loopset(text: str, rules: Rules | None = None) -> ir.LoopSet:
     """The LoopSet of `text`. Calls of functions with rules need these `rules`, by name.
 
     Raises ValueError, with the line, for text that the printer does not write.
@@ -78,7 +45,7 @@ def read_loopset(text: str, rules: Rules | None = None) -> LoopSet:
     first, *lines = text.rstrip().splitlines()
     header = matched(HEADER, first)
     names = Names(rules or {})
-    arrays: list[ArrayDecl] = []
+    arrays: list[ir.ArrayDecl] = []
     while lines and lines[0].startswith("    "):
         line = lines.pop(0).strip()
         if line.startswith("scalar "):
@@ -95,7 +62,7 @@ def read_loopset(text: str, rules: Rules | None = None) -> LoopSet:
     results = tuple(names.result(e, {a.name for a in arrays}) for e in returned)
     params = tuple(p.strip() for p in header[2].split(",") if p.strip())
     is_tuple = len(results) > 1 or given.endswith(",")
-    return LoopSet(header[1], params, tuple(arrays), tuple(names.scalars), body, results, is_tuple)
+    return ir.LoopSet(header[1], params, tuple(arrays), tuple(names.scalars), body, results, is_tuple)
 
 
 def constant_types(declared: Sequence[ScalarType | None]) -> Mapping[type, ScalarType]:
@@ -112,9 +79,9 @@ def matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
     return found
 
 
-def scalar(line: str) -> ScalarDecl:
+def scalar(line: str) -> ir.ScalarDecl:
     name, kind, weak = matched(SCALAR, line).groups()
-    return ScalarDecl(name, TYPES.get(kind), weak is not None)
+    return ir.ScalarDecl(name, TYPES.get(kind), weak is not None)
 
 
 def array_type(text: str) -> ArrayType | None:
@@ -144,38 +111,38 @@ class Names:
     """What names stand for where a line is read."""
 
     rules: Rules
-    scalars: list[ScalarDecl] = field(default_factory=list)
+    scalars: list[ir.ScalarDecl] = field(default_factory=list)
     indices: list[str] = field(default_factory=list)
     lets: set[str] = field(default_factory=set)
     constants: Mapping[type, ScalarType] = field(default_factory=dict)
 
-    def constant(self, value: bool | int | float) -> Const:
-        return Const(value, self.constants.get(type(value)))
+    def constant(self, value: bool | int | float) -> ir.Const:
+        return ir.Const(value, self.constants.get(type(value)))
 
     # -- declarations ----------------------------------------------------------------------------------------
-    def array(self, line: str) -> ArrayDecl:
+    def array(self, line: str) -> ir.ArrayDecl:
         role, name, kind, extents, like = matched(ARRAY, line).groups()
         sizes = None if extents is None else tuple(self.exprs(extents))
-        return ArrayDecl(name, array_type(kind), role, sizes, like)  # type: ignore[arg-type]
+        return ir.ArrayDecl(name, array_type(kind), role, sizes, like)  # type: ignore[arg-type]
 
-    def result(self, node: ast.expr, arrays: set[str]) -> Result:
+    def result(self, node: ast.expr, arrays: set[str]) -> ir.Result:
         if isinstance(node, ast.Name) and node.id in arrays:
-            return ArrayResult(node.id)
-        return ScalarResult(self.expr(node))
+            return ir.ArrayResult(node.id)
+        return ir.ScalarResult(self.expr(node))
 
     # -- statements ------------------------------------------------------------------------------------------
-    def block(self, lines: Lines, depth: int = 0) -> Iterator[Stmt]:
+    def block(self, lines: Lines, depth: int = 0) -> Iterator[ir.Stmt]:
         while (line := lines.at(depth)) is not None and line != "else:":
             lines.next += 1
             if line != "pass":
                 yield self.stmt(line, lines, depth)
 
-    def stmt(self, line: str, lines: Lines, depth: int) -> Stmt:
+    def stmt(self, line: str, lines: Lines, depth: int) -> ir.Stmt:
         word, _, rest = line.partition(" ")
         match word:
             case "let":
                 name, _, value = rest.partition(" = ")
-                found = Let(name, self.text(value))
+                found = ir.Let(name, self.text(value))
                 self.lets.add(name)
                 return found
             case "for":
@@ -184,49 +151,49 @@ class Names:
                 return self.branch(rest, lines, depth)
             case "allocate":
                 name, _, fill = rest.partition(" filled with ")
-                return Allocate(name, self.text(fill) if fill else None)
+                return ir.Allocate(name, self.text(fill) if fill else None)
             case "exit":
-                return Exit(self.text(rest.removeprefix("if ")))
+                return ir.Exit(self.text(rest.removeprefix("if ")))
             case "break" | "continue" | "return":
-                return Jump(word)
+                return ir.Jump(word)
             case "require":
                 cond, _, rest = rest.partition(" else LD")
                 code, _, message = rest.partition(": ")
-                return Require(self.text(cond), f"LD{code}", message)
+                return ir.Require(self.text(cond), f"LD{code}", message)
             case _:
                 return self.store(line)
 
-    def branch(self, rest: str, lines: Lines, depth: int) -> If:
+    def branch(self, rest: str, lines: Lines, depth: int) -> ir.If:
         cond, then = self.text(rest.removesuffix(":")), tuple(self.block(lines, depth + 4))
         if lines.at(depth) != "else:":
-            return If(cond, then)
+            return ir.If(cond, then)
         lines.next += 1
-        return If(cond, then, tuple(self.block(lines, depth + 4)))
+        return ir.If(cond, then, tuple(self.block(lines, depth + 4)))
 
-    def loop(self, rest: str, lines: Lines, depth: int) -> Loop:
+    def loop(self, rest: str, lines: Lines, depth: int) -> ir.Loop:
         index, _, bounds = rest.removesuffix(":").partition(" in range")
         lower, upper, step = self.exprs(bounds[1:-1])
         self.indices.append(index)
         body = tuple(self.block(lines, depth + 4))
         self.indices.pop()
-        return Loop(index, lower, upper, step, body)
+        return ir.Loop(index, lower, upper, step, body)
 
-    def store(self, line: str) -> Stmt:
+    def store(self, line: str) -> ir.Stmt:
         stored = STORE.fullmatch(line)
         if stored is None or stored[3].split("(")[0].partition(".")[0] in self.rules:
             return self.call(line)
         target, value = self.access(stored[1]), self.text(stored[3])
         match stored[2]:
             case "=":
-                return Assign(target, value)
+                return ir.Assign(target, value)
             case "+=":
-                return Accumulate("add", target, value)
+                return ir.Accumulate("add", target, value)
             case "max=":
-                return Accumulate("max", target, value)
+                return ir.Accumulate("max", target, value)
             case _:
-                return Accumulate("min", target, value)
+                return ir.Accumulate("min", target, value)
 
-    def call(self, line: str) -> Call:
+    def call(self, line: str) -> ir.Call:
         results, function, args = matched(CALL, line).groups()
         name, _, form = function.partition(".")
         if name not in self.rules:
@@ -234,85 +201,85 @@ class Names:
         nodes = tuple_of(args)
         values = tuple(None if isinstance(n, ast.Constant) and n.value is None else self.expr(n) for n in nodes)
         targets = tuple(self.access_of(n) for n in tuple_of(results or ""))
-        return Call(self.rules[name], form or "primal", values, targets)  # type: ignore[arg-type]
+        return ir.Call(self.rules[name], form or "primal", values, targets)  # type: ignore[arg-type]
 
     # -- expressions -----------------------------------------------------------------------------------------
-    def text(self, text: str) -> Expr:
+    def text(self, text: str) -> ir.Expr:
         return self.expr(ast.parse(CELL.sub(EMPTY, text), mode="eval").body)
 
-    def exprs(self, text: str) -> list[Expr]:
+    def exprs(self, text: str) -> list[ir.Expr]:
         return [self.expr(n) for n in tuple_of(text)]
 
-    def access(self, text: str) -> Access:
+    def access(self, text: str) -> ir.Access:
         return self.access_of(ast.parse(CELL.sub(EMPTY, text), mode="eval").body)
 
-    def access_of(self, node: ast.expr) -> Access:
+    def access_of(self, node: ast.expr) -> ir.Access:
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=elements)):
-                return Access(name, tuple(map(self.expr, elements)))
+                return ir.Access(name, tuple(map(self.expr, elements)))
             case ast.Subscript(value=ast.Name(id=name), slice=only):
-                return Access(name, (self.expr(only),))
+                return ir.Access(name, (self.expr(only),))
             case _:
                 raise ValueError(f"no element of an array: {ast.unparse(node)}")
 
-    def expr(self, node: ast.expr) -> Expr:
+    def expr(self, node: ast.expr) -> ir.Expr:
         match node:
             case ast.Constant() | ast.Name():
                 return self.atom(node)
-            case ast.UnaryOp(op=ast.USub(), operand=operand) if isinstance(found := self.expr(operand), Const):
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if isinstance(found := self.expr(operand), ir.Const):
                 return self.constant(-found.value)
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=array), attr="shape"), slice=axis):
-                return Dim(array, int(ast.literal_eval(axis)))
+                return ir.Dim(array, int(ast.literal_eval(axis)))
             case ast.Attribute(value=ast.Name(id=array), attr="size"):
-                return SizeOf(array)
+                return ir.SizeOf(array)
             case ast.Attribute(value=ast.Name(id=array), attr="ndim"):
-                return RankOf(array)
+                return ir.RankOf(array)
             case ast.Subscript():
-                return Load(self.access_of(node))
+                return ir.Load(self.access_of(node))
             case ast.IfExp(test=test, body=then, orelse=orelse):
-                return Select(self.expr(test), self.expr(then), self.expr(orelse))
+                return ir.Select(self.expr(test), self.expr(then), self.expr(orelse))
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self.applied(name, tuple(map(self.expr, args)))
             case _:
                 return self.operation(node)
 
-    def operation(self, node: ast.expr) -> Expr:
+    def operation(self, node: ast.expr) -> ir.Expr:
         match node:
             case ast.UnaryOp(op=op, operand=operand) if type(op) in UNARY:
-                return Apply(UNARY[type(op)], (self.expr(operand),))
+                return ir.Apply(UNARY[type(op)], (self.expr(operand),))
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
-                return Apply(BINARY[type(op)], (self.expr(left), self.expr(right)))
+                return ir.Apply(BINARY[type(op)], (self.expr(left), self.expr(right)))
             case ast.BoolOp(op=op, values=values):
-                return Apply(BINARY[type(op)], tuple(map(self.expr, values)))
+                return ir.Apply(BINARY[type(op)], tuple(map(self.expr, values)))
             case _:
                 raise ValueError(f"no expression of a LoopSet: {ast.unparse(node)}")
 
-    def atom(self, node: ast.Constant | ast.Name) -> Expr:
+    def atom(self, node: ast.Constant | ast.Name) -> ir.Expr:
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
                 return self.constant(value)
             case ast.Name(id=name) if name in self.indices:
-                return Index(name)
+                return ir.Index(name)
             case ast.Name(id=name) if any(s.name == name for s in self.scalars):
-                return Param(name)
+                return ir.Param(name)
             case ast.Name(id=name):
-                return self.constant(NUMBERS[name]) if name in NUMBERS and name not in self.lets else Var(name)
+                return self.constant(NUMBERS[name]) if name in NUMBERS and name not in self.lets else ir.Var(name)
             case _:
                 raise ValueError(f"no number of a LoopSet: {ast.unparse(node)}")
 
-    def applied(self, name: str, args: tuple[Expr, ...]) -> Expr:
+    def applied(self, name: str, args: tuple[ir.Expr, ...]) -> ir.Expr:
         if name in TYPES:
             (value,) = args
-            return Cast(TYPES[name], value)
+            return ir.Cast(TYPES[name], value)
         match name:
             case "complex":
-                return Pair(args[0], args[1])
+                return ir.Pair(args[0], args[1])
             case "real" | "imag" | "conj" | "angle":
-                return PartOf(name, args[0])
+                return ir.PartOf(name, args[0])
             case _ if name in OPS:
-                return Apply(OPS[name], args)
+                return ir.Apply(OPS[name], args)
             case _ if name.startswith("strict_") and name.removeprefix("strict_").upper() in Op.__members__:
-                return Apply(Op[name.removeprefix("strict_").upper()], args, is_strict=True)
+                return ir.Apply(Op[name.removeprefix("strict_").upper()], args, is_strict=True)
             case _:
                 raise ValueError(f"no operation of a LoopSet: {name}")
 

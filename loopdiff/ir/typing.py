@@ -7,25 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from loopdiff.errors import InternalError
-from loopdiff.ir.nodes import (
-    Access,
-    Apply,
-    Cast,
-    Const,
-    Dim,
-    Expr,
-    Index,
-    Let,
-    Load,
-    LoopSet,
-    Pair,
-    Param,
-    PartOf,
-    RankOf,
-    Select,
-    SizeOf,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import statements
@@ -48,47 +30,47 @@ def join_types(types: Iterable[ScalarType]) -> ScalarType:
     return reduce(lambda a, b: a if ORDER.index(a) >= ORDER.index(b) else b, types)
 
 
-def type_env(ls: LoopSet) -> TypeEnv:
+def type_env(ls: ir.LoopSet) -> TypeEnv:
     """The environment of a bound or normal LoopSet."""
     arrays = {a.name: a.type for a in ls.arrays if a.type is not None}
     scalars = {s.name: s.type for s in ls.scalars if s.type is not None}
     lets: dict[str, ScalarType] = {}
     env = TypeEnv(arrays, scalars, lets)
     for site in statements(ls.body):
-        if isinstance(site.stmt, Let):
+        if isinstance(site.stmt, ir.Let):
             lets[site.stmt.name] = type_of(site.stmt.value, env)
     return env
 
 
-def type_of(expr: Expr, env: TypeEnv) -> ScalarType:
+def type_of(expr: ir.Expr, env: TypeEnv) -> ScalarType:
     """Type of `expr`; weak constants count as bool, int64 or float64."""
     match expr:
-        case Const(value=value, dtype=dtype):
+        case ir.Const(value=value, dtype=dtype):
             return dtype or (BOOL if isinstance(value, bool) else INT if isinstance(value, int) else F64)
-        case Index() | Dim() | SizeOf() | RankOf():
+        case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf():
             return INT
-        case Param(name=name):
+        case ir.Param(name=name):
             return env.scalars[name]
-        case Var(name=name):
+        case ir.Var(name=name):
             if name not in env.lets:
                 raise InternalError(f"LD901: `{name}` is used before its Let")
             return env.lets[name]
-        case Load(access=access):
+        case ir.Load(access=access):
             return env.arrays[access.array].element
-        case Cast(dtype=dtype):
+        case ir.Cast(dtype=dtype):
             return dtype
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             return join_types((type_of(then, env), type_of(orelse, env)))
-        case PartOf(part=part, value=value):
+        case ir.PartOf(part=part, value=value):
             found = type_of(value, env)
             return found if part == "conj" else found.part
-        case Pair(real=real):
+        case ir.Pair(real=real):
             return COMPLEX[type_of(real, env)]
-        case Apply():
+        case ir.Apply():
             return type_of_operation(expr, env)
 
 
-def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
+def type_of_operation(expr: ir.Apply, env: TypeEnv) -> ScalarType:
     """Result type by the operation's rule in `ops.INFO`."""
     joined = join_types(type_of(a, env) for a in expr.args)
     match INFO[expr.op].result:
@@ -102,19 +84,19 @@ def type_of_operation(expr: Apply, env: TypeEnv) -> ScalarType:
             return joined
 
 
-def operand_type(expr: Apply, kind: ScalarType, env: TypeEnv) -> ScalarType:
+def operand_type(expr: ir.Apply, kind: ScalarType, env: TypeEnv) -> ScalarType:
     """The type in which `expr`, of type `kind`, computes: that of its result for functions of floating numbers, else
     that of its arguments joined. A target that has types converts the arguments to it, but for an integer exponent."""
     return kind if INFO[expr.op].result == "float" else join_types(type_of(a, env) for a in expr.args)
 
 
-def part_of(arg: Expr, types: TypeEnv) -> Access | None:
+def part_of(arg: ir.Expr, types: TypeEnv) -> ir.Access | None:
     """The part of an array that `arg`, an argument of a Call, is; None for a number."""
-    if not isinstance(arg, Load) or arg.access.array not in types.arrays:
+    if not isinstance(arg, ir.Load) or arg.access.array not in types.arrays:
         return None
     return arg.access if len(arg.access.subscripts) < types.arrays[arg.access.array].rank else None
 
 
-def cell_types(ls: LoopSet) -> dict[str, ScalarType]:
+def cell_types(ls: ir.LoopSet) -> dict[str, ScalarType]:
     """Element type of every scalar cell: rank-0 arrays that are not parameters."""
     return {a.name: a.type.element for a in ls.arrays if a.name not in ls.params and a.type and a.type.rank == 0}

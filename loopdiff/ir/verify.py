@@ -9,27 +9,7 @@ V10 a Call fits the signature of what it calls, and its results go to cells.
 from __future__ import annotations
 
 from loopdiff.errors import InternalError
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Assign,
-    Call,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Jump,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    RankOf,
-    ScalarResult,
-    SizeOf,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, part_of, type_env, type_of
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
@@ -38,15 +18,15 @@ from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 def require(condition: bool, rule: str, stage: str, *detail: object) -> None:
     """`detail` becomes text only where the invariant is broken: this runs for every expression, after every pass."""
     if not condition:
-        said = " ".join(print_expr(d) if isinstance(d, Expr) else str(d) for d in detail)
+        said = " ".join(print_expr(d) if isinstance(d, ir.Expr) else str(d) for d in detail)
         raise InternalError(f"LD900: invariant {rule} broken after stage {stage!r}: {said}; please report this")
 
 
-def verify(ls: LoopSet, stage: str) -> None:
+def verify(ls: ir.LoopSet, stage: str) -> None:
     """Raise InternalError naming the invariant and `stage` if `ls` is not a valid bound LoopSet."""
     names = [a.name for a in ls.arrays] + [s.name for s in ls.scalars]
-    lets = [s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, Let)]
-    indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)]
+    lets = [s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, ir.Let)]
+    indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
     require(len(set(names + lets)) == len(names + lets), "V1", stage, "duplicate among", names, lets)
     require(all(p in names for p in ls.params), "V1", stage, "undeclared parameter in", ls.params)
     require(len(set(indices)) == len(indices), "V4", stage, "duplicate loop index in", indices)
@@ -58,44 +38,44 @@ def verify(ls: LoopSet, stage: str) -> None:
     env = type_env(ls)
     scope = verify_block(ls.body, frozenset(), frozenset(), ls, env, stage)
     for result in ls.results:
-        if isinstance(result, ScalarResult):
+        if isinstance(result, ir.ScalarResult):
             verify_expr(result.value, scope, frozenset(), ls, env, stage)
 
 
 def verify_block(
-    body: tuple[Stmt, ...],
+    body: tuple[ir.Stmt, ...],
     lets: frozenset[str],
     indices: frozenset[str],
-    ls: LoopSet,
+    ls: ir.LoopSet,
     env: TypeEnv,
     stage: str,
     is_loop_body: bool = False,
 ) -> frozenset[str]:
     for stmt in body:
         for expr in stmt_exprs(stmt):
-            part = part_of(expr, env) if isinstance(stmt, Call) else None
+            part = part_of(expr, env) if isinstance(stmt, ir.Call) else None
             for whole in (expr,) if part is None else part.subscripts:
                 verify_expr(whole, lets, indices, ls, env, stage)
         match stmt:
-            case Let(name=name):
+            case ir.Let(name=name):
                 lets |= {name}
-            case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
                 require(ls.has_array(target.array), "V1", stage, "undeclared array", target.array)
                 kind = env.arrays[target.array]
                 require(len(target.subscripts) == kind.rank, "V2", stage, target, "for", kind)
                 found = type_of(value, env)
                 require(found == kind.element, "V3", stage, target.array, "=", value, "stores", found)
-            case Loop(index=index, step=step, body=inner):
-                require(not (isinstance(step, Const) and step.value == 0), "V7", stage, index)
+            case ir.Loop(index=index, step=step, body=inner):
+                require(not (isinstance(step, ir.Const) and step.value == 0), "V7", stage, index)
                 verify_block(inner, lets, indices | {index}, ls, env, stage, is_loop_body=True)
-            case Call(rule=rule, form=form, args=args, results=results):
+            case ir.Call(rule=rule, form=form, args=args, results=results):
                 require(len(args) == len(rule.names(form)), "V10", stage, rule.name, "with arguments", args)
                 require(all(r.array in env.arrays and not r.subscripts for r in results), "V10", stage, rule.name)
-            case Exit(cond=cond):
+            case ir.Exit(cond=cond):
                 require(is_loop_body, "V9", stage, cond)
-            case Jump(kind=kind):
+            case ir.Jump(kind=kind):
                 require(False, "V6", stage, kind)
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 verify_block(then, lets, indices, ls, env, stage)
                 verify_block(orelse, lets, indices, ls, env, stage)
             case _:
@@ -104,19 +84,19 @@ def verify_block(
 
 
 def verify_expr(
-    expr: Expr, lets: frozenset[str], indices: frozenset[str], ls: LoopSet, env: TypeEnv, stage: str
+    expr: ir.Expr, lets: frozenset[str], indices: frozenset[str], ls: ir.LoopSet, env: TypeEnv, stage: str
 ) -> None:
     for node in subexprs(expr):
         match node:
-            case SizeOf() | RankOf():
+            case ir.SizeOf() | ir.RankOf():
                 require(False, "V6", stage, node)
-            case Var(name=name):
+            case ir.Var(name=name):
                 require(name in lets, "V5", stage, name, "in", expr)
-            case Index(name=name):
+            case ir.Index(name=name):
                 require(name in indices, "V4", stage, name, "in", expr)
-            case Param(name=name):
+            case ir.Param(name=name):
                 require(name in env.scalars, "V1", stage, "undeclared scalar", name)
-            case Load(access=access):
+            case ir.Load(access=access):
                 require(access.array in env.arrays, "V1", stage, "undeclared array", access.array)
                 require(len(access.subscripts) == env.arrays[access.array].rank, "V2", stage, node)
             case _:

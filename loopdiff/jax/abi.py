@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import RequireLiteralValue
@@ -32,7 +32,7 @@ XLA_TYPES: dict[str, int] = {
 }  # fmt: skip
 
 
-def loader(kind: ir.IntType, result: types.Type) -> Any:
+def loader(kind: llvm_ir.IntType, result: types.Type) -> Any:
     """An intrinsic that reads an integer at an address plus an offset."""
 
     @intrinsic
@@ -46,7 +46,7 @@ def loader(kind: ir.IntType, result: types.Type) -> Any:
     return read
 
 
-def storer(kind: ir.IntType, value: types.Type) -> Any:
+def storer(kind: llvm_ir.IntType, value: types.Type) -> Any:
     """An intrinsic that writes an integer at an address plus an offset."""
 
     @intrinsic
@@ -61,8 +61,8 @@ def storer(kind: ir.IntType, value: types.Type) -> Any:
     return write
 
 
-read64, read32 = loader(ir.IntType(64), types.int64), loader(ir.IntType(32), types.int32)
-write64, write32 = storer(ir.IntType(64), types.int64), storer(ir.IntType(32), types.int32)
+read64, read32 = loader(llvm_ir.IntType(64), types.int64), loader(llvm_ir.IntType(32), types.int32)
+write64, write32 = storer(llvm_ir.IntType(64), types.int64), storer(llvm_ir.IntType(32), types.int32)
 
 
 def pointer_to(dtype: str) -> Any:
@@ -90,12 +90,12 @@ def make_error(typingctx: Any, frame: Any, code: Any, message: Any) -> Any:
     text = message.literal_value
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word, half, byte_pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        word, half, byte_pointer = llvm_ir.IntType(64), llvm_ir.IntType(32), llvm_ir.IntType(8).as_pointer()
         at_api = builder.inttoptr(builder.add(args[0], word(FRAME_API)), word.as_pointer())
         at_create = builder.add(builder.load(at_api), word(API_ERROR_CREATE))
-        function = ir.FunctionType(word, [byte_pointer]).as_pointer().as_pointer()
+        function = llvm_ir.FunctionType(word, [byte_pointer]).as_pointer().as_pointer()
         create = builder.load(builder.inttoptr(at_create, function))
-        record = ir.LiteralStructType([word, word, byte_pointer, half, half])
+        record = llvm_ir.LiteralStructType([word, word, byte_pointer, half, half])
         place = cgutils.alloca_once(builder, record)
         fields = (word(28), word(0), context.insert_const_string(builder.module, text), builder.trunc(args[1], half))
         for position, value in enumerate(fields):
@@ -110,15 +110,15 @@ def stream_of(typingctx: Any, frame: Any) -> Any:
     """The error, or zero, of asking XLA on which stream of the GPU a call runs, and that stream."""
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word, byte_pointer = ir.IntType(64), ir.IntType(8).as_pointer()
+        word, byte_pointer = llvm_ir.IntType(64), llvm_ir.IntType(8).as_pointer()
 
         def at(offset: int) -> Any:
             return builder.load(builder.inttoptr(builder.add(args[0], word(offset)), word.as_pointer()))
 
-        kind = ir.FunctionType(word, [byte_pointer])
+        kind = llvm_ir.FunctionType(word, [byte_pointer])
         place = builder.add(at(FRAME_API), word(API_STREAM_GET))
         ask = builder.load(builder.inttoptr(place, kind.as_pointer().as_pointer()))
-        question = cgutils.alloca_once(builder, ir.ArrayType(word, 4))
+        question = cgutils.alloca_once(builder, llvm_ir.ArrayType(word, 4))
         fields = (word(32), word(0), at(FRAME_CONTEXT), word(0))
         for position, value in enumerate(fields):
             builder.store(value, cgutils.gep_inbounds(builder, question, 0, position))

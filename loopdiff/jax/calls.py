@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from loopdiff.ir.nodes import ArrayDecl, LoopSet, Require, ScalarDecl
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
 from loopdiff.jax.handlers import Handler, HandlerArgument, Port, register, target_name
@@ -26,8 +26,8 @@ def canonical(dtype: str) -> str:
     return str(jax.dtypes.canonicalize_dtype(np.dtype(dtype)))
 
 
-def port_of(decl: ArrayDecl | ScalarDecl) -> Port:
-    if isinstance(decl, ScalarDecl):
+def port_of(decl: ir.ArrayDecl | ir.ScalarDecl) -> Port:
+    if isinstance(decl, ir.ScalarDecl):
         assert decl.type is not None
         return Port(decl.name, "scalar", canonical(SCALAR_DTYPES[decl.type]), 0)
     assert decl.type is not None
@@ -112,9 +112,9 @@ def connect(
     return ForeignCall(target, handler.results, tuple(wiring.aliases.items()))
 
 
-def complaint_of(ls: LoopSet) -> str:
+def complaint_of(ls: ir.LoopSet) -> str:
     """What an error of the compiled function means: the conditions it checks, and arrays that are too large."""
-    checks = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require)]
+    checks = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Require)]
     found: dict[str, None] = dict.fromkeys(f"{c.code}: {c.said}" for c in checks)
     own = [f"`{a.name}`" for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank]
     if own:

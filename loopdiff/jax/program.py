@@ -13,7 +13,7 @@ import numpy as np
 from loopdiff.calls.runs import ReverseRun, sweeps_of
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
-from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Param, Require, ScalarDecl, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import expressions, read_arrays, subexprs, written_arrays
@@ -34,7 +34,7 @@ class JaxProgram:
         self, spec: Specialization, statics: Mapping[str, int], dims: Mapping[str, Shape], pure: tuple[str, ...]
     ) -> None:
         self.spec, self.statics, self.dims, self.pure = spec, dict(statics), dict(dims), pure
-        self.ls: LoopSet = spec.normal
+        self.ls: ir.LoopSet = spec.normal
         self.written = tuple(p for p in self.ls.params if p in spec.written)
         check_shapes(self.ls, self.statics, self.dims)
         self.inputs = tuple(p for p in self.ls.params if p not in pure)
@@ -138,7 +138,7 @@ class JaxProgram:
 
         By the primal, which keeps nothing; arrays that it would return are results of the forward sweep.
         """
-        if any(isinstance(r, ArrayResult) for r in self.ls.results):
+        if any(isinstance(r, ir.ArrayResult) for r in self.ls.results):
             return self.forward(traced)[0]
         if self.primal_call is None:
             self.primal_call = self.wire(self.spec.primal)
@@ -159,7 +159,7 @@ class JaxProgram:
         found = call([values[p] for p in self.inputs], [known.get(port.name, ()) for port in call.results])
         named = {port.name: value for port, value in zip(call.results, found, strict=True)}
         numbers = iter(found)  # numbers come first
-        results = [named[r.array] if isinstance(r, ArrayResult) else next(numbers) for r in self.ls.results]
+        results = [named[r.array] if isinstance(r, ir.ArrayResult) else next(numbers) for r in self.ls.results]
         outputs = (*results, *(named[w] for w in self.written))
         return outputs, {n: v for n, v in named.items() if not n.startswith("result ")}
 
@@ -178,7 +178,7 @@ class JaxProgram:
                 wiring.write(port, is_zeroed=True)
             elif name in self.ls.params:
                 (wiring.update if name in self.written else wiring.read)(port)
-            elif name in touched or ArrayResult(name) in ls.results:
+            elif name in touched or ir.ArrayResult(name) in ls.results:
                 self.refuse_width(name, port.dtype)
                 wiring.write(port, is_zeroed=False)
             else:
@@ -186,7 +186,7 @@ class JaxProgram:
         returns: list[int | None] = []
         numbers = iter(range(len(scalars)))
         for result in ls.results:
-            returns.append(None if isinstance(result, ArrayResult) else next(numbers))
+            returns.append(None if isinstance(result, ir.ArrayResult) else next(numbers))
         return connect(unit, self.spec.options, wiring, returns, self.statics)
 
     def refuse_width(self, name: str, dtype: str) -> None:
@@ -227,8 +227,8 @@ class JaxProgram:
         if not run.units.plan.count_names:
             return ()
         nodes = [] if unit is None else [e for x in expressions(unit.ls) for e in subexprs(x)]
-        is_loaded = any(isinstance(e, Load) and e.access.subscripts for e in nodes)
-        is_traced = any(isinstance(e, Param) and e.name not in self.statics for e in nodes)
+        is_loaded = any(isinstance(e, ir.Load) and e.access.subscripts for e in nodes)
+        is_traced = any(isinstance(e, ir.Param) and e.name not in self.statics for e in nodes)
         if unit is None or is_loaded or is_traced:
             message = f"`{self.ls.name}` keeps values in loops whose length depends on data; JAX needs static sizes"
             hint = "decorate with `tape='recompute'`, or give such loops bounds from shapes and Python ints"
@@ -356,25 +356,25 @@ class Traced:
     __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = refuse
 
 
-def declaration(ls: LoopSet, name: str) -> ArrayDecl | ScalarDecl:
+def declaration(ls: ir.LoopSet, name: str) -> ir.ArrayDecl | ir.ScalarDecl:
     return ls.array(name) if ls.has_array(name) else ls.scalar(name)
 
 
-def element(decl: ArrayDecl | ScalarDecl) -> ScalarType:
-    kind = decl.type if isinstance(decl, ScalarDecl) else None if decl.type is None else decl.type.element
+def element(decl: ir.ArrayDecl | ir.ScalarDecl) -> ScalarType:
+    kind = decl.type if isinstance(decl, ir.ScalarDecl) else None if decl.type is None else decl.type.element
     assert kind is not None
     return kind
 
 
-def check_shapes(ls: LoopSet, statics: Mapping[str, int], dims: Mapping[str, Shape]) -> None:
+def check_shapes(ls: ir.LoopSet, statics: Mapping[str, int], dims: Mapping[str, Shape]) -> None:
     """Evaluate the conditions on shapes and static integers now: ArgumentError with the argument's name."""
     known: dict[str, Any] = dict(EXTENT_NAMES) | dict(statics)
     known |= {n: SimpleNamespace(shape=shape) for n, shape in dims.items()}
     for stmt in ls.body:
-        if not isinstance(stmt, Require):
+        if not isinstance(stmt, ir.Require):
             continue
         nodes = list(subexprs(stmt.cond))
-        if any(isinstance(e, Load | Var | Index) for e in nodes):
+        if any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in nodes):
             continue
         names = {getattr(e, "name", None) or getattr(e, "array", None) for e in nodes} - {None}
         if names <= set(known) and not eval(print_expr(stmt.cond), dict(known)):

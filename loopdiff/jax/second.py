@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.specialize.specialization import Specialization
 
 Arrays = Mapping[str, Any]
@@ -27,7 +27,7 @@ class Program(Protocol):
     spec: Specialization
 
     @property
-    def ls(self) -> LoopSet: ...
+    def ls(self) -> ir.LoopSet: ...
     @property
     def written(self) -> tuple[str, ...]: ...
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.ir.nodes import AccumulateOp, Expr, Loop
+from loopdiff.ir import nodes as ir
 
 AXES = 3  # that a grid of CUDA has
 
@@ -21,12 +21,12 @@ MOST_COPIES, COPIED, LEAST_COPIES = 4096, 1 << 24, 32
 class Axis:
     """One axis of a grid: iterations of `loop`, which lie between `lower` and `upper`, at its step, for all threads."""
 
-    loop: Loop
-    lower: Expr
-    upper: Expr
+    loop: ir.Loop
+    lower: ir.Expr
+    upper: ir.Expr
 
     @property
-    def span(self) -> Loop:
+    def span(self) -> ir.Loop:
         """The loop over all iterations that lie there."""
         return replace(self.loop, lower=self.lower, upper=self.upper)
 
@@ -43,12 +43,12 @@ class Grid:
     axes: tuple[Axis, ...]
     arrays: tuple[str, ...] = ()
     zero: tuple[str, ...] = ()
-    sums: tuple[tuple[str, AccumulateOp], ...] = ()
+    sums: tuple[tuple[str, ir.AccumulateOp], ...] = ()
     copies: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
 
     @property
-    def last(self) -> Loop | None:
+    def last(self) -> ir.Loop | None:
         """The loop of the last axis, if all of its iterations are threads."""
         return self.axes[-1].loop if self.axes[-1].span == self.axes[-1].loop else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from loopdiff.ir.nodes import AccumulateOp, If, Loop, LoopSet, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.mapping.grids import Grid
 
 Names = frozenset[str]
@@ -15,8 +15,8 @@ Names = frozenset[str]
 class WarpLoop:
     """A loop whose iterations the lanes of a warp go through side by side; `sums`: cells into which they sum."""
 
-    loop: Loop
-    sums: tuple[tuple[str, AccumulateOp], ...]
+    loop: ir.Loop
+    sums: tuple[tuple[str, ir.AccumulateOp], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Launch:
     is that of a thread, or, where there are `warp_loops`, that of a warp, which takes a `tile` of so many along each
     axis together where there are many."""
 
-    body: tuple[Stmt, ...]
+    body: tuple[ir.Stmt, ...]
     cells: tuple[str, ...]
     grid: Grid | None = None
     reason: str = ""
@@ -38,7 +38,7 @@ class Launch:
 class HostLoop:
     """A loop of the host around `steps`; `reason` says why it is no kernel."""
 
-    loop: Loop
+    loop: ir.Loop
     steps: tuple[Step, ...]
     reason: str
 
@@ -47,7 +47,7 @@ class HostLoop:
 class HostIf:
     """A branch of the host; `reason` says when it takes the first, if the program does not."""
 
-    stmt: If
+    stmt: ir.If
     then: tuple[Step, ...]
     orelse: tuple[Step, ...]
     reason: str = ""
@@ -57,7 +57,7 @@ class HostIf:
 class OnHost:
     """A statement that the host runs."""
 
-    stmt: Stmt
+    stmt: ir.Stmt
 
 
 Step = Launch | HostLoop | HostIf | OnHost
@@ -67,7 +67,7 @@ Step = Launch | HostLoop | HostIf | OnHost
 class LaunchPlan:
     """`steps` that do what the body of `ls` says. The scalars `on_device` live in its memory."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     steps: tuple[Step, ...]
     on_device: Names
 

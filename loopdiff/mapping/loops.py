@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopdiff.ir.nodes import Access, AccumulateOp, Expr, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
 
 
@@ -31,9 +31,9 @@ class Product:
     columns: str
     lanes: tuple[str, ...]
     sums: tuple[str, ...]
-    left: Access
-    right: Access
-    scale: Expr
+    left: ir.Access
+    right: ir.Access
+    scale: ir.Expr
     is_packed: bool
 
     @property
@@ -70,7 +70,7 @@ class ScalarLoop:
     """
 
     reason: str
-    through: Access | None = None
+    through: ir.Access | None = None
     together: int = 1
 
 
@@ -92,7 +92,7 @@ class Parallel:
     index: str
     granule: int = 1
     reach: int = 1
-    sums: tuple[tuple[str, AccumulateOp], ...] = ()
+    sums: tuple[tuple[str, ir.AccumulateOp], ...] = ()
     near: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
@@ -137,6 +137,6 @@ class Arranged:
     one is needed for them.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     schedule: Schedule
     threads: Arranged | None = None

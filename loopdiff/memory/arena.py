@@ -12,8 +12,8 @@ import numpy as np
 
 from loopdiff.errors import ArgumentError, Span
 from loopdiff.errors.codes import reject
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
-from loopdiff.ir.nodes import Access, ArrayDecl, Dim, Expr, Load, Param
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, subexprs
 
@@ -29,7 +29,7 @@ EXTENT_NAMES = {**vars(math), **CASTS}
 
 
 def sizes_function(
-    parameters: Sequence[str], decls: Sequence[ArrayDecl], like: Sequence[str] = ()
+    parameters: Sequence[str], decls: Sequence[ir.ArrayDecl], like: Sequence[str] = ()
 ) -> Callable[..., Sizes]:
     """The function from `parameters` to the shapes of `decls`, then of the arguments `like`.
 
@@ -41,28 +41,28 @@ def sizes_function(
     shapes += [f"{places[name]}.shape" for name in like]
     found, given = tuple_text(shapes), ", ".join(places.values())
     nodes = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
-    if any(isinstance(e, Load) for e in nodes):
+    if any(isinstance(e, ir.Load) for e in nodes):
         return eval(f"lambda {given}: {found}", dict(EXTENT_NAMES))
-    used = {f"{places[e.array]}.shape" for e in nodes if isinstance(e, Dim)}
-    used |= {f"{places[name]}.shape" for name in like} | {places[e.name] for e in nodes if isinstance(e, Param)}
+    used = {f"{places[e.array]}.shape" for e in nodes if isinstance(e, ir.Dim)}
+    used |= {f"{places[name]}.shape" for name in like} | {places[e.name] for e in nodes if isinstance(e, ir.Param)}
     key = ", ".join(sorted(used))
     named = [text.replace(".shape", "_shape") for text in (key, found)]
     known = lru_cache(SIZES_KEPT)(eval("lambda {}: {}".format(*named), dict(EXTENT_NAMES)))
     return eval(f"lambda {given}: known({key})", {"known": known})
 
 
-def placed(extent: Expr, places: Mapping[str, str]) -> Expr:
+def placed(extent: ir.Expr, places: Mapping[str, str]) -> ir.Expr:
     """`extent` with arguments and counts under other names."""
 
-    def rename(e: Expr) -> Expr:
+    def rename(e: ir.Expr) -> ir.Expr:
         match e:
-            case Dim(array=array):
+            case ir.Dim(array=array):
                 return replace(e, array=places[array])
-            case Param(name=name):
+            case ir.Param(name=name):
                 return replace(e, name=places[name])
-            case Load(access=Access(array=array, subscripts=())):
-                return Param(f"{places[array]}[()]")
-            case Load(access=access):
+            case ir.Load(access=ir.Access(array=array, subscripts=())):
+                return ir.Param(f"{places[array]}[()]")
+            case ir.Load(access=access):
                 return replace(e, access=replace(access, array=places[access.array]))
             case _:
                 return e
@@ -119,7 +119,7 @@ class Arena:
     """
 
     measure: Callable[..., Sizes]
-    decls: tuple[ArrayDecl, ...]
+    decls: tuple[ir.ArrayDecl, ...]
     step: Span | None
     make: Callable[[Sizes, Sequence[np.dtype[Any]], Sequence[Order]], tuple[np.ndarray, ...]] = allocate
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)

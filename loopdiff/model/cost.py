@@ -12,30 +12,7 @@ from dataclasses import dataclass
 
 from loopdiff.analysis.contractions import Contraction, access_indices, terms
 from loopdiff.analysis.strides import Stride, is_reversed_run, is_varying, stride_of, varying_names
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    Assign,
-    Call,
-    Cast,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    Select,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
 from loopdiff.ir.typing import TypeEnv
@@ -101,12 +78,12 @@ class Tally:
 class CostModel:
     """Costs of the loops of `ls` on `machine`; `counter` says how often they run."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     types: TypeEnv
     machine: Machine
     counter: TripCounter
 
-    def scalar(self, loop: Loop, below: float, through: Access | None, ranges: Ranges) -> float:
+    def scalar(self, loop: ir.Loop, below: float, through: ir.Access | None, ranges: Ranges) -> float:
         """Iterations one after the other, each with `below` nanoseconds in loops of its own; they wait for each other
         `through` an access that sees what an earlier one left."""
         trips, _ = self.counter.trips(loop, ranges)
@@ -115,13 +92,13 @@ class CostModel:
             cycles = max(cycles, waiting(loop.body, through))
         return trips * (below + self.machine.nanoseconds(cycles + LOOP))
 
-    def straight(self, body: tuple[Stmt, ...]) -> Tally:
+    def straight(self, body: tuple[ir.Stmt, ...]) -> Tally:
         """One scalar execution of `body` without its loops."""
         reader = Reader(self, "", NONE, 1, 64, Tally())
         reader.block(body, {}, is_deep=False)
         return reader.tally
 
-    def vector(self, loop: Loop, ranges: Ranges) -> float:
+    def vector(self, loop: ir.Loop, ranges: Ranges) -> float:
         """All iterations side by side in the lanes of vectors, with the loops inside."""
         trips, span = self.counter.trips(loop, ranges)
         bits = self.item_bits(loop)
@@ -132,10 +109,10 @@ class CostModel:
         whole = START + REDUCE * reader.sums + math.ceil(trips / lanes) * (cycles + LOOP)
         return self.machine.nanoseconds(whole)
 
-    def item_bits(self, loop: Loop) -> int:
+    def item_bits(self, loop: ir.Loop) -> int:
         """Bits of the elements that vectors of the loop are made of."""
         arrays = {e.access.array for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in loads_of(x)}
-        arrays |= {s.stmt.target.array for s in statements(loop.body) if isinstance(s.stmt, Assign | Accumulate)}
+        arrays |= {s.stmt.target.array for s in statements(loop.body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)}
         kinds = {self.types.arrays[a].element for a in arrays}
         return 32 if F32 in kinds and F64 not in kinds else 64
 
@@ -176,8 +153,8 @@ class CostModel:
 
     def tile_step(self, found: Contraction, tile: TiledNest, rows: int, columns: int, lanes: int) -> float:
         """Cycles of one step of the innermost summed loop: operands loaded, and a product added at every place."""
-        operations = [e for e in subexprs(found.summand) if isinstance(e, Apply) and has_loads(e)]
-        fused = sum(isinstance(t, Apply) and t.op is Op.MUL for _, t in terms(found.summand))
+        operations = [e for e in subexprs(found.summand) if isinstance(e, ir.Apply) and has_loads(e)]
+        fused = sum(isinstance(t, ir.Apply) and t.op is Op.MUL for _, t in terms(found.summand))
         arithmetic = ARITHMETIC * rows * columns * (1 + max(0, len(operations) - fused))
         step = Tally(arithmetic=arithmetic, instructions=arithmetic / ARITHMETIC)
         for access in {e.access for e in loads_of(found.summand)}:
@@ -208,20 +185,22 @@ class Reader:
     waiting: float = 0.0
     sums: int = 0
 
-    def block(self, body: tuple[Stmt, ...], ranges: Ranges, is_deep: bool, times: float = 1.0, depth: int = 0) -> None:
+    def block(
+        self, body: tuple[ir.Stmt, ...], ranges: Ranges, is_deep: bool, times: float = 1.0, depth: int = 0
+    ) -> None:
         """Count `body`, which runs `times` times, with the loops inside if `is_deep`."""
-        seen: set[Expr] = set()
+        seen: set[ir.Expr] = set()
         mine, own = self.tally, Tally()
         for stmt in body:
             self.tally = own
             match stmt:
-                case Loop():
+                case ir.Loop():
                     self.tally = mine
                     if is_deep:
                         trips, span = self.model.counter.trips(stmt, ranges)
                         self.block(stmt.body, {**ranges, stmt.index: span}, True, times * trips, depth + 1)
                         mine.add(Tally(arithmetic=LOOP, instructions=LOOP / ISSUE), times * trips)
-                case If(cond=cond, then=then, orelse=orelse):
+                case ir.If(cond=cond, then=then, orelse=orelse):
                     self.value(cond, seen)
                     self.tally = mine
                     share = 1.0 if is_varying(cond, self.varying) and self.lanes > 1 else OFTEN
@@ -232,27 +211,27 @@ class Reader:
         self.tally = mine
         mine.add(own, times)
 
-    def simple(self, stmt: Stmt, seen: set[Expr], times: float, depth: int) -> None:
+    def simple(self, stmt: ir.Stmt, seen: set[ir.Expr], times: float, depth: int) -> None:
         match stmt:
-            case Let(value=value):
+            case ir.Let(value=value):
                 self.value(value, seen)
-            case Assign(target=target, value=value):
+            case ir.Assign(target=target, value=value):
                 self.value(value, seen)
                 self.store(target)
-            case Accumulate(target=target, value=value):
-                is_fused = stmt.op == "add" and isinstance(value, Apply) and value.op is Op.MUL
+            case ir.Accumulate(target=target, value=value):
+                is_fused = stmt.op == "add" and isinstance(value, ir.Apply) and value.op is Op.MUL
                 is_lanes = self.value(value, seen)
                 self.accumulate(stmt, is_fused, is_lanes, times, depth)
-            case Require(cond=cond) | Exit(cond=cond):
+            case ir.Require(cond=cond) | ir.Exit(cond=cond):
                 self.value(cond, seen)
-            case Call():
+            case ir.Call():
                 self.tally.arithmetic += CALL
-            case Allocate():
+            case ir.Allocate():
                 self.tally.stores += CALL
             case _:
                 pass
 
-    def accumulate(self, stmt: Accumulate, is_fused: bool, is_lanes: bool, times: float, depth: int) -> None:
+    def accumulate(self, stmt: ir.Accumulate, is_fused: bool, is_lanes: bool, times: float, depth: int) -> None:
         """An update, in a register where its target stays the same."""
         if not is_fused:
             self.work(ARITHMETIC if stmt.op == "add" else SEQUENCES[Op.MAX])
@@ -273,29 +252,29 @@ class Reader:
             self.store(stmt.target)
 
     # -- values ----------------------------------------------------------------------------------------------
-    def value(self, expr: Expr, seen: set[Expr]) -> bool:
+    def value(self, expr: ir.Expr, seen: set[ir.Expr]) -> bool:
         """Count the operations of `expr`; whether it differs between the lanes. Addresses cost nothing of their own."""
         match expr:
-            case Index(name=name) | Var(name=name):
+            case ir.Index(name=name) | ir.Var(name=name):
                 return name == self.index or name in self.varying
-            case Load(access=access):
+            case ir.Load(access=access):
                 return self.loaded(expr, access, seen)
-            case Const() | Param() | Dim():
+            case ir.Const() | ir.Param() | ir.Dim():
                 return False
-            case Cast(value=value):
+            case ir.Cast(value=value):
                 is_lanes = self.value(value, seen)
                 self.work(ARITHMETIC)
                 return is_lanes
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 parts = [self.value(e, seen) for e in (cond, then, orelse)]
                 self.work(ARITHMETIC)
                 return any(parts)
-            case Apply(op=op, args=args):
+            case ir.Apply(op=op, args=args):
                 return self.applied(op, args, seen)
             case _:
                 return False
 
-    def loaded(self, expr: Load, access: Access, seen: set[Expr]) -> bool:
+    def loaded(self, expr: ir.Load, access: ir.Access, seen: set[ir.Expr]) -> bool:
         if not access.subscripts:
             return access.array in self.varying
         stride = self.stride(access)
@@ -306,11 +285,11 @@ class Reader:
             self.load(access)
         return stride != "uniform"
 
-    def applied(self, op: Op, args: tuple[Expr, ...], seen: set[Expr]) -> bool:
+    def applied(self, op: Op, args: tuple[ir.Expr, ...], seen: set[ir.Expr]) -> bool:
         is_sum = op in (Op.ADD, Op.SUB)
         is_lanes, is_fused = False, False
         for arg in args:
-            if is_sum and not is_fused and isinstance(arg, Apply) and arg.op is Op.MUL:
+            if is_sum and not is_fused and isinstance(arg, ir.Apply) and arg.op is Op.MUL:
                 is_fused = True
                 is_lanes |= any([self.value(a, seen) for a in arg.args])
             else:
@@ -323,7 +302,7 @@ class Reader:
         elif op in (Op.FLOORDIV, Op.MOD):
             self.tally.arithmetic += INTEGER_DIVISION * lanes
         elif op in FUNCTIONS:
-            is_whole = isinstance(args[-1], Const) and op is Op.POW
+            is_whole = isinstance(args[-1], ir.Const) and op is Op.POW
             self.tally.arithmetic += 2.0 if is_whole else FUNCTIONS[op]
             self.tally.instructions += 1.0 if is_whole else FUNCTIONS[op]
         elif op not in FREE:
@@ -335,22 +314,22 @@ class Reader:
         self.tally.instructions += cycles / ARITHMETIC
 
     # -- memory ----------------------------------------------------------------------------------------------
-    def stride(self, access: Access) -> Stride:
+    def stride(self, access: ir.Access) -> Stride:
         return stride_of(access, self.index, self.varying, self.model.ls) if self.lanes > 1 else "unit"
 
-    def places(self, access: Access) -> int:
+    def places(self, access: ir.Access) -> int:
         """How many places in memory the lanes have to be brought together from."""
         if self.lanes == 1 or self.stride(access) not in APART:
             return 1
         return 1 if is_reversed_run(access, self.index, self.varying, self.model.ls) else self.lanes
 
-    def load(self, access: Access) -> None:
+    def load(self, access: ir.Access) -> None:
         lanes = self.places(access)
         self.tally.loads += GATHERED * lanes if lanes > 1 else LOAD
         self.tally.arithmetic += ARITHMETIC * lanes if lanes > 1 else 0.0
         self.tally.instructions += lanes
 
-    def store(self, target: Access) -> None:
+    def store(self, target: ir.Access) -> None:
         if not target.subscripts:
             return
         lanes = self.places(target)
@@ -359,10 +338,10 @@ class Reader:
         self.tally.instructions += lanes
 
 
-def loads_of(expr: Expr) -> list[Load]:
+def loads_of(expr: ir.Expr) -> list[ir.Load]:
     """Loads of elements in `expr`, those of its subscripts included."""
-    return [e for e in subexprs(expr) if isinstance(e, Load) and e.access.subscripts]
+    return [e for e in subexprs(expr) if isinstance(e, ir.Load) and e.access.subscripts]
 
 
-def has_loads(expr: Expr) -> bool:
-    return any(isinstance(e, Load) for e in subexprs(expr))
+def has_loads(expr: ir.Expr) -> bool:
+    return any(isinstance(e, ir.Load) for e in subexprs(expr))

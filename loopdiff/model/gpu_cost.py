@@ -11,22 +11,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2, prod
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Allocate,
-    Apply,
-    Assign,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    Stmt,
-)
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.mapping.grids import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
@@ -129,9 +115,9 @@ def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
     return list(coster.steps(plan.steps, 1.0, {}))
 
 
-def cells_of_host(plan: LaunchPlan) -> dict[str, Expr]:
+def cells_of_host(plan: LaunchPlan) -> dict[str, ir.Expr]:
     """The values of cells that the host gives one value, and nobody else any."""
-    given = [s.stmt for s in all_steps(plan.steps) if isinstance(s, OnHost) and isinstance(s.stmt, Assign)]
+    given = [s.stmt for s in all_steps(plan.steps) if isinstance(s, OnHost) and isinstance(s.stmt, ir.Assign)]
     others = written_arrays(plan.ls.body)
     return {s.target.array: s.value for s in given if not s.target.subscripts and s.target.array not in others}
 
@@ -143,7 +129,7 @@ class Coster:
     `turns`: which iteration of such loops that is, by index.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     counter: TripCounter
     gpu: Gpu
     cache: Resident
@@ -160,7 +146,7 @@ class Coster:
                         yield from self.steps(orelse if holds == 0.0 else then, runs, ranges)
                 case Launch():
                     yield self.cost(step, runs, ranges)
-                case OnHost(stmt=Allocate(array=array, fill=fill)) if fill is not None and self.is_array(array):
+                case OnHost(stmt=ir.Allocate(array=array, fill=fill)) if fill is not None and self.is_array(array):
                     moved = self.cache.write(self.key(array, ()), self.traffic.whole(array))
                     time = self.gpu.launch + moved / self.gpu.bandwidth
                     yield Cost(step, runs, runs * moved, 0.0, runs * time)
@@ -190,7 +176,7 @@ class Coster:
         """What the cache knows an array by: where kernels go on to other elements in the next iteration of a loop of
         the host, these are another one."""
         parts = (e for t in found for s in t.access.subscripts for e in subexprs(s))
-        used = {e.name for e in parts if isinstance(e, Index)}
+        used = {e.name for e in parts if isinstance(e, ir.Index)}
         return (array, *sorted((i, turn) for i, turn in self.turns.items() if i in used))
 
     def cost(self, launch: Launch, runs: float, ranges: Ranges) -> Cost:
@@ -208,13 +194,13 @@ class Coster:
         launches = 1.0 + sum(each.launches for each in listed)
         return Cost(launch, runs, runs * moved, runs * operations, runs * (launches * self.gpu.launch + busy))
 
-    def taken(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    def taken(self, body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
         """Statements without the branches that are not taken, as far as that is known."""
         for stmt in body:
             match stmt:
-                case Loop(body=inner):
+                case ir.Loop(body=inner):
                     yield replace(stmt, body=tuple(self.taken(inner)))
-                case If(cond=cond, then=then, orelse=orelse):
+                case ir.If(cond=cond, then=then, orelse=orelse):
                     holds = self.counter.value(cond, {})
                     if holds is None:
                         yield replace(stmt, then=tuple(self.taken(then)), orelse=tuple(self.taken(orelse)))
@@ -238,7 +224,7 @@ class Coster:
             number *= trips
         return number, inside
 
-    def list_cost(self, grid: Grid, body: tuple[Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
+    def list_cost(self, grid: Grid, body: tuple[ir.Stmt, ...], array: str, threads: float, ranges: Ranges) -> ListCost:
         traffic, key, decl = self.traffic, self.key(array, ()), self.ls.array(array)
         along, in_rows = rows_listed(decl, body, grid.last, grid.lists)
         is_counted = most_updates(body, array, in_rows=in_rows and not along) is None
@@ -266,7 +252,7 @@ class Coster:
         cleared = pieces * (not is_filled(body, array)) + parts * starts
         return ListCost(moved, cleared + pieces * sort.launches + pieces - 1.0 + is_counted * 3.0)
 
-    def most_visited(self, loops: tuple[Loop, ...], threads: float) -> float:
+    def most_visited(self, loops: tuple[ir.Loop, ...], threads: float) -> float:
         """How often all threads together run the body of loops at most, if those whose bounds are data go through an
         array once, as rows of a sparse matrix do."""
         found = inf
@@ -277,7 +263,7 @@ class Coster:
                     for s in statements(loop.body)
                     for a in accesses(s.stmt)
                     for k, e in enumerate(a.subscripts)
-                    if e == Index(loop.index)
+                    if e == ir.Index(loop.index)
                 )
                 found = min((found, *(self.counter.extent(name, axis) for name, axis in visited)))
         return found
@@ -286,7 +272,7 @@ class Coster:
     def traffic(self) -> Traffic:
         return Traffic(self.counter, Schedule(()), Machine(), SECTOR)
 
-    def moved(self, nest: tuple[Stmt, ...], ranges: Ranges, lists: frozenset[str]) -> float:
+    def moved(self, nest: tuple[ir.Stmt, ...], ranges: Ranges, lists: frozenset[str]) -> float:
         """Bytes of all different elements that are read, and of those that are written, but those of `lists`."""
         touched: dict[tuple[str, bool], list[Touch]] = {}
         for touch in all_touches(nest):
@@ -319,21 +305,21 @@ class Coster:
         copies = min(threads, float(MOST_COPIES), max(float(LEAST_COPIES), COPIED / max(1.0, elements)))
         return 2.0 * own + 3.0 * copies * sum(traffic.whole(n) for n in grid.copies)
 
-    def operations(self, stmt: Stmt, ranges: Ranges) -> float:
+    def operations(self, stmt: ir.Stmt, ranges: Ranges) -> float:
         """How many operations on numbers a statement takes."""
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 trips, span = self.counter.trips(stmt, ranges)
                 return trips * sum(self.operations(s, {**ranges, stmt.index: span}) for s in body)
-            case If():
+            case ir.If():
                 return sum(self.operations(s, ranges) for s in children(stmt))
-            case Let() | Assign() | Accumulate():
-                values = (e for x in stmt_exprs(stmt) for e in subexprs(x) if isinstance(e, Apply))
-                return sum(map(worth, values)) + isinstance(stmt, Accumulate)
+            case ir.Let() | ir.Assign() | ir.Accumulate():
+                values = (e for x in stmt_exprs(stmt) for e in subexprs(x) if isinstance(e, ir.Apply))
+                return sum(map(worth, values)) + isinstance(stmt, ir.Accumulate)
             case _:
                 return 0.0
 
-    def is_narrow(self, nest: tuple[Stmt, ...]) -> bool:
+    def is_narrow(self, nest: tuple[ir.Stmt, ...]) -> bool:
         arrays = {t.access.array for t in all_touches(nest)}
         kinds = {kind.dtype for n in arrays if (kind := self.ls.array(n).type) is not None}
         return "float32" in kinds and "float64" not in kinds
@@ -341,21 +327,21 @@ class Coster:
 
 def goes_through(touch: Touch) -> bool:
     """Whether an access goes along with a loop whose bounds are data, through rows that are the array together."""
-    return any(e == Index(p.index) and has_data(p) for e in touch.access.subscripts for p in touch.loops)
+    return any(e == ir.Index(p.index) and has_data(p) for e in touch.access.subscripts for p in touch.loops)
 
 
-def has_data(loop: Loop) -> bool:
-    return any(isinstance(e, Load) for b in (loop.lower, loop.upper) for e in subexprs(b))
+def has_data(loop: ir.Loop) -> bool:
+    return any(isinstance(e, ir.Load) for b in (loop.lower, loop.upper) for e in subexprs(b))
 
 
-def is_only_check(stmt: Stmt) -> bool:
+def is_only_check(stmt: ir.Stmt) -> bool:
     """Whether a statement runs to say which of several checks fails."""
-    return all(isinstance(s.stmt, If | Let | Loop | Require) for s in statements((stmt,)))
+    return all(isinstance(s.stmt, ir.If | ir.Let | ir.Loop | ir.Require) for s in statements((stmt,)))
 
 
-def all_touches(nest: tuple[Stmt, ...]) -> Iterator[Touch]:
+def all_touches(nest: tuple[ir.Stmt, ...]) -> Iterator[Touch]:
     """Every access to an element, those of an accumulation as a read and as a write."""
-    added_to = {s.stmt.target for s in statements(nest) if isinstance(s.stmt, Accumulate)}
+    added_to = {s.stmt.target for s in statements(nest) if isinstance(s.stmt, ir.Accumulate)}
     for stmt in nest:
         for touch in touches(stmt):
             yield touch
@@ -363,7 +349,7 @@ def all_touches(nest: tuple[Stmt, ...]) -> Iterator[Touch]:
                 yield Touch(touch.access, touch.loops, False)
 
 
-def worth(part: Apply) -> float:
+def worth(part: ir.Apply) -> float:
     if part.op in (*QUOTIENTS, Op.FLOORDIV, Op.MOD, Op.SQRT):
         return QUOTIENT
     return FUNCTION if INFO[part.op].result == "float" and part.op not in (Op.COPYSIGN, Op.STRONG_MUL) else 1.0

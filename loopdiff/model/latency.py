@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Cast, Expr, If, Let, Load, Select, Stmt, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.model.machine import DIVISION_LATENCY, DIVISIONS, FORWARDING, FREE, FUNCTION_LATENCY, FUNCTIONS, LATENCY
 
 
-def waiting(body: tuple[Stmt, ...], through: Access) -> float:
+def waiting(body: tuple[ir.Stmt, ...], through: ir.Access) -> float:
     """Cycles from the read `through`, of what an earlier iteration left, to the last write to its array in `body`."""
     chain = Chain(through)
     chain.visit(body)
@@ -19,28 +19,28 @@ def waiting(body: tuple[Stmt, ...], through: Access) -> float:
 class Chain:
     """Cycles from the read `through` to the values of Lets and cells, and to the array."""
 
-    def __init__(self, through: Access) -> None:
+    def __init__(self, through: ir.Access) -> None:
         self.through = through
         self.done: dict[str, float] = {}
         self.longest = 0.0
 
-    def visit(self, body: tuple[Stmt, ...]) -> None:
+    def visit(self, body: tuple[ir.Stmt, ...]) -> None:
         for stmt in body:
             match stmt:
-                case Let(name=name, value=value):
+                case ir.Let(name=name, value=value):
                     self.keep(name, self.waited(value))
-                case Assign(target=target, value=value):
+                case ir.Assign(target=target, value=value):
                     self.leave(target, self.waited(value))
-                case Accumulate(target=target, value=value):
+                case ir.Accumulate(target=target, value=value):
                     waited = self.waited(value)
                     self.leave(target, None if waited is None else waited + LATENCY)
-                case If(then=then, orelse=orelse):
+                case ir.If(then=then, orelse=orelse):
                     self.visit(then)
                     self.visit(orelse)
                 case _:
                     pass
 
-    def leave(self, target: Access, waited: float | None) -> None:
+    def leave(self, target: ir.Access, waited: float | None) -> None:
         if not target.subscripts:
             self.keep(target.array, waited)
         if waited is not None and target.array == self.through.array:
@@ -50,18 +50,18 @@ class Chain:
         if waited is not None:
             self.done[name] = max(waited, self.done.get(name, 0.0))
 
-    def waited(self, expr: Expr) -> float | None:
+    def waited(self, expr: ir.Expr) -> float | None:
         """Cycles from the read to the value of `expr`; None if it does not depend on it."""
         match expr:
-            case Load(access=access) if access == self.through:
+            case ir.Load(access=access) if access == self.through:
                 return FORWARDING if access.subscripts else 0.0
-            case Load(access=Access(array=name, subscripts=())) | Var(name=name):
+            case ir.Load(access=ir.Access(array=name, subscripts=())) | ir.Var(name=name):
                 return self.done.get(name)
-            case Apply(op=op, args=args):
+            case ir.Apply(op=op, args=args):
                 return after(latency(op), map(self.waited, args))
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 return after(1.0, map(self.waited, (cond, then, orelse)))
-            case Cast(value=value):
+            case ir.Cast(value=value):
                 return after(LATENCY, (self.waited(value),))
             case _:
                 return None

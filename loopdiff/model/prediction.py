@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopdiff.analysis.contractions import contraction
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
-from loopdiff.ir.nodes import Allocate, If, Loop, LoopSet, Stmt
 from loopdiff.ir.typing import type_env
 from loopdiff.ir.walk import Path, children, statements
 from loopdiff.mapping.loops import ScalarLoop, Schedule, TiledNest, VectorLoop
@@ -28,12 +28,12 @@ class Prediction:
     nests: tuple[tuple[Path, float], ...]
 
 
-def predict(ls: LoopSet, schedule: Schedule, extents: Extents, machine: Machine) -> Prediction:
+def predict(ls: ir.LoopSet, schedule: Schedule, extents: Extents, machine: Machine) -> Prediction:
     """How long `ls`, whose loops are arranged, takes under `schedule` for arguments of `extents`."""
     counter = TripCounter.of(ls, extents)
     predictor = Predictor(CostModel(ls, type_env(ls), machine, counter), schedule)
     traffic = Traffic(counter, schedule, machine)
-    bare = Loop("", *ZERO_TO_ONE, ls.body)
+    bare = ir.Loop("", *ZERO_TO_ONE, ls.body)
     touched = traffic.footprint(bare, {})
     nests: list[tuple[Path, float]] = []
     for number, stmt in enumerate(ls.body):
@@ -43,7 +43,7 @@ def predict(ls: LoopSet, schedule: Schedule, extents: Extents, machine: Machine)
     filled = sum(
         traffic.whole(s.stmt.array) / FILLED
         for s in statements(ls.body)
-        if isinstance(s.stmt, Allocate) and s.stmt.fill is not None and not s.loops
+        if isinstance(s.stmt, ir.Allocate) and s.stmt.fill is not None and not s.loops
     )
     straight = machine.nanoseconds(predictor.costs.straight(ls.body).cycles)
     entry = ENTRY + ARGUMENT * len(ls.params)
@@ -55,20 +55,20 @@ class Predictor:
     costs: CostModel
     schedule: Schedule
 
-    def below(self, body: tuple[Stmt, ...], path: Path, ranges: Ranges, first: int = 0) -> float:
+    def below(self, body: tuple[ir.Stmt, ...], path: Path, ranges: Ranges, first: int = 0) -> float:
         """Nanoseconds of the loops in `body`, whose statements are numbered from `first`."""
         total = 0.0
         for number, stmt in enumerate(body, first):
             match stmt:
-                case Loop():
+                case ir.Loop():
                     total += self.loop(stmt, (*path, number), ranges)
-                case If():
+                case ir.If():
                     total += OFTEN * self.below(children(stmt), (*path, number), ranges)
                 case _:
                     pass
         return total
 
-    def loop(self, stmt: Loop, path: Path, ranges: Ranges) -> float:
+    def loop(self, stmt: ir.Loop, path: Path, ranges: Ranges) -> float:
         match self.schedule.of(path):
             case TiledNest() as tile:
                 found = contraction(stmt)

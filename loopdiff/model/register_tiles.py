@@ -7,7 +7,7 @@ from functools import reduce
 
 from loopdiff.analysis.contractions import Contraction, access_indices, factors, terms
 from loopdiff.analysis.strides import Stride, coefficient, lane_axis, stride_of
-from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, LoopSet, Param, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 from loopdiff.mapping.loops import Product, TiledNest
@@ -16,7 +16,7 @@ from loopdiff.model.machine import Machine
 NONE: frozenset[str] = frozenset()
 IN_FLIGHT = 8  # products that hide the latency of one
 ADDRESSES = 12  # rows whose addresses find registers
-ONE = Const(1.0)
+ONE = ir.Const(1.0)
 ROW_LOOPS, SUM_LOOPS = 2, 3
 
 
@@ -89,19 +89,21 @@ def product_blocks(machine: Machine) -> Blocks:
     return Blocks(depth, rows, max(last // 6 // panel, 1) * panel)
 
 
-def is_product_operand(expr: Expr, indices: frozenset[str]) -> bool:
+def is_product_operand(expr: ir.Expr, indices: frozenset[str]) -> bool:
     """Whether `expr` is made of loads and values that do not depend on `indices` by +, - and *."""
     match expr:
-        case Load() | Const() | Param() | Var():
+        case ir.Load() | ir.Const() | ir.Param() | ir.Var():
             return True
-        case Apply(op=Op.MUL | Op.ADD | Op.SUB | Op.NEG, args=args) if any(isinstance(e, Load) for e in subexprs(expr)):
+        case ir.Apply(op=Op.MUL | Op.ADD | Op.SUB | Op.NEG, args=args) if any(
+            isinstance(e, ir.Load) for e in subexprs(expr)
+        ):
             return all(is_product_operand(a, indices) for a in args)
         case _:
             nodes = list(subexprs(expr))
-            return not any(isinstance(e, Load) or (isinstance(e, Index) and e.name in indices) for e in nodes)
+            return not any(isinstance(e, ir.Load) or (isinstance(e, ir.Index) and e.name in indices) for e in nodes)
 
 
-def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
+def choose_tile(ls: ir.LoopSet, found: Contraction) -> TiledNest | None:
     """The tile of a contraction; None if no loop gives vectors worth their loads.
 
     Preferred: a product of matrices. Else vectors along an axis of the target. Else dot products: vectors along the one
@@ -109,14 +111,14 @@ def choose_tile(ls: LoopSet, found: Contraction) -> TiledNest | None:
     """
     if not is_product_operand(found.summand, frozenset(p.index for p in found.loops)):
         return None
-    reads = [e.access for e in subexprs(found.summand) if isinstance(e, Load)]
+    reads = [e.access for e in subexprs(found.summand) if isinstance(e, ir.Load)]
     product = as_product(ls, found)
     if product is not None:
         return TiledNest(product.columns, product.rows[0], product.columns, found.sums, product)
     return column_vectors(ls, found, reads) or dot_products(ls, found, reads) or gathered_vectors(ls, found, reads)
 
 
-def as_product(ls: LoopSet, found: Contraction) -> Product | None:
+def as_product(ls: ir.LoopSet, found: Contraction) -> Product | None:
     """The contraction as a product of matrices, if it is one whose operands do not lie along a loop outside it."""
     inside = frozenset(p.index for p in found.loops)
     for columns in reversed(found.kept):
@@ -148,7 +150,7 @@ def side_by_side(found: Contraction, lanes: str, rows: str, columns: str) -> Pro
     return Product((rows,), columns, (lanes,), found.sums[::-1], a, b, scale, True)
 
 
-def operands(found: Contraction, columns: str, lanes: tuple[str, ...]) -> tuple[Access, Access, Expr] | None:
+def operands(found: Contraction, columns: str, lanes: tuple[str, ...]) -> tuple[ir.Access, ir.Access, ir.Expr] | None:
     """The two arrays that are multiplied, the second the one with the columns, and what scales the product."""
     parts = terms(found.summand)
     if len(parts) > 1 or len(found.sums) > SUM_LOOPS:
@@ -159,25 +161,25 @@ def operands(found: Contraction, columns: str, lanes: tuple[str, ...]) -> tuple[
     outside = frozenset(k for f in right for k in indices_of(f) if k in found.kept and k not in lanes)
     left = [f for f in factors(term) if f not in right and (inside - outside) & indices_of(f)]
     match left, right:
-        case [Load(access=a)], [Load(access=b)]:
+        case [ir.Load(access=a)], [ir.Load(access=b)]:
             fixed = [f for f in factors(term) if f not in left and f not in right]
-            scale = reduce(lambda x, y: Apply(Op.MUL, (x, y)), fixed) if fixed else ONE
-            return a, b, Apply(Op.NEG, (scale,)) if is_negative else scale
+            scale = reduce(lambda x, y: ir.Apply(Op.MUL, (x, y)), fixed) if fixed else ONE
+            return a, b, ir.Apply(Op.NEG, (scale,)) if is_negative else scale
         case _:
             return None
 
 
-def indices_of(expr: Expr) -> frozenset[str]:
-    return frozenset(e.name for e in subexprs(expr) if isinstance(e, Index))
+def indices_of(expr: ir.Expr) -> frozenset[str]:
+    return frozenset(e.name for e in subexprs(expr) if isinstance(e, ir.Index))
 
 
-def is_straight(found: Contraction, a: Access, b: Access, indices: tuple[str, ...]) -> bool:
+def is_straight(found: Contraction, a: ir.Access, b: ir.Access, indices: tuple[str, ...]) -> bool:
     """Whether the addresses of the target and of both operands are linear in each of `indices`."""
     places = [s for access in (found.update.target, a, b) for s in access.subscripts]
     return all(coefficient(s, k) is not None for s in places for k in indices)
 
 
-def column_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
+def column_vectors(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -> TiledNest | None:
     for columns in reversed(found.kept):
         strides = [stride_of(a, columns, NONE, ls) for a in reads]
         is_smooth = all(s in ("unit", "uniform") for s in strides) and "unit" in strides
@@ -186,7 +188,7 @@ def column_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> Tile
     return None
 
 
-def dot_products(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
+def dot_products(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -> TiledNest | None:
     target, sums = found.update.target, found.sums
     kept = [k for k in found.kept if all(coefficient(s, k) is not None for s in target.subscripts)]
     if len(sums) != 1 or not kept:
@@ -198,7 +200,7 @@ def dot_products(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledN
     return TiledNest(sums[0], row_loop(found, columns, reads), columns, sums)
 
 
-def gathered_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> TiledNest | None:
+def gathered_vectors(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -> TiledNest | None:
     """Lanes along the loop in which most accesses are contiguous; the others are gathered, once for all rows or
     columns."""
     target, kept = found.update.target, found.kept
@@ -225,7 +227,7 @@ def gathered_vectors(ls: LoopSet, found: Contraction, reads: list[Access]) -> Ti
     return None
 
 
-def row_loop(found: Contraction, columns: str, reads: list[Access]) -> str | None:
+def row_loop(found: Contraction, columns: str, reads: list[ir.Access]) -> str | None:
     """The loop to unroll so that what is loaded along `columns` is used again for every row."""
     for row in found.kept:
         reuses = any(columns in access_indices(a) and row not in access_indices(a) for a in reads)

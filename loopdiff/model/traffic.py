@@ -15,7 +15,7 @@ import numpy as np
 
 from loopdiff.analysis.contractions import access_indices, contraction
 from loopdiff.analysis.strides import coefficient
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Load, Loop, Stmt, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, children, stmt_exprs, subexprs
 from loopdiff.mapping.loops import Schedule, TiledNest
 from loopdiff.model.machine import Machine
@@ -30,20 +30,20 @@ WRITTEN = 2.0  # a line that is written comes in first, and goes out
 class Touch:
     """An access below a loop, the loops around it from there on, and whether it writes."""
 
-    access: Access
-    loops: tuple[Loop, ...]
+    access: ir.Access
+    loops: tuple[ir.Loop, ...]
     is_write: bool
 
 
-def touches(stmt: Stmt, loops: tuple[Loop, ...] = ()) -> Iterator[Touch]:
+def touches(stmt: ir.Stmt, loops: tuple[ir.Loop, ...] = ()) -> Iterator[Touch]:
     """Every access to an array in `stmt`."""
-    if isinstance(stmt, Loop):
+    if isinstance(stmt, ir.Loop):
         loops = (*loops, stmt)
     for expr in stmt_exprs(stmt):
         for e in subexprs(expr):
-            if isinstance(e, Load) and e.access.subscripts:
+            if isinstance(e, ir.Load) and e.access.subscripts:
                 yield Touch(e.access, loops, False)
-    if isinstance(stmt, Assign | Accumulate) and stmt.target.subscripts:
+    if isinstance(stmt, ir.Assign | ir.Accumulate) and stmt.target.subscripts:
         yield Touch(stmt.target, loops, True)
     for child in children(stmt):
         yield from touches(child, loops)
@@ -58,7 +58,7 @@ class Traffic:
     machine: Machine
     line: float = LINE
 
-    def nanoseconds(self, stmt: Stmt, path: Path, total: float) -> float:
+    def nanoseconds(self, stmt: ir.Stmt, path: Path, total: float) -> float:
         """How long the busiest path between levels takes for `stmt`, part of a function that touches `total` bytes.
 
         What the whole function touches may be in a cache from the call before.
@@ -66,7 +66,7 @@ class Traffic:
         caches = [c for c in self.machine.caches if total > c.size]
         return max((self.moved(stmt, path, {}, c.size) / c.bandwidth for c in caches), default=0.0)
 
-    def moved(self, stmt: Stmt, path: Path, ranges: Ranges, size: int) -> float:
+    def moved(self, stmt: ir.Stmt, path: Path, ranges: Ranges, size: int) -> float:
         """Bytes that one run of `stmt` brings into, and sends out of, a cache of `size` bytes."""
         whole = self.footprint(stmt, ranges)
         inside = [(s, (*path, k)) for k, s in enumerate(children(stmt))]
@@ -74,7 +74,7 @@ class Traffic:
             return whole
         if not inside:
             return self.footprint(stmt, ranges, size)
-        if not isinstance(stmt, Loop):
+        if not isinstance(stmt, ir.Loop):
             return sum(self.moved(s, p, ranges, size) for s, p in inside)
         mapping = self.schedule.of(path)
         if isinstance(mapping, TiledNest):
@@ -85,7 +85,7 @@ class Traffic:
             return self.footprint(stmt, ranges, size)
         return trips * sum(self.moved(s, p, known, size) for s, p in inside)
 
-    def moved_by_tiles(self, stmt: Loop, tile: TiledNest, ranges: Ranges, size: int) -> float:
+    def moved_by_tiles(self, stmt: ir.Loop, tile: TiledNest, ranges: Ranges, size: int) -> float:
         """Bytes of a contraction: blocks of columns, which may stay in the cache, around blocks of rows."""
         found = contraction(stmt)
         assert found is not None
@@ -113,7 +113,7 @@ class Traffic:
         assert kind is not None
         return np.dtype(kind.dtype).itemsize
 
-    def footprint(self, stmt: Stmt, ranges: Ranges, size: float = math.inf) -> float:
+    def footprint(self, stmt: ir.Stmt, ranges: Ranges, size: float = math.inf) -> float:
         """Bytes of the different cache lines that `stmt` touches, those that are written counted twice.
 
         Computed places in arrays of more than `size` bytes count each time: they do not stay in a cache of that size.
@@ -155,7 +155,7 @@ class Traffic:
         each = self.line if is_computed(touch.access.subscripts[dense]) else self.item_size(touch.access.array)
         return apart * max(self.line, counts[dense] * each)
 
-    def places(self, subscript: Expr, trips: dict[str, float]) -> float:
+    def places(self, subscript: ir.Expr, trips: dict[str, float]) -> float:
         """How many places a subscript takes in loops that run `trips` times; a computed one another each time, and so
         does one whose steps are not known, as those of `l * n + j` along `l`.
         """
@@ -172,6 +172,6 @@ class Traffic:
         return self.item_size(array) * math.prod(self.counter.extent(array, axis) for axis in range(rank))
 
 
-def is_computed(subscript: Expr) -> bool:
+def is_computed(subscript: ir.Expr) -> bool:
     """Whether a subscript depends on values, not on indices alone."""
-    return any(isinstance(e, Load | Var) for e in subexprs(subscript))
+    return any(isinstance(e, ir.Load | ir.Var) for e in subexprs(subscript))

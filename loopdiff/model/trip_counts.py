@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Index, Let, Load, Loop, LoopSet, Param, Select, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements, subexprs
 
@@ -16,7 +16,7 @@ NOMINAL = 64.0
 UNBOUNDED = 1e9
 # Where, between the first and the last iteration of the loops around it, the bounds of a loop are looked at.
 SAMPLES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
-MOVING = (Index, Load, Var)
+MOVING = (ir.Index, ir.Load, ir.Var)
 OPERATIONS: dict[Op, Callable[..., Any]] = {
     Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul, Op.NEG: operator.neg,
     Op.FLOORDIV: operator.floordiv, Op.MOD: operator.mod, Op.MIN: min, Op.MAX: max,
@@ -44,15 +44,15 @@ class Extents:
 class TripCounter:
     """Counts iterations of the loops of `ls`; `lets` are values by name, those of cells too that are given one once."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     extents: Extents
-    lets: Mapping[str, Expr]
+    lets: Mapping[str, ir.Expr]
 
     @classmethod
-    def of(cls, ls: LoopSet, extents: Extents) -> TripCounter:
+    def of(cls, ls: ir.LoopSet, extents: Extents) -> TripCounter:
         return cls(ls, extents, lets_of(ls))
 
-    def trips(self, loop: Loop, ranges: Ranges) -> tuple[float, Range]:
+    def trips(self, loop: ir.Loop, ranges: Ranges) -> tuple[float, Range]:
         """How often the loop runs on average, and from where to where, given the `ranges` of the loops around it."""
         samples = SAMPLES if any(isinstance(e, MOVING) for b in bounds(loop) for e in subexprs(b)) else SAMPLES[:1]
         found = [self.span(loop, {i: low + at * (high - low) for i, (low, high) in ranges.items()}) for at in samples]
@@ -60,14 +60,14 @@ class TripCounter:
         _, first, last = found[len(found) // 2]
         return sum(counts) / len(counts), (first, last)
 
-    def nest_trips(self, loops: tuple[Loop, ...], ranges: Ranges) -> dict[str, float]:
+    def nest_trips(self, loops: tuple[ir.Loop, ...], ranges: Ranges) -> dict[str, float]:
         """How often each of several nested loops runs."""
         known, found = dict(ranges), dict[str, float]()
         for loop in loops:
             found[loop.index], known[loop.index] = self.trips(loop, known)
         return found
 
-    def span(self, loop: Loop, at: Mapping[str, float]) -> tuple[float, float, float]:
+    def span(self, loop: ir.Loop, at: Mapping[str, float]) -> tuple[float, float, float]:
         """Iterations, first and last index of the loop with the indices `at`."""
         lower, upper, step = (self.value(e, at) for e in (loop.lower, loop.upper, loop.step))
         if lower is None or upper is None or not step or abs(upper - lower) > UNBOUNDED:
@@ -85,34 +85,34 @@ class TripCounter:
         found = None if declared is None or axis >= len(declared) else self.value(declared[axis], {})
         return NOMINAL if found is None else found
 
-    def value(self, expr: Expr, at: Mapping[str, float]) -> float | None:
+    def value(self, expr: ir.Expr, at: Mapping[str, float]) -> float | None:
         """The value of an integer expression; None if it depends on what is not known."""
         match expr:
-            case Const(value=value):
+            case ir.Const(value=value):
                 return float(value)
-            case Index(name=name):
+            case ir.Index(name=name):
                 return at.get(name)
-            case Param(name=name):
+            case ir.Param(name=name):
                 value = self.extents.values.get(name)
                 return None if value is None else float(value)
-            case Var(name=name):
+            case ir.Var(name=name):
                 return self.value(self.lets[name], at) if name in self.lets else None
-            case Dim(array=array, axis=axis):
+            case ir.Dim(array=array, axis=axis):
                 return self.extent(array, axis)
-            case Cast(value=value):
+            case ir.Cast(value=value):
                 return self.value(value, at)
-            case Load():
+            case ir.Load():
                 return self.element(expr, at)
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 chosen = self.value(cond, at)
                 return self.value(then if chosen is None or chosen else orelse, at)
-            case Apply(op=op, args=args):
+            case ir.Apply(op=op, args=args):
                 values = [self.value(a, at) for a in args]
                 return None if None in values else combine(op, [v for v in values if v is not None])
             case _:
                 return None
 
-    def element(self, load: Load, at: Mapping[str, float]) -> float | None:
+    def element(self, load: ir.Load, at: Mapping[str, float]) -> float | None:
         """An element of an argument whose contents are known: bounds of rows of sparse matrices are. Or a cell."""
         if not load.access.subscripts and load.access.array in self.lets:
             return self.value(self.lets[load.access.array], at)
@@ -124,23 +124,23 @@ class TripCounter:
         return float(array[place]) if array.size and array.dtype.kind in "iu" else None
 
 
-def lets_of(ls: LoopSet) -> dict[str, Expr]:
-    return {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, Let)}
+def lets_of(ls: ir.LoopSet) -> dict[str, ir.Expr]:
+    return {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, ir.Let)}
 
 
-def is_row_of_elements(loop: Loop, lets: Mapping[str, Expr]) -> bool:
+def is_row_of_elements(loop: ir.Loop, lets: Mapping[str, ir.Expr]) -> bool:
     """Whether elements of arrays say where `loop` begins or ends: rows of sparse matrices do, and most are short."""
     pending = [loop.lower, loop.upper]
     while pending:
         for node in subexprs(pending.pop()):
-            if isinstance(node, Load) and node.access.subscripts:
+            if isinstance(node, ir.Load) and node.access.subscripts:
                 return True
-            if isinstance(node, Var) and node.name in lets:
+            if isinstance(node, ir.Var) and node.name in lets:
                 pending.append(lets[node.name])
     return False
 
 
-def bounds(loop: Loop) -> tuple[Expr, Expr, Expr]:
+def bounds(loop: ir.Loop) -> tuple[ir.Expr, ir.Expr, ir.Expr]:
     return loop.lower, loop.upper, loop.step
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.nodes import Apply, Cast, Const, Expr, If, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.types import F64
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, substitute
@@ -22,18 +22,18 @@ LANES = 6.0  # how much faster vectors are
 UNKNOWN = 8.0  # iterations of a loop whose bounds are found on the way
 RAISING = frozenset((Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR))
 
-Chosen = Callable[[Stmt], Mapping | None]
+Chosen = Callable[[ir.Stmt], Mapping | None]
 
 
-def number(value: float) -> Const:
-    return Const(value, F64)
+def number(value: float) -> ir.Const:
+    return ir.Const(value, F64)
 
 
-def estimate_of(body: tuple[Stmt, ...], chosen: Chosen) -> Estimate:
+def estimate_of(body: tuple[ir.Stmt, ...], chosen: Chosen) -> Estimate:
     """Formulas of what is known before `body`; `chosen` says what loops became."""
     everything = [s.stmt for s in statements(body)]
-    known = {s.index: s for s in everything if isinstance(s, Loop)}
-    inside = {s.name for s in everything if isinstance(s, Let)}
+    known = {s.index: s for s in everything if isinstance(s, ir.Loop)}
+    inside = {s.name for s in everything if isinstance(s, ir.Let)}
     return Estimate(chosen, known, inside)
 
 
@@ -42,121 +42,121 @@ class Estimate:
 
     unknown = UNKNOWN
 
-    def __init__(self, chosen: Chosen, known: dict[str, Loop], inside: set[str]) -> None:
+    def __init__(self, chosen: Chosen, known: dict[str, ir.Loop], inside: set[str]) -> None:
         self.chosen, self.known, self.inside = chosen, known, inside
 
-    def statement(self, stmt: Stmt, speed: float = 1.0) -> Expr:
+    def statement(self, stmt: ir.Stmt, speed: float = 1.0) -> ir.Expr:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 mapping = self.chosen(stmt)
                 if isinstance(mapping, TiledNest):
                     is_batch = not mapping.is_dot and mapping.lanes != mapping.columns
                     return self.tile(stmt, GATHERED if is_batch else PRODUCT)
                 inner = LANES if isinstance(mapping, VectorLoop) else speed
                 return times_work(self.trips(stmt), self.block(body, inner))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 return plus_work(number(SIMPLE), plus_work(self.block(then, speed), self.block(orelse, speed)))
             case _:
                 return number(cost(stmt, speed))
 
-    def runs(self, loops: tuple[Loop, ...]) -> Expr:
+    def runs(self, loops: tuple[ir.Loop, ...]) -> ir.Expr:
         """How often what is inside the nested `loops` runs."""
-        total: Expr = number(1.0)
+        total: ir.Expr = number(1.0)
         for loop in loops:
             total = times_work(total, self.trips(loop))
         return total
 
-    def block(self, body: tuple[Stmt, ...], speed: float = 1.0) -> Expr:
+    def block(self, body: tuple[ir.Stmt, ...], speed: float = 1.0) -> ir.Expr:
         total = number(0.0)
         for stmt in body:
             total = plus_work(total, self.statement(stmt, speed))
         return total
 
-    def tile(self, stmt: Stmt, price: float) -> Expr:
-        total: Expr = number(price)
+    def tile(self, stmt: ir.Stmt, price: float) -> ir.Expr:
+        total: ir.Expr = number(price)
         for site in statements((stmt,)):
-            if isinstance(site.stmt, Loop):
+            if isinstance(site.stmt, ir.Loop):
                 total = times_work(self.trips(site.stmt), total)
         return total
 
-    def trips(self, loop: Loop) -> Expr:
+    def trips(self, loop: ir.Loop) -> ir.Expr:
         """Iterations of `loop`, those of one around it being half way through."""
         step, span = supposed_step(loop), self.span(loop)
         if any(self.is_found_on_the_way(e) for e in subexprs(span)):
             return number(self.unknown)
-        if isinstance(span, Const):
+        if isinstance(span, ir.Const):
             return number(max(float(span.value) / abs(step), 0.0))
-        found: Expr = Apply(Op.MAX, (Cast(F64, span), number(0.0)))
+        found: ir.Expr = ir.Apply(Op.MAX, (ir.Cast(F64, span), number(0.0)))
         return found if abs(step) == 1 else times_work(number(1.0 / abs(step)), found)
 
-    def span(self, loop: Loop) -> Expr:
+    def span(self, loop: ir.Loop) -> ir.Expr:
         """How far the bounds of `loop` are from each other."""
         bounds = (loop.upper, loop.lower) if supposed_step(loop) > 0 else (loop.lower, loop.upper)
         return self.outside(sub(*bounds))
 
-    def is_found_on_the_way(self, expr: Expr) -> bool:
+    def is_found_on_the_way(self, expr: ir.Expr) -> bool:
         """Whether `expr` has no value yet, or may raise where the program does not get to it."""
         match expr:
-            case Load():
+            case ir.Load():
                 return True
-            case Var(name=name):
+            case ir.Var(name=name):
                 return name in self.inside
-            case Apply(op=op, args=args) if op in RAISING:
-                is_plain = isinstance(args[1], Const) and args[1].value > 0
+            case ir.Apply(op=op, args=args) if op in RAISING:
+                is_plain = isinstance(args[1], ir.Const) and args[1].value > 0
                 return not is_plain and not is_total(expr)
             case _:
                 return False
 
-    def outside(self, expr: Expr) -> Expr:
+    def outside(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with indices inside the region in the middle of their ranges."""
         while True:
-            names = {e.name for e in subexprs(expr) if isinstance(e, Index) and e.name in self.known}
+            names = {e.name for e in subexprs(expr) if isinstance(e, ir.Index) and e.name in self.known}
             if not names:
                 return expr
-            middles: dict[Expr, Expr] = {}
+            middles: dict[ir.Expr, ir.Expr] = {}
             for name in names:
                 loop = self.known[name]
-                both = Apply(Op.ADD, (loop.lower, loop.upper))
-                middles[Index(name)] = Apply(Op.FLOORDIV, (both, integer(2)))
+                both = ir.Apply(Op.ADD, (loop.lower, loop.upper))
+                middles[ir.Index(name)] = ir.Apply(Op.FLOORDIV, (both, integer(2)))
             expr = substitute(expr, middles)
 
 
-def supposed_step(loop: Loop) -> int:
+def supposed_step(loop: ir.Loop) -> int:
     """The step of `loop`; one that is not known is taken for 1."""
-    return int(loop.step.value) if isinstance(loop.step, Const) else 1
+    return int(loop.step.value) if isinstance(loop.step, ir.Const) else 1
 
 
-def plus_work(a: Expr, b: Expr) -> Expr:
+def plus_work(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     match a, b:
-        case Const(value=x), Const(value=y):
+        case ir.Const(value=x), ir.Const(value=y):
             return number(float(x) + float(y))
-        case Const(value=0.0), _:
+        case ir.Const(value=0.0), _:
             return b
-        case _, Const(value=0.0):
+        case _, ir.Const(value=0.0):
             return a
         case _:
-            return Apply(Op.ADD, (a, b))
+            return ir.Apply(Op.ADD, (a, b))
 
 
-def times_work(a: Expr, b: Expr) -> Expr:
+def times_work(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     match a, b:
-        case Const(value=x), Const(value=y):
+        case ir.Const(value=x), ir.Const(value=y):
             return number(float(x) * float(y))
-        case (Const(value=1.0), other) | (other, Const(value=1.0)):
+        case (ir.Const(value=1.0), other) | (other, ir.Const(value=1.0)):
             return other
         case _:
-            return Apply(Op.MUL, (a, b))
+            return ir.Apply(Op.MUL, (a, b))
 
 
-def cost(stmt: Stmt, speed: float) -> float:
+def cost(stmt: ir.Stmt, speed: float) -> float:
     """Nanoseconds of a statement that is no loop, `speed` times faster in vectors."""
     plain, places = 0.0, 0.0
     nodes = [e for x in stmt_exprs(stmt) for e in subexprs(x)]
     for node in nodes:
-        if isinstance(node, Apply):
+        if isinstance(node, ir.Apply):
             plain += operation(node.op)
     for access in accesses(stmt):
-        if any(isinstance(e, Load) for s in access.subscripts for e in subexprs(s)):
+        if any(isinstance(e, ir.Load) for s in access.subscripts for e in subexprs(s)):
             places += PLACE
         elif access.subscripts:
             plain += SIMPLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.passes.sweeps.last_value import keep_last
 from loopdiff.schedule.blocks.sweeps import block_sweeps
 from loopdiff.schedule.blocks.tape_layout import align_tapes
@@ -15,8 +15,8 @@ from loopdiff.settings.requests import Requests
 class BothSweeps:
     """The forward sweep, the reverse sweep that goes on with its arrays, and the loops that are to become lanes."""
 
-    forward: LoopSet
-    reverse: LoopSet
+    forward: ir.LoopSet
+    reverse: ir.LoopSet
     lanes: frozenset[str] = frozenset()
 
 

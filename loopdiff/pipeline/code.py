@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.errors import BackendError
 from loopdiff.errors.codes import reject
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, F32, F64, INT
 from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import Options
@@ -30,7 +30,7 @@ MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model p
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
 
 
-def style_of(ls: LoopSet, options: Options, reader: LoopSet | None) -> Style:
+def style_of(ls: ir.LoopSet, options: Options, reader: ir.LoopSet | None) -> Style:
     """How the function of `ls` is written; `reader` goes on with the arrays that it leaves."""
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.passes.storage.workspace import own_arrays
@@ -39,7 +39,7 @@ def style_of(ls: LoopSet, options: Options, reader: LoopSet | None) -> Style:
 
 
 def arrange_for_target(
-    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
+    ls: ir.LoopSet, options: Options, requests: Requests, stages: Stages, reader: ir.LoopSet | None = None
 ) -> Arranged:  # fmt: skip
     """A normal LoopSet with its loops arranged for the machine, and their schedule.
 
@@ -54,7 +54,7 @@ def arrange_for_target(
     return cpu.arrange(ls, style_of(ls, options, reader), requests, stages, reader)
 
 
-def runs_on_threads(ls: LoopSet, options: Options, stages: Stages) -> bool:
+def runs_on_threads(ls: ir.LoopSet, options: Options, stages: Stages) -> bool:
     """Whether no nest of the function `ls` would run on one thread for want of a loop that several can share."""
     from loopdiff.schedule.cpu.threads import shares_everything
 
@@ -62,7 +62,7 @@ def runs_on_threads(ls: LoopSet, options: Options, stages: Stages) -> bool:
 
 
 def compile_function(
-    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
+    ls: ir.LoopSet, options: Options, requests: Requests, stages: Stages, reader: ir.LoopSet | None = None
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function of a normal LoopSet; Numba compiles it at its first call, or loads it from disk."""
     if not options.is_for_cpu:
@@ -80,7 +80,7 @@ def compile_function(
 
 
 def compile_for_cuda(
-    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
+    ls: ir.LoopSet, options: Options, requests: Requests, stages: Stages, reader: ir.LoopSet | None = None
 ) -> CompiledFunction:  # fmt: skip
     """The Numba function that launches the kernels of a normal LoopSet, or runs them on the CPU."""
     from loopdiff.settings.deferred import deferred_interrupts
@@ -96,7 +96,7 @@ def compile_for_cuda(
 
 
 def plan_for_cuda(
-    ls: LoopSet, options: Options, requests: Requests, stages: Stages, reader: LoopSet | None = None
+    ls: ir.LoopSet, options: Options, requests: Requests, stages: Stages, reader: ir.LoopSet | None = None
 ) -> LaunchPlan:  # fmt: skip
     """What the host does and which kernels it launches. Raises ScheduleError for `requests` that cannot be granted."""
     from loopdiff.passes.storage.workspace import own_arrays
@@ -121,11 +121,11 @@ def other_schedules(
 
 
 def explain_for_cuda(
-    ls: LoopSet,
+    ls: ir.LoopSet,
     options: Options,
     requests: Requests,
     stages: Stages,
-    reader: LoopSet | None,
+    reader: ir.LoopSet | None,
     shapes: Mapping[str, tuple[int, ...]] | None,
     values: Mapping[str, Any],
 ) -> tuple[str, float | None]:
@@ -171,7 +171,7 @@ def reload_function(name: str, source: str) -> CompiledFunction | None:
         return None
 
 
-def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stages: Stages) -> Callable[..., Any]:
+def instantiate(ls: ir.LoopSet, function: CompiledFunction, options: Options, stages: Stages) -> Callable[..., Any]:
     """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache; its entry point
     for these types from Python. That of a function for GPUs brings arrays there and back.
 
@@ -196,7 +196,7 @@ def instantiate(ls: LoopSet, function: CompiledFunction, options: Options, stage
     return with_transfers(ls, entry, is_on_host=options.arrays == "host")
 
 
-def numba_type(ls: LoopSet, name: str) -> numba.types.Type:
+def numba_type(ls: ir.LoopSet, name: str) -> numba.types.Type:
     if not ls.has_array(name):
         return getattr(numba.types, SCALARS[ls.scalar(name).type])
     declared = ls.array(name).type

@@ -8,7 +8,7 @@ from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.backends.cpu.compile import PLAIN, Style, write_function
 from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.load import CompiledFunction
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.mapping.loops import Arranged
 from loopdiff.pipeline.passes import CPU_FUSION, CPU_LOOPS, CPU_STORAGE, Context, Fusion
 from loopdiff.pipeline.runner import run_passes
@@ -30,17 +30,17 @@ class Arranger:
     requests: Requests
     stages: Stages
 
-    def fused(self, ready: LoopSet, fusion: Fusion) -> LoopSet:
+    def fused(self, ready: ir.LoopSet, fusion: Fusion) -> ir.LoopSet:
         return run_passes(CPU_FUSION, ready, replace(self.context, fusion=fusion), self.stages)
 
-    def scheduled(self, ls: LoopSet, *, on_threads: bool) -> Arranged:
+    def scheduled(self, ls: ir.LoopSet, *, on_threads: bool) -> Arranged:
         style = self.style if on_threads else replace(self.style, dead=None)
         stage = f"schedule {ls.name}" + (" on threads" if on_threads else "")
         return self.stages.run(stage, lambda: schedule_loops(ls, style, self.requests))
 
 
 def arrange(
-    ls: LoopSet, style: Style, requests: Requests, stages: Stages, reader: LoopSet | None = None
+    ls: ir.LoopSet, style: Style, requests: Requests, stages: Stages, reader: ir.LoopSet | None = None
 ) -> Arranged:  # fmt: skip
     """A normal LoopSet with its loops arranged for the machine, and their schedule.
 
@@ -70,13 +70,13 @@ def arrange(
     return replace(plain, threads=threads) if threads.schedule.shared else plain
 
 
-def arrange_loops(ls: LoopSet, *, fastmath: bool, fusion: Fusion = "deep") -> LoopSet:
+def arrange_loops(ls: ir.LoopSet, *, fastmath: bool, fusion: Fusion = "deep") -> ir.LoopSet:
     """`ls` with its loops arranged for one thread of the host, with all rows of its arrays."""
     context = Context(fastmath=fastmath, machine=host_machine(), fusion=fusion, may_start=fusion != "none")
     return run_passes((*CPU_LOOPS, *CPU_FUSION), ls, context, Stages(ls.name))
 
 
-def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
+def schedule_loops(ls: ir.LoopSet, style: Style, requests: Requests = NOTHING) -> Arranged:
     """`ls`, whose loops are arranged, with a schedule for the host. Raises ScheduleError (LD5xx) for `requests`."""
     model = build_model(ls)
     schedule = plan(model, may_reassociate=style.fastmath, machine=host_machine(), requests=requests)
@@ -85,6 +85,6 @@ def schedule_loops(ls: LoopSet, style: Style, requests: Requests = NOTHING) -> A
     return Arranged(ls, schedule)
 
 
-def compile_loopset(ls: LoopSet, style: Style = PLAIN, *, cache: bool = True) -> CompiledFunction:
+def compile_loopset(ls: ir.LoopSet, style: Style = PLAIN, *, cache: bool = True) -> CompiledFunction:
     """Generate, write and import the function of `ls`; Numba compiles it at its first call, or loads it from disk."""
     return write_function(schedule_loops(arrange_loops(ls, fastmath=style.fastmath), style), style, cache=cache)

@@ -9,7 +9,7 @@ from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import RESERVED
 from loopdiff.errors import BackendError
 from loopdiff.errors.codes import reject
-from loopdiff.ir.nodes import Call, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.pipeline.passes import CUDA_BLOCKS, CUDA_LAUNCHES, CUDA_LOOPS, CUDA_MODEL, Context
@@ -20,7 +20,9 @@ from loopdiff.schedule.gpu.refusals import refuse_ungranted
 from loopdiff.settings.requests import NOTHING, Requests
 
 
-def launch_plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING, stages: Stages | None = None) -> LaunchPlan:
+def launch_plan_of(
+    ls: ir.LoopSet, style: Style, requests: Requests = NOTHING, stages: Stages | None = None
+) -> LaunchPlan:
     """The launch plan of a normal LoopSet. Raises ScheduleError for `requests` that cannot be granted (LD5xx), and
     BackendError (LD603) for what has no kernel."""
     stages = stages or Stages(ls.name)
@@ -36,8 +38,8 @@ def launch_plan_of(ls: LoopSet, style: Style, requests: Requests = NOTHING, stag
     return found
 
 
-def refuse_calls(ls: LoopSet) -> None:
+def refuse_calls(ls: ir.LoopSet) -> None:
     for site in statements(ls.body):
-        if isinstance(site.stmt, Call):
+        if isinstance(site.stmt, ir.Call):
             message = f"`{site.stmt.rule.name}` has a rule, and runs on the CPU only"
             raise BackendError(reject("LD603", message, site.stmt.loc))

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopdiff.frontend.capture import ArgumentType
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import PlanPolicy
 from loopdiff.settings.requests import Requests
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from loopdiff.frontend.parse import Surface
 
 
-def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> LoopSet | None:
+def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> ir.LoopSet | None:
     """The surface LoopSet if it is the same for all types, else None. Raises UnsupportedLoopError (LD1xx) with every
     rejection of a function that can be rejected whatever its arguments are.
     """
@@ -59,8 +59,8 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 
 
 def lower(
-    surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages, fastmath: bool = True
-) -> LoopSet:  # fmt: skip
+    surface: ir.LoopSet, types: Mapping[str, ArgumentType], stages: Stages, fastmath: bool = True
+) -> ir.LoopSet:  # fmt: skip
     """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
     bound = bind_types(surface, types, stages)
@@ -77,14 +77,14 @@ def after(pipeline: str, loops: T, stages: Stages, **facts: Any) -> T:
     return run_passes(PIPELINES[pipeline], loops, Context(**facts), stages)
 
 
-def bind_types(surface: LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> LoopSet:
+def bind_types(surface: ir.LoopSet, types: Mapping[str, ArgumentType], stages: Stages) -> ir.LoopSet:
     """The LoopSet with the caller's types, complex ones included. Raises UnsupportedLoopError (LD2xx)."""
     from loopdiff.frontend.binding.bind import bind
 
     return stages.run("bound", bind, surface, types)
 
 
-def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
+def choose_wrt(normal: ir.LoopSet, stages: Stages) -> tuple[str, ...]:
     """The default `wrt`: floating arguments but pure outputs and scratch."""
     from loopdiff.analysis.activity import default_wrt
     from loopdiff.analysis.exposure import exposed_reads
@@ -96,7 +96,7 @@ def choose_wrt(normal: LoopSet, stages: Stages) -> tuple[str, ...]:
 
 
 def derive_sweeps(
-    normal: LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, form: SweepForm = "sums"
+    normal: ir.LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, form: SweepForm = "sums"
 ) -> Sweeps:  # fmt: skip
     """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx).
 
@@ -121,14 +121,14 @@ def derive_sweeps(
     return sweeps
 
 
-def derive_tangent(normal: LoopSet, wrt: tuple[str, ...], stages: Stages) -> LoopSet:
+def derive_tangent(normal: ir.LoopSet, wrt: tuple[str, ...], stages: Stages) -> ir.LoopSet:
     """Values and directional derivatives side by side. Raises DifferentiationError (LD4xx)."""
     from loopdiff.ad.forward import build_tangent
 
     return stages.run("tangent", build_tangent, normal, wrt)
 
 
-def plain_buffers(ls: LoopSet) -> LoopSet:
+def plain_buffers(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with contiguous adjoint and tangent buffers where the argument itself is strided."""
     arrays = tuple(
         replace(a, type=replace(a.type, layout="C"))
@@ -139,20 +139,20 @@ def plain_buffers(ls: LoopSet) -> LoopSet:
     return replace(ls, arrays=arrays)
 
 
-def arrange_primal_rows(normal: LoopSet, requests: Requests, stages: Stages) -> LoopSet:
+def arrange_primal_rows(normal: ir.LoopSet, requests: Requests, stages: Stages) -> ir.LoopSet:
     """The function itself, for sums that may run in any order, in row blocks."""
     return after("PRIMAL", normal, stages, requests=requests)
 
 
-def arrange_one_pass(found: LoopSet, stages: Stages) -> LoopSet:
+def arrange_one_pass(found: ir.LoopSet, stages: Stages) -> ir.LoopSet:
     """What `derive_one_pass` finds in row blocks, its own arrays, then the gradients, as parameters after the
     arguments."""
     return after("ONE_PASS", found, stages)
 
 
 def arrange_rows(
-    forward: LoopSet, reverse: LoopSet, asked: tuple[Requests, Requests], stages: Stages
-) -> tuple[LoopSet, LoopSet]:  # fmt: skip
+    forward: ir.LoopSet, reverse: ir.LoopSet, asked: tuple[Requests, Requests], stages: Stages
+) -> tuple[ir.LoopSet, ir.LoopSet]:  # fmt: skip
     """The sweeps, for sums that may run in any order, in row blocks where that makes matrices of vectors."""
     from loopdiff.pipeline.both import BothSweeps
 
@@ -161,14 +161,14 @@ def arrange_rows(
 
 
 def derive_gradient(
-    normal: LoopSet,
-    forward: LoopSet,
-    reverse: LoopSet,
+    normal: ir.LoopSet,
+    forward: ir.LoopSet,
+    reverse: ir.LoopSet,
     count_names: tuple[str, ...],
     wrt: tuple[str, ...],
     has_value: bool,
     stages: Stages,
-) -> LoopSet:
+) -> ir.LoopSet:
     """The gradient of a function with one floating result as a program of its own, to be derived like `normal`."""
     from loopdiff.ad.gradient import build_gradient, without_value
 
@@ -176,7 +176,7 @@ def derive_gradient(
     return found if has_value else without_value(found)
 
 
-def calls_functions(normal: LoopSet) -> bool:
+def calls_functions(normal: ir.LoopSet) -> bool:
     """Whether elementary functions are evaluated: to keep their values may pay where these stay in the caches."""
     from loopdiff.ad.tape.repeating import has_functions
     from loopdiff.ir.walk import expressions
@@ -185,8 +185,13 @@ def calls_functions(normal: LoopSet) -> bool:
 
 
 def derive_one_pass(
-    normal: LoopSet, forward: LoopSet, reverse: LoopSet, wrt: tuple[str, ...], stages: Stages, in_rows: bool = False
-) -> LoopSet | None:  # fmt: skip
+    normal: ir.LoopSet,
+    forward: ir.LoopSet,
+    reverse: ir.LoopSet,
+    wrt: tuple[str, ...],
+    stages: Stages,
+    in_rows: bool = False,
+) -> ir.LoopSet | None:
     """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
     together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
     may run in any order. `in_rows`: None where anything is kept for more than a row.
@@ -206,27 +211,27 @@ def derive_one_pass(
     return replace(found, name=f"{normal.name}_value_and_gradient")
 
 
-def keeps_any_whole(ls: LoopSet, forward: LoopSet) -> bool:
+def keeps_any_whole(ls: ir.LoopSet, forward: ir.LoopSet) -> bool:
     """Whether one of the tapes of `forward` has as many axes in `ls`."""
     axes = {a.name: len(a.extents or ()) for a in ls.arrays}
     return any(0 < len(a.extents or ()) == axes.get(a.name) for a in forward.arrays if a.role == "tape")
 
 
 def derive_pullback(
-    normal: LoopSet,
-    forward: LoopSet,
-    reverse: LoopSet,
+    normal: ir.LoopSet,
+    forward: ir.LoopSet,
+    reverse: ir.LoopSet,
     count_names: tuple[str, ...],
     wrt: tuple[str, ...],
     stages: Stages,
-) -> LoopSet:
+) -> ir.LoopSet:
     """The gradients of a function for any seeds and cotangents as a program of its own."""
     from loopdiff.ad.gradient import build_pullback
 
     return stages.run("pullback", build_pullback, normal, forward, reverse, count_names, wrt)
 
 
-def derive_checks(reverse: LoopSet, like: Mapping[str, str], counted: tuple[str, ...], stages: Stages) -> LoopSet:
+def derive_checks(reverse: ir.LoopSet, like: Mapping[str, str], counted: tuple[str, ...], stages: Stages) -> ir.LoopSet:
     """What sees to it that a reverse sweep stays inside its arrays, those of `like` with the extents of another one."""
     from loopdiff.passes.checks.checks_alone import only_checks
 

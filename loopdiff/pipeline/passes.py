@@ -20,7 +20,7 @@ from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import drop_unused, normalize
 from loopdiff.canonical.strong_products import choose_strong_products
 from loopdiff.frontend.binding.complex_parts import split_complex
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.model.machine import Machine
 from loopdiff.passes.checks.bounds_checks import add_checks
 from loopdiff.passes.checks.screening import screen
@@ -66,7 +66,7 @@ class Context:
     words: frozenset[str] = frozenset()
     requests: Requests = NOTHING
     asked: tuple[Requests, Requests] = (NOTHING, NOTHING)
-    reader: LoopSet | None = None
+    reader: ir.LoopSet | None = None
     dead: frozenset[str] = frozenset()
     forgotten: frozenset[str] = frozenset()
     reserved: frozenset[str] = frozenset()

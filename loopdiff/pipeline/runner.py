@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.pipeline import passes
 from loopdiff.pipeline.both import BothSweeps
@@ -49,10 +49,10 @@ def run_pass(found: Pass, loops: T, context: Context, stages: Stages) -> T:
     return after
 
 
-def loopsets_of(loops: Any) -> tuple[LoopSet, ...]:
+def loopsets_of(loops: Any) -> tuple[ir.LoopSet, ...]:
     """The functions that a pass gives anew."""
     match loops:
-        case LoopSet():
+        case ir.LoopSet():
             return (loops,)
         case BothSweeps(forward=forward, reverse=reverse):
             return forward, reverse

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.verify import verify
 from loopdiff.settings.options import debug_level, dump_directory
@@ -39,7 +39,7 @@ class Stages:
     def run(self, stage: str, build: Callable[..., T], *args: object) -> T:
         """`build(*args)`, timed; a LoopSet is verified and dumped under the name `stage`."""
         result = self.timed(stage, build, *args)
-        if isinstance(result, LoopSet):
+        if isinstance(result, ir.LoopSet):
             self.check(stage, result)
         return result
 
@@ -62,7 +62,7 @@ class Stages:
     def note(self, text: str) -> None:
         print(f"loopdiff: {self.name}: {text}", file=sys.stderr)
 
-    def check(self, stage: str, ls: LoopSet) -> LoopSet:
+    def check(self, stage: str, ls: ir.LoopSet) -> ir.LoopSet:
         """`ls`, verified and, on request, shown. The surface has no types yet, so it is only shown."""
         if stage != "surface":
             verify(ls, stage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from loopdiff.ir.nodes import Allocate, Const, Loop, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.grids import MOST_COPIES, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
@@ -53,7 +53,7 @@ def lines_of(steps: tuple[Step, ...], indent: str, costs: Mapping[int, str]) -> 
                 yield from one_thread(step, indent, costs.get(id(step), ""))
             case Launch(grid=Grid() as grid):
                 yield f"{indent}{grid_words(grid, step)}{costs.get(id(step), '')}"
-            case OnHost(stmt=Allocate(array=array, fill=Const(value=value))):
+            case OnHost(stmt=ir.Allocate(array=array, fill=ir.Const(value=value))):
                 yield f"{indent}`{array}` is filled with {value}{costs.get(id(step), '')}"
             case OnHost():
                 pass
@@ -61,7 +61,7 @@ def lines_of(steps: tuple[Step, ...], indent: str, costs: Mapping[int, str]) -> 
 
 def one_thread(launch: Launch, indent: str, cost: str) -> Iterator[str]:
     """A kernel of one thread: its loops, and why they are no more."""
-    loops = [s for s in launch.body if isinstance(s, Loop)]
+    loops = [s for s in launch.body if isinstance(s, ir.Loop)]
     for loop in loops:
         yield f"{indent}for {loop.index}{place(loop)}: on one thread: {launch.reason}{cost}"
     lines = sorted({s.stmt.loc.line for s in statements(launch.body) if s.stmt.loc.line})
@@ -73,7 +73,7 @@ def grid_words(grid: Grid, launch: Launch) -> str:
     indices = ", ".join(a.loop.index for a in grid.axes)
     shared = [w.loop.index for w in launch.warp_loops]
     parts = [f"for {indices}{place(grid.axes[0].loop)}: a {'warp' if shared else 'thread'} each"]
-    found = [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, Loop)]
+    found = [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, ir.Loop)]
     inside = [i for i in found if i not in shared]
     if shared:
         parts.append(f"its lanes go through {in_quotes(shared)} side by side")
@@ -100,5 +100,5 @@ def in_quotes(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(f"`{n}`" for n in names))
 
 
-def place(stmt: Stmt) -> str:
+def place(stmt: ir.Stmt) -> str:
     return f" ({stmt.loc.in_words})" if stmt.loc.line else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loopdiff.analysis.contractions import access_indices
 from loopdiff.analysis.strides import lane_axis
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, Index, Loop, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, Site, loads, map_expr, statements, stmt_exprs, subexprs
 from loopdiff.mapping.loops import Mapping as LoopMapping
 from loopdiff.mapping.loops import Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
@@ -18,7 +18,7 @@ from loopdiff.source.words import in_units, stem_of
 NONE: frozenset[str] = frozenset()
 
 
-def explain_schedule(schedule: Schedule, ls: LoopSet, machine: Machine, prediction: Prediction | None = None) -> str:
+def explain_schedule(schedule: Schedule, ls: ir.LoopSet, machine: Machine, prediction: Prediction | None = None) -> str:
     """One line for each loop; `prediction` says how long nests take."""
     sharing = dict(schedule.sharing)
     times = {} if prediction is None else dict(prediction.nests)
@@ -26,7 +26,7 @@ def explain_schedule(schedule: Schedule, ls: LoopSet, machine: Machine, predicti
     lines: list[str] = []
     for path, mapping in sorted(schedule.mappings, key=lambda p: p[0]):
         loop = sites[path].stmt
-        assert isinstance(loop, Loop)
+        assert isinstance(loop, ir.Loop)
         depth = "  " * len(sites[path].loops)
         where = f" ({loop.loc.in_words})" if loop.loc.line else ""
         took = f"; predicted {in_units(times[path])}" if path in times else ""
@@ -36,7 +36,7 @@ def explain_schedule(schedule: Schedule, ls: LoopSet, machine: Machine, predicti
     return "\n".join(lines)
 
 
-def words(mapping: LoopMapping, loop: Loop, ls: LoopSet, machine: Machine) -> str:
+def words(mapping: LoopMapping, loop: ir.Loop, ls: ir.LoopSet, machine: Machine) -> str:
     match mapping:
         case VectorLoop(reductions=reductions, may_be_short=may_be_short):
             lanes = f", lanes of {', '.join(f'`{r}`' for r in reductions)} added at the end" if reductions else ""
@@ -47,9 +47,9 @@ def words(mapping: LoopMapping, loop: Loop, ls: LoopSet, machine: Machine) -> st
             return f"scalar{f', {together} rows together' if together > 1 else ''}: {reason}"
 
 
-def tile_words(tile: TiledNest, loop: Loop, ls: LoopSet, machine: Machine) -> str:
+def tile_words(tile: TiledNest, loop: ir.Loop, ls: ir.LoopSet, machine: Machine) -> str:
     """The shape of a register tile, and what its vectors lie along."""
-    target = next(s.stmt.target for s in statements((loop,)) if isinstance(s.stmt, Accumulate))
+    target = next(s.stmt.target for s in statements((loop,)) if isinstance(s.stmt, ir.Accumulate))
     kind = ls.array(target.array).type
     lanes = machine.lanes(32 if kind is not None and kind.dtype == "float32" else 64)
     shape = tile_shape(tile, machine.bits, lanes)
@@ -94,14 +94,14 @@ def sharing_words(sharing: Sharing | None, known: str) -> str:
 # -- sums -----------------------------------------------------------------------------------------------------
 def sums(mapping: LoopMapping, path: Path, sites: dict[Path, Site]) -> Iterator[str]:
     """Where the sums of the statements below the loop at `path` go, if the loop is the one that they run in."""
-    inside = [s for p, s in sites.items() if p[: len(path)] == path and isinstance(s.stmt, Accumulate)]
+    inside = [s for p, s in sites.items() if p[: len(path)] == path and isinstance(s.stmt, ir.Accumulate)]
     if isinstance(mapping, ScalarLoop):
-        inside = [s for s in inside if isinstance(s.stmt, Accumulate) and s.loops[-1] is sites[path].stmt]
+        inside = [s for s in inside if isinstance(s.stmt, ir.Accumulate) and s.loops[-1] is sites[path].stmt]
     held = mapping.reductions if isinstance(mapping, VectorLoop) else ()
     nest = [s for p, s in sites.items() if p[0] == path[0]]
-    for array in dict.fromkeys(s.stmt.target.array for s in inside if isinstance(s.stmt, Accumulate)):
-        own = [s for s in inside if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array]
-        if array not in held and any(isinstance(s.stmt, Accumulate) and s.stmt.target.subscripts for s in own):
+    for array in dict.fromkeys(s.stmt.target.array for s in inside if isinstance(s.stmt, ir.Accumulate)):
+        own = [s for s in inside if isinstance(s.stmt, ir.Accumulate) and s.stmt.target.array == array]
+        if array not in held and any(isinstance(s.stmt, ir.Accumulate) and s.stmt.target.subscripts for s in own):
             yield f"`{array}` in {form(array, own, nest, mapping)}"
 
 
@@ -114,12 +114,12 @@ def form(array: str, own: list[Site], nest: list[Site], mapping: LoopMapping) ->
     places = {
         in_one_name(s.stmt.target)
         for s in nest
-        if isinstance(s.stmt, Accumulate | Assign) and s.stmt.target.array == array and line_of(s) in lines
+        if isinstance(s.stmt, ir.Accumulate | ir.Assign) and s.stmt.target.array == array and line_of(s) in lines
     }
     if isinstance(mapping, TiledNest):
         return "gather form: summed in registers"
     for site in own:
-        assert isinstance(site.stmt, Accumulate)
+        assert isinstance(site.stmt, ir.Accumulate)
         if any(lane_axis(site.stmt.target, i, NONE) is None for i in access_indices(site.stmt.target)):
             return "scatter form: the places are computed"
     shared = {p for p in places if any(is_apart(p, q) for q in places)}
@@ -138,33 +138,33 @@ def line_of(site: Site) -> int:
     return site.loops[-1].loc.line if site.loops else 0
 
 
-def is_apart(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+def is_apart(a: tuple[ir.Expr, ...], b: tuple[ir.Expr, ...]) -> bool:
     """Whether two places lie at different distances from the iteration that adds to both."""
     pairs = zip(a, b, strict=True)
     return any(x != y and has_index(x) and has_index(y) for x, y in pairs)
 
 
-def has_index(expr: Expr) -> bool:
-    return any(isinstance(e, Index) for e in subexprs(expr))
+def has_index(expr: ir.Expr) -> bool:
+    return any(isinstance(e, ir.Index) for e in subexprs(expr))
 
 
-def is_sum_over(loop: Loop, array: str) -> bool:
+def is_sum_over(loop: ir.Loop, array: str) -> bool:
     """Whether nothing in `loop` needs the sums in `array`, or begins them anew, before all iterations have added."""
     stmts = [s.stmt for s in statements(loop.body)]
-    if any(isinstance(s, Assign) and s.target.array == array for s in stmts):
+    if any(isinstance(s, ir.Assign) and s.target.array == array for s in stmts):
         return False
     return not any(e.access.array == array for s in stmts for x in stmt_exprs(s) for e in loads(x))
 
 
-def target_of(site: Site) -> Access:
-    assert isinstance(site.stmt, Accumulate)
+def target_of(site: Site) -> ir.Access:
+    assert isinstance(site.stmt, ir.Accumulate)
     return site.stmt.target
 
 
-def in_one_name(target: Access) -> tuple[Expr, ...]:
+def in_one_name(target: ir.Access) -> tuple[ir.Expr, ...]:
     """Subscripts with the indices of loops that were one in the program under one name."""
 
-    def renamed(e: Expr) -> Expr:
-        return Index(stem_of(e.name)) if isinstance(e, Index) else e
+    def renamed(e: ir.Expr) -> ir.Expr:
+        return ir.Index(stem_of(e.name)) if isinstance(e, ir.Index) else e
 
     return tuple(map_expr(renamed, s) for s in target.subscripts)

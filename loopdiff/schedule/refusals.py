@@ -7,7 +7,7 @@ from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import NOWHERE, Diagnostic, ScheduleError, Span
 from loopdiff.errors.codes import reject
-from loopdiff.ir.nodes import Loop, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.lane_blocks import is_block_loop
@@ -16,7 +16,7 @@ from loopdiff.source.words import in_user_words
 
 
 def refuse_dependence(
-    model: Model, loop: Loop, conflict: Conflict, requests: Requests, form: str = "a vector"
+    model: Model, loop: ir.Loop, conflict: Conflict, requests: Requests, form: str = "a vector"
 ) -> ScheduleError:  # fmt: skip
     """LD501: iterations of `loop` are wanted side by side, and depend on each other."""
 
@@ -32,16 +32,16 @@ def refuse_dependence(
     return ScheduleError(reject("LD501", message, loop.loc, related=shown))
 
 
-def refuse_form(loop: Loop, wish: str, reason: str, requests: Requests) -> ScheduleError:
+def refuse_form(loop: ir.Loop, wish: str, reason: str, requests: Requests) -> ScheduleError:
     """LD503: `loop` cannot become what is wished, for `reason`."""
     name, why = (in_user_words(text, requests.words) for text in (loop.index, reason))
     message = f"`{name}` cannot be {wish}: {why}"
     return ScheduleError(reject("LD503", message, loop.loc))
 
 
-def refuse_unknown(ls: LoopSet, requests: Requests) -> None:
+def refuse_unknown(ls: ir.LoopSet, requests: Requests) -> None:
     """Raise ScheduleError (LD502) for requests that name no loop of `ls`; blocks of rows are made of some."""
-    loops = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop)]
+    loops = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
     known = {r for p in loops for r in requests.matching(p.index, p.loc.line)}
     shown = dict.fromkeys(f"`{in_user_words(p.index, requests.words)}@{p.loc.line}`" for p in loops if p.loc.line)
     found: list[Diagnostic] = []
@@ -54,9 +54,9 @@ def refuse_unknown(ls: LoopSet, requests: Requests) -> None:
         raise ScheduleError(*found)
 
 
-def refuse_unblocked(ls: LoopSet, requests: Requests) -> None:
+def refuse_unblocked(ls: ir.LoopSet, requests: Requests) -> None:
     """Raise ScheduleError (LD503) for a loop that is wanted in blocks of rows and was not brought into such."""
-    loops = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop)]
+    loops = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
     blocked = {p.loc for p in loops if is_block_loop(p)}
     for loop in loops:
         if requests.rows(loop.index, loop.loc.line, 0) and loop.loc not in blocked:

@@ -15,7 +15,7 @@ import numpy as np
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import CODES, reject
-from loopdiff.ir.nodes import LoopSet, Require
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.specialize.shortage import Needs
 
@@ -164,7 +164,7 @@ def guard(args: Sequence[Any], asked: Collection[tuple[int, int]] = ()) -> Calla
     return script.define("guard")
 
 
-def refusal(ls: LoopSet, error: ValueError) -> Exception:
+def refusal(ls: ir.LoopSet, error: ValueError) -> Exception:
     """What compiled code of `ls` raised, as the ArgumentError of the `Require` it comes from; as a MemoryError, if an
     array is too large to be addressed; others unchanged."""
     if str(error).startswith(TOO_BIG):
@@ -172,7 +172,7 @@ def refusal(ls: LoopSet, error: ValueError) -> Exception:
     code, _, message = str(error).partition(": ")
     if code not in CODES or getattr(error, "diagnostics", ()):
         return error
-    checks = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require))
+    checks = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Require))
     found = next((c for c in checks if c.said_in_code == message), None)
     return ArgumentError(reject(code, *((message, NOWHERE) if found is None else (found.said, found.loc))))
 

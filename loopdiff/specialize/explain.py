@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loopdiff.ir.nodes import Apply, Call, Cast, Expr, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -66,13 +66,13 @@ def type_text(kind: object) -> str:
     return str(kind) if scalar is None else scalar.value
 
 
-def flat_values(ls: LoopSet) -> Iterator[str]:
+def flat_values(ls: ir.LoopSet) -> Iterator[str]:
     """Operations that turn floating values into constants, each with its line and the reason."""
     env = type_env(ls)
     seen: set[str] = set()
     for site in statements(ls.body):
         found = [(e, flat_reason(e, env)) for root in stmt_exprs(site.stmt) for e in subexprs(root)]
-        if isinstance(site.stmt, Call):
+        if isinstance(site.stmt, ir.Call):
             declared = f"the rule of `{site.stmt.rule.name}` declares it constant"
             found += [(e, declared) for e in constants(site.stmt, env)]
         for expr, reason in found:
@@ -83,21 +83,21 @@ def flat_values(ls: LoopSet) -> Iterator[str]:
                 yield text
 
 
-def constants(call: Call, env: TypeEnv) -> Iterator[Expr]:
+def constants(call: ir.Call, env: TypeEnv) -> Iterator[ir.Expr]:
     """Floating arguments of `call` by which its rule declares derivatives zero."""
     for name, arg in zip(call.rule.params, call.args, strict=True):
         if arg is not None and name in call.rule.constant and type_of(arg, env).is_float:
             yield arg
 
 
-def flat_reason(expr: Expr, env: TypeEnv) -> str | None:
+def flat_reason(expr: ir.Expr, env: TypeEnv) -> str | None:
     """Why the floating operands of `expr` get no derivative from it; comparisons go without saying."""
     from loopdiff.ad.partials import zero_reason
 
     match expr:
-        case Cast(dtype=dtype, value=value) if not dtype.is_float and type_of(value, env).is_float:
+        case ir.Cast(dtype=dtype, value=value) if not dtype.is_float and type_of(value, env).is_float:
             return "integers carry no derivative"
-        case Apply(op=op, args=args) if not is_logical(op) and any(type_of(a, env).is_float for a in args):
+        case ir.Apply(op=op, args=args) if not is_logical(op) and any(type_of(a, env).is_float for a in args):
             return zero_reason(op)
         case _:
             return None

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.codec import known
-from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.types import C64, ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.specialize.gradients import record_type
@@ -96,12 +96,12 @@ class Interface:
         return tuple.__new__(record_type("Gradients", names), values)
 
 
-def interface_of(bound: LoopSet, real: LoopSet) -> Interface:
+def interface_of(bound: ir.LoopSet, real: ir.LoopSet) -> Interface:
     """The interface of the LoopSet `bound`, which has complex types, over the `real` one made of it."""
     env = type_env(bound)
     types: dict[str, ValueType] = {n: env.arrays[n] if n in env.arrays else env.scalars[n] for n in bound.params}
     results = tuple(
-        type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in bound.results
+        type_of(r.value, env) if isinstance(r, ir.ScalarResult) else env.arrays[r.array] for r in bound.results
     )
     rest = iter(real.params)
     parts = {n: tuple(next(rest) for _ in range(count_of_parts(kind))) for n, kind in types.items()}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
-from loopdiff.ir.nodes import LoopSet, ScalarResult
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.specialize.interface import is_complex
 
 
-def result_types(ls: LoopSet) -> tuple[ScalarType | ArrayType, ...]:
+def result_types(ls: ir.LoopSet) -> tuple[ScalarType | ArrayType, ...]:
     env = type_env(ls)
-    return tuple(type_of(r.value, env) if isinstance(r, ScalarResult) else env.arrays[r.array] for r in ls.results)
+    return tuple(type_of(r.value, env) if isinstance(r, ir.ScalarResult) else env.arrays[r.array] for r in ls.results)
 
 
 def is_floating(kind: ScalarType | ArrayType) -> bool:
@@ -23,7 +23,7 @@ def has_slope(kind: ScalarType | ArrayType) -> bool:
     return is_floating(kind) or is_complex(kind)
 
 
-def refuse_integers(ls: LoopSet, wrt: tuple[str, ...]) -> None:
+def refuse_integers(ls: ir.LoopSet, wrt: tuple[str, ...]) -> None:
     """Raise DifferentiationError (LD402) for each name of `wrt` whose type has no derivatives."""
     found = []
     for name in wrt:

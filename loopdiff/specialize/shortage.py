@@ -10,8 +10,8 @@ import numpy as np
 
 from loopdiff.errors import NOWHERE, LoopdiffError, OutOfMemoryError
 from loopdiff.errors.codes import reject
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
-from loopdiff.ir.nodes import ArrayDecl, LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.memory.arena import EXTENT_NAMES, placed, size_in_bytes, tuple_text
 
@@ -30,7 +30,7 @@ class Needs:
 
     name: str
     params: tuple[str, ...]
-    loopsets: tuple[LoopSet, ...]
+    loopsets: tuple[ir.LoopSet, ...]
     count_names: tuple[str, ...] = ()
     counts: Callable[[tuple[Any, ...]], tuple[int, ...]] | None = None
     has_tape: bool = False
@@ -78,7 +78,7 @@ def counted(needs: Needs, given: Mapping[str, Any]) -> dict[str, int]:
     return dict(zip(needs.count_names, found, strict=True))
 
 
-def sizes_of(ls: LoopSet, known: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def sizes_of(ls: ir.LoopSet, known: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Names and bytes of the arrays that `ls` declares beside those that are `known`."""
     others = [d for d in ls.arrays if d.name not in known and d.type is not None and d.type.rank]
     alike = [d.name for d in others if d.extents is None]
@@ -90,7 +90,7 @@ def sizes_of(ls: LoopSet, known: Mapping[str, Any]) -> Iterator[tuple[str, int]]
             yield decl.name, size_in_bytes(tuple(max(n, 0) for n in shape), np.dtype(decl.type.dtype))
 
 
-def shape_of(decl: ArrayDecl, known: Mapping[str, Any]) -> Shape | None:
+def shape_of(decl: ir.ArrayDecl, known: Mapping[str, Any]) -> Shape | None:
     """The extents of an array; None where the program finds them itself."""
     if decl.extents is None:
         return None

@@ -16,7 +16,7 @@ from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.pipeline.code import (
@@ -83,13 +83,13 @@ class Program:
         if found is None:
             found = (look_through(source, self.sources, self.stages),)
             store.save("surface", found)
-        self.surface: LoopSet | None = found[0]
+        self.surface: ir.LoopSet | None = found[0]
 
     def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
         """The function as it was written, for arguments of `types`."""
         return read(self.source, self.sources, types, stages)
 
-    def lower(self, spec: Specialization) -> LoopSet:
+    def lower(self, spec: Specialization) -> ir.LoopSet:
         """The normal LoopSet for the types of `spec`."""
         return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath)
 
@@ -118,7 +118,7 @@ class GradientProgram:
         parts = ["gradient", repr(wrt), inner.options.key, repr(has_value)]
         self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
 
-    def lower(self, spec: Specialization) -> LoopSet:
+    def lower(self, spec: Specialization) -> ir.LoopSet:
         """The gradient's LoopSet for the types of `spec`. DifferentiationError (LD404) if there is no gradient."""
         inner = self.specialize(spec.types)
         require_scalar_result(inner)
@@ -142,7 +142,7 @@ class PullbackProgram:
         self.options = replace(program.options, schedule=())
         self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
 
-    def lower(self, spec: Specialization) -> LoopSet:
+    def lower(self, spec: Specialization) -> ir.LoopSet:
         """The pullback's LoopSet, for the types of `inner`."""
         inner, plan = self.inner, self.inner.plan()
         return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
@@ -230,7 +230,7 @@ class Specialization:
         }
 
     @property
-    def normal(self) -> LoopSet:
+    def normal(self) -> ir.LoopSet:
         return self.kept("normal", lambda: self.program.lower(self))
 
     @property
@@ -379,7 +379,7 @@ class Specialization:
         return f"one-pass-{digest_of(list(self.wrt))[:12]}"
 
     @property
-    def one_pass_loops(self) -> LoopSet | None:
+    def one_pass_loops(self) -> ir.LoopSet | None:
         """The LoopSet of `one_pass`; none where the caller says how sweeps run, or what is kept between them."""
         is_number = self.interface.number is not None
         if not (is_number and self.may_choose_sweeps and all(map(self.is_plain_gradient, self.wrt))):
@@ -399,14 +399,14 @@ class Specialization:
             and not options.autotune
         )
 
-    def one_pass_of(self, policy: PlanPolicy | None = None, in_rows: bool = False) -> LoopSet | None:
+    def one_pass_of(self, policy: PlanPolicy | None = None, in_rows: bool = False) -> ir.LoopSet | None:
         """Both sweeps of a plan in one pass; none where something has to be counted before."""
         plan = self.plan("gradient", policy)
         if plan.count_names:
             return None
         return derive_one_pass(self.normal, plan.forward, plan.reverse, self.wrt, self.stages, in_rows)
 
-    def find_one_pass(self) -> LoopSet | None:
+    def find_one_pass(self) -> ir.LoopSet | None:
         found = self.one_pass_of("rows", in_rows=True) if calls_functions(self.normal) else None
         found = found or self.one_pass_of()
         if found is None:
@@ -431,7 +431,7 @@ class Specialization:
         ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
         return self.unit(f"{label}-code", plain_buffers(ls), self.requests("tangent"))
 
-    def unit(self, label: str, ls: LoopSet, requests: Requests = NOTHING, reader: LoopSet | None = None) -> Unit:
+    def unit(self, label: str, ls: ir.LoopSet, requests: Requests = NOTHING, reader: ir.LoopSet | None = None) -> Unit:
         """`ls` with its function; the generated text is found again on disk without emitting it.
 
         `requests` are for its loops, `reader` goes on with the arrays that it leaves.

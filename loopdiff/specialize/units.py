@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from loopdiff.errors import Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.codec import known
-from loopdiff.ir.nodes import ArrayDecl, LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.pipeline.derive import plain_buffers
 from loopdiff.settings.requests import NOTHING, Requests
@@ -29,10 +29,10 @@ class Unit:
     compiled function; an interpreted one has none. What runs on a device is entered there alone.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     function: CompiledFunction
     requests: Requests = NOTHING
-    reader: LoopSet | None = None
+    reader: ir.LoopSet | None = None
     entry: Callable[..., Any] | None = None
     is_on_device: bool = False
 
@@ -78,7 +78,7 @@ class Temporary:
     def line(self) -> int:
         return self.loc.line
 
-    def laid_out(self, decl: ArrayDecl) -> Temporary:
+    def laid_out(self, decl: ir.ArrayDecl) -> Temporary:
         """The same as the sweeps have it in the end."""
         dtype = self.dtype if decl.type is None else decl.type.dtype
         return replace(self, shape=tuple(map(print_expr, decl.extents or ())), dtype=dtype)
@@ -94,9 +94,9 @@ class Temporary:
 class Plan:
     """Sweeps in a form that can be kept on disk and read without the modules that made them."""
 
-    forward: LoopSet
-    reverse: LoopSet
-    counts: LoopSet | None
+    forward: ir.LoopSet
+    reverse: ir.LoopSet
+    counts: ir.LoopSet | None
     count_names: tuple[str, ...]
     count_tapes: tuple[str, ...]
     temporaries: tuple[Temporary, ...]

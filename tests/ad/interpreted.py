@@ -15,8 +15,8 @@ from loopdiff.canonical.single_assignment import normalize
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.source.functions import source_of
 from tests.gradients.interpreted import allocated
@@ -24,7 +24,7 @@ from tests.gradients.interpreted import allocated
 Arguments = Mapping[str, Any]
 
 
-def lower(fn: Callable[..., Any], args: Arguments) -> LoopSet:
+def lower(fn: Callable[..., Any], args: Arguments) -> ir.LoopSet:
     """The normal LoopSet of `fn` for arguments like `args`."""
     types = argument_types(args)
     return normalize(bind(parse_function(source_of(fn), types), types))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.ad.reverse import build_sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet, Require
 from loopdiff.ir.walk import statements
 from loopdiff.passes.checks.bounds_checks import add_checks
 from tests.ad.interpreted import lower
@@ -28,14 +28,14 @@ def ragged(ptr, x):
         x[i] = s
 
 
-def counts_of(function, args) -> LoopSet:
+def counts_of(function, args) -> ir.LoopSet:
     counts = build_sweeps(add_checks(lower(function, args)), ("x",), "store").counts
     assert counts is not None
     return counts
 
 
-def checks(ls: LoopSet) -> list[Require]:
-    return [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require)]
+def checks(ls: ir.LoopSet) -> list[ir.Require]:
+    return [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Require)]
 
 
 def test_counting_by_shapes_checks_no_subscripts():

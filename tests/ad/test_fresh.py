@@ -7,7 +7,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.tape.sweeps import SweepForm
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements, written_arrays
 from loopdiff.pipeline.derive import derive_sweeps
 from loopdiff.pipeline.stages import Stages
@@ -59,31 +59,31 @@ def twice(x, y):
         y[i] += x[i]
 
 
-def reverse_of(function, form: SweepForm) -> LoopSet:
+def reverse_of(function, form: SweepForm) -> ir.LoopSet:
     ls = normal_form(function, {"x": np.ones(4), "y": np.ones(4)})
     return derive_sweeps(ls, ("x",), "auto", Stages("test"), form).reverse
 
 
 def test_one_sum_for_every_element_needs_no_zeros() -> None:
     found = reverse_of(scaled, "pullback")
-    (start,) = (s.stmt for s in statements(found.body) if isinstance(s.stmt, Allocate))
+    (start,) = (s.stmt for s in statements(found.body) if isinstance(s.stmt, ir.Allocate))
     assert start.array == "x_adj"
     assert start.fill is None
-    assert not any(isinstance(s.stmt, Accumulate) for s in statements(found.body))
+    assert not any(isinstance(s.stmt, ir.Accumulate) for s in statements(found.body))
     assert written_arrays(found.body) == {"x_adj"}, "the cotangent is only read"
 
 
 @pytest.mark.parametrize("function", [in_part, twice])
 def test_zeros_stay_where_they_are_seen(function) -> None:
     found = reverse_of(function, "pullback")
-    (start,) = (s.stmt for s in statements(found.body) if isinstance(s.stmt, Allocate))
+    (start,) = (s.stmt for s in statements(found.body) if isinstance(s.stmt, ir.Allocate))
     assert (start.fill is None) == (function is twice)
-    assert any(isinstance(s.stmt, Assign) and s.stmt.target.array == "x_adj" for s in statements(found.body))
+    assert any(isinstance(s.stmt, ir.Assign) and s.stmt.target.array == "x_adj" for s in statements(found.body))
 
 
 def test_sums_add_to_what_is_there() -> None:
     found = reverse_of(scaled, "sums")
-    assert not any(isinstance(s.stmt, Allocate) for s in statements(found.body))
+    assert not any(isinstance(s.stmt, ir.Allocate) for s in statements(found.body))
     assert written_arrays(found.body) == {"x_adj", "y_adj"}
 
 

@@ -18,8 +18,8 @@ from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.partials import TABLE, Partials, Rule, Terms
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.errors import DifferentiationError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add
-from loopdiff.ir.nodes import Apply, Expr, ScalarResult
 from loopdiff.ir.ops import INFO, STRICT, Op
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 from tests.corpus import BY_NAME, ENTRIES, Entry
@@ -40,8 +40,8 @@ def users(op: Op) -> tuple[Entry, ...]:
     for entry in ENTRIES:
         ls = lowered(entry)
         roots = [e for site in statements(ls.body) for e in stmt_exprs(site.stmt)]
-        roots += [r.value for r in ls.results if isinstance(r, ScalarResult)]
-        is_used = any(isinstance(e, Apply) and e.op is op for root in roots for e in subexprs(root))
+        roots += [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
+        is_used = any(isinstance(e, ir.Apply) and e.op is op for root in roots for e in subexprs(root))
         if is_used and not harness.is_narrow(entry) and not any(map(np.iscomplexobj, entry.args(0).values())):
             found.append((sum(1 for _ in statements(ls.body)), entry.name))
     return tuple(BY_NAME[name] for _, name in sorted(found))
@@ -91,7 +91,7 @@ def is_refused(mode: str, entry: Entry) -> bool:
 def spoilt(rule: Rule, position: int) -> Rule:
     """`rule` with a tenth added to one of its partials."""
 
-    def derive(terms: Terms, args: Partials, result: Expr) -> Partials:
+    def derive(terms: Terms, args: Partials, result: ir.Expr) -> Partials:
         right = list(rule.derive(terms, args, result))
         if position < len(right):
             right[position] = add(terms.const(0.1), right[position])

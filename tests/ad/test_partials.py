@@ -13,8 +13,8 @@ import pytest
 from loopdiff.ad.partials import TABLE, Refused, Rule, ZeroDerivative, partials, zero_reason
 from loopdiff.ad.strength import is_always_finite
 from loopdiff.errors import DifferentiationError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import compile_loopset
-from loopdiff.ir.nodes import Apply, ArrayDecl, Const, LoopSet, Param, ScalarDecl, ScalarResult
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F32, F64, INT, ScalarType
 
@@ -25,12 +25,12 @@ NAMES = ("x", "y", "z")
 def slopes_of(op: Op, dtype: ScalarType = F64, args: tuple[Any, ...] | None = None) -> Callable[..., tuple[Any, ...]]:
     """The function from values of x, y, z to the partials of `op`, run by the interpreter."""
     arity = INFO[op].arity or 2
-    args = args or tuple(Param(n) for n in NAMES[:arity])
-    names = [a.name for a in args if isinstance(a, Param)]
-    apply = Apply(op, args)
-    scalars = tuple(ScalarDecl(n, dtype) for n in names)
-    results = tuple(ScalarResult(p) for p in partials(apply, dtype, apply))
-    program = compile_loopset(LoopSet("slopes", tuple(names), (), scalars, (), results))
+    args = args or tuple(ir.Param(n) for n in NAMES[:arity])
+    names = [a.name for a in args if isinstance(a, ir.Param)]
+    apply = ir.Apply(op, args)
+    scalars = tuple(ir.ScalarDecl(n, dtype) for n in names)
+    results = tuple(ir.ScalarResult(p) for p in partials(apply, dtype, apply))
+    program = compile_loopset(ir.LoopSet("slopes", tuple(names), (), scalars, (), results))
     return lambda *values: program(dict(zip(names, values, strict=True)))
 
 
@@ -129,15 +129,15 @@ def test_partials_equal_exact_derivatives(op: Op, dtype: ScalarType) -> None:
 @pytest.mark.parametrize("op", [op for op, row in TABLE.items() if isinstance(row, ZeroDerivative)], ids=str)
 def test_operations_without_derivative_say_why(op: Op) -> None:
     arity = INFO[op].arity or 2
-    zero = Const(0.0, F64)
-    args = tuple(Param(n) for n in NAMES[:arity])
-    assert partials(Apply(op, args), F64, Param("r")) == (zero,) * arity
+    zero = ir.Const(0.0, F64)
+    args = tuple(ir.Param(n) for n in NAMES[:arity])
+    assert partials(ir.Apply(op, args), F64, ir.Param("r")) == (zero,) * arity
     assert zero_reason(op)
 
 
 def test_trigamma_is_refused_by_name() -> None:
     with pytest.raises(DifferentiationError, match="trigamma") as caught:
-        partials(Apply(Op.TRIGAMMA, (Param("x"),)), F64, Param("r"))
+        partials(ir.Apply(Op.TRIGAMMA, (ir.Param("x"),)), F64, ir.Param("r"))
     assert caught.value.codes == ("LD410",)
     assert isinstance(TABLE[Op.TRIGAMMA], Refused)
 
@@ -146,14 +146,14 @@ def test_trigamma_is_refused_by_name() -> None:
 def test_a_missing_row_is_an_error_not_a_zero(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(TABLE, op)
     with pytest.raises(DifferentiationError, match="no row"):
-        partials(Apply(op, (Param("x"),)), F64, Param("r"))
+        partials(ir.Apply(op, (ir.Param("x"),)), F64, ir.Param("r"))
 
 
 # -- kinks and singular points -------------------------------------------------------------------------------
 @pytest.mark.parametrize("op", [Op.MAX, Op.MIN])
 def test_ties_are_split_evenly(op: Op) -> None:
     assert slopes_of(op)(2.0, 2.0) == (0.5, 0.5)
-    three = slopes_of(op, args=tuple(Param(n) for n in NAMES))
+    three = slopes_of(op, args=tuple(ir.Param(n) for n in NAMES))
     assert three(2.0, 2.0, 2.0) == pytest.approx((1 / 3,) * 3)
     best, other = (2.0, 1.0) if op is Op.MAX else (1.0, 2.0)
     assert three(best, other, best) == (0.5, 0.0, 0.5)
@@ -195,8 +195,8 @@ def test_power_at_the_border_of_its_domain(point: tuple[float, float], expected:
 @pytest.mark.parametrize("dtype", [F64, F32], ids=str)
 @pytest.mark.parametrize("exponent", [-3, -2, -1, 0, 1, 2, 3, 4, 7, 0.5, 1.5, -0.5, 2.5, -1.0, 2.0, 5.0])
 def test_literal_exponents(exponent: float, dtype: ScalarType) -> None:
-    literal = Const(exponent, INT if isinstance(exponent, int) else dtype)
-    slope = slopes_of(Op.POW, dtype, (Param("x"), literal))
+    literal = ir.Const(exponent, INT if isinstance(exponent, int) else dtype)
+    slope = slopes_of(Op.POW, dtype, (ir.Param("x"), literal))
     points = [0.3, 1.0, 2.6] + ([-1.7] if float(exponent).is_integer() else [])
     for x in points:
         exact = exponent * float(DTYPES[dtype](x)) ** (exponent - 1)
@@ -206,18 +206,18 @@ def test_literal_exponents(exponent: float, dtype: ScalarType) -> None:
 
 
 def test_literal_base() -> None:
-    slope = slopes_of(Op.POW, args=(Const(3.0, F64), Param("x")))
+    slope = slopes_of(Op.POW, args=(ir.Const(3.0, F64), ir.Param("x")))
     assert slope(1.7)[1] == pytest.approx(math.log(3.0) * 3.0**1.7, rel=1e-15)
 
 
 def test_integer_exponent_in_an_array() -> None:
-    from loopdiff.ir.nodes import Access, Load
+    from loopdiff.ir import nodes as ir
     from loopdiff.ir.types import ArrayType
 
-    apply = Apply(Op.POW, (Param("x"), Load(Access("n"))))
-    array = ArrayDecl("n", ArrayType("int64", 0), "argument")
-    result = ScalarResult(partials(apply, F64, apply)[0])
-    program = compile_loopset(LoopSet("slope", ("x", "n"), (array,), (ScalarDecl("x", F64),), (), (result,)))
+    apply = ir.Apply(Op.POW, (ir.Param("x"), ir.Load(ir.Access("n"))))
+    array = ir.ArrayDecl("n", ArrayType("int64", 0), "argument")
+    result = ir.ScalarResult(partials(apply, F64, apply)[0])
+    program = compile_loopset(ir.LoopSet("slope", ("x", "n"), (array,), (ir.ScalarDecl("x", F64),), (), (result,)))
     found = [program({"x": x, "n": np.array(n)})[0] for x, n in ((-2.0, 3), (0.0, 0), (0.0, 1), (4.0, -1))]
     assert found == [12.0, 0.0, 1.0, -0.0625]
 
@@ -241,7 +241,7 @@ def test_slopes_do_not_overflow_where_the_value_does_not() -> None:
 def test_partials_that_are_never_looked_at_are_finite(op: Op) -> None:
     extremes = (-math.inf, -1e308, -3.0, -0.0, 0.0, 5e-324, 1.0, math.pi / 2, 1e308, math.inf, math.nan)
     arity = INFO[op].arity or 2
-    known = partials(Apply(op, tuple(Param(n) for n in NAMES[:arity])), F64, Param("r"))
+    known = partials(ir.Apply(op, tuple(ir.Param(n) for n in NAMES[:arity])), F64, ir.Param("r"))
     slopes = slopes_of(op)
     points = [(x,) for x in extremes] if arity == 1 else [(x, y) for x in extremes for y in extremes]
     for position, partial in enumerate(known):

@@ -10,8 +10,8 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.tape.repeating import strict_form
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, mul, sub
-from loopdiff.ir.nodes import Const, Param
 from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.scalar_eval import evaluate
@@ -101,12 +101,12 @@ def test_ties_are_shared_by_operands_that_round_alike() -> None:
 
 
 def test_strict_forms() -> None:
-    x, y, z = Param("x"), Param("y"), Param("z")
+    x, y, z = ir.Param("x"), ir.Param("y"), ir.Param("z")
     types = TypeEnv({}, dict.fromkeys("xyz", F64), {})
     assert print_expr(strict_form(sub(mul(x, y), z), types)) == "strict_sub(strict_mul(x, y), z)"
     assert strict_form(x, types) is None
     assert strict_form(add(add(mul(x, y), mul(y, z)), mul(x, z)), types) is None
-    assert strict_form(Const(1.0, F64), types) is None
+    assert strict_form(ir.Const(1.0, F64), types) is None
 
 
 def test_values_of_strict_operations() -> None:

@@ -9,31 +9,7 @@ from fractions import Fraction
 from itertools import count
 from typing import Any
 
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    ArrayResult,
-    Assign,
-    Cast,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    ScalarDecl,
-    ScalarResult,
-    Select,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT, ArrayType
 from loopdiff.ir.walk import Path
@@ -43,65 +19,70 @@ Iteration = tuple[Path, int, Fraction]
 
 
 # -- builder -------------------------------------------------------------------------------------------------
-def e(value: Expr | int | str) -> Expr:
+def e(value: ir.Expr | int | str) -> ir.Expr:
     """An integer literal, or an index by name (upper case: an integer argument)."""
     if isinstance(value, int):
-        return Const(value, INT)
+        return ir.Const(value, INT)
     if isinstance(value, str):
-        return Param(value) if value.isupper() else Index(value)
+        return ir.Param(value) if value.isupper() else ir.Index(value)
     return value
 
 
-def op(kind: Op, *args: Expr | int | str) -> Expr:
-    return Apply(kind, tuple(e(a) for a in args))
+def op(kind: Op, *args: ir.Expr | int | str) -> ir.Expr:
+    return ir.Apply(kind, tuple(e(a) for a in args))
 
 
-def add(a: Expr | int | str, b: Expr | int | str) -> Expr:
+def add(a: ir.Expr | int | str, b: ir.Expr | int | str) -> ir.Expr:
     return op(Op.ADD, a, b)
 
 
-def sub(a: Expr | int | str, b: Expr | int | str) -> Expr:
+def sub(a: ir.Expr | int | str, b: ir.Expr | int | str) -> ir.Expr:
     return op(Op.SUB, a, b)
 
 
-def mul(a: Expr | int | str, b: Expr | int | str) -> Expr:
+def mul(a: ir.Expr | int | str, b: ir.Expr | int | str) -> ir.Expr:
     return op(Op.MUL, a, b)
 
 
-def at(array: str, *subscripts: Expr | int | str) -> Access:
-    return Access(array, tuple(e(s) for s in subscripts))
+def at(array: str, *subscripts: ir.Expr | int | str) -> ir.Access:
+    return ir.Access(array, tuple(e(s) for s in subscripts))
 
 
-def read(array: str, *subscripts: Expr | int | str) -> Expr:
-    return Load(at(array, *subscripts))
+def read(array: str, *subscripts: ir.Expr | int | str) -> ir.Expr:
+    return ir.Load(at(array, *subscripts))
 
 
-def real(value: float) -> Expr:
-    return Const(float(value), F64)
+def real(value: float) -> ir.Expr:
+    return ir.Const(float(value), F64)
 
 
-def total(*parts: Expr) -> Expr:
+def total(*parts: ir.Expr) -> ir.Expr:
     out = parts[0]
     for part in parts[1:]:
-        out = Apply(Op.ADD, (out, part))
+        out = ir.Apply(Op.ADD, (out, part))
     return out
 
 
-def loop(index: str, lower: Expr | int | str, upper: Expr | int | str, *body: Stmt, step: Expr | int | str = 1) -> Loop:
-    return Loop(index, e(lower), e(upper), e(step), body)
+def loop(
+    index: str, lower: ir.Expr | int | str, upper: ir.Expr | int | str, *body: ir.Stmt, step: ir.Expr | int | str = 1
+) -> ir.Loop:
+    return ir.Loop(index, e(lower), e(upper), e(step), body)
 
 
 def program(
-    *body: Stmt, arrays: Mapping[str, int], local: Mapping[str, tuple[Expr, ...]] | None = None,
-    integers: tuple[str, ...] = (), scalars: tuple[str, ...] = ("N", "M"), result: Expr | None = None,
-) -> LoopSet:  # fmt: skip
+    *body: ir.Stmt, arrays: Mapping[str, int], local: Mapping[str, tuple[ir.Expr, ...]] | None = None,
+    integers: tuple[str, ...] = (), scalars: tuple[str, ...] = ("N", "M"), result: ir.Expr | None = None,
+) -> ir.LoopSet:  # fmt: skip
     """A LoopSet: `arrays` are arguments by rank, `local` ones have extents, those in `integers` hold int64."""
     decls = [
-        ArrayDecl(n, ArrayType("int64" if n in integers else "float64", rank), "argument") for n, rank in arrays.items()
+        ir.ArrayDecl(n, ArrayType("int64" if n in integers else "float64", rank), "argument")
+        for n, rank in arrays.items()
     ]
-    decls += [ArrayDecl(n, ArrayType("float64", len(x)), "local", x) for n, x in (local or {}).items()]
-    results = () if result is None else (ScalarResult(result),)
-    return LoopSet("nest", (*arrays, *scalars), tuple(decls), tuple(ScalarDecl(s, INT) for s in scalars), body, results)
+    decls += [ir.ArrayDecl(n, ArrayType("float64", len(x)), "local", x) for n, x in (local or {}).items()]
+    results = () if result is None else (ir.ScalarResult(result),)
+    return ir.LoopSet(
+        "nest", (*arrays, *scalars), tuple(decls), tuple(ir.ScalarDecl(s, INT) for s in scalars), body, results
+    )
 
 
 # -- execution -----------------------------------------------------------------------------------------------
@@ -113,7 +94,7 @@ class Touch:
     """
 
     path: Path
-    access: Access
+    access: ir.Access
     is_write: bool
     element: tuple[int, ...]
     iterations: tuple[Iteration, ...]
@@ -130,7 +111,7 @@ class Machine:
     Arrays have no end, but a beginning: what is before it counts only in `strays`.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     extents: Mapping[str, tuple[int, ...]]
     scalars: Mapping[str, int]
     start: Callable[[str, tuple[int, ...]], Number]
@@ -145,7 +126,7 @@ class Machine:
     def run(self) -> list[Touch]:
         self.block(self.ls.body, ())
         for result in self.ls.results:
-            if isinstance(result, ScalarResult):
+            if isinstance(result, ir.ScalarResult):
                 self.value(result.value, ())
         return self.touches
 
@@ -158,11 +139,11 @@ class Machine:
 
     def final(self) -> list[tuple[str, tuple[int, ...]]]:
         """Elements the caller can see."""
-        returned = [r.array for r in self.ls.results if isinstance(r, ArrayResult)]
+        returned = [r.array for r in self.ls.results if isinstance(r, ir.ArrayResult)]
         seen = {a.name for a in self.ls.arrays if a.name in self.ls.params} | set(returned)
         return [key for key in self.memory if key[0] in seen and all(k >= 0 for k in key[1])]
 
-    def touch(self, path: Path, access: Access, is_write: bool) -> tuple[str, tuple[int, ...]]:
+    def touch(self, path: Path, access: ir.Access, is_write: bool) -> tuple[str, tuple[int, ...]]:
         element = tuple(self.value(s, path) for s in access.subscripts)
         touch = Touch(path, access, is_write, element, self.iterations)
         if all(k >= 0 for k in element):
@@ -171,68 +152,68 @@ class Machine:
             self.strays.append(touch)
         return access.array, element
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path, first: int = 0) -> None:
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, first: int = 0) -> None:
         for position, stmt in enumerate(body, start=first):
             self.statement(stmt, (*prefix, position))
 
-    def statement(self, stmt: Stmt, path: Path) -> None:
+    def statement(self, stmt: ir.Stmt, path: Path) -> None:
         match stmt:
-            case Let(name=name, value=value):
+            case ir.Let(name=name, value=value):
                 self.names[name] = self.value(value, path)
-            case Assign(target=target, value=value):
+            case ir.Assign(target=target, value=value):
                 found = self.value(value, path)
                 self.memory[self.touch(path, target, True)] = found
-            case Accumulate(target=target, value=value):
+            case ir.Accumulate(target=target, value=value):
                 found = self.value(value, path)
                 old = self.load(path, target)
                 self.memory[self.touch(path, target, True)] = old + found
-            case Loop(index=index, lower=lower, upper=upper, step=step, body=body):
+            case ir.Loop(index=index, lower=lower, upper=upper, step=step, body=body):
                 span = range(*(self.value(x, path) for x in (lower, upper, step)))
                 self.trips.setdefault(path, []).append(span)
                 run, outer = next(self.runs), self.iterations
                 for number, value in enumerate(span):
                     self.names[index] = value
-                    at_step = Fraction(value, span.step) if isinstance(step, Const) else Fraction(number)
+                    at_step = Fraction(value, span.step) if isinstance(step, ir.Const) else Fraction(number)
                     self.iterations = (*outer, (path, run, at_step))
                     self.block(body, path)
                 self.iterations = outer
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 if self.value(cond, path):
                     self.block(then, path)
                 else:
                     self.block(orelse, path, len(then))
-            case Allocate(array=array):
+            case ir.Allocate(array=array):
                 shape = [self.value(x, path) for x in self.ls.array(array).extents or ()]
                 for k in range(shape[0]):
                     self.memory[self.touch(path, at(array, k), True)] = 0.0
             case _:
                 raise AssertionError(stmt)
 
-    def load(self, path: Path, access: Access) -> Number:
+    def load(self, path: Path, access: ir.Access) -> Number:
         key = self.touch(path, access, False)
         return self.memory.setdefault(key, self.start(*key))
 
-    def value(self, expr: Expr, path: Path) -> Any:
+    def value(self, expr: ir.Expr, path: Path) -> Any:
         match expr:
-            case Const(value=value):
+            case ir.Const(value=value):
                 return value
-            case Index(name=name) | Var(name=name):
+            case ir.Index(name=name) | ir.Var(name=name):
                 return self.names[name]
-            case Param(name=name):
+            case ir.Param(name=name):
                 return self.scalars[name]
-            case Dim(array=array, axis=axis):
+            case ir.Dim(array=array, axis=axis):
                 return self.extents[array][axis]
-            case Load(access=access):
+            case ir.Load(access=access):
                 return self.load(path, access)
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 return self.value(then if self.value(cond, path) else orelse, path)
-            case Cast(value=value):
+            case ir.Cast(value=value):
                 return self.value(value, path)
-            case Apply(op=Op.AND, args=args):
+            case ir.Apply(op=Op.AND, args=args):
                 return all(self.value(a, path) for a in args)
-            case Apply(op=Op.OR, args=args):
+            case ir.Apply(op=Op.OR, args=args):
                 return any(self.value(a, path) for a in args)
-            case Apply(op=kind, args=args):
+            case ir.Apply(op=kind, args=args):
                 return FUNCTIONS[kind](*(self.value(a, path) for a in args))
             case _:
                 raise AssertionError(expr)
@@ -257,35 +238,35 @@ class Writer:
     indices: int = 0
     lets: int = 0
 
-    def loopset(self) -> LoopSet:
+    def loopset(self) -> ir.LoopSet:
         body = self.block((), 0, self.rng.choice((2, 3)))
         result = self.rng.choice((None, read("s"), read("x", 0)))
         arrays = {"x": 1, "a": 2, "idx": 1}
         scalars = ("N", "M") if self.is_affine else ("N", "M", "S")
         return program(*body, arrays=arrays, local={"s": ()}, integers=("idx",), scalars=scalars, result=result)
 
-    def block(self, scope: tuple[str, ...], depth: int, size: int) -> tuple[Stmt, ...]:
+    def block(self, scope: tuple[str, ...], depth: int, size: int) -> tuple[ir.Stmt, ...]:
         return tuple(s for _ in range(size) for s in self.statement(scope, depth))
 
-    def statement(self, scope: tuple[str, ...], depth: int) -> tuple[Stmt, ...]:
+    def statement(self, scope: tuple[str, ...], depth: int) -> tuple[ir.Stmt, ...]:
         kind = self.rng.random()
         size = self.rng.choice((1, 1, 2))
         if depth < 3 and kind < (0.75 if depth == 0 else 0.4):
             return (self.loop(scope, depth, size),)
         if kind > 0.85 and depth > 0:
             orelse = self.block(scope, depth, 1) if self.rng.random() < 0.5 else ()
-            return (If(self.condition(scope), self.block(scope, depth, size), orelse),)
+            return (ir.If(self.condition(scope), self.block(scope, depth, size), orelse),)
         if not self.is_affine and scope and kind > 0.75:
             self.lets += 1
             name = f"v{self.lets}"
-            let = Let(name, read("idx", self.index(scope)))
-            return (let, Assign(at("x", Var(name)), total(read("x", Var(name)), self.real(scope))))
+            let = ir.Let(name, read("idx", self.index(scope)))
+            return (let, ir.Assign(at("x", ir.Var(name)), total(read("x", ir.Var(name)), self.real(scope))))
         target = self.access(scope)
         if self.rng.random() < 0.3:
-            return (Accumulate("add", target, self.real(scope)),)
-        return (Assign(target, self.real(scope)),)
+            return (ir.Accumulate("add", target, self.real(scope)),)
+        return (ir.Assign(target, self.real(scope)),)
 
-    def loop(self, scope: tuple[str, ...], depth: int, size: int) -> Loop:
+    def loop(self, scope: tuple[str, ...], depth: int, size: int) -> ir.Loop:
         rng = self.rng
         index = "ijklmnopqrst"[self.indices] if self.indices < 12 else f"i{self.indices}"
         self.indices += 1
@@ -306,7 +287,7 @@ class Writer:
             return loop(index, sub(upper, 1), sub(lower, 1), *self.block(inner, depth + 1, size), step=step)
         return loop(index, lower, upper, *self.block(inner, depth + 1, size), step=step)
 
-    def index(self, scope: tuple[str, ...]) -> Expr:
+    def index(self, scope: tuple[str, ...]) -> ir.Expr:
         """An integer expression, affine in `scope`."""
         rng = self.rng
         if not scope:
@@ -316,7 +297,7 @@ class Writer:
                    op(Op.MOD, i, 2), add(i, j), sub(i, j), op(Op.MAX, i, 1), 0]  # fmt: skip
         return e(rng.choice(choices))
 
-    def access(self, scope: tuple[str, ...]) -> Access:
+    def access(self, scope: tuple[str, ...]) -> ir.Access:
         kind = self.rng.random()
         if kind < 0.15:
             return at("s")
@@ -326,17 +307,17 @@ class Writer:
             return at("x", self.index(scope))
         return at("a", self.index(scope), self.index(scope))
 
-    def condition(self, scope: tuple[str, ...]) -> Expr:
+    def condition(self, scope: tuple[str, ...]) -> ir.Expr:
         if not self.is_affine and self.rng.random() < 0.5:
-            return Apply(Op.GT, (Load(self.access(scope)), real(0.5)))
+            return ir.Apply(Op.GT, (ir.Load(self.access(scope)), real(0.5)))
         kind = self.rng.choice((Op.LT, Op.GE, Op.EQ, Op.NE))
-        cond = Apply(kind, (self.index(scope), self.index(scope)))
-        return Apply(Op.AND, (cond, Apply(Op.GT, (e("M"), e(2))))) if self.rng.random() < 0.2 else cond
+        cond = ir.Apply(kind, (self.index(scope), self.index(scope)))
+        return ir.Apply(Op.AND, (cond, ir.Apply(Op.GT, (e("M"), e(2))))) if self.rng.random() < 0.2 else cond
 
-    def real(self, scope: tuple[str, ...]) -> Expr:
-        parts = [Load(self.access(scope)) for _ in range(self.rng.choice((0, 1, 1, 2)))]
+    def real(self, scope: tuple[str, ...]) -> ir.Expr:
+        parts = [ir.Load(self.access(scope)) for _ in range(self.rng.choice((0, 1, 1, 2)))]
         if parts and self.rng.random() < 0.3:
-            parts[0] = Select(self.condition(scope), parts[0], real(1))
+            parts[0] = ir.Select(self.condition(scope), parts[0], real(1))
         return total(*parts) if parts else real(2)
 
 
@@ -344,7 +325,7 @@ class Writer:
 class FlatWriter(Writer):
     """Nests over arrays that are laid out by hand: subscripts of x are numbers of two or three digits, or nearly."""
 
-    def access(self, scope: tuple[str, ...]) -> Access:
+    def access(self, scope: tuple[str, ...]) -> ir.Access:
         rng = self.rng
         if not scope or rng.random() < 0.2:
             return Writer.access(self, scope)
@@ -355,7 +336,7 @@ class FlatWriter(Writer):
                    add(add(mul(mul(i, n), m), mul(j, m)), k), add(j, mul(i, sub(m, 1)))]  # fmt: skip
         return at("x", rng.choice(choices))
 
-    def digit(self, scope: tuple[str, ...]) -> Expr:
+    def digit(self, scope: tuple[str, ...]) -> ir.Expr:
         i = self.rng.choice(scope)
         return e(self.rng.choice((i, i, i, i, add(i, 1), sub(i, 1), sub(sub("M", 1), i))))
 
@@ -364,7 +345,7 @@ SMALL = tuple((n, m) for n in range(6) for m in (0, 1, 3))
 LARGE = (*((n, m) for n in range(10) for m in (0, 2, 4, 5, 6, 8)), (10, 4), (11, 11))
 
 
-def executions(ls: LoopSet, seed: int, sizes: tuple[tuple[int, int], ...] = SMALL) -> list[Machine]:
+def executions(ls: ir.LoopSet, seed: int, sizes: tuple[tuple[int, int], ...] = SMALL) -> list[Machine]:
     """Runs of `ls` for many values of N and M; arrays are large enough for indirect subscripts."""
     out: list[Machine] = []
     rng = random.Random(seed)

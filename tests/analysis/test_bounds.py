@@ -9,17 +9,17 @@ import pytest
 from loopdiff.analysis.bounds import bounds_conditions, negative_subscripts, unchecked_accesses
 from loopdiff.analysis.overflow import without_overflow
 from loopdiff.analysis.polyhedral.model import build_model
-from loopdiff.ir.nodes import Accumulate, Apply, Assign, Dim, Expr, If, LoopSet, Select
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from tests.analysis.nests import FlatWriter, Machine, Writer, add, at, e, loop, mul, op, program, read, real, sub, total
 
 
-def holds(cond: Expr, machine: Machine) -> bool:
+def holds(cond: ir.Expr, machine: Machine) -> bool:
     return bool(machine.value(cond, ()))
 
 
-def machines(ls: LoopSet, seed: int, number: int) -> list[Machine]:
+def machines(ls: ir.LoopSet, seed: int, number: int) -> list[Machine]:
     rng = random.Random(seed)
     out: list[Machine] = []
     for _ in range(number):
@@ -62,7 +62,7 @@ def test_affine_conditions_are_exact(seed: int) -> None:
         )
 
 
-def assert_strays_are_found(ls: LoopSet, seed: int) -> None:
+def assert_strays_are_found(ls: ir.LoopSet, seed: int) -> None:
     model = build_model(ls)
     requires = bounds_conditions(model)
     unchecked = {(u.path, u.access, u.axis): u.sufficient for u in unchecked_accesses(model)}
@@ -90,8 +90,8 @@ def test_arrays_laid_out_by_hand(seed: int) -> None:
 def test_rows_by_hand_are_checked_once() -> None:
     """Scalars may not be so large that integers overflow; what is affine in products keeps its exact condition."""
     ls = program(
-        loop("i", 0, "N", loop("j", 0, "M", Assign(at("x", add(mul("i", "M"), "j")), real(1)))),
-        loop("i", 0, "N", Assign(at("y", sub(sub(mul("N", "M"), 1), "i")), real(1))),
+        loop("i", 0, "N", loop("j", 0, "M", ir.Assign(at("x", add(mul("i", "M"), "j")), real(1)))),
+        loop("i", 0, "N", ir.Assign(at("y", sub(sub(mul("N", "M"), 1), "i")), real(1))),
         arrays={"x": 1, "y": 1},
     )
     (found,) = unchecked_accesses(build_model(ls))
@@ -105,28 +105,28 @@ def test_rows_by_hand_are_checked_once() -> None:
 @pytest.mark.parametrize(
     ("cond", "expected"),
     [
-        (op(Op.GE, Dim("x", 0), "N"), "True"),
-        (op(Op.GE, Dim("x", 0), sub(Dim("x", 0), 1)), "True"),
-        (op(Op.GE, Dim("x", 0), add("N", 1)), "N <= 1099511627776 and N >= -1099511627776"),
+        (op(Op.GE, ir.Dim("x", 0), "N"), "True"),
+        (op(Op.GE, ir.Dim("x", 0), sub(ir.Dim("x", 0), 1)), "True"),
+        (op(Op.GE, ir.Dim("x", 0), add("N", 1)), "N <= 1099511627776 and N >= -1099511627776"),
         (
-            op(Op.GE, Dim("x", 0), mul("N", Dim("x", 1))),
+            op(Op.GE, ir.Dim("x", 0), mul("N", ir.Dim("x", 1))),
             "N <= 2147483648 and N >= -2147483648 and x.shape[1] <= 2147483648",
         ),
-        (op(Op.GE, Dim("x", 0), mul(mul("N", "N"), "N")), "N <= 1048576 and N >= -1048576"),
-        (op(Op.GE, Dim("x", 0), mul(1 << 61, "N")), "None"),
+        (op(Op.GE, ir.Dim("x", 0), mul(mul("N", "N"), "N")), "N <= 1048576 and N >= -1048576"),
+        (op(Op.GE, ir.Dim("x", 0), mul(1 << 61, "N")), "None"),
     ],
 )  # fmt: skip
-def test_conditions_that_do_not_overflow(cond: Expr, expected: str) -> None:
+def test_conditions_that_do_not_overflow(cond: ir.Expr, expected: str) -> None:
     found = without_overflow(cond)
     assert (str(found) if found is None else print_expr(found)) == expected
 
 
-def conditions(ls: LoopSet) -> list[str]:
+def conditions(ls: ir.LoopSet) -> list[str]:
     return [print_expr(r.cond) for r in bounds_conditions(build_model(ls))]
 
 
 def test_matmul() -> None:
-    nest = loop("m", 0, Dim("A", 0), loop("n", 0, Dim("B", 1), loop("k", 0, Dim("A", 1), Accumulate(
+    nest = loop("m", 0, ir.Dim("A", 0), loop("n", 0, ir.Dim("B", 1), loop("k", 0, ir.Dim("A", 1), ir.Accumulate(
         "add", at("C", "m", "n"), op(Op.MUL, read("A", "m", "k"), read("B", "k", "n"))
     ))))  # fmt: skip
     ls = program(nest, arrays={"A": 2, "B": 2, "C": 2}, scalars=())
@@ -142,22 +142,24 @@ def test_matmul() -> None:
 
 
 def test_guarded_stencil_needs_nothing() -> None:
-    left = Select(op(Op.GT, "i", 0), read("x", sub("i", 1)), real(0))
-    right = Select(op(Op.LT, add("i", 1), Dim("x", 0)), read("x", add("i", 1)), real(0))
-    ls = program(loop("i", 0, Dim("x", 0), Assign(at("x", "i"), total(left, right))), arrays={"x": 1}, scalars=())
+    left = ir.Select(op(Op.GT, "i", 0), read("x", sub("i", 1)), real(0))
+    right = ir.Select(op(Op.LT, add("i", 1), ir.Dim("x", 0)), read("x", add("i", 1)), real(0))
+    ls = program(loop("i", 0, ir.Dim("x", 0), ir.Assign(at("x", "i"), total(left, right))), arrays={"x": 1}, scalars=())
     assert conditions(ls) == []
 
 
 def test_short_circuit_guards_the_second_condition() -> None:
-    cond = Apply(Op.AND, (op(Op.GT, "i", 0), Apply(Op.GT, (read("x", sub("i", 1)), real(0)))))
-    ls = program(loop("i", 0, Dim("x", 0), If(cond, (Assign(at("x", "i"), real(1)),))), arrays={"x": 1}, scalars=())
+    cond = ir.Apply(Op.AND, (op(Op.GT, "i", 0), ir.Apply(Op.GT, (read("x", sub("i", 1)), real(0)))))
+    ls = program(
+        loop("i", 0, ir.Dim("x", 0), ir.If(cond, (ir.Assign(at("x", "i"), real(1)),))), arrays={"x": 1}, scalars=()
+    )
     model = build_model(ls)
     assert bounds_conditions(model) == ()
     assert unchecked_accesses(model) == ()
 
 
 def test_stencil_without_guard_is_negative() -> None:
-    ls = program(loop("i", 0, "N", Assign(at("x", "i"), read("x", sub("i", 1)))), arrays={"x": 1}, scalars=("N",))
+    ls = program(loop("i", 0, "N", ir.Assign(at("x", "i"), read("x", sub("i", 1)))), arrays={"x": 1}, scalars=("N",))
     found = bounds_conditions(build_model(ls))
     assert [(r.code, print_expr(r.cond)) for r in found] == [
         ("LD311", "N <= 0"),
@@ -167,8 +169,8 @@ def test_stencil_without_guard_is_negative() -> None:
 
 def test_steps_and_products() -> None:
     ls = program(
-        loop("i", 0, "N", Assign(at("x", add("i", 1)), real(1)), step=2),
-        loop("j", 0, mul("N", "M"), Assign(at("y", "j"), real(1))),
+        loop("i", 0, "N", ir.Assign(at("x", add("i", 1)), real(1)), step=2),
+        loop("j", 0, mul("N", "M"), ir.Assign(at("y", "j"), real(1))),
         arrays={"x": 1, "y": 1},
     )
     assert conditions(ls) == [
@@ -178,14 +180,14 @@ def test_steps_and_products() -> None:
 
 
 def test_local_arrays_use_their_extents() -> None:
-    body = loop("i", 0, "N", Assign(at("buf", add("i", 1)), real(1)))
+    body = loop("i", 0, "N", ir.Assign(at("buf", add("i", 1)), real(1)))
     assert conditions(program(body, arrays={}, local={"buf": (add("N", 1),)}, scalars=("N",))) == []
     assert conditions(program(body, arrays={}, local={"buf": (e("N"),)}, scalars=("N",))) == ["N <= 0"]
 
 
 def test_always_negative_subscripts_count_from_the_end() -> None:
     ls = program(
-        loop("i", 0, "N", Assign(at("x", sub(-1, "i")), read("x", sub("i", 1)))),
+        loop("i", 0, "N", ir.Assign(at("x", sub(-1, "i")), read("x", sub("i", 1)))),
         arrays={"x": 1},
         scalars=("N",),
     )
@@ -194,7 +196,7 @@ def test_always_negative_subscripts_count_from_the_end() -> None:
 
 
 def test_negative_index_as_subscript() -> None:
-    body = Assign(at("x", "i"), real(1))
+    body = ir.Assign(at("x", "i"), real(1))
     always = program(loop("i", op(Op.NEG, "N"), 0, body), arrays={"x": 1}, scalars=("N",))
     mixed = program(loop("i", op(Op.NEG, "N"), "N", body), arrays={"x": 1}, scalars=("N",))
     assert [n.path for n in negative_subscripts(build_model(always))] == [(0, 0)]
@@ -204,7 +206,7 @@ def test_negative_index_as_subscript() -> None:
 
 def test_scatter_is_checked_by_element() -> None:
     ls = program(
-        loop("i", 0, Dim("idx", 0), Accumulate("add", at("y", read("idx", "i")), read("x", "i"))),
+        loop("i", 0, ir.Dim("idx", 0), ir.Accumulate("add", at("y", read("idx", "i")), read("x", "i"))),
         arrays={"idx": 1, "x": 1, "y": 1}, integers=("idx",), scalars=(),
     )  # fmt: skip
     model = build_model(ls)
@@ -219,9 +221,9 @@ def test_scatter_is_checked_by_element() -> None:
 
 
 def test_data_dependent_condition_gives_a_sufficient_one() -> None:
-    cond = Apply(Op.GT, (read("x", "i"), real(0)))
+    cond = ir.Apply(Op.GT, (read("x", "i"), real(0)))
     ls = program(
-        loop("i", 0, Dim("x", 0), If(cond, (Assign(at("y", "i"), real(1)),))),
+        loop("i", 0, ir.Dim("x", 0), ir.If(cond, (ir.Assign(at("y", "i"), real(1)),))),
         arrays={"x": 1, "y": 1},
         scalars=(),
     )

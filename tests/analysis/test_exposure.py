@@ -11,7 +11,7 @@ import pytest
 
 from loopdiff.analysis.exposure import exposed_reads, overwritten_after, read_after
 from loopdiff.analysis.polyhedral.model import build_model
-from loopdiff.ir.nodes import Access, Accumulate, Allocate, Apply, Assign, Loop, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, statements
 from tests.analysis.nests import (
@@ -33,17 +33,17 @@ from tests.analysis.nests import (
     total,
 )
 
-Read = tuple[Path, Access]
+Read = tuple[Path, ir.Access]
 AFFINE = range(1000, 1030)
 DATA_DEPENDENT = range(600, 630)
 
 
-def nest(seed: int) -> LoopSet:
+def nest(seed: int) -> ir.LoopSet:
     return Writer(random.Random(seed), is_affine=seed >= 1000).loopset()
 
 
-def scopes(ls: LoopSet) -> list[Path | None]:
-    return [None, *(s.path for s in statements(ls.body) if isinstance(s.stmt, Loop))]
+def scopes(ls: ir.LoopSet) -> list[Path | None]:
+    return [None, *(s.path for s in statements(ls.body) if isinstance(s.stmt, ir.Loop))]
 
 
 def same_iteration(a: Touch, b: Touch, scope: Path | None) -> bool:
@@ -93,7 +93,7 @@ class Judge:
     """
 
     seed: int
-    ls: LoopSet
+    ls: ir.LoopSet
 
     def check(
         self, question: object, answer: set, truth: Callable[[Machine], set], ignored: frozenset = frozenset()
@@ -111,7 +111,7 @@ def union(truth: Callable[[Machine], set], machines: list[Machine]) -> set:
 
 
 @cache
-def executed(ls: LoopSet, seed: int, sizes: tuple[tuple[int, int], ...]) -> list[Machine]:
+def executed(ls: ir.LoopSet, seed: int, sizes: tuple[tuple[int, int], ...]) -> list[Machine]:
     return executions(ls, seed, sizes)
 
 
@@ -135,14 +135,14 @@ def test_random_nests(seed: int) -> None:
 
 
 # -- nests with a name ---------------------------------------------------------------------------------------
-def names(ls: LoopSet, scope: Path | None = None) -> set[str]:
+def names(ls: ir.LoopSet, scope: Path | None = None) -> set[str]:
     return {access.array for _, access in exposed_reads(build_model(ls), scope)}
 
 
 def test_double_buffering() -> None:
     """x and y take turns: neither is owned by a time step, both are read by the next half step."""
-    forth = loop("i", 1, sub("N", 1), Assign(at("y", "i"), total(read("x", sub("i", 1)), read("x", add("i", 1)))))
-    back = loop("j", 1, sub("N", 1), Assign(at("x", "j"), read("y", "j")))
+    forth = loop("i", 1, sub("N", 1), ir.Assign(at("y", "i"), total(read("x", sub("i", 1)), read("x", add("i", 1)))))
+    back = loop("j", 1, sub("N", 1), ir.Assign(at("x", "j"), read("y", "j")))
     ls = program(loop("t", 0, "M", forth, back), arrays={"x": 1}, local={"y": (e("N"),)})
     model = build_model(ls)
     assert names(ls) == {"x"}
@@ -156,8 +156,8 @@ def test_double_buffering() -> None:
 
 
 def test_row_buffer_belongs_to_the_row() -> None:
-    fill = loop("j", 0, "M", Assign(at("row", "j"), read("a", "i", "j")))
-    use = loop("k", 0, "M", Assign(at("a", "i", "k"), read("row", sub(sub("M", 1), "k"))))
+    fill = loop("j", 0, "M", ir.Assign(at("row", "j"), read("a", "i", "j")))
+    use = loop("k", 0, "M", ir.Assign(at("a", "i", "k"), read("row", sub(sub("M", 1), "k"))))
     ls = program(loop("i", 0, "N", fill, use), arrays={"a": 2}, local={"row": (e("M"),)})
     model = build_model(ls)
     assert names(ls, (0,)) == {"a"}
@@ -167,9 +167,9 @@ def test_row_buffer_belongs_to_the_row() -> None:
 
 
 def test_row_buffer_filled_too_short_is_not() -> None:
-    fill = loop("j", 1, "M", Assign(at("row", "j"), read("a", "i", "j")))
-    use = loop("k", 0, "M", Assign(at("a", "i", "k"), read("row", "k")))
-    last = Assign(at("row", 0), real(1))
+    fill = loop("j", 1, "M", ir.Assign(at("row", "j"), read("a", "i", "j")))
+    use = loop("k", 0, "M", ir.Assign(at("a", "i", "k"), read("row", "k")))
+    last = ir.Assign(at("row", 0), real(1))
     ls = program(loop("i", 0, "N", fill, use, last), arrays={"a": 2}, local={"row": (e("M"),)})
     assert names(ls, (0,)) == {"a", "row"}
     assert read_after(build_model(ls), (0,), "row")
@@ -180,16 +180,16 @@ def test_cholesky_reads_what_it_wrote() -> None:
         "k",
         0,
         "j",
-        Accumulate("add", at("a", "i", "j"), op(Op.MUL, read("a", "i", "k"), read("a", "j", "k"))),
+        ir.Accumulate("add", at("a", "i", "j"), op(Op.MUL, read("a", "i", "k"), read("a", "j", "k"))),
     )
-    scale = Assign(at("a", "i", "j"), op(Op.DIV, read("a", "i", "j"), read("a", "j", "j")))
+    scale = ir.Assign(at("a", "i", "j"), op(Op.DIV, read("a", "i", "j"), read("a", "j", "j")))
     square = loop(
         "l",
         0,
         "i",
-        Accumulate("add", at("a", "i", "i"), op(Op.MUL, read("a", "i", "l"), read("a", "i", "l"))),
+        ir.Accumulate("add", at("a", "i", "i"), op(Op.MUL, read("a", "i", "l"), read("a", "i", "l"))),
     )
-    root = Assign(at("a", "i", "i"), Apply(Op.SQRT, (read("a", "i", "i"),)))
+    root = ir.Assign(at("a", "i", "i"), ir.Apply(Op.SQRT, (read("a", "i", "i"),)))
     ls = program(loop("i", 0, "N", loop("j", 0, "i", update, scale), square, root), arrays={"a": 2})
     model = build_model(ls)
     assert {(p, a) for p, a in exposed_reads(model) if a.subscripts[1] in (e("k"), e("l"))} == set()
@@ -199,14 +199,14 @@ def test_cholesky_reads_what_it_wrote() -> None:
 
 
 def test_backward_loop_reads_what_is_still_to_be_overwritten() -> None:
-    down = loop("i", sub("N", 1), 0, Assign(at("x", "i"), read("x", sub("i", 1))), step=-1)
-    up = loop("i", 1, "N", Assign(at("x", "i"), read("x", sub("i", 1))))
+    down = loop("i", sub("N", 1), 0, ir.Assign(at("x", "i"), read("x", sub("i", 1))), step=-1)
+    up = loop("i", 1, "N", ir.Assign(at("x", "i"), read("x", sub("i", 1))))
     assert overwritten_after(build_model(program(down, arrays={"x": 1})), (0, 0), at("x", sub("i", 1)))
     assert not overwritten_after(build_model(program(up, arrays={"x": 1})), (0, 0), at("x", sub("i", 1)))
 
 
 def test_bounds_and_results_are_reads() -> None:
-    inner = loop("j", 0, read("p", 0), Assign(at("p", 0), e(1)))
+    inner = loop("j", 0, read("p", 0), ir.Assign(at("p", 0), e(1)))
     ls = program(inner, arrays={"p": 1, "x": 1}, integers=("p",), result=read("x", 2))
     model = build_model(ls)
     assert set(exposed_reads(model)) == {((0,), at("p", 0)), ((), at("x", 2))}
@@ -215,10 +215,10 @@ def test_bounds_and_results_are_reads() -> None:
 
 
 def test_allocation_kills() -> None:
-    use = Assign(at("x", 0), read("buf", 0))
-    fill = loop("i", 0, "N", Allocate("buf", real(0)), use, Assign(at("buf", 0), real(1)))
-    once = loop("i", 0, "N", use, Assign(at("buf", 0), real(1)))
+    use = ir.Assign(at("x", 0), read("buf", 0))
+    fill = loop("i", 0, "N", ir.Allocate("buf", real(0)), use, ir.Assign(at("buf", 0), real(1)))
+    once = loop("i", 0, "N", use, ir.Assign(at("buf", 0), real(1)))
     known = {"arrays": {"x": 1}, "local": {"buf": (add("N", 1),)}}
     assert names(program(fill, **known), (0,)) == set()
     assert names(program(once, **known), (0,)) == {"buf"}
-    assert names(program(Allocate("buf", real(0)), once, **known)) == set()
+    assert names(program(ir.Allocate("buf", real(0)), once, **known)) == set()

@@ -11,7 +11,7 @@ import pytest
 
 from loopdiff.analysis.legality import carried, may_split, within
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.ir.nodes import Accumulate, Assign, Expr, If, Loop, LoopSet, Select, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs
 from tests.analysis.nests import (
@@ -35,17 +35,17 @@ from tests.analysis.nests import (
 )
 
 Answers = set[tuple[object, ...]]
-Truth = Callable[[LoopSet, Machine], Answers]
+Truth = Callable[[ir.LoopSet, Machine], Answers]
 
 
-def loop_paths(ls: LoopSet) -> list[Path]:
-    return [s.path for s in statements(ls.body) if isinstance(s.stmt, Loop)]
+def loop_paths(ls: ir.LoopSet) -> list[Path]:
+    return [s.path for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
 
 
-def cuts(ls: LoopSet, path: Path) -> range:
+def cuts(ls: ir.LoopSet, path: Path) -> range:
     """Places between the statements of a loop's body."""
     body = next(s.stmt for s in statements(ls.body) if s.path == path)
-    assert isinstance(body, Loop)
+    assert isinstance(body, ir.Loop)
     return range(1, len(body.body))
 
 
@@ -78,7 +78,7 @@ def refused_splits(model: Model) -> Answers:
 def combined(sites: dict[Path, Site], touch: Touch) -> str | None:
     """The op by which the touch is part of an update, if all that the statement does with the element is that."""
     stmt = sites[touch.path].stmt
-    if not isinstance(stmt, Accumulate) or touch.access != stmt.target:
+    if not isinstance(stmt, ir.Accumulate) or touch.access != stmt.target:
         return None
     others = {e.access for x in stmt_exprs(stmt) for e in loads(x)}
     return stmt.op if touch.is_write or touch.access not in others else None
@@ -98,7 +98,7 @@ def pairs_in(machine: Machine, path: Path) -> list[tuple[Touch, Touch]]:
     return out
 
 
-def real_conflicts(ls: LoopSet, machine: Machine) -> Answers:
+def real_conflicts(ls: ir.LoopSet, machine: Machine) -> Answers:
     sites = {s.path: s for s in statements(ls.body)}
     found: Answers = set()
     for path in loop_paths(ls):
@@ -111,7 +111,7 @@ def real_conflicts(ls: LoopSet, machine: Machine) -> Answers:
     return found
 
 
-def real_orders(ls: LoopSet, machine: Machine) -> Answers:
+def real_orders(ls: ir.LoopSet, machine: Machine) -> Answers:
     """Cuts of loop bodies across which something later in the body happens before something earlier."""
     sites = {s.path: s for s in statements(ls.body)}
     found: Answers = set()
@@ -124,11 +124,11 @@ def real_orders(ls: LoopSet, machine: Machine) -> Answers:
 
 
 @cache
-def executed(ls: LoopSet, seed: int, sizes: tuple[tuple[int, int], ...]) -> list[Machine]:
+def executed(ls: ir.LoopSet, seed: int, sizes: tuple[tuple[int, int], ...]) -> list[Machine]:
     return executions(ls, seed, sizes)
 
 
-def compare(ls: LoopSet, seed: int, answer: Answers, truth: Truth, *, is_exact: bool) -> None:
+def compare(ls: ir.LoopSet, seed: int, answer: Answers, truth: Truth, *, is_exact: bool) -> None:
     """Never less than what happens; exactly that if nothing depends on data."""
     found = set().union(*(truth(ls, m) for m in executed(ls, seed, SMALL)))
     assert found <= answer, (truth, found - answer)
@@ -155,7 +155,7 @@ def test_random_nests_over_arrays_laid_out_by_hand(seed: int) -> None:
 
 
 # -- nests with a name ---------------------------------------------------------------------------------------
-def body(*stmts: Stmt, **known: Any) -> Model:
+def body(*stmts: ir.Stmt, **known: Any) -> Model:
     arrays = {"x": 1, "y": 1, "a": 2, "idx": 1}
     return build_model(program(*stmts, arrays=arrays, integers=("idx",), **known))
 
@@ -169,11 +169,11 @@ def carriers(model: Model, *, is_strict: bool = False) -> set[str]:
     }
 
 
-def set_x(subscript: Expr | int | str, *parts: Expr) -> Assign:
-    return Assign(at("x", subscript), total(*parts))
+def set_x(subscript: ir.Expr | int | str, *parts: ir.Expr) -> ir.Assign:
+    return ir.Assign(at("x", subscript), total(*parts))
 
 
-CARRIED: list[tuple[str, Stmt, set[str]]] = [
+CARRIED: list[tuple[str, ir.Stmt, set[str]]] = [
     ("recurrence", loop("i", 1, "N", set_x("i", read("x", sub("i", 1)))), {"i"}),
     ("recurrence downwards", loop("i", sub("N", 1), 0, set_x("i", read("x", sub("i", 1))), step=-1), {"i"}),
     ("even from odd", loop("i", 0, "N", set_x(mul(2, "i"), read("x", add(mul(2, "i"), 1)))), set()),
@@ -184,7 +184,7 @@ CARRIED: list[tuple[str, Stmt, set[str]]] = [
     ("no iteration", loop("i", 3, 3, set_x("i", read("x", sub("i", 1)))), set()),
     (
         "triangle",
-        loop("i", 0, "N", loop("j", 0, "i", Assign(at("a", "i", "j"), read("a", "j", "i")))),
+        loop("i", 0, "N", loop("j", 0, "i", ir.Assign(at("a", "i", "j"), read("a", "j", "i")))),
         set(),
     ),
     (
@@ -194,25 +194,25 @@ CARRIED: list[tuple[str, Stmt, set[str]]] = [
     ),
     (
         "rows below",
-        loop("i", 1, "N", loop("j", 0, "M", Assign(at("a", "i", "j"), read("a", sub("i", 1), "j")))),
+        loop("i", 1, "N", loop("j", 0, "M", ir.Assign(at("a", "i", "j"), read("a", sub("i", 1), "j")))),
         {"i"},
     ),
     ("scatter", loop("i", 0, "N", set_x(read("idx", "i"), real(1))), {"i"}),
     ("gather", loop("i", 0, "N", set_x("i", read("y", read("idx", "i")))), set()),
     (
         "guarded away",
-        loop("i", 0, "N", If(op(Op.LT, "i", 1), (set_x(0, real(1)),), (set_x("i", real(2)),))),
+        loop("i", 0, "N", ir.If(op(Op.LT, "i", 1), (set_x(0, real(1)),), (set_x("i", real(2)),))),
         set(),
     ),
     (
         "guarded read",
-        loop("i", 0, "N", set_x("i", Select(op(Op.GT, "i", "N"), read("x", sub("i", 1)), real(1)))),
+        loop("i", 0, "N", set_x("i", ir.Select(op(Op.GT, "i", "N"), read("x", sub("i", 1)), real(1)))),
         set(),
     ),
 ]
 
 
-def flat(left: Expr, right: Expr | None = None, columns: Expr | int | str = "M", first: int = 0) -> Stmt:
+def flat(left: ir.Expr, right: ir.Expr | None = None, columns: ir.Expr | int | str = "M", first: int = 0) -> ir.Stmt:
     """A nest over rows `i` and columns `j` that sets an element of x, from another one."""
     inner = set_x(left, real(1) if right is None else read("x", right))
     return loop("i", 1, "N", loop("j", first, columns, inner))
@@ -241,29 +241,31 @@ CARRIED += [
 
 
 @pytest.mark.parametrize(("stmt", "expected"), [c[1:] for c in CARRIED], ids=[c[0] for c in CARRIED])
-def test_conflicts_between_iterations(stmt: Stmt, expected: set[str]) -> None:
+def test_conflicts_between_iterations(stmt: ir.Stmt, expected: set[str]) -> None:
     assert carriers(body(stmt)) == expected
 
 
 def test_sums_conflict_only_where_their_order_counts() -> None:
-    model = body(loop("i", 0, "N", loop("j", 0, "M", Accumulate("add", at("x", "i"), read("a", "i", "j")))))
+    model = body(loop("i", 0, "N", loop("j", 0, "M", ir.Accumulate("add", at("x", "i"), read("a", "i", "j")))))
     assert carriers(model) == set()
     assert carriers(model, is_strict=True) == {"j"}
-    mixed = body(loop("i", 0, "N", Accumulate("add", at("x", 0), real(1)), Accumulate("max", at("x", 0), real(1))))
+    mixed = body(
+        loop("i", 0, "N", ir.Accumulate("add", at("x", 0), real(1)), ir.Accumulate("max", at("x", 0), real(1)))
+    )
     assert carriers(mixed) == {"i"}
-    fed = body(loop("i", 0, "N", Accumulate("add", at("x", 0), read("x", 0))))
+    fed = body(loop("i", 0, "N", ir.Accumulate("add", at("x", 0), read("x", 0))))
     assert carriers(fed) == {"i"}
 
 
 def test_private_arrays_do_not_conflict() -> None:
-    model = body(loop("i", 0, "N", Assign(at("s"), read("x", "i")), set_x("i", read("s"))), local={"s": ()})
+    model = body(loop("i", 0, "N", ir.Assign(at("s"), read("x", "i")), set_x("i", read("s"))), local={"s": ()})
     found = carried(model, (0,), frozenset())
     assert found is not None
     assert found.array == "s"
     assert carried(model, (0,), frozenset({"s"})) is None
 
 
-def may_split_after_first(first: Stmt, second: Stmt) -> bool:
+def may_split_after_first(first: ir.Stmt, second: ir.Stmt) -> bool:
     model = body(loop("i", 1, "N", first, second))
     events = within(model, (0,))
     cut = {k: [e for e in events if e.path[1] == k] for k in (0, 1)}
@@ -272,15 +274,15 @@ def may_split_after_first(first: Stmt, second: Stmt) -> bool:
 
 def test_a_split_keeps_every_value_with_its_reader() -> None:
     store = set_x("i", real(1))
-    assert may_split_after_first(store, Assign(at("y", "i"), read("x", "i")))
-    assert may_split_after_first(store, Assign(at("y", "i"), read("x", sub("i", 1))))
-    assert not may_split_after_first(store, Assign(at("y", "i"), read("x", add("i", 1))))
-    assert not may_split_after_first(Assign(at("y", "i"), read("x", sub("i", 1))), store)
-    assert may_split_after_first(Assign(at("y", "i"), read("x", add("i", 1))), store)
+    assert may_split_after_first(store, ir.Assign(at("y", "i"), read("x", "i")))
+    assert may_split_after_first(store, ir.Assign(at("y", "i"), read("x", sub("i", 1))))
+    assert not may_split_after_first(store, ir.Assign(at("y", "i"), read("x", add("i", 1))))
+    assert not may_split_after_first(ir.Assign(at("y", "i"), read("x", sub("i", 1))), store)
+    assert may_split_after_first(ir.Assign(at("y", "i"), read("x", add("i", 1))), store)
 
 
 def test_sums_into_one_array_may_be_split() -> None:
-    sum_up = Accumulate("add", at("x", 0), read("y", "i"))
-    assert may_split_after_first(sum_up, Accumulate("add", at("x", 0), real(1)))
-    assert not may_split_after_first(sum_up, Accumulate("max", at("x", 0), real(1)))
-    assert not may_split_after_first(sum_up, Assign(at("a", "i", 0), read("x", 0)))
+    sum_up = ir.Accumulate("add", at("x", 0), read("y", "i"))
+    assert may_split_after_first(sum_up, ir.Accumulate("add", at("x", 0), real(1)))
+    assert not may_split_after_first(sum_up, ir.Accumulate("max", at("x", 0), real(1)))
+    assert not may_split_after_first(sum_up, ir.Assign(at("a", "i", 0), read("x", 0)))

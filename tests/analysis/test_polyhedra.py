@@ -9,7 +9,7 @@ import pytest
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedral.model import build_model, index_hull, trip_hull
 from loopdiff.analysis.polyhedral.sets import instances
-from loopdiff.ir.nodes import Accumulate, Assign, Dim, If, Let, Loop, LoopSet, Require, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import statements
@@ -36,7 +36,7 @@ def test_hulls(seed: int) -> None:
     ls = Writer(random.Random(seed), is_affine=seed < 100).loopset()
     model, machines = build_model(ls), executions(ls, seed, SMALL + LARGE[:20])
     for site in statements(ls.body):
-        if not isinstance(site.stmt, Loop):
+        if not isinstance(site.stmt, ir.Loop):
             continue
         trips, indices = trip_hull(model, site.path), index_hull(model, site.path)
         for machine in machines:
@@ -57,14 +57,14 @@ def test_hulls(seed: int) -> None:
                 )
 
 
-def hull(*body: Loop, path: tuple[int, ...]) -> str | None:
+def hull(*body: ir.Loop, path: tuple[int, ...]) -> str | None:
     found = trip_hull(build_model(program(*body, arrays={"x": 1, "p": 1}, integers=("p",))), path)
     return None if found is None else print_expr(found)
 
 
 def test_trip_hull_reads_well() -> None:
-    store = Assign(at("x", "j"), real(1))
-    assert hull(loop("j", 0, Dim("x", 0), store), path=(0,)) == "x.shape[0]"
+    store = ir.Assign(at("x", "j"), real(1))
+    assert hull(loop("j", 0, ir.Dim("x", 0), store), path=(0,)) == "x.shape[0]"
     assert hull(loop("j", 1, sub("N", 1), store), path=(0,)) == "N - 2"
     assert hull(loop("j", 0, "N", store, step=2), path=(0,)) == "(N + 1) // 2"
     assert hull(loop("j", sub("N", 1), -1, store, step=-1), path=(0,)) == "N"
@@ -75,30 +75,32 @@ def test_trip_hull_reads_well() -> None:
     assert hull(loop("j", 0, "N", store, step="M"), path=(0,)) == "-(-N // M)"
 
 
-def exposed(ls: LoopSet, scope: tuple[int, ...] | None = None) -> set[str]:
+def exposed(ls: ir.LoopSet, scope: tuple[int, ...] | None = None) -> set[str]:
     return {access.array for _, access in exposed_reads(build_model(ls), scope)}
 
 
 def test_same_indirect_element_in_one_iteration() -> None:
     element = at("x", read("p", "i"))
-    body = loop("i", 0, "N", Assign(element, real(1)), Accumulate("add", element, real(2)))
+    body = loop("i", 0, "N", ir.Assign(element, real(1)), ir.Accumulate("add", element, real(2)))
     assert exposed(program(body, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p"}
-    moved = loop("i", 0, "N", Assign(element, real(1)), Assign(at("p", "i"), e(0)), Accumulate("add", element, real(2)))
+    moved = loop(
+        "i", 0, "N", ir.Assign(element, real(1)), ir.Assign(at("p", "i"), e(0)), ir.Accumulate("add", element, real(2))
+    )
     assert exposed(program(moved, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p", "x"}
 
 
 def test_same_let_in_one_iteration() -> None:
-    element = at("x", Var("v"))
-    let = Let("v", read("p", "i"))
-    write = Assign(at("p", "i"), e(0))
-    body = loop("i", 0, "N", let, Assign(element, real(1)), write, Accumulate("add", element, real(2)))
+    element = at("x", ir.Var("v"))
+    let = ir.Let("v", read("p", "i"))
+    write = ir.Assign(at("p", "i"), e(0))
+    body = loop("i", 0, "N", let, ir.Assign(element, real(1)), write, ir.Accumulate("add", element, real(2)))
     assert exposed(program(body, arrays={"x": 1, "p": 1}, integers=("p",)), (0,)) == {"p"}
 
 
 def test_gather_after_filling_the_array() -> None:
-    fill = loop("i", 0, Dim("x", 0), Assign(at("x", "i"), real(1)))
-    gather = loop("j", 0, "N", Accumulate("add", at("s"), read("x", read("p", "j"))))
-    part = loop("i", 0, sub(Dim("x", 0), 1), Assign(at("x", "i"), real(1)))
+    fill = loop("i", 0, ir.Dim("x", 0), ir.Assign(at("x", "i"), real(1)))
+    gather = loop("j", 0, "N", ir.Accumulate("add", at("s"), read("x", read("p", "j"))))
+    part = loop("i", 0, sub(ir.Dim("x", 0), 1), ir.Assign(at("x", "i"), real(1)))
     known = {"arrays": {"x": 1, "p": 1}, "local": {"s": ()}, "integers": ("p",)}
     assert exposed(program(fill, gather, **known)) == {"p", "s"}
     assert exposed(program(part, gather, **known)) == {"p", "s", "x"}
@@ -106,11 +108,11 @@ def test_gather_after_filling_the_array() -> None:
 
 def test_both_branches_of_a_data_dependent_condition_write() -> None:
     cond = op(Op.GT, read("x", "i"), real(0))
-    write, other = Assign(at("s"), real(1)), Assign(at("s"), real(2))
-    use = Assign(at("x", "i"), read("s"))
-    both = loop("i", 0, "N", If(cond, (write,), (other,)), use)
-    one = loop("i", 0, "N", If(cond, (write,)), use)
-    again = loop("i", 0, "N", If(cond, (write,)), If(cond, (use,)))
+    write, other = ir.Assign(at("s"), real(1)), ir.Assign(at("s"), real(2))
+    use = ir.Assign(at("x", "i"), read("s"))
+    both = loop("i", 0, "N", ir.If(cond, (write,), (other,)), use)
+    one = loop("i", 0, "N", ir.If(cond, (write,)), use)
+    again = loop("i", 0, "N", ir.If(cond, (write,)), ir.If(cond, (use,)))
     known = {"arrays": {"x": 1}, "local": {"s": ()}}
     assert "s" not in exposed(program(both, **known))
     assert "s" in exposed(program(one, **known))
@@ -119,9 +121,9 @@ def test_both_branches_of_a_data_dependent_condition_write() -> None:
 
 def test_what_excludes_conditions_of_data_is_one_set() -> None:
     """Sets of two pieces for each branch not taken, times those of another event, took minutes to compare."""
-    stmt = Assign(at("s"), real(1))
+    stmt = ir.Assign(at("s"), real(1))
     for position in range(8):
-        stmt = If(op(Op.GT, read("x", position), real(0)), (Assign(at("x", position), real(1)),), (stmt,))
+        stmt = ir.If(op(Op.GT, read("x", position), real(0)), (ir.Assign(at("x", position), real(1)),), (stmt,))
     model = build_model(program(loop("i", 0, "N", stmt), arrays={"x": 1}, local={"s": ()}))
     (event,) = model.touching("s", is_write=True)
     assert len(event.opaques) == 8
@@ -131,12 +133,12 @@ def test_what_excludes_conditions_of_data_is_one_set() -> None:
 def test_inner_loop_with_loaded_bounds_repeats() -> None:
     """The row buffer of a compressed row is filled and read over the same loaded range."""
 
-    def row(index: str, *body: Assign) -> Loop:
+    def row(index: str, *body: ir.Assign) -> ir.Loop:
         return loop(index, read("p", "i"), read("p", add("i", 1)), *body)
 
-    fill = row("j", Assign(at("buf", "j"), real(1)))
-    use = row("k", Assign(at("x", "k"), read("buf", "k")))
-    short = loop("k", sub(read("p", "i"), 1), read("p", add("i", 1)), Assign(at("x", "k"), read("buf", "k")))
+    fill = row("j", ir.Assign(at("buf", "j"), real(1)))
+    use = row("k", ir.Assign(at("x", "k"), read("buf", "k")))
+    short = loop("k", sub(read("p", "i"), 1), read("p", add("i", 1)), ir.Assign(at("x", "k"), read("buf", "k")))
     known = {"arrays": {"x": 1, "p": 1}, "local": {"buf": (e("M"),)}, "integers": ("p",)}
     assert exposed(program(loop("i", 0, "N", fill, use), **known), (0,)) == {"p"}
     assert exposed(program(loop("i", 0, "N", fill, short), **known), (0,)) == {"p", "buf"}
@@ -144,10 +146,10 @@ def test_inner_loop_with_loaded_bounds_repeats() -> None:
 
 def test_requirements_and_ranges_are_known() -> None:
     """What the program checked, and that no subscript leaves its array, narrows the question."""
-    fill = loop("i", 0, Dim("x", 0), Assign(at("x", "i"), real(1)))
-    use = loop("j", 0, "N", Accumulate("add", at("s"), read("x", "j")))
-    unknown = loop("i", 0, "M", Assign(at("x", "i"), real(1)))
-    check = Require(op(Op.LE, "N", "M"), "LD332", "assertion failed")
+    fill = loop("i", 0, ir.Dim("x", 0), ir.Assign(at("x", "i"), real(1)))
+    use = loop("j", 0, "N", ir.Accumulate("add", at("s"), read("x", "j")))
+    unknown = loop("i", 0, "M", ir.Assign(at("x", "i"), real(1)))
+    check = ir.Require(op(Op.LE, "N", "M"), "LD332", "assertion failed")
     known = {"arrays": {"x": 1}, "local": {"s": ()}}
     assert "x" not in exposed(program(fill, use, **known))
     assert "x" in exposed(program(unknown, use, **known))
@@ -156,5 +158,5 @@ def test_requirements_and_ranges_are_known() -> None:
 
 
 def test_arrays_may_be_as_long_as_a_count_made_elsewhere() -> None:
-    tape = program(loop("i", 0, "N", Assign(at("t", "i"), real(1))), arrays={}, local={"t": (e("TOTAL"),)})
+    tape = program(loop("i", 0, "N", ir.Assign(at("t", "i"), real(1))), arrays={}, local={"t": (e("TOTAL"),)})
     assert index_hull(build_model(tape), (0,)) is not None

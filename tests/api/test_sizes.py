@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add
-from loopdiff.ir.nodes import Access, ArrayDecl, Const, Dim, Load, Param
 from loopdiff.ir.types import INT, ArrayType
 from loopdiff.memory.arena import SIZES_KEPT, sizes_function
 
@@ -41,18 +41,18 @@ def test_calls_of_other_sizes_in_turn() -> None:
         np.testing.assert_allclose(found.x, slope, rtol=1e-12)
 
 
-def decl(*extents: Any) -> ArrayDecl:
-    return ArrayDecl("tape", ArrayType("float64", len(extents)), "tape", extents)
+def decl(*extents: Any) -> ir.ArrayDecl:
+    return ir.ArrayDecl("tape", ArrayType("float64", len(extents)), "tape", extents)
 
 
 def test_sizes_follow_shapes_and_numbers() -> None:
-    sizes = sizes_function(("x", "n", "y"), [decl(Dim("x", 0), add(Param("n"), Const(1, INT)))], ["y"])
+    sizes = sizes_function(("x", "n", "y"), [decl(ir.Dim("x", 0), add(ir.Param("n"), ir.Const(1, INT)))], ["y"])
     for length, n, width in ((3, 4, 2), (3, 5, 2), (2, 4, 1), (3, 4, 2)):
         assert sizes(np.ones(length), n, np.ones((width, 2))) == ((length, n + 1), (width, 2))
 
 
 def test_sizes_that_elements_decide_are_found_in_each_call() -> None:
-    sizes = sizes_function(("x",), [decl(Load(Access("x", (Const(0, INT),))))])
+    sizes = sizes_function(("x",), [decl(ir.Load(ir.Access("x", (ir.Const(0, INT),))))])
     x = np.array([3, 4])
     assert sizes(x) == ((3,),)
     x[0] = 5
@@ -60,7 +60,7 @@ def test_sizes_that_elements_decide_are_found_in_each_call() -> None:
 
 
 def test_few_sizes_are_kept() -> None:
-    sizes = sizes_function(("n",), [decl(Param("n"))])
+    sizes = sizes_function(("n",), [decl(ir.Param("n"))])
     for n in range(3 * SIZES_KEPT):
         assert sizes(n) == ((n,),)
     assert cast(Any, sizes).__globals__["known"].cache_info().currsize <= SIZES_KEPT

@@ -12,8 +12,8 @@ from numba.core.runtime.nrt import rtsys
 
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.load import CompiledFunction
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.pipeline.cpu import compile_loopset
 from tests.ad.interpreted import copied, lower
 from tests.backends.programs import PROGRAMS
@@ -23,7 +23,7 @@ TOLERANCE = {np.float64: (1e-11, 1e-12), np.float32: (2e-4, 1e-4)}
 IN_SINGLE = ("elementwise", "reductions", "conditions", "product", "product_of_rows", "matrix_vector")
 
 
-def agree(ls: LoopSet, function: CompiledFunction, args: dict[str, Any], dtype: Any) -> None:
+def agree(ls: ir.LoopSet, function: CompiledFunction, args: dict[str, Any], dtype: Any) -> None:
     """Results and final arrays of the generated function equal those of the interpreter."""
     expected, found = copied(args), copied(args)
     wanted = run(ls, expected)

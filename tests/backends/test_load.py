@@ -14,7 +14,7 @@ import pytest
 from loopdiff.backends.load import cache_directory, import_module, load_function, write_module
 from loopdiff.backends.writer import Writer, render
 from loopdiff.errors import BackendError
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.pipeline.code import instantiate
 from loopdiff.pipeline.cpu import compile_loopset
 from loopdiff.pipeline.stages import Stages
@@ -110,6 +110,6 @@ def test_source_that_numba_refuses_is_reported_with_its_file(directory: Path) ->
     path = write_module("broken", text)
     function = load_function("broken", path, text)
     with pytest.raises(BackendError, match="missing") as caught:
-        instantiate(LoopSet("broken", (), (), (), ()), function, Options(), Stages("broken"))
+        instantiate(ir.LoopSet("broken", (), (), (), ()), function, Options(), Stages("broken"))
     assert caught.value.codes == ("LD601",)
     assert f"LD601: Numba cannot compile {path}, generated from `broken`: " in str(caught.value)

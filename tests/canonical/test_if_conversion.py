@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import If, Select
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 from tests.gradients.interpreted import normal_form
 
@@ -89,7 +89,7 @@ def test_which_branches_become_values(function: Callable[..., Any], is_value: bo
     rng = np.random.default_rng(0)
     args: dict[str, Any] = {"x": rng.random(20), "q": rng.integers(0, 9, 20), "y": np.zeros(5)}
     ls = normal_form(function, args)
-    assert is_value != any(isinstance(s.stmt, If) and s.loops for s in statements(ls.body))
+    assert is_value != any(isinstance(s.stmt, ir.If) and s.loops for s in statements(ls.body))
     expected = {n: a.copy() for n, a in args.items()}
     function(**expected)
     run(ls, args)
@@ -117,5 +117,7 @@ def bits(x, q, y):
 
 def test_values_are_not_put_into_each_other() -> None:
     ls = normal_form(bits, {"x": np.ones(2), "q": np.ones(2, int), "y": np.zeros(5)})
-    choices = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Select)]
+    choices = [
+        e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, ir.Select)
+    ]
     assert len(choices) <= 6 * 2  # those of the checks' own nest, and of the program's

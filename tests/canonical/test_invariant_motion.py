@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from loopdiff import vectorize_grad
-from loopdiff.ir.nodes import Let, Select
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from tests.gradients.interpreted import normal_form
 
 
 def moved(function, **args):
     ls = normal_form(function, args)
-    return [s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, Let) and "invariant" in s.stmt.name]
+    return [s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, ir.Let) and "invariant" in s.stmt.name]
 
 
 def quotient(x, w, out):
@@ -45,7 +45,7 @@ def conditional(x, w):
 
 def test_elements_are_read_only_where_the_loop_runs():
     (value,) = moved(quotient, x=np.ones(3), w=np.ones(4), out=np.zeros(4))
-    assert isinstance(value, Select)
+    assert isinstance(value, ir.Select)
     f = vectorize_grad(quotient)
     f(np.zeros(0), np.ones(4), np.zeros(4))
     x, w, out = np.array([2.0, 3.0]), np.ones(4), np.zeros(4)
@@ -58,7 +58,7 @@ def test_elements_are_read_only_where_the_loop_runs():
 
 def test_what_needs_no_element_moves_as_it_is():
     (value,) = moved(scaled, x=np.ones(3), s=4.0)
-    assert not isinstance(value, Select)
+    assert not isinstance(value, ir.Select)
     g = vectorize_grad(scaled).grad(np.ones(3), 4.0)
     np.testing.assert_allclose(g.x, 2.0)
     np.testing.assert_allclose(g.s, 0.75)

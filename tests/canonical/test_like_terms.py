@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from loopdiff.canonical.like_terms import collected, with_like_terms
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, mul, neg, sub
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Access as At
-from loopdiff.ir.nodes import Apply, Const, Expr, Load, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import F32, F64
@@ -20,11 +19,11 @@ from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import expressions, subexprs
 from tests.gradients.interpreted import normal_form
 
-A, B, C = (Load(At(name)) for name in "abc")
+A, B, C = (ir.Load(ir.Access(name)) for name in "abc")
 
 
-def times(value: Expr, factor: float) -> Expr:
-    return mul(value, Const(factor, F64))
+def times(value: ir.Expr, factor: float) -> ir.Expr:
+    return mul(value, ir.Const(factor, F64))
 
 
 @pytest.mark.parametrize(
@@ -38,12 +37,12 @@ def times(value: Expr, factor: float) -> Expr:
         ([neg(times(A, 2.0)), times(neg(B), 2.0)], "-((a[] + b[]) * 2.0)"),
         ([times(sub(A, B), 3.0), C, B], "a[] * 3.0 + c[] - b[] * 2.0"),
         ([times(times(A, 2.0), 4.0), times(add(B, C), 8.0)], "(a[] + b[] + c[]) * 8.0"),
-        ([times(Var("half"), 4.0), B], "a[] * 2.0 + b[]"),
-        ([times(Var("both"), 4.0), Var("both")], "both * 5.0"),
-        ([mul(A, Const(2.0, F32)), A], "a[] * 2.0 + a[]"),
+        ([times(ir.Var("half"), 4.0), B], "a[] * 2.0 + b[]"),
+        ([times(ir.Var("both"), 4.0), ir.Var("both")], "both * 5.0"),
+        ([mul(A, ir.Const(2.0, F32)), A], "a[] * 2.0 + a[]"),
     ],
 )
-def test_sums(values: list[Expr], text: str) -> None:
+def test_sums(values: list[ir.Expr], text: str) -> None:
     lets = {"half": times(A, 0.5), "both": add(A, B)}
     assert print_expr(collected(values, lets, F64)) == text
 
@@ -84,10 +83,10 @@ def test_statements(function: Callable[..., Any], count: int) -> None:
     np.testing.assert_allclose(other["y"], plain["y"], rtol=1e-14, atol=1e-15)
 
 
-def is_arithmetic(expr: Expr) -> bool:
-    return isinstance(expr, Apply) and expr.op in (Op.ADD, Op.SUB, Op.MUL) and has_elements(expr)
+def is_arithmetic(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Apply) and expr.op in (Op.ADD, Op.SUB, Op.MUL) and has_elements(expr)
 
 
-def has_elements(expr: Apply) -> bool:
+def has_elements(expr: ir.Apply) -> bool:
     """Whether it is about elements, not subscripts."""
-    return any(isinstance(e, Load) for e in subexprs(expr))
+    return any(isinstance(e, ir.Load) for e in subexprs(expr))

@@ -10,7 +10,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.analysis.decisions import JUMPS, OF_POSITIVE
-from loopdiff.ir.nodes import Apply, Cast
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import STRICT
 from loopdiff.ir.walk import expressions, subexprs
 from tests.corpus import BY_NAME
@@ -97,8 +97,9 @@ def test_without_decisions_nothing_is_strict(name: str) -> None:
     ls = lowered_by_name(name)
     nodes = [e for expr in expressions(ls) for e in subexprs(expr)]
     decides = any(
-        (isinstance(e, Apply) and e.op in (*JUMPS, *OF_POSITIVE)) or (isinstance(e, Cast) and not e.dtype.is_float)
+        (isinstance(e, ir.Apply) and e.op in (*JUMPS, *OF_POSITIVE))
+        or (isinstance(e, ir.Cast) and not e.dtype.is_float)
         for e in nodes
     )
-    is_strict = any(isinstance(e, Apply) and (e.op in STRICT or e.is_strict) for e in nodes)
+    is_strict = any(isinstance(e, ir.Apply) and (e.op in STRICT or e.is_strict) for e in nodes)
     assert decides or not is_strict

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from loopdiff.canonical.selection import merge_choices
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import If
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from tests.gradients.interpreted import normal_form
@@ -67,7 +67,7 @@ def test_choices(function: Callable[..., Any], conditions: int) -> None:
     args = {n: np.random.default_rng(0).random(9) for n in "xy"}
     found = merge_choices(normal_form(function, args))
     verify(found, "choices")
-    assert sum(isinstance(s.stmt, If) for s in statements(found.body[-1:])) == conditions
+    assert sum(isinstance(s.stmt, ir.If) for s in statements(found.body[-1:])) == conditions
     mine = {k: v.copy() for k, v in args.items()}
     run(found, mine)
     function(**args)

@@ -12,48 +12,27 @@ from hypothesis import strategies as st
 
 from loopdiff.canonical.simplify import simplify, simplify_expr
 from loopdiff.errors import ArgumentError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import compile_loopset, run
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Cast,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Index,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    ScalarDecl,
-    ScalarResult,
-    Select,
-    Stmt,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
 
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 1e-3, math.inf, -math.inf, math.nan)
 SCALARS = (
-    *(ScalarDecl(n, F64) for n in ("x", "y")),
-    *(ScalarDecl(n, F32) for n in ("u", "v")),
-    *(ScalarDecl(n, INT) for n in ("n", "k")),
-    ScalarDecl("b", BOOL),
+    *(ir.ScalarDecl(n, F64) for n in ("x", "y")),
+    *(ir.ScalarDecl(n, F32) for n in ("u", "v")),
+    *(ir.ScalarDecl(n, INT) for n in ("n", "k")),
+    ir.ScalarDecl("b", BOOL),
 )
 
 
-def call(op: Op, *args: Expr) -> Apply:
-    return Apply(op, args)
+def call(op: Op, *args: ir.Expr) -> ir.Apply:
+    return ir.Apply(op, args)
 
 
-def returning(expr: Expr) -> LoopSet:
-    return LoopSet("f", tuple(s.name for s in SCALARS), (), SCALARS, (), (ScalarResult(expr),))
+def returning(expr: ir.Expr) -> ir.LoopSet:
+    return ir.LoopSet("f", tuple(s.name for s in SCALARS), (), SCALARS, (), (ir.ScalarResult(expr),))
 
 
 def bits(value: object) -> object:
@@ -64,10 +43,10 @@ def bits(value: object) -> object:
 
 
 # -- random expressions --------------------------------------------------------------------------------------
-def leaves(kind: ScalarType) -> st.SearchStrategy[Expr]:
-    names = [Param(s.name) for s in SCALARS if s.type is kind]
+def leaves(kind: ScalarType) -> st.SearchStrategy[ir.Expr]:
+    names = [ir.Param(s.name) for s in SCALARS if s.type is kind]
     values = {BOOL: (True, False), INT: (0, 1, -1, 2, 7, -5)}.get(kind, FLOATS)
-    return st.sampled_from([*names, *(Const(v, kind) for v in values)])
+    return st.sampled_from([*names, *(ir.Const(v, kind) for v in values)])
 
 
 FLOAT_OPS = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.MIN, Op.MAX)
@@ -76,18 +55,18 @@ COMPARED = (Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE)
 
 
 @st.composite
-def expressions(draw: st.DrawFn, kind: ScalarType, depth: int = 4) -> Expr:
+def expressions(draw: st.DrawFn, kind: ScalarType, depth: int = 4) -> ir.Expr:
     if depth == 0 or draw(st.integers(0, 4)) == 0:
         return draw(leaves(kind))
 
-    def part(of: ScalarType = kind) -> Expr:
+    def part(of: ScalarType = kind) -> ir.Expr:
         return draw(expressions(of, depth - 1))
 
     choice = draw(st.integers(0, 5))
     if choice == 0:
-        return Select(part(BOOL), part(), part())
+        return ir.Select(part(BOOL), part(), part())
     if choice == 1:
-        return Cast(kind, part(draw(st.sampled_from([BOOL, INT] if kind is INT else [BOOL, INT, F32, F64]))))
+        return ir.Cast(kind, part(draw(st.sampled_from([BOOL, INT] if kind is INT else [BOOL, INT, F32, F64]))))
     if kind is BOOL:
         if choice == 2:
             return call(Op.NOT, part())
@@ -102,7 +81,7 @@ def expressions(draw: st.DrawFn, kind: ScalarType, depth: int = 4) -> Expr:
     return call(draw(st.sampled_from(FLOAT_OPS if kind.is_float else INT_OPS)), part(), part())
 
 
-def outcome(ls: LoopSet, args: dict[str, object]) -> object:
+def outcome(ls: ir.LoopSet, args: dict[str, object]) -> object:
     try:
         return bits(compile_loopset(ls)(args)[0])
     except ZeroDivisionError:
@@ -123,15 +102,15 @@ def test_no_bit_changes(data: st.DataObject) -> None:
 
 
 # -- what it achieves ----------------------------------------------------------------------------------------
-I, N, X, B = Index("i"), Dim("A", 0), Cast(F64, Param("x")), call(Op.ISNAN, Param("x"))
+I, N, X, B = ir.Index("i"), ir.Dim("A", 0), ir.Cast(F64, ir.Param("x")), call(Op.ISNAN, ir.Param("x"))
 
 
-def real(value: float) -> Const:
-    return Const(value, F64)
+def real(value: float) -> ir.Const:
+    return ir.Const(value, F64)
 
 
-def integer(value: int) -> Const:
-    return Const(value, INT)
+def integer(value: int) -> ir.Const:
+    return ir.Const(value, INT)
 
 
 @pytest.mark.parametrize(
@@ -148,19 +127,19 @@ def integer(value: int) -> Const:
         (call(Op.POW, X, real(0.0)), "1.0"),
         (call(Op.MAX, X, X), "float64(x)"),
         (call(Op.MUL, real(0.5), real(3.0)), "1.5"),
-        (call(Op.MUL, Const(0.1, F32), Const(3.0, F32)), repr(float(np.float32(0.1) * np.float32(3.0)))),
-        (Cast(F32, Const(0.1, F64)), repr(float(np.float32(0.1)))),
-        (Cast(F64, X), "float64(x)"),
-        (Cast(INT, call(Op.ADD, I, integer(0))), "i"),
-        (Select(Const(True, BOOL), X, real(0.0)), "float64(x)"),
-        (Select(call(Op.NOT, B), X, real(2.0)), "2.0 if isnan(x) else float64(x)"),
+        (call(Op.MUL, ir.Const(0.1, F32), ir.Const(3.0, F32)), repr(float(np.float32(0.1) * np.float32(3.0)))),
+        (ir.Cast(F32, ir.Const(0.1, F64)), repr(float(np.float32(0.1)))),
+        (ir.Cast(F64, X), "float64(x)"),
+        (ir.Cast(INT, call(Op.ADD, I, integer(0))), "i"),
+        (ir.Select(ir.Const(True, BOOL), X, real(0.0)), "float64(x)"),
+        (ir.Select(call(Op.NOT, B), X, real(2.0)), "2.0 if isnan(x) else float64(x)"),
         (call(Op.NOT, call(Op.LT, I, N)), "i >= A.shape[0]"),
         (
-            call(Op.AND, B, Const(True, BOOL), call(Op.AND, B, call(Op.LT, I, N))),
+            call(Op.AND, B, ir.Const(True, BOOL), call(Op.AND, B, call(Op.LT, I, N))),
             "isnan(x) and i < A.shape[0]",
         ),
-        (call(Op.AND, call(Op.AND, B, call(Op.LT, I, N)), Const(True, BOOL)), "isnan(x) and i < A.shape[0]"),
-        (call(Op.OR, B, Const(True, BOOL)), "True"),
+        (call(Op.AND, call(Op.AND, B, call(Op.LT, I, N)), ir.Const(True, BOOL)), "isnan(x) and i < A.shape[0]"),
+        (call(Op.OR, B, ir.Const(True, BOOL)), "True"),
         (call(Op.LT, I, call(Op.ADD, I, integer(1))), "True"),
         (call(Op.ADD, I, integer(0)), "i"),
         (call(Op.SUB, call(Op.ADD, I, integer(1)), integer(1)), "i"),
@@ -172,7 +151,7 @@ def integer(value: int) -> Const:
         (call(Op.SUB, call(Op.NEG, I), integer(1)), "-1 - i"),
     ],
 )
-def test_simplified_text(expr: Expr, text: str) -> None:
+def test_simplified_text(expr: ir.Expr, text: str) -> None:
     assert print_expr(simplify_expr(expr)) == text
 
 
@@ -187,56 +166,56 @@ def test_simplified_text(expr: Expr, text: str) -> None:
         call(Op.NOT, call(Op.LT, X, real(1.0))),
         call(Op.DIV, real(1.0), real(0.0)),
         call(Op.FLOORDIV, integer(1), integer(0)),
-        Select(B, real(0.0), real(-0.0)),
+        ir.Select(B, real(0.0), real(-0.0)),
         call(Op.ADD, call(Op.ADD, X, real(1.0)), real(2.0)),
-        call(Op.FLOORDIV, call(Op.MUL, integer(2), Cast(INT, X)), integer(2)),
-        call(Op.SUB, Load(Access("A", (I,))), Load(Access("A", (I,)))),
+        call(Op.FLOORDIV, call(Op.MUL, integer(2), ir.Cast(INT, X)), integer(2)),
+        call(Op.SUB, ir.Load(ir.Access("A", (I,))), ir.Load(ir.Access("A", (I,)))),
     ],
     ids=print_expr,
 )
-def test_what_is_not_exact_stays(expr: Expr) -> None:
+def test_what_is_not_exact_stays(expr: ir.Expr) -> None:
     assert simplify_expr(expr) == expr
 
 
 def test_a_load_that_may_be_out_of_bounds_is_not_cancelled() -> None:
-    load = Cast(INT, Load(Access("A", (I,))))
+    load = ir.Cast(INT, ir.Load(ir.Access("A", (I,))))
     assert simplify_expr(call(Op.SUB, load, load)) == call(Op.SUB, load, load)
 
 
 # -- statements ----------------------------------------------------------------------------------------------
-def over(upper: int, *body: Stmt) -> Loop:
-    return Loop("i", integer(0), integer(upper), integer(1), body)
+def over(upper: int, *body: ir.Stmt) -> ir.Loop:
+    return ir.Loop("i", integer(0), integer(upper), integer(1), body)
 
 
-ASSIGN = Assign(Access("A", (integer(0),)), real(1.0))
-ARRAY = ArrayDecl("A", ArrayType("float64", 1), "argument")
-IS_EMPTY = call(Op.EQ, Dim("A", 0), integer(0))
+ASSIGN = ir.Assign(ir.Access("A", (integer(0),)), real(1.0))
+ARRAY = ir.ArrayDecl("A", ArrayType("float64", 1), "argument")
+IS_EMPTY = call(Op.EQ, ir.Dim("A", 0), integer(0))
 
 
 @pytest.mark.parametrize(
     ("stmt", "expected"),
     [
-        (If(call(Op.LT, integer(1), integer(2)), (ASSIGN,)), (ASSIGN,)),
-        (If(call(Op.LT, integer(2), integer(1)), (ASSIGN,)), ()),
-        (If(IS_EMPTY, (), (ASSIGN,)), (If(call(Op.NE, Dim("A", 0), integer(0)), (ASSIGN,)),)),
-        (If(IS_EMPTY, (), ()), ()),
+        (ir.If(call(Op.LT, integer(1), integer(2)), (ASSIGN,)), (ASSIGN,)),
+        (ir.If(call(Op.LT, integer(2), integer(1)), (ASSIGN,)), ()),
+        (ir.If(IS_EMPTY, (), (ASSIGN,)), (ir.If(call(Op.NE, ir.Dim("A", 0), integer(0)), (ASSIGN,)),)),
+        (ir.If(IS_EMPTY, (), ()), ()),
         (over(3, over(0, ASSIGN)), ()),
         (over(3, ASSIGN), (over(3, ASSIGN),)),
-        (Require(call(Op.EQ, Dim("A", 0), Dim("A", 0)), "LD310", ""), ()),
+        (ir.Require(call(Op.EQ, ir.Dim("A", 0), ir.Dim("A", 0)), "LD310", ""), ()),
         (
-            Require(call(Op.EQ, integer(1), integer(2)), "LD310", ""),
-            (Require(Const(False, BOOL), "LD310", ""),),
+            ir.Require(call(Op.EQ, integer(1), integer(2)), "LD310", ""),
+            (ir.Require(ir.Const(False, BOOL), "LD310", ""),),
         ),
-        (Accumulate("add", ASSIGN.target, real(-0.0)), ()),
-        (Accumulate("add", ASSIGN.target, real(0.0)), (Accumulate("add", ASSIGN.target, real(0.0)),)),
+        (ir.Accumulate("add", ASSIGN.target, real(-0.0)), ()),
+        (ir.Accumulate("add", ASSIGN.target, real(0.0)), (ir.Accumulate("add", ASSIGN.target, real(0.0)),)),
     ],
 )
-def test_statements(stmt: Stmt, expected: tuple[Stmt, ...]) -> None:
-    ls = LoopSet("f", ("A",), (ARRAY,), (), (stmt,))
+def test_statements(stmt: ir.Stmt, expected: tuple[ir.Stmt, ...]) -> None:
+    ls = ir.LoopSet("f", ("A",), (ARRAY,), (), (stmt,))
     assert simplify(ls).body == expected
 
 
 def test_a_requirement_that_fails_still_fails() -> None:
-    ls = simplify(LoopSet("f", ("A",), (ARRAY,), (), (Require(call(Op.GT, N, N), "LD310", "no"),)))
+    ls = simplify(ir.LoopSet("f", ("A",), (ARRAY,), (), (ir.Require(call(Op.GT, N, N), "LD310", "no"),)))
     with pytest.raises(ArgumentError, match="LD310"):
         run(ls, {"A": np.zeros(1)})

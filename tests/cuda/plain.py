@@ -27,8 +27,8 @@ from loopdiff.backends.cuda.common_functions import CHECKED_FUNCTIONS
 from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.errors import ArgumentError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir import scalar_eval
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.passes.storage.workspace import own_arrays
 from loopdiff.pipeline.cuda import launch_plan_of
@@ -160,7 +160,7 @@ def in_plain_python(text: str, name: str) -> Callable[..., Any]:
 
 
 @lru_cache(8)
-def plan(ls: LoopSet, style: Style, requests: Requests) -> LaunchPlan:
+def plan(ls: ir.LoopSet, style: Style, requests: Requests) -> LaunchPlan:
     """The plan of a sweep, once for both orders of threads."""
     return launch_plan_of(ls, style, requests)
 
@@ -180,8 +180,8 @@ def running(made: Callable[[LaunchPlan, Style], Callable[..., Any]]) -> Iterator
     """What a decorated function would compile in this context is what is `made` of its plan, then and later."""
 
     def unit(
-        spec: Specialization, label: str, ls: LoopSet, requests: Requests = specialization.NOTHING,
-        reader: LoopSet | None = None,
+        spec: Specialization, label: str, ls: ir.LoopSet, requests: Requests = specialization.NOTHING,
+        reader: ir.LoopSet | None = None,
     ) -> Unit:  # fmt: skip
         style = Style(spec.options.fastmath, spec.options.accuracy, own_arrays(ls, reader))
         return Unit(ls, CompiledFunction(ls.name, made(plan(ls, style, requests), style), "", Path()))

@@ -12,7 +12,7 @@ import pytest
 
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import emulated_text
-from loopdiff.ir.nodes import Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.grids import Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, all_steps
@@ -171,7 +171,7 @@ def test_sums_over_outer_loops_run_inside_threads(x: np.ndarray) -> None:
     plan = check(column_sums, {"x": x, "s": np.zeros(13)})
     launch = next(s for s in plan.steps if isinstance(s, Launch))
     assert grids(plan) == [["part", "j"], ["j"]]
-    assert [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, Loop)] == ["i"]
+    assert [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, ir.Loop)] == ["i"]
 
 
 def product(a, b, c):
@@ -216,7 +216,7 @@ def normalised(x, y):
 def test_scalars_that_kernels_make_live_on_the_device(x: np.ndarray) -> None:
     plan = check(normalised, {"x": x, "y": np.zeros(11)})
     assert any("s" in name for name in plan.on_device)
-    assert not any(isinstance(s, OnHost) and "s" in plan.on_device for s in plan.steps if isinstance(s, Loop))
+    assert not any(isinstance(s, OnHost) and "s" in plan.on_device for s in plan.steps if isinstance(s, ir.Loop))
 
 
 def until_small(x):

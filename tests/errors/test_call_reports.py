@@ -16,7 +16,7 @@ import loopdiff
 from loopdiff import LoopdiffError, vectorize_grad
 from loopdiff.ad.partials import partials
 from loopdiff.errors import NOWHERE, DifferentiationError
-from loopdiff.ir.nodes import Apply, Param
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64
 from tests.errors.test_reports import FILE, Case, read_cases, write_cases
@@ -58,7 +58,7 @@ def test_report_through_jax(case: Case) -> None:
 def test_operation_without_a_rule() -> None:
     """No program can spell it: trigamma arises only where digamma has been differentiated."""
     with pytest.raises(DifferentiationError) as caught:
-        partials(Apply(Op.TRIGAMMA, (Param("x"),), loc=NOWHERE), F64, Param("r"))
+        partials(ir.Apply(Op.TRIGAMMA, (ir.Param("x"),), loc=NOWHERE), F64, ir.Param("r"))
     assert str(caught.value) == (
         "LD410: `trigamma` cannot be differentiated: polygamma functions beyond trigamma are not available\n"
         "  hint: leave its argument out of `wrt`"

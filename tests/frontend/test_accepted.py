@@ -20,8 +20,8 @@ from loopdiff.frontend.binding.complex_parts import split_complex
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.language import ACCEPTED, Construct, language_table
 from loopdiff.frontend.parse import parse_function
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.walk import expressions, statements, subexprs
 from loopdiff.source.functions import source_of
 from loopdiff.specialize.interface import in_parts, interface_of
@@ -43,7 +43,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def run_bound(bound: LoopSet, named: dict[str, Any]) -> tuple[Any, ...]:
+def run_bound(bound: ir.LoopSet, named: dict[str, Any]) -> tuple[Any, ...]:
     """What the interpreter makes of the real program behind `bound`."""
     real = split_complex(bound)
     interface = interface_of(bound, real)

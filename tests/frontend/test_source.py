@@ -15,7 +15,7 @@ import pytest
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.parse import parse_function
-from loopdiff.ir.nodes import Accumulate, Assign, Const
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements, subexprs
 from loopdiff.source.functions import source_of
 
@@ -62,7 +62,7 @@ def test_positions_in_a_method_are_those_of_the_file() -> None:
     source = source_of(Model.__dict__["relu"])
     assert source.name == "relu"
     assert source.home.file == __file__
-    stores = [s.stmt for s in statements(parse_function(source).body) if isinstance(s.stmt, Accumulate)]
+    stores = [s.stmt for s in statements(parse_function(source).body) if isinstance(s.stmt, ir.Accumulate)]
     (store,) = stores
     assert store.loc.line == marked_line("x[i] = max(x[i], 0.0)")
     assert (store.loc.column, store.loc.end_column) == (12, 33)
@@ -75,8 +75,8 @@ def test_functions_in_a_class(function: Any) -> None:
 
 def test_columns_count_characters_not_bytes() -> None:
     f = registered("def f(x, é):\n    x[0] = é + é * 3.0\n", "<unicode>")
-    (store,) = [s.stmt for s in statements(parse_function(source_of(f)).body) if isinstance(s.stmt, Assign)]
-    (three,) = [e for e in subexprs(store.value) if isinstance(e, Const)]
+    (store,) = [s.stmt for s in statements(parse_function(source_of(f)).body) if isinstance(s.stmt, ir.Assign)]
+    (three,) = [e for e in subexprs(store.value) if isinstance(e, ir.Const)]
     assert (three.loc.column, three.loc.end_column) == (19, 22)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
-from loopdiff.ir.nodes import Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_expr, print_stmts
 from loopdiff.ir.walk import statements
 from loopdiff.source.functions import source_of
@@ -76,7 +76,7 @@ def test_indices_keep_clear_of_arguments_and_arrays() -> None:
         """)
         )
     )
-    assert [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)] == ["i_1"]
+    assert [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)] == ["i_1"]
     assert ls.has_array("i_1")
     assert not ls.has_array("i")
 

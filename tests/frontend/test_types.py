@@ -13,8 +13,8 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import ScalarArgument, argument_type, argument_types
 from loopdiff.frontend.parse import parse_function
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Cast, LoopSet
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType
 from loopdiff.ir.walk import expressions, subexprs
@@ -56,7 +56,7 @@ def define(body: str, names: Any) -> Any:
     return namespace["f"]
 
 
-def bound(body: str, **arguments: Any) -> LoopSet:
+def bound(body: str, **arguments: Any) -> ir.LoopSet:
     types = argument_types(arguments)
     return bind(parse_function(source_of(define(body, arguments)), types), types)
 
@@ -73,7 +73,7 @@ def test_type_and_value_of_an_expression(expression: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=2e-7 if expected.dtype == np.float32 else 1e-15)
 
 
-def cell_type(ls: LoopSet, name: str) -> str:
+def cell_type(ls: ir.LoopSet, name: str) -> str:
     kind = ls.array(name).type
     assert kind is not None
     return kind.dtype
@@ -125,7 +125,7 @@ def test_weak_products_are_computed_in_float64_and_rounded_once() -> None:
 def test_integer_powers_keep_integer_exponents() -> None:
     ls = bound("a[0] = a[1] ** 3.0 + a[1] ** n + a[1] ** 2", a=ARGUMENTS["a"], n=2)
     assert "a[0] = a[1] ** 3 + a[1] ** n + a[1] ** 2" in print_loopset(ls)
-    assert not any(isinstance(e, Cast) for whole in expressions(ls) for e in subexprs(whole))
+    assert not any(isinstance(e, ir.Cast) for whole in expressions(ls) for e in subexprs(whole))
 
 
 def test_conditions_are_booleans() -> None:

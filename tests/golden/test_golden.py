@@ -17,7 +17,7 @@ from loopdiff.ad.reverse import build_sweeps
 from loopdiff.backends.cpu.compile import PLAIN, generate
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_loopset
 from loopdiff.model.machine import Machine
 from loopdiff.model.prediction import predict
@@ -38,7 +38,7 @@ SOURCES = ("forward", "reverse", "tangent")
 
 
 @cache
-def stages(case: str) -> dict[str, LoopSet]:
+def stages(case: str) -> dict[str, ir.LoopSet]:
     entry = BY_NAME[case]
     normal = lowered_by_name(case)
     sweeps = build_sweeps(normal, entry.wrt)

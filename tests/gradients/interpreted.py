@@ -17,8 +17,8 @@ from loopdiff.ad.reverse import Sweeps
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import compile_loopset, run
-from loopdiff.ir.nodes import Expr, LoopSet, ScalarDecl, ScalarResult
 from loopdiff.ir.types import INT
 from loopdiff.pipeline import derive
 from loopdiff.pipeline.stages import Stages
@@ -46,18 +46,18 @@ def in_real_parts(entry: Entry) -> Entry:
     return replace(entry, make=make, wrt=wrt)
 
 
-def lowered(entry: Entry) -> LoopSet:
+def lowered(entry: Entry) -> ir.LoopSet:
     """The normal LoopSet of an entry for its own arguments."""
     return lowered_by_name(entry.name)
 
 
 @cache
-def lowered_by_name(name: str) -> LoopSet:
+def lowered_by_name(name: str) -> ir.LoopSet:
     entry = BY_NAME[name]
     return normal_form(entry.function, entry.args(0))
 
 
-def normal_form(function: Any, args: Arguments) -> LoopSet:
+def normal_form(function: Any, args: Arguments) -> ir.LoopSet:
     stages = Stages(function.__name__)
     types = argument_types(args)
     return derive.lower(derive.read(source_of(function), Sources(), types, stages).ls, types, stages)
@@ -94,12 +94,12 @@ def with_workspace(sweeps: Sweeps, args: Arguments, counted: dict[str, int]) -> 
     return held
 
 
-def evaluate(extent: Expr, ls: LoopSet, env: dict[str, Any], counted: dict[str, int]) -> int:
+def evaluate(extent: ir.Expr, ls: ir.LoopSet, env: dict[str, Any], counted: dict[str, int]) -> int:
     """The number an extent stands for in a call with the arguments `env`."""
     arrays = tuple(a for a in ls.arrays if a.role == "argument")
-    scalars = (*ls.scalars, *(ScalarDecl(name, INT) for name in counted))
+    scalars = (*ls.scalars, *(ir.ScalarDecl(name, INT) for name in counted))
     names = [*(a.name for a in arrays), *(s.name for s in scalars)]
-    probe = LoopSet("extent", tuple(names), arrays, scalars, (), (ScalarResult(extent),))
+    probe = ir.LoopSet("extent", tuple(names), arrays, scalars, (), (ir.ScalarResult(extent),))
     return int(run(probe, {n: counted.get(n, env.get(n)) for n in names})[0])
 
 
@@ -110,11 +110,11 @@ def interpreting() -> Iterator[None]:
         yield
 
 
-def interpreted_unit(spec: Specialization, label: str, ls: LoopSet, *_: object) -> Unit:
+def interpreted_unit(spec: Specialization, label: str, ls: ir.LoopSet, *_: object) -> Unit:
     return Unit(ls, CompiledFunction(ls.name, interpreted_function(ls), "", Path()))
 
 
-def interpreted_function(ls: LoopSet) -> Callable[..., Any]:
+def interpreted_function(ls: ir.LoopSet) -> Callable[..., Any]:
     """What Numba would make of `ls`: positional arguments, and results as Python returns them."""
     program = compile_loopset(ls)
 

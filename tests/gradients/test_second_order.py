@@ -17,10 +17,10 @@ from loopdiff.ad.gradient import build_gradient, without_value
 from loopdiff.ad.partials import TABLE, Rule
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ad.tape.sweeps import Sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, mul, zero
 from loopdiff.ir.interpret import run
 from loopdiff.ir.names import tail_names
-from loopdiff.ir.nodes import Access, Assign, Dim, Index, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64
 from loopdiff.ir.verify import verify
@@ -42,13 +42,13 @@ SCALAR = tuple(e for e in ENTRIES if returns_one_number(e) and e not in FIRST_OR
 
 # -- the joined sweeps, interpreted ------------------------------------------------------------------------
 @cache
-def joined(name: str, tape: str = "auto") -> tuple[LoopSet, Sweeps]:
+def joined(name: str, tape: str = "auto") -> tuple[ir.LoopSet, Sweeps]:
     """The gradient of an entry as one program."""
     entry = BY_NAME[name]
     return join(lowered(entry), entry.wrt, tape)
 
 
-def join(ls: LoopSet, wrt: tuple[str, ...], tape: str = "auto") -> tuple[LoopSet, Sweeps]:
+def join(ls: ir.LoopSet, wrt: tuple[str, ...], tape: str = "auto") -> tuple[ir.LoopSet, Sweeps]:
     sweeps = build_sweeps(ls, wrt, tape)  # type: ignore[arg-type]
     gradient = build_gradient(ls, sweeps.forward, sweeps.reverse, sweeps.count_names, wrt)
     verify(gradient, "gradient")
@@ -64,7 +64,7 @@ def copied(args: Arguments) -> Arguments:
     return {k: np.array(v) if isinstance(v, np.ndarray) else v for k, v in args.items()}
 
 
-def pushed(ls: LoopSet, given: Arguments, along: Arguments) -> tuple[Any, ...]:
+def pushed(ls: ir.LoopSet, given: Arguments, along: Arguments) -> tuple[Any, ...]:
     """Tangents of the results of `ls` along `along`."""
     tangent = build_tangent(ls, tuple(along))
     verify(tangent, "tangent")
@@ -77,7 +77,7 @@ def pushed(ls: LoopSet, given: Arguments, along: Arguments) -> tuple[Any, ...]:
     return run(tangent, inputs)[len(ls.results) :]
 
 
-def pulled(ls: LoopSet, wrt: tuple[str, ...], given: Arguments, weights: tuple[Any, ...]) -> dict[str, Any]:
+def pulled(ls: ir.LoopSet, wrt: tuple[str, ...], given: Arguments, weights: tuple[Any, ...]) -> dict[str, Any]:
     """Gradients of the results of `ls`, weighted."""
     sweeps = build_sweeps(ls, wrt)
     state = allocated(sweeps, copied(given))
@@ -154,7 +154,9 @@ def test_arguments_that_the_reverse_sweep_works_in_stay() -> None:
     entry = BY_NAME["sine_recurrence"]
     ls, sweeps = lowered(entry), build_sweeps(lowered(entry), entry.wrt)
     (name,) = entry.wrt
-    wiping = Loop("w", integer(0), Dim(name, 0), integer(1), (Assign(Access(name, (Index("w"),)), zero(F64)),))
+    wiping = ir.Loop(
+        "w", integer(0), ir.Dim(name, 0), integer(1), (ir.Assign(ir.Access(name, (ir.Index("w"),)), zero(F64)),)
+    )
     reverse = replace(sweeps.reverse, body=(*sweeps.reverse.body, wiping))
     disturbing = build_gradient(ls, sweeps.forward, reverse, (), entry.wrt)
     verify(disturbing, "gradient")

@@ -11,8 +11,8 @@ import pytest
 
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import Sweeps, build_sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import ArrayResult, LoopSet
 from loopdiff.settings.options import TapePolicy
 from tests.corpus import ENTRIES, Arguments, Entry
 from tests.gradients import harness
@@ -21,7 +21,7 @@ from tests.gradients.interpreted import allocated, in_real_parts, lowered
 POLICIES: tuple[TapePolicy, ...] = ("auto", "store", "recompute")
 
 
-def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harness.Values) -> harness.Values:
+def forward_and_reverse(entry: Entry, ls: ir.LoopSet, sweeps: Sweeps, weight: harness.Values) -> harness.Values:
     """Gradients by both sweeps; buffers that the reverse sweep starts itself hold NaN before it."""
     args = allocated(sweeps, entry.args(0))
     results = run(sweeps.forward, args)
@@ -42,12 +42,12 @@ def forward_and_reverse(entry: Entry, ls: LoopSet, sweeps: Sweeps, weight: harne
     return {k: args[f"{k}_adj"] if k in arrays else next(scalars) for k in entry.wrt}
 
 
-def seed_names(ls: LoopSet) -> list[str]:
+def seed_names(ls: ir.LoopSet) -> list[str]:
     """The seed parameter of each result; an array that is returned again has one more."""
     out: list[str] = []
     for k, result in enumerate(ls.results):
         match result:
-            case ArrayResult(array=array):
+            case ir.ArrayResult(array=array):
                 again = out.count(f"{array}_adj")
                 out.append(f"{array}_adj_{again}" if again else f"{array}_adj")
             case _:
@@ -55,7 +55,7 @@ def seed_names(ls: LoopSet) -> list[str]:
     return out
 
 
-def tangents(entry: Entry, ls: LoopSet, along: harness.Values) -> harness.Values:
+def tangents(entry: Entry, ls: ir.LoopSet, along: harness.Values) -> harness.Values:
     """Tangents of the floating outputs, by forward mode in the interpreter."""
     args: Arguments = entry.args(0)
     tangent = build_tangent(ls, entry.wrt)

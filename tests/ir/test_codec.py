@@ -17,8 +17,8 @@ import loopdiff.specialize.units
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir import codec, nodes
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.codec import KNOWN, CodecError, decode, encode
-from loopdiff.ir.nodes import Apply, Const, Index, LoopSet, Param
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.rules.definitions import Rule
@@ -58,7 +58,7 @@ def test_plans_come_back_as_they_were(name: str) -> None:
     [
         None, True, 1, 1.0, -0.0, 10**30, "x\ud800\0", b"\0\xff", (), (1, 2.0, None), ((),), frozenset(), float("inf"),
         frozenset((("x", 1), ("y", 0))), {"x": ("x_re", "x_im")}, (Op.ADD, F64), ArrayType("float64", 2, units=(1,)),
-        Span("file.py", 3, 4, 5, 6, NOWHERE), Const(-0.0), Const(True), Const(1, F64),
+        Span("file.py", 3, 4, 5, 6, NOWHERE), ir.Const(-0.0), ir.Const(True), ir.Const(1, F64),
     ],
 )  # fmt: skip
 def test_values_come_back_with_their_types(value: Any) -> None:
@@ -68,25 +68,25 @@ def test_values_come_back_with_their_types(value: Any) -> None:
 
 
 def test_nan_comes_back() -> None:
-    found = decode(encode(Const(float("nan"))))
-    assert found == Const(float("nan"))
+    found = decode(encode(ir.Const(float("nan"))))
+    assert found == ir.Const(float("nan"))
 
 
 def test_what_is_shared_stays_shared() -> None:
     """A chain of sums of a value with itself is as long as it is, not as large as written out."""
-    expr: nodes.Expr = Index("i")
+    expr: nodes.Expr = ir.Index("i")
     for _ in range(60):
-        expr = Apply(Op.ADD, (expr, expr))
+        expr = ir.Apply(Op.ADD, (expr, expr))
     found = decode(encode(expr))
     for _ in range(60):
-        assert isinstance(found, Apply)
+        assert isinstance(found, ir.Apply)
         assert found.args[0] is found.args[1]
         found = found.args[0]
-    assert found == Index("i")
+    assert found == ir.Index("i")
 
 
 def test_what_comes_back_is_frozen() -> None:
-    found = decode(encode(Index("i")))
+    found = decode(encode(ir.Index("i")))
     with pytest.raises(FrozenInstanceError):
         found.name = "j"
 
@@ -100,7 +100,7 @@ ODD = replace(NOWHERE, line="3")
 
 
 @pytest.mark.parametrize(
-    "value", [Stranger(1), object(), [1], {1, 2}, np.float64(1.0), 1j, len, Const(np.float64(1.0)), ODD]
+    "value", [Stranger(1), object(), [1], {1, 2}, np.float64(1.0), 1j, len, ir.Const(np.float64(1.0)), ODD]
 )
 def test_only_what_is_in_the_schema_is_written(value: Any) -> None:
     with pytest.raises(CodecError):
@@ -153,8 +153,8 @@ def test_other_text_is_refused(given: bytes) -> None:
 def test_types_may_be_written_as_something_else() -> None:
     """As places are that count from the start of a function."""
     value = (
-        Param("x", loc=Span("file.py", 12, 0, 12, 1)),
-        LoopSet("f", (), (), (), (), loc=Span("file.py", 10, 0, 20, 0)),
+        ir.Param("x", loc=Span("file.py", 12, 0, 12, 1)),
+        ir.LoopSet("f", (), (), (), (), loc=Span("file.py", 10, 0, 20, 0)),
     )
     given = encode(value, {Span: lambda s: (s.line - 10, s.column, s.end_line - 10, s.end_column, None)})
     assert b"file.py" not in given

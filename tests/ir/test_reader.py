@@ -12,8 +12,8 @@ from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Call, Require, Stmt
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.reader import read_loopset
 from loopdiff.ir.walk import map_body, statements
@@ -29,7 +29,7 @@ def test_what_is_printed_reads_back(entry: Entry) -> None:
     surface = parse_function(source_of(entry.function), argument_types(entry.args(0)))
     for ls in (surface, normal, sweeps.forward, sweeps.reverse, build_tangent(normal, entry.wrt)):
         text = print_loopset(ls)
-        rules = {s.stmt.rule.name: s.stmt.rule for s in statements(ls.body) if isinstance(s.stmt, Call)}
+        rules = {s.stmt.rule.name: s.stmt.rule for s in statements(ls.body) if isinstance(s.stmt, ir.Call)}
         assert print_loopset(read_loopset(text, rules)) == text
 
 
@@ -37,15 +37,15 @@ def test_what_is_printed_reads_back(entry: Entry) -> None:
 LEFT_OUT = {"mixed_floats", "mixed_widths", "ruled_rows", "ruled_until"}
 
 
-def with_places(stmt: Stmt) -> tuple[Stmt, ...]:
-    return (replace(stmt, message=stmt.said),) if isinstance(stmt, Require) else (stmt,)
+def with_places(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    return (replace(stmt, message=stmt.said),) if isinstance(stmt, ir.Require) else (stmt,)
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.name not in LEFT_OUT], ids=lambda e: e.name)
 def test_bound_loops_read_back_are_the_same(entry: Entry) -> None:
     normal = lowered(entry)
     for ls in (normal, build_sweeps(normal, entry.wrt).reverse):
-        rules = {s.stmt.rule.name: s.stmt.rule for s in statements(ls.body) if isinstance(s.stmt, Call)}
+        rules = {s.stmt.rule.name: s.stmt.rule for s in statements(ls.body) if isinstance(s.stmt, ir.Call)}
         assert read_loopset(print_loopset(ls), rules).body == map_body(ls.body, with_places)
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Apply, Call, Dim, Loop, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.verify import verify
@@ -73,7 +73,7 @@ def test_results_are_live_and_parameters_stay() -> None:
 
 def test_checks_are_never_dead() -> None:
     before = lower(two_outputs, ARGS)
-    check = Require(Apply(Op.GT, (Dim("x", 0), integer(0))), "LD310", "no elements")
+    check = ir.Require(ir.Apply(Op.GT, (ir.Dim("x", 0), integer(0))), "LD310", "no elements")
     after = eliminate_dead(replace(before, body=(check, *before.body)), frozenset())
     assert after.body == (check,)
 
@@ -88,11 +88,11 @@ def test_a_call_leaves_all_that_it_returns() -> None:
     after = eliminate_dead(lower(calling, matrices), frozenset({"y"}))
     verify(after, "eliminate")
     (call,) = after.body
-    assert isinstance(call, Call)
+    assert isinstance(call, ir.Call)
     assert call.rule.name == "normalised"
 
 
 def test_nothing_live_leaves_no_loop() -> None:
     after = eliminate_dead(lower(two_outputs, ARGS), frozenset())
-    assert not any(isinstance(s.stmt, Loop) for s in statements(after.body))
+    assert not any(isinstance(s.stmt, ir.Loop) for s in statements(after.body))
     assert read_arrays(after.body) == frozenset()

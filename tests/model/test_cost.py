@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loopdiff.analysis.polyhedral.model import build_model
-from loopdiff.ir.nodes import Loop, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.model.machine import Cache, Machine
 from loopdiff.model.prediction import predict
@@ -20,7 +20,7 @@ from tests.gradients.interpreted import normal_form
 X, A = np.ones(4000), np.ones((72, 72))
 
 
-def loops_of(function: Any, **args: Any) -> LoopSet:
+def loops_of(function: Any, **args: Any) -> ir.LoopSet:
     return restructure(normal_form(function, args))
 
 
@@ -38,7 +38,7 @@ def trips(function: Any, known: Extents, **args: Any) -> list[float]:
     counter = TripCounter.of(ls, known)
     found, ranges = [], {}
     for site in statements(ls.body):
-        if isinstance(site.stmt, Loop):
+        if isinstance(site.stmt, ir.Loop):
             count, ranges[site.stmt.index] = counter.trips(site.stmt, ranges)
             found.append(count)
     return found

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from loopdiff.ad.reverse import build_sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet, ScalarResult
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.verify import verify
 from loopdiff.model.machine import Machine
@@ -37,7 +37,7 @@ TARGETS: dict[str, Passes] = {
 }
 
 
-def outcome(ls: LoopSet, args: dict[str, Any]) -> dict[str, Any]:
+def outcome(ls: ir.LoopSet, args: dict[str, Any]) -> dict[str, Any]:
     """Results, then the arrays as the program leaves them."""
     given = deepcopy(args)
     with np.errstate(all="ignore"):
@@ -46,10 +46,10 @@ def outcome(ls: LoopSet, args: dict[str, Any]) -> dict[str, Any]:
     return {f"result {k}": v for k, v in enumerate(results)} | arrays
 
 
-def gradient_of(entry: Entry) -> LoopSet | None:
+def gradient_of(entry: Entry) -> ir.LoopSet | None:
     """The value and the gradient of a program with one floating result, as one program of its arguments."""
     normal, wrt = lowered(entry), in_real_parts(entry).wrt
-    numbers = [type_of(r.value, type_env(normal)) for r in normal.results if isinstance(r, ScalarResult)]
+    numbers = [type_of(r.value, type_env(normal)) for r in normal.results if isinstance(r, ir.ScalarResult)]
     if len(numbers) != len(normal.results) or len(numbers) != 1 or not numbers[0].is_float:
         return None
     sweeps = build_sweeps(normal, wrt)
@@ -58,7 +58,7 @@ def gradient_of(entry: Entry) -> LoopSet | None:
     return derive_gradient(normal, sweeps.forward, sweeps.reverse, (), wrt, True, Stages(entry.name))
 
 
-def check(ls: LoopSet, entry: Entry, target: str) -> None:
+def check(ls: ir.LoopSet, entry: Entry, target: str) -> None:
     args = in_real_parts(entry).args(0)
     expected = outcome(ls, args)
     context = Context(machine=Machine())

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.reader import read_loopset
 from loopdiff.model.machine import Machine
 from loopdiff.pipeline.passes import Context, Pass
@@ -58,7 +58,7 @@ class Case:
         return found
 
     @property
-    def loops(self) -> LoopSet:
+    def loops(self) -> ir.LoopSet:
         return read_loopset(self.before)
 
     @property
@@ -83,7 +83,7 @@ def find_pass(name: str) -> Pass:
     return next(p for pipeline in PIPELINES.values() for p in pipeline if p.name == name)
 
 
-def arguments(ls: LoopSet) -> dict[str, Any]:
+def arguments(ls: ir.LoopSet) -> dict[str, Any]:
     """Numbers for what `ls` declares: floating ones away from zero, of both signs, and places inside of arrays."""
     rng = np.random.default_rng(0)
     found: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def arguments(ls: LoopSet) -> dict[str, Any]:
     return found
 
 
-def passed_on(given: dict[str, Any], before: LoopSet, after: LoopSet) -> dict[str, Any]:
+def passed_on(given: dict[str, Any], before: ir.LoopSet, after: ir.LoopSet) -> dict[str, Any]:
     """Arguments for `after`: those of `before` in their order, then memory for what else it asks for."""
     found = {new: given[old] for old, new in zip(before.params, after.params, strict=False)}
     for name in after.params[len(before.params) :]:

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.same_reads import PLAIN, has_plain_subscripts
 from loopdiff.analysis.strides import coefficient
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_constant, sub
-from loopdiff.ir.nodes import Access, Expr, Index, Loop
 from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
 
-Loops = tuple[tuple[Path, Loop], ...]
+Loops = tuple[tuple[Path, ir.Loop], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Ahead:
 
     path: Path
     loops: Loops
-    over: tuple[Loop, ...]
-    idle: tuple[Loop, ...]
+    over: tuple[ir.Loop, ...]
+    idle: tuple[ir.Loop, ...]
 
 
-def recorded_ahead(facts: Facts, path: Path, access: Access) -> Ahead | None:
+def recorded_ahead(facts: Facts, path: Path, access: ir.Access) -> Ahead | None:
     """How to record ahead of a loop what the statement at `path` reads; None where that saves nothing."""
     around = facts.loops_around(path)
     if not has_plain_subscripts(access) or any(facts.trip_hull(p) is None for p, _ in around):
@@ -48,17 +48,17 @@ def recorded_ahead(facts: Facts, path: Path, access: Access) -> Ahead | None:
     return None
 
 
-def from_loop(facts: Facts, path: Path, access: Access, split: tuple[Loops, Loops]) -> Ahead | None:
+def from_loop(facts: Facts, path: Path, access: ir.Access, split: tuple[Loops, Loops]) -> Ahead | None:
     outside, inside = split
     start = inside[0][0]
-    if any(not isinstance(facts.sites[path[:k]].stmt, Loop) for k in range(len(start), len(path))):
+    if any(not isinstance(facts.sites[path[:k]].stmt, ir.Loop) for k in range(len(start), len(path))):
         return None
-    used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index)}
+    used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
     idle = tuple(p for _, p in inside if p.index not in used)
     names = {p.index for p in idle}
     if not idle or any(is_open(p) or not is_steady(p, names) for p in idle):
         return None
-    over: list[tuple[Path, Loop]] = []
+    over: list[tuple[Path, ir.Loop]] = []
     for place, loop in inside:
         if loop.index in used:
             widest = at_widest(loop, idle)
@@ -68,12 +68,12 @@ def from_loop(facts: Facts, path: Path, access: Access, split: tuple[Loops, Loop
     return Ahead(start, (*outside, *over), tuple(p for _, p in over), idle)
 
 
-def is_steady(loop: Loop, names: set[str]) -> bool:
+def is_steady(loop: ir.Loop, names: set[str]) -> bool:
     """Whether `loop` counts by one, between bounds that none of the indices `names` changes."""
     return is_constant(loop.step, 1) and not names & indices(loop.lower, loop.upper)
 
 
-def at_widest(loop: Loop, idle: tuple[Loop, ...]) -> Loop | None:
+def at_widest(loop: ir.Loop, idle: tuple[ir.Loop, ...]) -> ir.Loop | None:
     """`loop` with all iterations that it has for any values of the indices of `idle`, if it has them for one value."""
     names = {p.index for p in idle}
     if not all(isinstance(e, PLAIN) for b in (loop.lower, loop.upper, loop.step) for e in subexprs(b)):
@@ -93,9 +93,9 @@ def at_widest(loop: Loop, idle: tuple[Loop, ...]) -> Loop | None:
             extreme = last
         case _:
             return None
-    there: dict[Expr, Expr] = {Index(index): extreme}
+    there: dict[ir.Expr, ir.Expr] = {ir.Index(index): extreme}
     return replace(loop, lower=substitute(loop.lower, there), upper=substitute(loop.upper, there))
 
 
-def indices(*exprs: Expr) -> set[str]:
-    return {e.name for b in exprs for e in subexprs(b) if isinstance(e, Index)}
+def indices(*exprs: ir.Expr) -> set[str]:
+    return {e.name for b in exprs for e in subexprs(b) if isinstance(e, ir.Index)}

@@ -8,20 +8,8 @@ from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import TapeCounter
 from loopdiff.ad.tape.record import trips_made
 from loopdiff.analysis.repeatable import repeatable
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    ArrayDecl,
-    Assign,
-    If,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    ScalarResult,
-    Stmt,
-)
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import Path, map_body, read_arrays, written_arrays
@@ -30,16 +18,18 @@ ZERO = integer(0)
 LIMITS = ("LD310", "LD311")
 
 
-def counting_loopset(facts: Facts, counters: tuple[TapeCounter, ...]) -> LoopSet:
+def counting_loopset(facts: Facts, counters: tuple[TapeCounter, ...]) -> ir.LoopSet:
     """A slice of the primal that returns, for each counter, the trips of its loop over the counter's scope.
 
     For a replayed loop that is the largest number over its iterations. The slice may write the arrays it is given.
     """
     ls = facts.ls
     body = Counting(facts, counters).block(ls.body, ())
-    start = tuple(Assign(Access(name), ZERO) for c in counters for name in (c.total, c.base))
-    cells = tuple(ArrayDecl(name, ArrayType("int64", 0), "local", ()) for c in counters for name in (c.total, c.base))
-    results = tuple(ScalarResult(Load(Access(c.total))) for c in counters)
+    start = tuple(ir.Assign(ir.Access(name), ZERO) for c in counters for name in (c.total, c.base))
+    cells = tuple(
+        ir.ArrayDecl(name, ArrayType("int64", 0), "local", ()) for c in counters for name in (c.total, c.base)
+    )
+    results = tuple(ir.ScalarResult(ir.Load(ir.Access(c.total))) for c in counters)
     counted = replace(
         ls, name=f"{ls.name}_counts", arrays=(*ls.arrays, *cells), body=(*start, *body), results=results,
         returns_tuple=True,
@@ -48,22 +38,22 @@ def counting_loopset(facts: Facts, counters: tuple[TapeCounter, ...]) -> LoopSet
     return eliminate_dead(counted, frozenset()) if touches_elements(unguarded) else unguarded
 
 
-def without_limits(stmt: Stmt) -> tuple[Stmt, ...]:
+def without_limits(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
     """No checks of subscripts; the forward sweep makes them before it touches memory."""
-    return () if isinstance(stmt, Require) and stmt.code in LIMITS else (stmt,)
+    return () if isinstance(stmt, ir.Require) and stmt.code in LIMITS else (stmt,)
 
 
-def touches_elements(ls: LoopSet) -> bool:
+def touches_elements(ls: ir.LoopSet) -> bool:
     """Whether `ls` reads or writes memory, rather than variables, shapes and scalar arguments alone."""
     return any(rank_of(ls, name) for name in read_arrays(ls.body) | written_arrays(ls.body))
 
 
-def rank_of(ls: LoopSet, array: str) -> int:
+def rank_of(ls: ir.LoopSet, array: str) -> int:
     kind = ls.array(array).type
     return 0 if kind is None else kind.rank
 
 
-def counts_exactly(counts: LoopSet) -> bool:
+def counts_exactly(counts: ir.LoopSet) -> bool:
     """Whether the run must find the number of trips that the forward sweep makes: arithmetic on floating numbers may
     be rounded differently in another program.
     """
@@ -75,28 +65,28 @@ class Counting:
     facts: Facts
     counters: tuple[TapeCounter, ...]
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         for number, stmt in enumerate(body, start=offset):
             out += self.statement(stmt, (*prefix, number))
         return tuple(out)
 
-    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
+    def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 inner = self.block(body, path)
                 scoped = [c for c in self.counters if c.scope == path]
-                start = tuple(Assign(Access(c.base), ZERO) for c in scoped)
-                largest = tuple(Accumulate("max", Access(c.total), Load(Access(c.base))) for c in scoped)
+                start = tuple(ir.Assign(ir.Access(c.base), ZERO) for c in scoped)
+                largest = tuple(ir.Accumulate("max", ir.Access(c.total), ir.Load(ir.Access(c.base))) for c in scoped)
                 count = trips_made(stmt, self.facts)
                 mine = [
-                    Accumulate("add", Access(c.total if c.scope is None else c.base), count)
+                    ir.Accumulate("add", ir.Access(c.total if c.scope is None else c.base), count)
                     for c in self.counters
                     if c.path == path
                 ]
                 loop = replace(stmt, body=(*start, *inner, *largest))
                 return [loop, *mine] if is_open(stmt) else [*mine, loop]
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
             case _:
                 return [stmt]

@@ -16,10 +16,10 @@ from dataclasses import replace
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.plan import Tape, TapeStore
 from loopdiff.analysis.exposure import is_inside
-from loopdiff.ir.nodes import Access, Allocate, Call, Load, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import accesses, is_index_arithmetic, map_accesses, read_arrays, written_arrays
 
-Body = tuple[Stmt, ...]
+Body = tuple[ir.Stmt, ...]
 
 
 def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, TapeStore]:
@@ -27,7 +27,7 @@ def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, TapeS
     used = read_arrays(reverse) | written_arrays(reverse)
     found: dict[str, list[TapeStore]] = {}
     for store in tape.stores:
-        if store.whole and isinstance(store.value, Load):
+        if store.whole and isinstance(store.value, ir.Load):
             found.setdefault(store.value.access.array, []).append(store)
     return {
         array: stores[0]
@@ -45,9 +45,9 @@ def is_expandable(facts: Facts, tape: Tape, array: str, store: TapeStore) -> boo
         return False
     for path, site in facts.sites.items():
         stmt, is_in_loop = site.stmt, is_inside(path, store.path)
-        if isinstance(stmt, Allocate) and stmt.array == array and (is_in_loop or stmt.fill is not None):
+        if isinstance(stmt, ir.Allocate) and stmt.array == array and (is_in_loop or stmt.fill is not None):
             return False
-        if any(a.array == array and (not is_in_loop or isinstance(stmt, Call)) for a in accesses(stmt)):
+        if any(a.array == array and (not is_in_loop or isinstance(stmt, ir.Call)) for a in accesses(stmt)):
             return False
     return True
 
@@ -55,11 +55,11 @@ def is_expandable(facts: Facts, tape: Tape, array: str, store: TapeStore) -> boo
 def with_expanded(body: Body, expanded: Mapping[str, TapeStore]) -> Body:
     """`body`, which makes no copies of the buffers `expanded`, with these on the tape."""
 
-    def place(access: Access) -> Access:
+    def place(access: ir.Access) -> ir.Access:
         store = expanded.get(access.array)
         if store is None:
             return access
         return replace(access, array=store.target.array, subscripts=(*store.target.subscripts, *access.subscripts))
 
-    left = (s for s in body if not (isinstance(s, Allocate) and s.array in expanded))
+    left = (s for s in body if not (isinstance(s, ir.Allocate) and s.array in expanded))
     return tuple(map_accesses(place, s) for s in left) if expanded else body

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.sweeps import Built
-from loopdiff.ir.nodes import Apply, Const, Expr, Load
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.walk import operands, read_arrays, written_arrays
 
@@ -31,20 +31,20 @@ def arrays_to_sum(facts: Facts, plain: Built) -> Names:
     return frozenset(found) if len(found) >= LEAST else NONE
 
 
-def is_sum_of(expr: Expr, arrays: Names) -> bool:
+def is_sum_of(expr: ir.Expr, arrays: Names) -> bool:
     """Whether `expr` is a sum of elements of several of `arrays`, and of nothing else."""
     found = summed(expr)
     return found is not None and found <= arrays and len(found) >= LEAST
 
 
-def summed(expr: Expr) -> Names | None:
+def summed(expr: ir.Expr) -> Names | None:
     """The arrays whose elements, perhaps times constants, `expr` is a sum of; None if it is something else."""
     match expr:
-        case Load(access=access) if access.subscripts:
+        case ir.Load(access=access) if access.subscripts:
             return frozenset({access.array})
-        case Apply(op=op, args=(Const(), a) | (a, Const())) if op in PRODUCTS:
+        case ir.Apply(op=op, args=(ir.Const(), a) | (a, ir.Const())) if op in PRODUCTS:
             return summed(a)
-        case Apply(op=op) if op in SUMS or op is Op.NEG:
+        case ir.Apply(op=op) if op in SUMS or op is Op.NEG:
             parts = [summed(e) for e in operands(expr)]
             known = [p for p in parts if p is not None]
             return NONE.union(*known) if len(known) == len(parts) else None

@@ -23,25 +23,9 @@ from loopdiff.ad.tape.kept_sums import is_sum_of
 from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape, TapeStore, Why, tape_stem, trip_number, trips
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.same_reads import KnownReads, same_read
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Apply,
-    Assign,
-    Call,
-    Cast,
-    Const,
-    Dim,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    Param,
-    Select,
-    Var,
-)
 from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
@@ -59,7 +43,7 @@ class At:
     guards: Guards = ()
     emitter: Emitter | None = None
 
-    def under(self, cond: Expr, outcome: bool, emitter: Emitter | None = None) -> At:
+    def under(self, cond: ir.Expr, outcome: bool, emitter: Emitter | None = None) -> At:
         return At(self.path, (*self.guards, (cond, outcome)), emitter)
 
 
@@ -85,7 +69,7 @@ class Slot:
     """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
 
     name: str
-    loops: tuple[tuple[Path, Loop], ...]
+    loops: tuple[tuple[Path, ir.Loop], ...]
     scope: Scope
 
 
@@ -104,13 +88,13 @@ class Needed:
     names: NameSupply
     summed: frozenset[str] = frozenset()
     tape: Tape = field(init=False)
-    heads: dict[str, Let] = field(default_factory=dict)
-    recorded: dict[tuple[Path, Expr, Guards], Slot] = field(default_factory=dict)
+    heads: dict[str, ir.Let] = field(default_factory=dict)
+    recorded: dict[tuple[Path, ir.Expr, Guards], Slot] = field(default_factory=dict)
     recorded_lets: dict[str, Slot] = field(default_factory=dict)
     snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
-    parts: dict[tuple[Path, Access, bool], Slot] = field(default_factory=dict)
+    parts: dict[tuple[Path, ir.Access, bool], Slot] = field(default_factory=dict)
     copied: dict[Path, frozenset[str]] = field(default_factory=dict)
-    strict: set[Expr] = field(default_factory=set)
+    strict: set[ir.Expr] = field(default_factory=set)
     written: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +102,7 @@ class Needed:
         segments = {
             p: Segment(self.names.fresh(f"{s.index}_length"), self.names.fresh(f"{s.index}_first"))
             for p, s in loops.items()
-            if isinstance(s, Loop)
+            if isinstance(s, ir.Loop)
         }
         self.tape = Tape(self.facts, self.names, segments)
         self.written = written_arrays(self.facts.ls.body)
@@ -153,17 +137,17 @@ class Needed:
         return self.copied[scope]
 
     # -- values ----------------------------------------------------------------------------------------------
-    def value(self, expr: Expr, at: At) -> Expr:
+    def value(self, expr: ir.Expr, at: At) -> ir.Expr:
         """`expr`, evaluated where the primal did, up to rounding."""
         match expr:
-            case Const() | Index() | Param() | Dim():
+            case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
                 return expr
-            case Var(name=name):
+            case ir.Var(name=name):
                 return self.let_value(name)
-            case Load():
+            case ir.Load():
                 return self.load_value(expr, at)
-            case Select(cond=cond, then=then, orelse=orelse):
-                return Select(
+            case ir.Select(cond=cond, then=then, orelse=orelse):
+                return ir.Select(
                     self.exact(cond, replace(at, emitter=None)),
                     self.value(then, at.under(cond, True)),
                     self.value(orelse, at.under(cond, False)),
@@ -177,14 +161,14 @@ class Needed:
                 out = rebuild(expr, tuple(self.value(e, at) for e in operands(expr)))
                 return out if at.emitter is None else at.emitter.share(out)
 
-    def written_result(self, expr: Expr, at: At) -> Expr | None:
+    def written_result(self, expr: ir.Expr, at: At) -> ir.Expr | None:
         """`expr`, all that the statement at `at` assigns, from where it was stored; None where that does not pay.
 
         An argument's memory is asked only for what would have to be recorded otherwise: the caller may well use it for
         something else before the reverse sweep.
         """
         stmt = self.facts.sites[at.path].stmt if at.path else None
-        if not isinstance(stmt, Assign) or not stmt.target.subscripts or stmt.value != expr:
+        if not isinstance(stmt, ir.Assign) or not stmt.target.subscripts or stmt.value != expr:
             return None
         array = stmt.target.array
         is_local = self.facts.ls.array(array).role == "local"
@@ -193,68 +177,70 @@ class Needed:
         owner = self.owner_of(array, at.path)
         if self.facts.is_rewritten(at.path, stmt.target, None if owner in self.segmented else owner):
             return None
-        return Load(self.exact_access(stmt.target, at), loc=expr.loc)
+        return ir.Load(self.exact_access(stmt.target, at), loc=expr.loc)
 
-    def is_kept(self, expr: Expr, at: At) -> bool:
+    def is_kept(self, expr: ir.Expr, at: At) -> bool:
         """Whether the tape plan records `expr`, an operation, rather than repeat it; never for a result (no path)."""
         if not at.path or not type_of(expr, self.facts.types).is_float:
             return False
         missing = {
-            e.access for e in subexprs(expr) if isinstance(e, Load) and isinstance(self.provider(e.access, at), AtUse)
+            e.access
+            for e in subexprs(expr)
+            if isinstance(e, ir.Load) and isinstance(self.provider(e.access, at), AtUse)
         }
         if self.policy == "store" or len(missing) > 1 or is_sum_of(expr, self.summed):
             return True
         return self.policy in ("auto", "rows") and is_dear(expr, self.policy == "rows")
 
-    def let_value(self, name: str) -> Expr:
+    def let_value(self, name: str) -> ir.Expr:
         """The Let `name`, restored at the start of the reverse of its block."""
         if name not in self.heads:
             site = self.facts.lets[name]
-            assert isinstance(site.stmt, Let)
+            assert isinstance(site.stmt, ir.Let)
             value, at = site.stmt.value, At(site.path)
-            is_leaf = isinstance(value, Load | Const | Index | Param | Dim | Var | Cast)
+            is_leaf = isinstance(value, ir.Load | ir.Const | ir.Index | ir.Param | ir.Dim | ir.Var | ir.Cast)
             if name in self.recorded_lets or (not is_leaf and self.is_kept(value, at)):
-                restored: Expr = Load(self.record_let(name))
-            elif isinstance(value, Load) and isinstance(self.provider(value.access, at), AtUse):
-                restored = Load(self.record_let(name))
+                restored: ir.Expr = ir.Load(self.record_let(name))
+            elif isinstance(value, ir.Load) and isinstance(self.provider(value.access, at), AtUse):
+                restored = ir.Load(self.record_let(name))
             else:
                 restored = self.value(value, at)
-            self.heads[name] = Let(name, restored, loc=site.stmt.loc)
-        return Var(name)
+            self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
+        return ir.Var(name)
 
-    def load_value(self, load: Load, at: At) -> Expr:
+    def load_value(self, load: ir.Load, at: At) -> ir.Expr:
         """The value `load` saw, exactly."""
         access = load.access
         match self.provider(access, at):
             case InPlace():
                 return replace(load, access=self.exact_access(access, at))
             case Snapshot(path=path):
-                return Load(self.snapshot(access, path, at))
+                return ir.Load(self.snapshot(access, path, at))
             case AtUse():
                 return self.record(load, at)
             case Ahead() as ahead:
                 return self.record_ahead(load, at.path, ahead)
 
     # -- exact values ----------------------------------------------------------------------------------------
-    def exact(self, expr: Expr, at: At, closed: bool = False) -> Expr:
+    def exact(self, expr: ir.Expr, at: At, closed: bool = False) -> ir.Expr:
         """`expr` exactly as the primal evaluated it. `closed`: without reference to restored Lets."""
         match expr:
-            case Const() | Index() | Param() | Dim():
+            case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
                 return expr
-            case Var(name=name):
+            case ir.Var(name=name):
                 return self.exact_let(name, closed)
-            case Load(access=access):
+            case ir.Load(access=access):
                 match self.provider(access, at):
                     case InPlace():
                         return replace(expr, access=self.exact_access(access, at, closed))
                     case Snapshot(path=path):
-                        return Load(self.snapshot(access, path, at, closed))
+                        return ir.Load(self.snapshot(access, path, at, closed))
                     case AtUse():
                         return self.record(expr, at)
                     case Ahead() as ahead:
                         return self.record_ahead(expr, at.path, ahead)
-            case Select(cond=cond, then=then, orelse=orelse):
-                return Select(
+            case ir.Select(cond=cond, then=then, orelse=orelse):
+                return ir.Select(
                     self.exact(cond, at, closed),
                     self.exact(then, at.under(cond, True), closed),
                     self.exact(orelse, at.under(cond, False), closed),
@@ -265,27 +251,27 @@ class Needed:
                     return self.record(expr, at) if form is None else self.exact(form, at, closed)
                 return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
 
-    def exact_access(self, access: Access, at: At, closed: bool = False) -> Access:
+    def exact_access(self, access: ir.Access, at: At, closed: bool = False) -> ir.Access:
         return replace(access, subscripts=tuple(self.exact(e, at, closed) for e in access.subscripts))
 
-    def exact_let(self, name: str, closed: bool) -> Expr:
+    def exact_let(self, name: str, closed: bool) -> ir.Expr:
         site = self.facts.lets[name]
-        assert isinstance(site.stmt, Let)
+        assert isinstance(site.stmt, ir.Let)
         is_known = name in self.recorded_lets
         here = At(site.path)
         if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
-            if closed or isinstance(site.stmt.value, Const | Index | Param | Dim):
+            if closed or isinstance(site.stmt.value, ir.Const | ir.Index | ir.Param | ir.Dim):
                 return self.exact(site.stmt.value, here, closed)
             if name not in self.heads:
-                self.heads[name] = Let(name, self.exact(site.stmt.value, here), loc=site.stmt.loc)
-            return Var(name)
-        stored = Load(self.record_let(name))
+                self.heads[name] = ir.Let(name, self.exact(site.stmt.value, here), loc=site.stmt.loc)
+            return ir.Var(name)
+        stored = ir.Load(self.record_let(name))
         if closed:
             return stored
-        self.heads[name] = Let(name, stored, loc=site.stmt.loc)
-        return Var(name)
+        self.heads[name] = ir.Let(name, stored, loc=site.stmt.loc)
+        return ir.Var(name)
 
-    def made_strict(self, expr: Expr, at: At) -> Expr | None:
+    def made_strict(self, expr: ir.Expr, at: At) -> ir.Expr | None:
         """The form of `expr`, floating arithmetic, in which both sweeps evaluate it from now on; None, and nothing
         changes, if operands were to be recorded."""
         if not at.path or self.policy == "store" or not type_of(expr, self.facts.types).is_float:
@@ -293,7 +279,7 @@ class Needed:
         form = strict_form(expr, self.facts.types)
         if form is None:
             return None
-        parts = {e for e in subexprs(form) if isinstance(e, Apply) and e.op in STRICT} - self.strict
+        parts = {e for e in subexprs(form) if isinstance(e, ir.Apply) and e.op in STRICT} - self.strict
         self.strict |= parts
         if not self.is_exact(form, at):
             self.strict -= parts
@@ -301,45 +287,45 @@ class Needed:
         self.tape.strict.setdefault(at.path, {})[expr] = form
         return form
 
-    def is_repeatable(self, expr: Expr) -> bool:
+    def is_repeatable(self, expr: ir.Expr) -> bool:
         """Whether the operation is one that both sweeps may evaluate, or has become one."""
-        is_strict = isinstance(expr, Apply) and expr.op in STRICT and expr in self.strict
+        is_strict = isinstance(expr, ir.Apply) and expr.op in STRICT and expr in self.strict
         return is_strict or self.facts.repeatable.is_operation(expr)
 
-    def is_cheaply_exact(self, expr: Expr, at: At) -> bool:
+    def is_cheaply_exact(self, expr: ir.Expr, at: At) -> bool:
         """False for a truth value that would need a wider recording than its own."""
         return type_of(expr, self.facts.types) != BOOL or self.is_exact(expr, at)
 
-    def is_exact(self, expr: Expr, at: At) -> bool:
+    def is_exact(self, expr: ir.Expr, at: At) -> bool:
         """Whether `expr` can be had exactly without recording anything at full depth."""
         match expr:
-            case Var(name=name):
+            case ir.Var(name=name):
                 site = self.facts.lets[name]
-                assert isinstance(site.stmt, Let)
+                assert isinstance(site.stmt, ir.Let)
                 return name in self.recorded_lets or self.is_exact(site.stmt.value, At(site.path))
-            case Load(access=access):
+            case ir.Load(access=access):
                 is_there = not isinstance(self.provider(access, at), AtUse)
                 return is_there and all(self.is_exact(e, at) for e in access.subscripts)
             case _:
                 return self.is_repeatable(expr) and all(self.is_exact(e, at) for e in operands(expr))
 
     # -- loops -----------------------------------------------------------------------------------------------
-    def range_made(self, loop: Loop, path: Path, closed: bool = False) -> tuple[Expr, Expr, Expr, Expr]:
+    def range_made(self, loop: ir.Loop, path: Path, closed: bool = False) -> tuple[ir.Expr, ir.Expr, ir.Expr, ir.Expr]:
         """Lower and upper bound and step of the iterations that `loop` made, and how many they are."""
         lower, upper, step = (self.exact(e, At(path), closed) for e in (loop.lower, loop.upper, loop.step))
         passes = self.facts.passes.get(loop.index)
         if passes is None:
             return lower, upper, step, trips(lower, upper, step)
-        count = self.exact(Var(passes.all.let), At(path), closed)
+        count = self.exact(ir.Var(passes.all.let), At(path), closed)
         return lower, add(lower, mul(count, step)), step, count
 
-    def has_passed(self, loop: Loop, path: Path, count: Count, closed: bool = False) -> Expr:
+    def has_passed(self, loop: ir.Loop, path: Path, count: Count, closed: bool = False) -> ir.Expr:
         """Whether the current iteration of `loop` is among the first, as many as `count` says."""
         number = trip_number(loop, path, lambda bound, at: self.exact(bound, At(at), closed=True))
-        return compare(Op.LT, number, self.exact(Var(count.let), At(path), closed))
+        return compare(Op.LT, number, self.exact(ir.Var(count.let), At(path), closed))
 
     # -- recording -------------------------------------------------------------------------------------------
-    def provider(self, access: Access, at: At) -> Provider:
+    def provider(self, access: ir.Access, at: At) -> Provider:
         """Where the value that the statement at `at` loaded from `access` can be found in the reverse sweep."""
         array = access.array
         if array not in self.written:
@@ -364,36 +350,36 @@ class Needed:
             return recorded_ahead(self.facts, at.path, access) or AtUse()
         return AtUse()
 
-    def record(self, expr: Expr, at: At) -> Expr:
+    def record(self, expr: ir.Expr, at: At) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
         key = (at.path, expr, at.guards)
         if key not in self.recorded:
-            scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, Load) else self.scope_of(at.path)
-            if isinstance(expr, Load) and at.path:
+            scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, ir.Load) else self.scope_of(at.path)
+            if isinstance(expr, ir.Load) and at.path:
                 same = self.recorded_elsewhere(expr, at.path, scope)
                 if same is not None:
                     return same
             self.recorded[key] = slot = self.slot(expr, at.path, scope)
             when = "before" if at.path else "end"
             self.tape.stores.append(TapeStore(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
-        return Load(self.element(self.recorded[key]))
+        return ir.Load(self.element(self.recorded[key]))
 
-    def recorded_elsewhere(self, load: Load, path: Path, scope: Scope) -> Load | None:
+    def recorded_elsewhere(self, load: ir.Load, path: Path, scope: Scope) -> ir.Load | None:
         """The element of a tape that another statement records, if it is always what the one at `path` loads."""
         if scope in self.segmented:
             return None
         for (other, expr, guards), slot in self.recorded.items():
-            if not isinstance(expr, Load) or guards or not other or slot.scope != scope:
+            if not isinstance(expr, ir.Load) or guards or not other or slot.scope != scope:
                 continue
             if any(self.facts.trip_hull(p) is None for p, _ in slot.loops):
                 continue
             there = same_read(self.facts, path, load.access, KnownReads(other, expr.access, slot.loops))
             if there is not None:
                 element = self.element(slot)
-                return Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
+                return ir.Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
         return None
 
-    def record_ahead(self, load: Load, path: Path, ahead: Ahead) -> Load:
+    def record_ahead(self, load: ir.Load, path: Path, ahead: Ahead) -> ir.Load:
         """Record what the statement at `path` loads ahead of a loop around it."""
         key = (path, load, ())
         if key not in self.recorded:
@@ -406,18 +392,18 @@ class Needed:
             target = self.element(slot, exactly=False)
             store = TapeStore(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
             self.tape.stores.append(store)
-        return Load(self.element(self.recorded[key]))
+        return ir.Load(self.element(self.recorded[key]))
 
-    def record_let(self, name: str) -> Access:
+    def record_let(self, name: str) -> ir.Access:
         if name not in self.recorded_lets:
             site = self.facts.lets[name]
-            held = Var(name, loc=site.stmt.loc)
+            held = ir.Var(name, loc=site.stmt.loc)
             slot = self.slot(held, site.path, self.scope_of(site.path))
             self.recorded_lets[name] = slot
             self.tape.stores.append(TapeStore(slot.scope, site.path, "after", self.element(slot, exactly=False), held))
         return self.element(self.recorded_lets[name])
 
-    def slot(self, expr: Expr, path: Path, scope: Scope) -> Slot:
+    def slot(self, expr: ir.Expr, path: Path, scope: Scope) -> Slot:
         """A tape array with an element for each instance of the statement at `path`."""
         loops = self.tape.loops(path, scope)
         kind = type_of(expr, self.facts.types)
@@ -428,7 +414,7 @@ class Needed:
             scope,
         )
 
-    def snapshot(self, access: Access, path: Path, at: At, closed: bool = False) -> Access:
+    def snapshot(self, access: ir.Access, path: Path, at: At, closed: bool = False) -> ir.Access:
         """The element, in the snapshots of `access.array` at the loop `path`, that holds the value read."""
         array = self.facts.ls.array(access.array)
         assert array.type is not None
@@ -440,29 +426,31 @@ class Needed:
             why = Why(array.loc, "its buffer is used again by the next iteration" if path else "final value")
             slot = Slot(self.tape.declare(f"{array.name}_tape", array.type.dtype, extents, scope, why), loops, scope)
             self.snapshots[key] = slot
-            whole = Load(Access(array.name))
+            whole = ir.Load(ir.Access(array.name))
             target = self.element(slot, exactly=False, rest=())
             self.tape.stores.append(TapeStore(scope, path, "end", target, whole, whole=array.type.rank > 0))
         rest = self.exact_access(access, at, closed).subscripts
         return self.element(self.snapshots[key], rest=rest)
 
-    def element(self, slot: Slot, exactly: bool = True, rest: tuple[Expr, ...] = (), is_part: bool = False) -> Access:
+    def element(
+        self, slot: Slot, exactly: bool = True, rest: tuple[ir.Expr, ...] = (), is_part: bool = False
+    ) -> ir.Access:
         """The current iteration's element, or part, of `slot`: as the reverse sweep reads it, or as the forward sweep
         writes it."""
 
-        def bound(expr: Expr, path: Path) -> Expr:
+        def bound(expr: ir.Expr, path: Path) -> ir.Expr:
             return self.exact(expr, At(path), closed=True) if exactly else expr
 
         subscripts = (*self.tape.coordinates(slot.loops, slot.scope, bound), *rest)
         rank = self.tape.rank(slot.name)
-        return Access(slot.name, subscripts if subscripts or is_part else (integer(0),) * min(rank, 1))
+        return ir.Access(slot.name, subscripts if subscripts or is_part else (integer(0),) * min(rank, 1))
 
     # -- calls -----------------------------------------------------------------------------------------------
-    def part(self, access: Access, path: Path, is_after: bool = False) -> Load:
+    def part(self, access: ir.Access, path: Path, is_after: bool = False) -> ir.Load:
         """The part of an array that the call at `path` gets, as it was before the call or is after it."""
         is_lost = self.facts.is_rewritten if is_after else self.facts.is_overwritten
         if access.array not in self.written or not is_lost(path, access, None):
-            return Load(self.exact_access(access, At(path)))
+            return ir.Load(self.exact_access(access, At(path)))
         key = (path, access, is_after)
         if key not in self.parts:
             decl = self.facts.ls.array(access.array)
@@ -472,22 +460,22 @@ class Needed:
             self.parts[key] = slot = self.room(f"{decl.name}_tape", decl.type.dtype, extents, path, why)
             when = "after" if is_after else "before"
             target = self.element(slot, exactly=False, is_part=True)
-            self.tape.stores.append(TapeStore(None, path, when, target, Load(access, loc=access.loc), whole=True))
-        return Load(self.element(self.parts[key], is_part=True))
+            self.tape.stores.append(TapeStore(None, path, when, target, ir.Load(access, loc=access.loc), whole=True))
+        return ir.Load(self.element(self.parts[key], is_part=True))
 
-    def room(self, stem: str, dtype: str, extents: tuple[Expr, ...], path: Path, why: Why) -> Slot:
+    def room(self, stem: str, dtype: str, extents: tuple[ir.Expr, ...], path: Path, why: Why) -> Slot:
         """A tape array with a part of these extents for each instance of the call at `path`."""
         loops = self.tape.loops(path, None)
         return Slot(self.tape.declare(stem, dtype, (*self.tape.extents(loops, None), *extents), None, why), loops, None)
 
-    def kept(self, call: Call, path: Path) -> Load:
+    def kept(self, call: ir.Call, path: Path) -> ir.Load:
         """What the rule itself keeps of the call at `path`."""
         slot = self.room(f"{call.rule.name}_tape", "float64", call.tape, path, Why(call.loc, "kept by a rule"))
         self.tape.kept[path] = self.element(slot, exactly=False, is_part=True)
-        return Load(self.element(slot, is_part=True))
+        return ir.Load(self.element(slot, is_part=True))
 
-    def result(self, cell: Access, path: Path) -> Load:
+    def result(self, cell: ir.Access, path: Path) -> ir.Load:
         """What the call at `path` returned."""
-        slot = self.slot(Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
-        self.tape.stores.append(TapeStore(None, path, "after", self.element(slot, exactly=False), Load(cell)))
-        return Load(self.element(slot))
+        slot = self.slot(ir.Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
+        self.tape.stores.append(TapeStore(None, path, "after", self.element(slot, exactly=False), ir.Load(cell)))
+        return ir.Load(self.element(slot))

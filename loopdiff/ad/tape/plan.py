@@ -13,9 +13,9 @@ from typing import Literal
 
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, floordiv, integer, natural, sub
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import Access, Apply, ArrayDecl, Cast, Const, Expr, Index, Load, Loop, Param, Select, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
@@ -23,7 +23,7 @@ from loopdiff.ir.walk import Path
 Decision = Literal["store", "recompute"]
 Scope = Path | None
 When = Literal["before", "after", "start", "end"]
-Guards = tuple[tuple[Expr, bool], ...]
+Guards = tuple[tuple[ir.Expr, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class KeptValue:
 
     name: str
     loc: Span
-    extents: tuple[Expr, ...]
+    extents: tuple[ir.Expr, ...]
     dtype: str
     decision: Decision
     reason: str
@@ -54,12 +54,12 @@ class TapeStore:
     scope: Scope
     path: Path
     when: When
-    target: Access
-    value: Expr
+    target: ir.Access
+    value: ir.Expr
     guards: Guards = ()
     whole: bool = False
-    over: tuple[Loop, ...] = ()
-    idle: tuple[Loop, ...] = ()
+    over: tuple[ir.Loop, ...] = ()
+    idle: tuple[ir.Loop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +99,20 @@ class Tape:
     facts: Facts
     names: NameSupply
     segments: Mapping[Path, Segment] = field(default_factory=dict)
-    arrays: list[ArrayDecl] = field(default_factory=list)
+    arrays: list[ir.ArrayDecl] = field(default_factory=list)
     scopes: dict[str, Scope] = field(default_factory=dict)
     temporaries: list[KeptValue] = field(default_factory=list)
     stores: list[TapeStore] = field(default_factory=list)
     counters: dict[tuple[Scope, Path], TapeCounter] = field(default_factory=dict)
-    kept: dict[Path, Access] = field(default_factory=dict)
-    strict: dict[Path, dict[Expr, Expr]] = field(default_factory=dict)
+    kept: dict[Path, ir.Access] = field(default_factory=dict)
+    strict: dict[Path, dict[ir.Expr, ir.Expr]] = field(default_factory=dict)
 
-    def declare(self, stem: str, kind: ScalarType | str, extents: tuple[Expr, ...], scope: Scope, why: Why) -> str:
+    def declare(self, stem: str, kind: ScalarType | str, extents: tuple[ir.Expr, ...], scope: Scope, why: Why) -> str:
         """A new tape array; at least one axis, so that it can be a parameter."""
         name = self.names.fresh(stem)
         dtype = kind if isinstance(kind, str) else ("bool" if kind == BOOL else kind.value)
         shape = extents or (integer(1),)
-        self.arrays.append(ArrayDecl(name, ArrayType(dtype, len(shape)), "tape", shape, loc=why.loc))
+        self.arrays.append(ir.ArrayDecl(name, ArrayType(dtype, len(shape)), "tape", shape, loc=why.loc))
         self.scopes[name] = scope
         decision: Decision = "store" if scope is None else "recompute"
         self.temporaries.append(KeptValue(name, why.loc, shape, dtype, decision, why.reason))
@@ -124,38 +124,38 @@ class Tape:
     def is_counted(self, name: str) -> bool:
         """Whether the first axis of the tape array `name` is a running position."""
         extents = next(a.extents for a in self.arrays if a.name == name)
-        totals = {Param(c.total) for c in self.counters.values()}
+        totals = {ir.Param(c.total) for c in self.counters.values()}
         return bool(extents) and extents[0] in totals
 
-    def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, Loop], ...]:
+    def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, ir.Loop], ...]:
         """Loops around `path` that lie inside `scope`."""
         depth = -1 if scope is None else len(scope) - (scope in self.segments)
         return tuple((p, s) for p, s in self.facts.loops_around(path) if len(p) > depth)
 
-    def extents(self, loops: Iterable[tuple[Path, Loop]], scope: Scope) -> tuple[Expr, ...]:
+    def extents(self, loops: Iterable[tuple[Path, ir.Loop]], scope: Scope) -> tuple[ir.Expr, ...]:
         """Shape that holds one value per iteration of `loops`."""
         counted, plain = self.split(loops)
-        head = () if counted is None else (Param(self.counter(scope, counted).total),)
+        head = () if counted is None else (ir.Param(self.counter(scope, counted).total),)
         return (*head, *(self.segment_length(p) if p == scope else self.hull(p) for p, _ in plain))
 
     def coordinates(
-        self, loops: Iterable[tuple[Path, Loop]], scope: Scope, bound: Callable[[Expr, Path], Expr]
-    ) -> tuple[Expr, ...]:
+        self, loops: Iterable[tuple[Path, ir.Loop]], scope: Scope, bound: Callable[[ir.Expr, Path], ir.Expr]
+    ) -> tuple[ir.Expr, ...]:
         """Element that belongs to the current iteration; `bound` gives a loop bound's value where it is needed."""
         counted, plain = self.split(loops)
         out = [trip_number(s, p, bound) for p, s in plain]
         if scope is not None and scope in self.segments:
-            out[0] = sub(out[0], Var(self.segments[scope].first))
+            out[0] = sub(out[0], ir.Var(self.segments[scope].first))
         if counted is not None:
             loop = self.facts.sites[counted].stmt
-            assert isinstance(loop, Loop)
-            at = Var(self.counter(scope, counted).at)
+            assert isinstance(loop, ir.Loop)
+            at = ir.Var(self.counter(scope, counted).at)
             out.insert(0, add(at, trip_number(loop, counted, bound)))
         return tuple(out)
 
-    def split(self, loops: Iterable[tuple[Path, Loop]]) -> tuple[Path | None, list[tuple[Path, Loop]]]:
+    def split(self, loops: Iterable[tuple[Path, ir.Loop]]) -> tuple[Path | None, list[tuple[Path, ir.Loop]]]:
         """The innermost loop with data-dependent trip count, and the loops inside it."""
-        plain: list[tuple[Path, Loop]] = []
+        plain: list[tuple[Path, ir.Loop]] = []
         counted: Path | None = None
         for path, loop in loops:
             if self.facts.trip_hull(path) is None:
@@ -164,18 +164,18 @@ class Tape:
                 plain.append((path, loop))
         return counted, plain
 
-    def hull(self, path: Path) -> Expr:
+    def hull(self, path: Path) -> ir.Expr:
         """The largest trip count of the loop at `path`, never negative."""
         extent = self.facts.trip_hull(path)
         assert extent is not None
         return natural(extent)
 
-    def segment_length(self, path: Path) -> Expr:
+    def segment_length(self, path: Path) -> ir.Expr:
         """Most iterations in a segment of the loop at `path`: about the square root of all."""
-        root = Apply(Op.SQRT, (Cast(ScalarType.F64, self.hull(path)),))
-        return add(Cast(INT, root), integer(1))
+        root = ir.Apply(Op.SQRT, (ir.Cast(ScalarType.F64, self.hull(path)),))
+        return add(ir.Cast(INT, root), integer(1))
 
-    def segment_number(self, path: Path) -> Expr:
+    def segment_number(self, path: Path) -> ir.Expr:
         """Room for so many segments."""
         return add(floordiv(self.hull(path), self.segment_length(path)), integer(1))
 
@@ -183,13 +183,13 @@ class Tape:
         """Number of axes of a tape array: half a one for one that grows with a square root, none for a constant."""
         roots = {f(p) for p in self.segments for f in (self.segment_length, self.segment_number)}
         extents = next(a.extents for a in self.arrays if a.name == name) or ()
-        return sum(0.5 if e in roots else 1.0 for e in extents if not isinstance(e, Const))
+        return sum(0.5 if e in roots else 1.0 for e in extents if not isinstance(e, ir.Const))
 
     def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)
         if key not in self.counters:
             loop = self.facts.sites[path].stmt
-            assert isinstance(loop, Loop)
+            assert isinstance(loop, ir.Loop)
             stem = loop.index
             self.counters[key] = TapeCounter(
                 scope, path, self.names.fresh(f"{stem}_base"), self.names.fresh(f"{stem}_at"),
@@ -206,34 +206,34 @@ class Why:
     reason: str = ""
 
 
-def trip_number(loop: Loop, path: Path, bound: Callable[[Expr, Path], Expr]) -> Expr:
+def trip_number(loop: ir.Loop, path: Path, bound: Callable[[ir.Expr, Path], ir.Expr]) -> ir.Expr:
     """How many iterations of `loop` came before the current one."""
     lower, step = bound(loop.lower, path), bound(loop.step, path)
-    if isinstance(step, Const) and step.value < 0:
-        return floordiv(sub(lower, Index(loop.index)), integer(-int(step.value)))
-    return floordiv(sub(Index(loop.index), lower), step)
+    if isinstance(step, ir.Const) and step.value < 0:
+        return floordiv(sub(lower, ir.Index(loop.index)), integer(-int(step.value)))
+    return floordiv(sub(ir.Index(loop.index), lower), step)
 
 
-def trips(lower: Expr, upper: Expr, step: Expr) -> Expr:
+def trips(lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> ir.Expr:
     """Number of iterations of range(lower, upper, step)."""
-    if isinstance(step, Const):
+    if isinstance(step, ir.Const):
         size = int(step.value)
         distance = sub(upper, lower) if size > 0 else sub(lower, upper)
         count = floordiv(add(distance, integer(abs(size) - 1)), integer(abs(size)))
-        return Apply(Op.MAX, (integer(0), count))
+        return ir.Apply(Op.MAX, (integer(0), count))
     up = floordiv(sub(add(sub(upper, lower), step), integer(1)), step)
-    down = floordiv(sub(sub(sub(lower, upper), step), integer(1)), Apply(Op.NEG, (step,)))
-    return Apply(Op.MAX, (integer(0), Select(Apply(Op.GT, (step, integer(0))), up, down)))
+    down = floordiv(sub(sub(sub(lower, upper), step), integer(1)), ir.Apply(Op.NEG, (step,)))
+    return ir.Apply(Op.MAX, (integer(0), ir.Select(ir.Apply(Op.GT, (step, integer(0))), up, down)))
 
 
-def tape_stem(expr: Expr) -> str:
+def tape_stem(expr: ir.Expr) -> str:
     """A name for the tape array of `expr` that the user recognises."""
     match expr:
-        case Var(name=name):
+        case ir.Var(name=name):
             return name
-        case Load(access=access):
+        case ir.Load(access=access):
             return access.array
-        case Apply(op=op):
+        case ir.Apply(op=op):
             return op.stem
         case _:
             return "value"

@@ -7,27 +7,9 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, trips
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, sub
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    Assign,
-    Call,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import Renaming, renamed
 from loopdiff.ir.types import INT
@@ -37,15 +19,15 @@ from loopdiff.rules.definitions import TAPE
 ZERO, ONE = integer(0), integer(1)
 
 
-def trips_made(loop: Loop, facts: Facts) -> Expr:
+def trips_made(loop: ir.Loop, facts: Facts) -> ir.Expr:
     """Number of iterations of `loop`: just after it if it may end early, else just before it."""
     passes = facts.passes.get(loop.index)
-    return trips(loop.lower, loop.upper, loop.step) if passes is None else Load(Access(passes.all.cell))
+    return trips(loop.lower, loop.upper, loop.step) if passes is None else ir.Load(ir.Access(passes.all.cell))
 
 
-def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Expr]:
+def reversed_range(lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> tuple[ir.Expr, ir.Expr, ir.Expr]:
     """Bounds and step that visit range(lower, upper, step) backwards."""
-    if isinstance(step, Const):
+    if isinstance(step, ir.Const):
         size = int(step.value)
         if size == 1:
             return sub(upper, ONE), sub(lower, ONE), integer(-1)
@@ -55,20 +37,20 @@ def reversed_range(lower: Expr, upper: Expr, step: Expr) -> tuple[Expr, Expr, Ex
         stop = sub(lower, ONE) if size > 0 else add(lower, ONE)
         return last, stop, integer(-size)
     last = add(lower, mul(sub(trips(lower, upper, step), ONE), step))
-    stop = Select(compare(Op.GT, step, integer(0)), sub(lower, ONE), add(lower, ONE))
+    stop = ir.Select(compare(Op.GT, step, integer(0)), sub(lower, ONE), add(lower, ONE))
     return last, stop, neg(step)
 
 
-def trips_before(loop: Loop) -> Expr:
+def trips_before(loop: ir.Loop) -> ir.Expr:
     """How many iterations of `loop` came before the current one, in the forward sweep."""
-    return floordiv(sub(Index(loop.index), loop.lower), loop.step)
+    return floordiv(sub(ir.Index(loop.index), loop.lower), loop.step)
 
 
-def segment_length(tape: Tape, path: Path) -> Expr:
+def segment_length(tape: Tape, path: Path) -> ir.Expr:
     """How many iterations a segment of the loop at `path` has: those its tapes have room for."""
     room = tape.segment_length(path)
     name = next(a.name for a in tape.arrays if tape.scopes[a.name] == path and (a.extents or ())[:1] == (room,))
-    return Apply(Op.MAX, (ONE, Dim(name, 0)))
+    return ir.Apply(Op.MAX, (ONE, ir.Dim(name, 0)))
 
 
 @dataclass(slots=True)
@@ -83,19 +65,19 @@ class Recorder:
     tape: Tape
     names: NameSupply
     scope: Scope
-    rewrite: Callable[[Expr, Path], Expr] = lambda expr, path: expr
+    rewrite: Callable[[ir.Expr, Path], ir.Expr] = lambda expr, path: expr
     is_guarded: bool = False
     left_out: tuple[TapeStore, ...] = ()
 
-    def sweep(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
+    def sweep(self, body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
         """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
         counters = [c for c in self.tape.counters.values() if c.scope == self.scope]
-        start = [Assign(Access(c.base), ZERO) for c in counters]
+        start = [ir.Assign(ir.Access(c.base), ZERO) for c in counters]
         inner = self.block(body, prefix)
         at_end = [s for store in self.stores(prefix, "end") for s in self.copy(store)]
-        keep: list[Stmt] = []
+        keep: list[ir.Stmt] = []
         if self.scope is None:
-            keep = [Assign(Access(c.count, (ZERO,)), Load(Access(c.base))) for c in counters]
+            keep = [ir.Assign(ir.Access(c.count, (ZERO,)), ir.Load(ir.Access(c.base))) for c in counters]
         return (*start, *inner, *at_end, *keep)
 
     def stores(self, path: Path, when: str) -> list[TapeStore]:
@@ -104,49 +86,49 @@ class Recorder:
         inside = (*path, 0) if when == "end" else path
         return [replace(s, value=self.rewrite(self.strictly(s.value, path), inside)) for s in found]
 
-    def strictly(self, expr: Expr, path: Path) -> Expr:
+    def strictly(self, expr: ir.Expr, path: Path) -> ir.Expr:
         """`expr` of the statement at `path` in the form in which both sweeps evaluate it."""
         return substitute(expr, self.tape.strict.get(path, {}))
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         for number, stmt in enumerate(body, start=offset):
             out += self.statement(stmt, (*prefix, number))
         return tuple(out)
 
-    def statement(self, stmt: Stmt, path: Path) -> list[Stmt]:
-        before: list[Stmt] = []
-        after: list[Stmt] = []
+    def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
+        before: list[ir.Stmt] = []
+        after: list[ir.Stmt] = []
         stmt = own_expressions(lambda e: self.rewrite(self.strictly(e, path), path), stmt)
         for store in self.stores(path, "before"):
             stmt = self.record_before(store, stmt, before)
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 inner = self.block(body, path)
                 if path != self.scope:
                     inner += tuple(s for store in self.stores(path, "end") for s in self.copy(store))
                 starts = tuple(s for store in self.stores(path, "start") for s in self.copy(store))
                 if starts:
                     length = self.tape.segments[path].length
-                    before.append(Let(length, segment_length(self.tape, path), loc=stmt.loc))
-                    is_first = compare(Op.EQ, Apply(Op.MOD, (trips_before(stmt), Var(length))), ZERO)
-                    inner = (If(is_first, starts, loc=stmt.loc), *inner)
+                    before.append(ir.Let(length, segment_length(self.tape, path), loc=stmt.loc))
+                    is_first = compare(Op.EQ, ir.Apply(Op.MOD, (trips_before(stmt), ir.Var(length))), ZERO)
+                    inner = (ir.If(is_first, starts, loc=stmt.loc), *inner)
                 counter = self.tape.counters.get((self.scope, path))
                 if counter is not None:
-                    before.append(Let(counter.at, Load(Access(counter.base)), loc=stmt.loc))
+                    before.append(ir.Let(counter.at, ir.Load(ir.Access(counter.base)), loc=stmt.loc))
                     (after if is_open(stmt) else before).append(self.advance(counter, stmt))
                 stmt = replace(stmt, body=inner)
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 stmt = replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))
-            case Call() if path in self.tape.kept:
+            case ir.Call() if path in self.tape.kept:
                 stmt = self.keeping(stmt, self.tape.kept[path])
             case _:
                 pass
         for s in self.stores(path, "after"):
-            after += self.copy(s) if s.whole else [self.fitting(Assign(s.target, s.value, loc=stmt.loc))]
+            after += self.copy(s) if s.whole else [self.fitting(ir.Assign(s.target, s.value, loc=stmt.loc))]
         return [*before, stmt, *after]
 
-    def record_before(self, store: TapeStore, stmt: Stmt, out: list[Stmt]) -> Stmt:
+    def record_before(self, store: TapeStore, stmt: ir.Stmt, out: list[ir.Stmt]) -> ir.Stmt:
         """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
         value = store.value
         if store.idle:
@@ -155,82 +137,84 @@ class Recorder:
         if store.whole:
             out += self.copy(store)
             return stmt
-        if isinstance(value, Apply) and not store.guards:
-            held = Var(self.names.fresh(f"{value.op.stem}_val"), loc=value.loc)
-            out.append(Let(held.name, value, loc=stmt.loc))
-            out.append(self.fitting(Assign(store.target, held, loc=stmt.loc)))
+        if isinstance(value, ir.Apply) and not store.guards:
+            held = ir.Var(self.names.fresh(f"{value.op.stem}_val"), loc=value.loc)
+            out.append(ir.Let(held.name, value, loc=stmt.loc))
+            out.append(self.fitting(ir.Assign(store.target, held, loc=stmt.loc)))
             return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
-        out.append(guarded(self.fitting(Assign(store.target, value, loc=stmt.loc)), store))
+        out.append(guarded(self.fitting(ir.Assign(store.target, value, loc=stmt.loc)), store))
         return stmt
 
-    def ahead(self, store: TapeStore, stmt: Stmt) -> Stmt:
+    def ahead(self, store: TapeStore, stmt: ir.Stmt) -> ir.Stmt:
         """All that `store` records ahead of the loop `stmt`."""
-        names: Renaming = {Index(p.index): Index(self.names.fresh(p.index)) for p in store.over}
+        names: Renaming = {ir.Index(p.index): ir.Index(self.names.fresh(p.index)) for p in store.over}
         cond = all_of(compare(Op.LT, p.lower, p.upper) for p in store.idle)
-        record = Assign(store.target, store.value, loc=store.value.loc)
-        nest: Stmt = renamed(If(cond, (record,), loc=stmt.loc), names)
+        record = ir.Assign(store.target, store.value, loc=store.value.loc)
+        nest: ir.Stmt = renamed(ir.If(cond, (record,), loc=stmt.loc), names)
         for loop in reversed(store.over):
-            index = names[Index(loop.index)]
-            assert isinstance(index, Index)
+            index = names[ir.Index(loop.index)]
+            assert isinstance(index, ir.Index)
             lower, upper, step = (substitute(e, names) for e in (loop.lower, loop.upper, loop.step))
-            nest = Loop(index.name, lower, upper, step, (nest,), loc=stmt.loc)
+            nest = ir.Loop(index.name, lower, upper, step, (nest,), loc=stmt.loc)
         return nest
 
-    def advance(self, counter: TapeCounter, loop: Loop) -> Stmt:
+    def advance(self, counter: TapeCounter, loop: ir.Loop) -> ir.Stmt:
         """Move the running position past a counted loop; the place for it is that of `trips_made`."""
-        return Assign(Access(counter.base), add(Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc)
+        return ir.Assign(
+            ir.Access(counter.base), add(ir.Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc
+        )
 
-    def keeping(self, call: Call, tape: Access) -> Stmt:
+    def keeping(self, call: ir.Call, tape: ir.Access) -> ir.Stmt:
         """`call` by the function that fills the `tape` too, where it is long enough."""
-        given = {**dict(zip(call.rule.params, call.args, strict=True)), TAPE: Load(tape)}
+        given = {**dict(zip(call.rule.params, call.args, strict=True)), TAPE: ir.Load(tape)}
         forward = replace(call, form="forward", args=tuple(given[n] for n in call.rule.names("forward")), tape=())
         if not self.is_guarded or not self.tape.is_counted(tape.array):
             return forward
-        return If(compare(Op.LT, tape.subscripts[0], Dim(tape.array, 0)), (forward,), (call,), loc=call.loc)
+        return ir.If(compare(Op.LT, tape.subscripts[0], ir.Dim(tape.array, 0)), (forward,), (call,), loc=call.loc)
 
-    def copy(self, store: TapeStore) -> list[Stmt]:
+    def copy(self, store: TapeStore) -> list[ir.Stmt]:
         """A value, or a whole array, or a part of one, into its snapshot."""
         if not store.whole:
-            return [guarded(self.fitting(Assign(store.target, store.value, loc=store.value.loc)), store)]
-        assert isinstance(store.value, Load)
+            return [guarded(self.fitting(ir.Assign(store.target, store.value, loc=store.value.loc)), store)]
+        assert isinstance(store.value, ir.Load)
         source, first = store.value.access.array, store.value.access.subscripts
         extents = extents_of(self.tape.facts.ls.array(source))[len(first) :]
         names = [self.names.fresh("d") for _ in extents]
-        inner = tuple(Index(n) for n in names)
+        inner = tuple(ir.Index(n) for n in names)
         target = replace(store.target, subscripts=(*store.target.subscripts, *inner))
-        nest: Stmt = Assign(target, Load(Access(source, (*first, *inner))))
+        nest: ir.Stmt = ir.Assign(target, ir.Load(ir.Access(source, (*first, *inner))))
         for name, extent in reversed(list(zip(names, extents, strict=True))):
-            nest = Loop(name, Const(0, INT), extent, Const(1, INT), (nest,))
+            nest = ir.Loop(name, ir.Const(0, INT), extent, ir.Const(1, INT), (nest,))
         return [self.fitting(nest, target)]
 
-    def fitting(self, record: Stmt, target: Access | None = None) -> Stmt:
+    def fitting(self, record: ir.Stmt, target: ir.Access | None = None) -> ir.Stmt:
         """`record`, which writes `target`, guarded if the tape may be too short for it."""
-        target = record.target if isinstance(record, Assign) else target
+        target = record.target if isinstance(record, ir.Assign) else target
         if not self.is_guarded or target is None or not self.tape.is_counted(target.array):
             return record
-        return If(compare(Op.LT, target.subscripts[0], Dim(target.array, 0)), (record,), loc=record.loc)
+        return ir.If(compare(Op.LT, target.subscripts[0], ir.Dim(target.array, 0)), (record,), loc=record.loc)
 
 
-def guarded(record: Stmt, store: TapeStore) -> Stmt:
+def guarded(record: ir.Stmt, store: TapeStore) -> ir.Stmt:
     """`record`, which does what `store` asks for, under the conditions of its value."""
     for cond, outcome in reversed(store.guards):
-        record = If(cond if outcome else Apply(Op.NOT, (cond,)), (record,), loc=record.loc)
+        record = ir.If(cond if outcome else ir.Apply(Op.NOT, (cond,)), (record,), loc=record.loc)
     return record
 
 
-def own_expressions(rewrite: Callable[[Expr], Expr], stmt: Stmt) -> Stmt:
+def own_expressions(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.Stmt:
     """`stmt` with `rewrite` applied to the expressions it evaluates itself, not to those of its children."""
     match stmt:
-        case Let(value=value):
+        case ir.Let(value=value):
             return replace(stmt, value=rewrite(value))
-        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+        case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
             subscripts = tuple(rewrite(e) for e in target.subscripts)
             return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
-        case Loop(lower=lower, upper=upper, step=step):
+        case ir.Loop(lower=lower, upper=upper, step=step):
             return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
-        case If(cond=cond) | Exit(cond=cond):
+        case ir.If(cond=cond) | ir.Exit(cond=cond):
             return replace(stmt, cond=rewrite(cond))
-        case Call():
+        case ir.Call():
             return map_stmt_exprs(rewrite, stmt)
         case _:
             return stmt

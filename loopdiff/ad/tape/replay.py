@@ -12,22 +12,7 @@ from loopdiff.ad.tape.needed import At, InPlace, Needed, TapePolicy
 from loopdiff.ad.tape.plan import Tape
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.sweeps import Built
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    Assign,
-    Call,
-    Exit,
-    Expr,
-    If,
-    Let,
-    Load,
-    Loop,
-    Select,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_in
 from loopdiff.ir.walk import (
@@ -70,7 +55,7 @@ def reads_the_past(facts: Facts, path: Path) -> bool:
 
     Recordings of it have the position that the reverse of that loop finds out, later than a replay would read them.
     """
-    counted = [p for p, s in facts.sites.items() if isinstance(s.stmt, Loop) and facts.trip_hull(p) is None]
+    counted = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and facts.trip_hull(p) is None]
     within = [p for p in counted if p[: len(path)] == path and p != path]
     return any(
         load.access.array not in facts.owners(path) and facts.is_overwritten(at, load.access, None)
@@ -95,7 +80,7 @@ def is_cheap(facts: Facts, path: Path, array: str) -> bool:
     """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element, and elements
     do not wait long for each other."""
     loop = facts.sites[path].stmt
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     rank = len(facts.ls.array(array).extents or ())
     owned = facts.owners(path)
     live = live_names(loop.body, frozenset({array}), owned)
@@ -105,10 +90,10 @@ def is_cheap(facts: Facts, path: Path, array: str) -> bool:
     return not any(waits_long(s.stmt, live & owned) for s in statements(loop.body))
 
 
-def waits_long(stmt: Stmt, arrays: Names) -> bool:
+def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:
     """Whether iterations of a loop wait longer for elements of `arrays` that earlier ones made than memory takes to
     keep them."""
-    if not isinstance(stmt, Loop):
+    if not isinstance(stmt, ir.Loop):
         return False
     made = written_arrays(stmt.body) & arrays
     reads = {e.access for s in stmt.body for x in stmt_exprs(s) for e in loads(x) if e.access.array in made}
@@ -122,9 +107,9 @@ def repeats_exactly(facts: Facts, path: Path) -> bool:
     What is called is called once.
     """
     loop = facts.sites[path].stmt
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     sites = list(statements(loop.body))
-    if any(isinstance(s.stmt, Call) for s in sites):
+    if any(isinstance(s.stmt, ir.Call) for s in sites):
         return False
     inexact: Names = frozenset()
     while True:
@@ -138,44 +123,44 @@ def repeats_exactly(facts: Facts, path: Path) -> bool:
     return not any(is_inexact(e, inexact, facts) for e in deciders)
 
 
-def definition(stmt: Stmt) -> list[tuple[str, Expr]]:
+def definition(stmt: ir.Stmt) -> list[tuple[str, ir.Expr]]:
     match stmt:
-        case Let(name=name, value=value):
+        case ir.Let(name=name, value=value):
             return [(name, value)]
-        case Accumulate(op="add", target=target, value=value):
-            return [(target.array, Apply(Op.ADD, (Load(target), value)))]
-        case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+        case ir.Accumulate(op="add", target=target, value=value):
+            return [(target.array, ir.Apply(Op.ADD, (ir.Load(target), value)))]
+        case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
             return [(target.array, value)]
         case _:
             return []
 
 
-def deciding(stmt: Stmt) -> list[Expr]:
+def deciding(stmt: ir.Stmt) -> list[ir.Expr]:
     """Conditions, loop bounds and subscripts in `stmt` itself."""
     own = list(stmt_exprs(stmt))
     match stmt:
-        case Loop() | If() | Exit():
+        case ir.Loop() | ir.If() | ir.Exit():
             found = own
-        case Assign(target=target) | Accumulate(target=target):
+        case ir.Assign(target=target) | ir.Accumulate(target=target):
             found = list(target.subscripts)
         case _:
             found = []
     inner = [e for expr in own for e in subexprs(expr)]
-    found += [s for e in inner if isinstance(e, Load) for s in e.access.subscripts]
-    return found + [e.cond for e in inner if isinstance(e, Select)]
+    found += [s for e in inner if isinstance(e, ir.Load) for s in e.access.subscripts]
+    return found + [e.cond for e in inner if isinstance(e, ir.Select)]
 
 
-def is_inexact(expr: Expr, inexact: Names, facts: Facts) -> bool:
+def is_inexact(expr: ir.Expr, inexact: Names, facts: Facts) -> bool:
     """Whether evaluating `expr` again may give another value: float arithmetic, sums, or names that hold such."""
     for node in subexprs(expr):
         match node:
-            case Apply() if not facts.repeatable.is_operation(node):
+            case ir.Apply() if not facts.repeatable.is_operation(node):
                 return True
-            case Load(access=Access(array=name)) | Var(name=name) if name in inexact:
+            case ir.Load(access=ir.Access(array=name)) | ir.Var(name=name) if name in inexact:
                 return True
-            case Var(name=name) if name in facts.lets:
+            case ir.Var(name=name) if name in facts.lets:
                 stmt = facts.lets[name].stmt
-                assert isinstance(stmt, Let)
+                assert isinstance(stmt, ir.Let)
                 if is_inexact(stmt.value, inexact, facts):
                     return True
             case _:
@@ -195,14 +180,14 @@ def choose_replays(facts: Facts, policy: TapePolicy, plain: Built) -> frozenset[
     return candidates(facts, policy, plain.tape)
 
 
-def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """The statements of one iteration of `loop` that produce what `reverse`, its reverse, reads: in place, or of a
     segment only the recordings.
     """
     facts = needed.facts
 
-    def rewrite(expr: Expr, at: Path) -> Expr:
-        if isinstance(expr, Load):
+    def rewrite(expr: ir.Expr, at: Path) -> ir.Expr:
+        if isinstance(expr, ir.Load):
             owner = needed.owner_of(expr.access.array, at)
             is_own = owner is not None and owner[: len(path)] == path
             if not is_own and not isinstance(needed.provider(expr.access, At(at)), InPlace):
@@ -215,7 +200,7 @@ def slice_of(needed: Needed, loop: Loop, path: Path, reverse: tuple[Stmt, ...]) 
     wanted = read_arrays(reverse)
     live = live_names(body, wanted & recorded if path in needed.segmented else wanted, writable)
     kept = keep_live(body, live, writable)
-    inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, Let)}
+    inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, ir.Let)}
     for name in sorted({n for s in statements(kept) for e in stmt_exprs(s.stmt) for n in names_in(e)} - inside):
         if name in facts.lets:
             needed.let_value(name)

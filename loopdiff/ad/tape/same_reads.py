@@ -12,11 +12,11 @@ from itertools import takewhile
 
 from loopdiff.ad.facts import Facts
 from loopdiff.analysis.strides import coefficient
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, If, Index, Loop, Param
 from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
 
-PLAIN = (Const, Index, Param, Dim, Apply)
+PLAIN = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Apply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class KnownReads:
     """What the statement at `path` reads in `access`, told apart by `loops` of those around it."""
 
     path: Path
-    access: Access
-    loops: tuple[tuple[Path, Loop], ...]
+    access: ir.Access
+    loops: tuple[tuple[Path, ir.Loop], ...]
 
 
-def same_read(facts: Facts, path: Path, access: Access, known: KnownReads) -> Mapping[Expr, Expr] | None:
+def same_read(facts: Facts, path: Path, access: ir.Access, known: KnownReads) -> Mapping[ir.Expr, ir.Expr] | None:
     """In which iterations of its loops `known` is what the statement at `path` sees in `access`.
 
     The values, in terms of the loops around `path`, of the indices around `known` only. None where there are no such
@@ -45,10 +45,12 @@ def same_read(facts: Facts, path: Path, access: Access, known: KnownReads) -> Ma
     return None
 
 
-def at_level(facts: Facts, path: Path, access: Access, known: KnownReads, level: int) -> Mapping[Expr, Expr] | None:
+def at_level(
+    facts: Facts, path: Path, access: ir.Access, known: KnownReads, level: int
+) -> Mapping[ir.Expr, ir.Expr] | None:
     """Like `same_read`, of iterations that share the loops around statements of that level only."""
     other, read = known.path, known.access
-    if any(isinstance(facts.sites[other[:k]].stmt, If) for k in range(max(level, 1), len(other))):
+    if any(isinstance(facts.sites[other[:k]].stmt, ir.If) for k in range(max(level, 1), len(other))):
         return None
     first, last = sorted((path[level], other[level]))
     between = tuple(facts.sites[(*path[:level], k)].stmt for k in range(first, last + 1))
@@ -59,21 +61,21 @@ def at_level(facts: Facts, path: Path, access: Access, known: KnownReads, level:
     return found if found is not None and facts.covers(path, access, other, read, level) else None
 
 
-def has_plain_subscripts(access: Access) -> bool:
+def has_plain_subscripts(access: ir.Access) -> bool:
     return all(isinstance(e, PLAIN) for s in access.subscripts for e in subexprs(s))
 
 
-def solved(own: list[str], read: Access, access: Access) -> Mapping[Expr, Expr] | None:
+def solved(own: list[str], read: ir.Access, access: ir.Access) -> Mapping[ir.Expr, ir.Expr] | None:
     """Values of the indices `own` for which `read` is `access`, each from a subscript that has no other of them."""
-    found: dict[Expr, Expr] = {}
+    found: dict[ir.Expr, ir.Expr] = {}
     for mine, wanted in zip(read.subscripts, access.subscripts, strict=True):
-        used = [i for i in own if any(e == Index(i) for e in subexprs(mine))]
+        used = [i for i in own if any(e == ir.Index(i) for e in subexprs(mine))]
         match used, [coefficient(mine, i) for i in used]:
             case [], _ if mine == wanted:
                 pass
-            case [index], [1 | -1 as sign] if Index(index) not in found:
-                rest = substitute(mine, {Index(index): integer(0)})
-                found[Index(index)] = sub(wanted, rest) if sign == 1 else sub(rest, wanted)
+            case [index], [1 | -1 as sign] if ir.Index(index) not in found:
+                rest = substitute(mine, {ir.Index(index): integer(0)})
+                found[ir.Index(index)] = sub(wanted, rest) if sign == 1 else sub(rest, wanted)
             case _:
                 return None
     return found if len(found) == len(own) else None

@@ -18,8 +18,8 @@ from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, floordiv, mul, sub
-from loopdiff.ir.nodes import Access, Apply, Assign, Const, Expr, Index, Let, Load, Loop, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block, renamed_names
 from loopdiff.ir.walk import Path, read_arrays, written_arrays
@@ -32,7 +32,7 @@ def candidates(facts: Facts, tape: Tape, replayed: frozenset[Path]) -> Iterator[
     first."""
     around = {p for s in tape.stores if s.scope is None for p, _ in facts.loops_around((*s.path, 0))}
     for path in sorted(around, key=lambda p: (len(p), p)):
-        inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, Loop) and p[: len(path)] == path]
+        inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path]
         is_counted = any(facts.trip_hull(p) is None for p in inside)
         is_within = any(path[: len(p)] == p for p in replayed)
         if is_counted or is_within or is_short(facts.trip_hull(path)) or any(spans(r, path) for r in facts.regions):
@@ -46,8 +46,8 @@ def is_nested(one: Path, other: Path) -> bool:
     return one[: len(other)] == other or other[: len(one)] == one
 
 
-def is_short(trips: Expr | None) -> bool:
-    return isinstance(trips, Const) and trips.value < FEWEST_TRIPS
+def is_short(trips: ir.Expr | None) -> bool:
+    return isinstance(trips, ir.Const) and trips.value < FEWEST_TRIPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +55,34 @@ class SegmentedLoop:
     """Builds the reverse of `loop`, at `path`; `reverse` is that of one iteration."""
 
     needed: Needed
-    loop: Loop
+    loop: ir.Loop
     path: Path
-    reverse: tuple[Stmt, ...]
+    reverse: tuple[ir.Stmt, ...]
 
-    def statements(self) -> list[Stmt]:
+    def statements(self) -> list[ir.Stmt]:
         needed, loop, names = self.needed, self.loop, self.needed.names
         again = slice_of(needed, loop, self.path, self.reverse)
         lower, _, step, count = needed.range_made(loop, self.path)
         if not again:
-            return [Loop(loop.index, *reversed_range(lower, add(lower, mul(count, step)), step), self.reverse)]
+            return [ir.Loop(loop.index, *reversed_range(lower, add(lower, mul(count, step)), step), self.reverse)]
         segment = needed.tape.segments[self.path]
         number = names.fresh(f"{loop.index}_segment")
-        length, first, end = Var(segment.length), Var(segment.first), Var(names.fresh(f"{loop.index}_end"))
+        length, first, end = ir.Var(segment.length), ir.Var(segment.first), ir.Var(names.fresh(f"{loop.index}_end"))
         begin, stop = add(lower, mul(first, step)), add(lower, mul(end, step))
         copies = {a: self.copy(a) for a in sorted(needed.own(self.path) & touched(again))}
         state = [a for a in copies if a in needed.facts.exposed(self.path)]
         run = replace(loop, lower=begin, upper=stop, step=step, body=renamed_names(again, copies))
         body = (
-            Let(first.name, mul(Index(number), length), loc=loop.loc),
-            Let(end.name, Apply(Op.MIN, (count, add(first, length))), loc=loop.loc),
+            ir.Let(first.name, mul(ir.Index(number), length), loc=loop.loc),
+            ir.Let(end.name, ir.Apply(Op.MIN, (count, add(first, length))), loc=loop.loc),
             *(self.restored(array, copies[array], number) for array in state),
             *renamed_block((run,), names),
             replace(loop, body=self.reverse, **backwards(begin, stop, step)),
         )
         segments = floordiv(add(count, sub(length, ONE)), length)
         return [
-            Let(length.name, segment_length(needed.tape, self.path), loc=loop.loc),
-            Loop(number, *reversed_range(ZERO, segments, ONE), body, loc=loop.loc),
+            ir.Let(length.name, segment_length(needed.tape, self.path), loc=loop.loc),
+            ir.Loop(number, *reversed_range(ZERO, segments, ONE), body, loc=loop.loc),
         ]
 
     def copy(self, array: str) -> str:
@@ -94,7 +94,7 @@ class SegmentedLoop:
         why = Why(decl.loc, "a segment of the loop runs again on it")
         return self.needed.tape.declare(f"{array}_again", decl.type.dtype, extents_of(decl), self.path, why)
 
-    def restored(self, array: str, copy: str, number: str) -> Stmt:
+    def restored(self, array: str, copy: str, number: str) -> ir.Stmt:
         """Give `copy` the state of `array` at the start of segment `number`; the forward sweep is told to keep it."""
         tape, decl = self.needed.tape, self.needed.facts.ls.array(array)
         assert decl.type is not None
@@ -103,21 +103,21 @@ class SegmentedLoop:
         shape = (*tape.extents(loops, None), tape.segment_number(self.path), *extents)
         name = tape.declare(f"{array}_start", decl.type.dtype, shape, None, why)
         outer = tape.coordinates(loops, None, lambda expr, path: expr)
-        current = floordiv(trips_before(self.loop), Var(tape.segments[self.path].length))
-        target = Access(name, (*outer, current))
-        tape.stores.append(TapeStore(None, self.path, "start", target, Load(Access(array)), whole=bool(extents)))
+        current = floordiv(trips_before(self.loop), ir.Var(tape.segments[self.path].length))
+        target = ir.Access(name, (*outer, current))
+        tape.stores.append(TapeStore(None, self.path, "start", target, ir.Load(ir.Access(array)), whole=bool(extents)))
         held = tape.coordinates(loops, None, lambda expr, path: self.needed.exact(expr, At(path), closed=True))
         indices = [self.needed.names.fresh("d") for _ in extents]
-        inner = tuple(Index(i) for i in indices)
-        nest: Stmt = Assign(Access(copy, inner), Load(Access(name, (*held, Index(number), *inner))))
+        inner = tuple(ir.Index(i) for i in indices)
+        nest: ir.Stmt = ir.Assign(ir.Access(copy, inner), ir.Load(ir.Access(name, (*held, ir.Index(number), *inner))))
         for index, extent in reversed(list(zip(indices, extents, strict=True))):
-            nest = Loop(index, ZERO, extent, ONE, (nest,))
+            nest = ir.Loop(index, ZERO, extent, ONE, (nest,))
         return nest
 
 
-def touched(body: tuple[Stmt, ...]) -> frozenset[str]:
+def touched(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     return read_arrays(body) | written_arrays(body)
 
 
-def backwards(lower: Expr, upper: Expr, step: Expr) -> Mapping[str, Expr]:
+def backwards(lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> Mapping[str, ir.Expr]:
     return dict(zip(("lower", "upper", "step"), reversed_range(lower, upper, step), strict=True))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from loopdiff.ad.tape.plan import KeptValue, Tape
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 
 SweepForm = Literal["sums", "pullback", "gradient"]
 
@@ -22,12 +22,12 @@ class Sweeps:
     parameters of `reverse` for the floating results, `buffers` those for the adjoints of argument arrays.
     """
 
-    forward: LoopSet
-    reverse: LoopSet
+    forward: ir.LoopSet
+    reverse: ir.LoopSet
     temporaries: tuple[KeptValue, ...]
     seeds: tuple[str, ...]
     buffers: Mapping[str, str]
-    counts: LoopSet | None = None
+    counts: ir.LoopSet | None = None
     count_names: tuple[str, ...] = ()
     count_tapes: tuple[str, ...] = ()
 

@@ -14,8 +14,8 @@ from functools import reduce
 
 from loopdiff.analysis.polyhedral.events import Event, depth
 from loopdiff.analysis.polyhedral.terms import Terms, has_opaque
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, mul
-from loopdiff.ir.nodes import Apply, Cast, Const, Dim, Expr, Param
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import type_of
@@ -29,19 +29,19 @@ class Product:
     """`factor` times all `atoms`."""
 
     factor: int
-    atoms: tuple[Expr, ...]
+    atoms: tuple[ir.Expr, ...]
 
     @property
-    def radixes(self) -> tuple[Expr, ...]:
+    def radixes(self) -> tuple[ir.Expr, ...]:
         """What it is a multiple of that never changes."""
-        return tuple(a for a in self.atoms if isinstance(a, Dim | Param))
+        return tuple(a for a in self.atoms if isinstance(a, ir.Dim | ir.Param))
 
-    def over(self, radix: Expr) -> Product:
+    def over(self, radix: ir.Expr) -> Product:
         place = self.atoms.index(radix)
         return Product(self.factor, self.atoms[:place] + self.atoms[place + 1 :])
 
     @property
-    def expr(self) -> Expr:
+    def expr(self) -> ir.Expr:
         return reduce(mul, self.atoms, integer(self.factor))
 
 
@@ -54,20 +54,20 @@ class Digit:
     before all of them (`is_first`)."""
 
     axis: int
-    radixes: tuple[Expr, ...]
+    radixes: tuple[ir.Expr, ...]
     is_first: bool
 
 
-def digits(terms: Terms, event: Event, is_digit: Callable[[Expr, Expr], bool]) -> dict[Digit, Expr]:
+def digits(terms: Terms, event: Event, is_digit: Callable[[ir.Expr, ir.Expr], bool]) -> dict[Digit, ir.Expr]:
     """Digits of the subscripts of `event`, translated; `is_digit` says whether a number is not negative and less than a
     radix, for all instances."""
-    found: dict[Digit, Expr] = {}
+    found: dict[Digit, ir.Expr] = {}
     for axis, subscript in enumerate(event.access.subscripts):
         expr = map_expr(terms.resolve, subscript)
-        if not any(isinstance(e, Apply) and e.op == Op.MUL for e in subexprs(expr)):
+        if not any(isinstance(e, ir.Apply) and e.op == Op.MUL for e in subexprs(expr)):
             continue
         rest = products(expr, terms)
-        radixes: tuple[Expr, ...] = ()
+        radixes: tuple[ir.Expr, ...] = ()
         while (split := last_digit(terms, event, rest, is_digit)) is not None:
             radix, digit, rest = split
             radixes += (radix,)
@@ -79,8 +79,8 @@ def digits(terms: Terms, event: Event, is_digit: Callable[[Expr, Expr], bool]) -
 
 
 def last_digit(
-    terms: Terms, event: Event, number: Products, is_digit: Callable[[Expr, Expr], bool]
-) -> tuple[Expr, Expr, Products] | None:  # fmt: skip
+    terms: Terms, event: Event, number: Products, is_digit: Callable[[ir.Expr, ir.Expr], bool]
+) -> tuple[ir.Expr, ir.Expr, Products] | None:  # fmt: skip
     """A radix, the last digit of a number by it, translated, and the number without that."""
     for radix in dict.fromkeys(r for p in number if len(p.atoms) > 1 for r in p.radixes if r in terms.parameters):
         low = tuple(p for p in number if radix not in p.atoms)
@@ -92,25 +92,25 @@ def last_digit(
     return None
 
 
-def total(terms: Terms, event: Event, number: Products) -> Expr:
+def total(terms: Terms, event: Event, number: Products) -> ir.Expr:
     expr = reduce(add, (p.expr for p in number), integer(0))
     return terms.integer(expr, event.path, depth(event.frame))
 
 
-def products(expr: Expr, terms: Terms) -> Products:
+def products(expr: ir.Expr, terms: Terms) -> Products:
     """An integer expression as a sum of products."""
     match expr:
-        case Const(value=value, dtype=dtype) if dtype == INT:
+        case ir.Const(value=value, dtype=dtype) if dtype == INT:
             return (Product(int(value), ()),)
-        case Cast(value=value, dtype=dtype) if dtype == INT and type_of(value, terms.types) == INT:
+        case ir.Cast(value=value, dtype=dtype) if dtype == INT and type_of(value, terms.types) == INT:
             return products(value, terms)
-        case Apply(op=Op.ADD, args=(a, b)):
+        case ir.Apply(op=Op.ADD, args=(a, b)):
             return products(a, terms) + products(b, terms)
-        case Apply(op=Op.SUB, args=(a, b)):
+        case ir.Apply(op=Op.SUB, args=(a, b)):
             return products(a, terms) + negative(products(b, terms))
-        case Apply(op=Op.NEG, args=(a,)):
+        case ir.Apply(op=Op.NEG, args=(a,)):
             return negative(products(a, terms))
-        case Apply(op=Op.MUL, args=(a, b)):
+        case ir.Apply(op=Op.MUL, args=(a, b)):
             ones, others = products(a, terms), products(b, terms)
             if len(ones) * len(others) <= MOST:
                 return tuple(Product(p.factor * q.factor, p.atoms + q.atoms) for p in ones for q in others)

@@ -6,28 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms, guarded_loads, has_opaque
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    AccumulateOp,
-    Allocate,
-    Apply,
-    ArrayResult,
-    Call,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    ScalarResult,
-    Stmt,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, exits, expressions, stmt_exprs, subexprs, written_access
@@ -43,7 +22,7 @@ class Frame:
 
     parent: Frame | None
     dims: tuple[Dimension, ...]
-    formulas: tuple[Expr, ...]
+    formulas: tuple[ir.Expr, ...]
 
 
 EVERYWHERE = Frame(None, (), ())
@@ -60,14 +39,14 @@ class Event:
     """
 
     path: Path
-    access: Access
+    access: ir.Access
     is_write: bool
     order: tuple[Path, int]
     frame: Frame
-    subscripts: tuple[Expr, ...]
+    subscripts: tuple[ir.Expr, ...]
     is_whole: bool = False
     is_final: bool = False
-    combines: AccumulateOp | None = None
+    combines: ir.AccumulateOp | None = None
     is_possible: bool = False
 
     @property
@@ -83,13 +62,13 @@ class Event:
         return {d.key: k for k, d in enumerate(self.frame.dims)}
 
 
-def find_events(ls: LoopSet) -> Builder:
+def find_events(ls: ir.LoopSet) -> Builder:
     """Events and frames of the normal LoopSet `ls`."""
     terms = Terms(ls)
     extents = (e for a in ls.arrays for e in a.extents or ())
     for expr in (*expressions(ls), *extents):
         for e in subexprs(expr):
-            if isinstance(e, Dim):
+            if isinstance(e, ir.Dim):
                 terms.parameter(e)
     builder = Builder(terms)
     builder.results(builder.block(ls.body, (), EVERYWHERE))
@@ -106,87 +85,87 @@ class Builder:
     bodies: dict[Path, Frame] = field(default_factory=dict)
     events: dict[Hashable, Event] = field(default_factory=dict)
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path, frame: Frame, first: int = 0) -> Frame:
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, frame: Frame, first: int = 0) -> Frame:
         """Events of `body`; what holds at its end."""
         for position, stmt in enumerate(body, start=first):
             path = (*prefix, position)
             self.frames[path] = frame
             self.statement(stmt, path, frame)
             match stmt:
-                case Loop():
+                case ir.Loop():
                     self.bodies[path] = self.reached(stmt, path, self.inside(stmt, path, frame))
                     self.block(stmt.body, path, self.bodies[path])
-                case If(cond=cond, then=then, orelse=orelse):
+                case ir.If(cond=cond, then=then, orelse=orelse):
                     term = self.terms.condition(cond, path, depth(frame))
                     self.block(then, path, extend(self.terms, frame, (term,)))
-                    other = extend(self.terms, frame, (Apply(Op.NOT, (term,)),))
+                    other = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
                     self.block(orelse, path, other, first=len(then))
-                case Exit(cond=cond):
+                case ir.Exit(cond=cond):
                     term = self.terms.condition(cond, path, depth(frame))
-                    frame = extend(self.terms, frame, (Apply(Op.NOT, (term,)),))
-                case Require(cond=cond) if is_simple(term := self.terms.condition(cond, path, depth(frame))):
+                    frame = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
+                case ir.Require(cond=cond) if is_simple(term := self.terms.condition(cond, path, depth(frame))):
                     frame = extend(self.terms, frame, (term,))
                 case _:
                     pass
         return frame
 
-    def reached(self, loop: Loop, path: Path, frame: Frame) -> Frame:
+    def reached(self, loop: ir.Loop, path: Path, frame: Frame) -> Frame:
         """The frame of the body of `loop`: whether an earlier iteration left the loop is not known."""
         if not exits(loop):
             return frame
         leaf = self.terms.dimension(("reached", path), depth(frame)).leaf
-        return extend(self.terms, frame, (Apply(Op.EQ, (leaf, Const(1, INT))),))
+        return extend(self.terms, frame, (ir.Apply(Op.EQ, (leaf, ir.Const(1, INT))),))
 
-    def inside(self, loop: Loop, path: Path, frame: Frame) -> Frame:
+    def inside(self, loop: ir.Loop, path: Path, frame: Frame) -> Frame:
         """The frame of the body of `loop`."""
         level = depth(frame)
         lower, upper, step = (self.terms.integer(e, path, level) for e in (loop.lower, loop.upper, loop.step))
         stride = constant_terms(step)
-        index: Expr = Index(loop.index)
+        index: ir.Expr = ir.Index(loop.index)
         if not stride:
             # A dimension of their own numbers the iterations; the index is some value fixed by the number.
             self.terms.trips[loop.index] = held = self.terms.dimension(("index", path), level + 1)
-            number = Dimension("loop", path, level + 1, Index(f"{loop.index} trip"))
-            up = Apply(Op.AND, (Apply(Op.GE, (held.leaf, lower)), Apply(Op.LT, (held.leaf, upper))))
-            down = Apply(Op.AND, (Apply(Op.LE, (held.leaf, lower)), Apply(Op.GT, (held.leaf, upper))))
-            formulas: tuple[Expr, ...] = (
-                Apply(Op.GE, (number.leaf, Const(0, INT))),
-                Apply(Op.OR, (up, down)),
+            number = Dimension("loop", path, level + 1, ir.Index(f"{loop.index} trip"))
+            up = ir.Apply(Op.AND, (ir.Apply(Op.GE, (held.leaf, lower)), ir.Apply(Op.LT, (held.leaf, upper))))
+            down = ir.Apply(Op.AND, (ir.Apply(Op.LE, (held.leaf, lower)), ir.Apply(Op.GT, (held.leaf, upper))))
+            formulas: tuple[ir.Expr, ...] = (
+                ir.Apply(Op.GE, (number.leaf, ir.Const(0, INT))),
+                ir.Apply(Op.OR, (up, down)),
             )
             return extend(self.terms, frame, formulas, (number,))
         number = Dimension("loop", path, level + 1, index, stride)
-        least = lower if stride > 0 else Apply(Op.ADD, (upper, Const(1, INT)))
+        least = lower if stride > 0 else ir.Apply(Op.ADD, (upper, ir.Const(1, INT)))
         if (constant_terms(least) is None and self.terms.may_be_negative(least)) or (constant_terms(least) or 0) < 0:
             self.terms.signed.add(loop.index)
         reach = (Op.GE, Op.LT) if stride > 0 else (Op.LE, Op.GT)
-        formulas = (Apply(reach[0], (index, lower)), Apply(reach[1], (index, upper)))
+        formulas = (ir.Apply(reach[0], (index, lower)), ir.Apply(reach[1], (index, upper)))
         if abs(stride) != 1:
-            offset = Apply(Op.MOD, (Apply(Op.SUB, (index, lower)), Const(abs(stride), INT)))
-            formulas += (Apply(Op.EQ, (offset, Const(0, INT))),)
+            offset = ir.Apply(Op.MOD, (ir.Apply(Op.SUB, (index, lower)), ir.Const(abs(stride), INT)))
+            formulas += (ir.Apply(Op.EQ, (offset, ir.Const(0, INT))),)
         return extend(self.terms, frame, formulas, (number,))
 
-    def statement(self, stmt: Stmt, path: Path, frame: Frame) -> None:
-        if isinstance(stmt, Call):
+    def statement(self, stmt: ir.Stmt, path: Path, frame: Frame) -> None:
+        if isinstance(stmt, ir.Call):
             self.call(stmt, path, frame)
             return
         for expr in stmt_exprs(stmt):
             self.loads(expr, path, (path, 0), frame)
         target = written_access(stmt)
         if target is not None:
-            op = stmt.op if isinstance(stmt, Accumulate) else None
+            op = stmt.op if isinstance(stmt, ir.Accumulate) else None
             for is_write in (False, True) if op else (True,):
                 event = element_event(self.terms, path, target, is_write, frame)
                 self.add(replace(event, combines=op))
-        if isinstance(stmt, Allocate):
+        if isinstance(stmt, ir.Allocate):
             self.add(whole_event(self.terms, path, stmt.array, True, frame))
 
-    def call(self, call: Call, path: Path, frame: Frame) -> None:
+    def call(self, call: ir.Call, path: Path, frame: Frame) -> None:
         """What a function that is not looked into may touch: all of the parts it gets."""
         written, filled = call.rule.written(call.form), call.rule.filled(call.form)
-        writes: list[tuple[Access, bool]] = [(r, True) for r in call.results]
+        writes: list[tuple[ir.Access, bool]] = [(r, True) for r in call.results]
         for name, arg in zip(call.rule.names(call.form), call.args, strict=True):
-            if arg is None or not (isinstance(arg, Load) and name in written):
-                self.loads(Const(0, INT) if arg is None else arg, path, (path, 0), frame)
+            if arg is None or not (isinstance(arg, ir.Load) and name in written):
+                self.loads(ir.Const(0, INT) if arg is None else arg, path, (path, 0), frame)
                 continue
             for subscript in arg.access.subscripts:
                 self.loads(subscript, path, (path, 0), frame)
@@ -196,12 +175,12 @@ class Builder:
         for access, is_sure in writes:
             self.add(replace(element_event(self.terms, path, access, True, frame), is_possible=not is_sure))
 
-    def loads(self, expr: Expr, path: Path, order: tuple[Path, int], frame: Frame) -> None:
+    def loads(self, expr: ir.Expr, path: Path, order: tuple[Path, int], frame: Frame) -> None:
         for load, guards in guarded_loads(expr):
             inner = frame
             for cond, outcome in guards:
                 term = self.terms.condition(cond, path, depth(inner))
-                inner = extend(self.terms, inner, (term if outcome else Apply(Op.NOT, (term,)),))
+                inner = extend(self.terms, inner, (term if outcome else ir.Apply(Op.NOT, (term,)),))
             event = element_event(self.terms, path, load.access, False, inner)
             self.add(replace(event, order=order), guards)
 
@@ -209,9 +188,9 @@ class Builder:
         """Reads after the body: scalar results, then what the caller can see."""
         ls = self.terms.ls
         for result in ls.results:
-            if isinstance(result, ScalarResult):
+            if isinstance(result, ir.ScalarResult):
                 self.loads(result.value, (), (END, 0), frame)
-        returned = [r.array for r in ls.results if isinstance(r, ArrayResult)]
+        returned = [r.array for r in ls.results if isinstance(r, ir.ArrayResult)]
         for name in dict.fromkeys([*(p for p in ls.params if ls.has_array(p)), *returned]):
             self.add(whole_event(self.terms, (), name, False, frame))
 
@@ -224,53 +203,53 @@ def depth(frame: Frame) -> int:
     return sum(d.kind == "loop" for d in frame.dims)
 
 
-def is_simple(formula: Expr) -> bool:
+def is_simple(formula: ir.Expr) -> bool:
     """Whether `formula` is one comparison, or several that all hold, of known terms: it costs sets nothing."""
     match formula:
-        case Apply(op=Op.AND, args=args):
+        case ir.Apply(op=Op.AND, args=args):
             return all(is_simple(a) for a in args)
-        case Apply(op=(Op.LT | Op.LE | Op.GT | Op.GE | Op.EQ)):
+        case ir.Apply(op=(Op.LT | Op.LE | Op.GT | Op.GE | Op.EQ)):
             return not has_opaque(formula)
         case _:
             return False
 
 
-def extend(terms: Terms, frame: Frame, formulas: tuple[Expr, ...], dims: tuple[Dimension, ...] = ()) -> Frame:
+def extend(terms: Terms, frame: Frame, formulas: tuple[ir.Expr, ...], dims: tuple[Dimension, ...] = ()) -> Frame:
     """`frame` with more formulas, and the dimensions they need."""
     return Frame(frame, with_opaques(terms, (*frame.dims, *dims), formulas), formulas)
 
 
-def with_opaques(terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[Expr]) -> tuple[Dimension, ...]:
+def with_opaques(terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[ir.Expr]) -> tuple[Dimension, ...]:
     found = dict.fromkeys(dims)
     found |= dict.fromkeys(terms.opaques_in(tuple(formulas)))
     return tuple(found)
 
 
-def element_event(terms: Terms, path: Path, access: Access, is_write: bool, frame: Frame) -> Event:
+def element_event(terms: Terms, path: Path, access: ir.Access, is_write: bool, frame: Frame) -> Event:
     """An access of one element, or of the part of an array at the first few subscripts."""
     level = depth(frame)
     rest, frame = free_axes(terms, path, access, frame)
     subscripts = tuple(terms.integer(e, path, level) for e in access.subscripts)
-    inside: list[Expr] = []
+    inside: list[ir.Expr] = []
     for term, extent in zip(subscripts, known_extents(terms, access.array, len(subscripts)), strict=True):
         if has_opaque(term) or terms.may_be_negative(term):
-            inside.append(Apply(Op.GE, (term, Const(0, INT))))
+            inside.append(ir.Apply(Op.GE, (term, ir.Const(0, INT))))
         if extent is not None and constant_terms(term) is None:
-            inside.append(Apply(Op.LT, (term, extent)))
+            inside.append(ir.Apply(Op.LT, (term, extent)))
     frame = extend(terms, frame, tuple(inside))
     order = (path, int(is_write)) if path else (END, 0)
     return Event(path, access, is_write, order, frame, (*subscripts, *rest))
 
 
-def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...]:
+def known_extents(terms: Terms, array: str, rank: int) -> tuple[ir.Expr | None, ...]:
     """Extents of `array` where they are expressions of parameters the LoopSet mentions."""
     decl = terms.ls.array(array)
-    extents = decl.extents or tuple(Dim(array, k) for k in range(rank))
-    out: list[Expr | None] = []
+    extents = decl.extents or tuple(ir.Dim(array, k) for k in range(rank))
+    out: list[ir.Expr | None] = []
     for extent in extents[:rank]:
-        if isinstance(extent, Dim) and decl.extents is None:
+        if isinstance(extent, ir.Dim) and decl.extents is None:
             out.append(extent if extent in terms.parameters else None)
-        elif any(isinstance(e, Param) and e.name not in terms.types.scalars for e in subexprs(extent)):
+        elif any(isinstance(e, ir.Param) and e.name not in terms.types.scalars for e in subexprs(extent)):
             # A tape as long as the count of a data-dependent loop, which only whoever allocates it knows.
             out.append(None)
         else:
@@ -280,21 +259,21 @@ def known_extents(terms: Terms, array: str, rank: int) -> tuple[Expr | None, ...
 
 
 def whole_event(terms: Terms, path: Path, array: str, is_write: bool, frame: Frame) -> Event:
-    subscripts, inner = free_axes(terms, path, Access(array), frame)
+    subscripts, inner = free_axes(terms, path, ir.Access(array), frame)
     order = (path, 1) if path else (END, 1)
-    return Event(path, Access(array, subscripts), is_write, order, inner, subscripts, True, not path)
+    return Event(path, ir.Access(array, subscripts), is_write, order, inner, subscripts, True, not path)
 
 
-def free_axes(terms: Terms, path: Path, access: Access, frame: Frame) -> tuple[tuple[Expr, ...], Frame]:
+def free_axes(terms: Terms, path: Path, access: ir.Access, frame: Frame) -> tuple[tuple[ir.Expr, ...], Frame]:
     """Every subscript of the axes that `access` has none for: dimensions, and the frame with these."""
     kind = terms.ls.array(access.array).type
     rank, first = 0 if kind is None else kind.rank, len(access.subscripts)
     if first >= rank:
         return (), frame
     keys = ((path, access.array, k) for k in range(first, rank))
-    axes = tuple(Dimension("element", key, depth(frame), Index(f"element {key[-1]}")) for key in keys)
-    formulas: list[Expr] = []
+    axes = tuple(Dimension("element", key, depth(frame), ir.Index(f"element {key[-1]}")) for key in keys)
+    formulas: list[ir.Expr] = []
     for axis, extent in zip(axes, known_extents(terms, access.array, rank)[first:], strict=True):
-        formulas.append(Apply(Op.GE, (axis.leaf, Const(0, INT))))
-        formulas += [] if extent is None else [Apply(Op.LT, (axis.leaf, extent))]
+        formulas.append(ir.Apply(Op.GE, (axis.leaf, ir.Const(0, INT))))
+        formulas += [] if extent is None else [ir.Apply(Op.LT, (axis.leaf, extent))]
     return tuple(a.leaf for a in axes), extend(terms, frame, tuple(formulas), axes)

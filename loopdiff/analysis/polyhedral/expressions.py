@@ -6,20 +6,20 @@ from functools import reduce
 from typing import Any
 
 from loopdiff.analysis.polyhedral.sets import DIV, PARAM, Model, pieces
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of
-from loopdiff.ir.nodes import Apply, Const, Expr, Select
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 
-Weights = list[tuple[int, Expr]]
+Weights = list[tuple[int, ir.Expr]]
 
 
-def affine_expr(model: Model, affine: Any) -> Expr:
+def affine_expr(model: Model, affine: Any) -> ir.Expr:
     """An affine function of the parameters, floor divisions included."""
     scale = affine.get_denominator_val().to_python()
     weights, constant = weighted(model, affine, scale)
     total = sum_of(weights, constant)
-    return total if scale == 1 else Apply(Op.FLOORDIV, (total, Const(scale, INT)))
+    return total if scale == 1 else ir.Apply(Op.FLOORDIV, (total, ir.Const(scale, INT)))
 
 
 def weighted(model: Model, affine: Any, scale: int) -> tuple[Weights, int]:
@@ -38,40 +38,40 @@ def multiple(value: Any, scale: int) -> int:
     return value.get_num_si() * scale // value.get_den_val().to_python()
 
 
-def sum_of(weights: Weights, constant: int) -> Expr:
+def sum_of(weights: Weights, constant: int) -> ir.Expr:
     """Positive parts first, so that it reads well: `n - 1`, `2 * n + m`."""
-    total: Expr | None = None
+    total: ir.Expr | None = None
     for weight, expr in sorted(weights, key=lambda pair: pair[0] < 0):
-        part = expr if abs(weight) == 1 else Apply(Op.MUL, (Const(abs(weight), INT), expr))
+        part = expr if abs(weight) == 1 else ir.Apply(Op.MUL, (ir.Const(abs(weight), INT), expr))
         if total is None:
-            total = part if weight > 0 else Apply(Op.NEG, (part,))
+            total = part if weight > 0 else ir.Apply(Op.NEG, (part,))
         else:
-            total = Apply(Op.ADD if weight > 0 else Op.SUB, (total, part))
+            total = ir.Apply(Op.ADD if weight > 0 else Op.SUB, (total, part))
     if total is None:
-        return Const(constant, INT)
+        return ir.Const(constant, INT)
     if constant:
-        total = Apply(Op.ADD if constant > 0 else Op.SUB, (total, Const(abs(constant), INT)))
+        total = ir.Apply(Op.ADD if constant > 0 else Op.SUB, (total, ir.Const(abs(constant), INT)))
     return total
 
 
-def comparison(weights: Weights, constant: int, op: Op) -> Expr:
+def comparison(weights: Weights, constant: int, op: Op) -> ir.Expr:
     """`sum op 0`, for GE, EQ or NE, with everything on the side where it is positive."""
     left = [(w, e) for w, e in weights if w > 0]
     right = [(-w, e) for w, e in weights if w < 0]
     if not left:
         flipped = {Op.GE: Op.LE, Op.EQ: Op.EQ, Op.NE: Op.NE}[op]
-        return Apply(flipped, (sum_of(right, 0), Const(constant, INT)))
+        return ir.Apply(flipped, (sum_of(right, 0), ir.Const(constant, INT)))
     if op == Op.GE and constant == -1:
-        return Apply(Op.GT, (sum_of(left, 0), sum_of(right, 0)))
-    return Apply(op, (sum_of(left, 0), sum_of(right, -constant)))
+        return ir.Apply(Op.GT, (sum_of(left, 0), sum_of(right, 0)))
+    return ir.Apply(op, (sum_of(left, 0), sum_of(right, -constant)))
 
 
-def holds(model: Model, where: Any) -> Expr:
+def holds(model: Model, where: Any) -> ir.Expr:
     """The truth of lying in `where`, a set of parameters."""
     return any_of(all_of(constraint(model, c, False) for c in rows(b)) for b in basic_sets(where))
 
 
-def fails(model: Model, where: Any) -> Expr:
+def fails(model: Model, where: Any) -> ir.Expr:
     """The truth of not lying in `where`."""
     return all_of(any_of(constraint(model, c, True) for c in rows(b)) for b in basic_sets(where))
 
@@ -86,7 +86,7 @@ def rows(basic: Any) -> list[Any]:
     return sorted(found, key=lambda c: -sum(c.involves_dims(PARAM, k, 1) for k in range(c.dim(PARAM))))
 
 
-def constraint(model: Model, row: Any, is_negated: bool) -> Expr:
+def constraint(model: Model, row: Any, is_negated: bool) -> ir.Expr:
     affine = row.get_aff()
     weights, constant = weighted(model, affine, affine.get_denominator_val().to_python())
     if row.is_equality():
@@ -96,7 +96,7 @@ def constraint(model: Model, row: Any, is_negated: bool) -> Expr:
     return comparison(weights, constant, Op.GE)
 
 
-def function_expr(model: Model, function: Any) -> Expr:
+def function_expr(model: Model, function: Any) -> ir.Expr:
     """A piecewise affine function of the parameters; anything where it is not defined, zero if it nowhere is.
 
     Written with max or min where that gives the function, else with conditions.
@@ -104,12 +104,12 @@ def function_expr(model: Model, function: Any) -> Expr:
     parts = pieces(function)
     values = list(dict.fromkeys(affine_expr(model, a) for _, a in parts))
     if len(values) < 2:
-        return values[0] if values else Const(0, INT)
+        return values[0] if values else ir.Const(0, INT)
     for op, name in ((Op.MAX, "max"), (Op.MIN, "min")):
         whole = reduce(lambda a, b, n=name: getattr(a, n)(b), (a.to_pw_aff() for _, a in parts))
         if whole.intersect_domain(function.domain()).is_equal(function):
-            return Apply(op, tuple(values))
+            return ir.Apply(op, tuple(values))
     found = affine_expr(model, parts[-1][1])
     for where, affine in reversed(parts[:-1]):
-        found = Select(holds(model, where), affine_expr(model, affine), found)
+        found = ir.Select(holds(model, where), affine_expr(model, affine), found)
     return found

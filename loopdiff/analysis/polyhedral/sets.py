@@ -19,7 +19,7 @@ from loopdiff.analysis.polyhedral.delinearization import Digit, digits
 from loopdiff.analysis.polyhedral.events import Event, Frame, element_event, find_events
 from loopdiff.analysis.polyhedral.terms import Terms, constant_terms
 from loopdiff.errors import InternalError
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Loop, LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import INT
@@ -44,7 +44,7 @@ class Model:
     Model answers the same question the same way each time.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     terms: Terms
     frames: Mapping[Path, Frame]
     bodies: Mapping[Path, Frame]
@@ -69,12 +69,12 @@ class Model:
         """Statements by path."""
         return self.cached("sites", lambda: {s.path: s for s in statements(self.ls.body)})
 
-    def loop(self, path: Path) -> Loop:
+    def loop(self, path: Path) -> ir.Loop:
         stmt = self.sites[path].stmt
-        assert isinstance(stmt, Loop)
+        assert isinstance(stmt, ir.Loop)
         return stmt
 
-    def reading(self, path: Path, access: Access) -> Event:
+    def reading(self, path: Path, access: ir.Access) -> Event:
         """`access` read by the statement at `path`, whether or not it occurs there."""
         return self.cached((path, access), lambda: element_event(self.terms, path, access, False, self.frames[path]))
 
@@ -94,7 +94,7 @@ class Model:
             self.context.set_max_operations(outer)
 
 
-def build_model(ls: LoopSet) -> Model:
+def build_model(ls: ir.LoopSet) -> Model:
     """The affine view of the normal LoopSet `ls`."""
     found = find_events(ls)
     return Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), isl.Context())
@@ -106,33 +106,33 @@ class Translation:
     """Formulas and terms over the dimensions `places` as isl sets and functions on `space`."""
 
     space: Any
-    parameters: Mapping[Expr, int]
-    places: Mapping[Expr, int]
+    parameters: Mapping[ir.Expr, int]
+    places: Mapping[ir.Expr, int]
 
-    def truth(self, formula: Expr) -> Any:
+    def truth(self, formula: ir.Expr) -> Any:
         """The set where `formula` holds."""
         match formula:
-            case Const(value=value):
+            case ir.Const(value=value):
                 return isl.Set.universe(self.space) if value else isl.Set.empty(self.space)
-            case Apply(op=Op.AND, args=args):
+            case ir.Apply(op=Op.AND, args=args):
                 return self.join(args, "intersect")
-            case Apply(op=Op.OR, args=args):
+            case ir.Apply(op=Op.OR, args=args):
                 return self.join(args, "union")
-            case Apply(op=Op.NOT, args=(arg,)):
+            case ir.Apply(op=Op.NOT, args=(arg,)):
                 return self.truth(arg).complement()
-            case Apply(op=op, args=(a, b)):
+            case ir.Apply(op=op, args=(a, b)):
                 name = {Op.LT: "lt", Op.LE: "le", Op.GT: "gt", Op.GE: "ge", Op.EQ: "eq", Op.NE: "ne"}[op]
                 return getattr(self.function(a), f"{name}_set")(self.function(b))
             case _:
                 raise InternalError(f"LD906: no set for {print_expr(formula)}")
 
-    def join(self, args: tuple[Expr, ...], how: str) -> Any:
+    def join(self, args: tuple[ir.Expr, ...], how: str) -> Any:
         found = self.truth(args[0])
         for arg in args[1:]:
             found = getattr(found, how)(self.truth(arg))
         return found
 
-    def function(self, term: Expr) -> Any:
+    def function(self, term: ir.Expr) -> Any:
         """`term` as a piecewise affine function."""
         if term in self.parameters:
             return self.variable(PARAM, self.parameters[term])
@@ -142,17 +142,17 @@ class Translation:
         if value is not None:
             return isl.PwAff.from_aff(isl.Aff.zero_on_domain(self.local).set_constant_val(self.number(value)))
         match term:
-            case Apply(op=Op.NEG, args=(a,)):
+            case ir.Apply(op=Op.NEG, args=(a,)):
                 return self.function(a).neg()
-            case Apply(op=Op.ADD, args=(a, b)):
+            case ir.Apply(op=Op.ADD, args=(a, b)):
                 return self.function(a).add(self.function(b))
-            case Apply(op=Op.SUB, args=(a, b)):
+            case ir.Apply(op=Op.SUB, args=(a, b)):
                 return self.function(a).sub(self.function(b))
-            case Apply(op=Op.MUL, args=(a, b)):
+            case ir.Apply(op=Op.MUL, args=(a, b)):
                 return self.function(a).mul(self.function(b))
-            case Apply(op=(Op.FLOORDIV | Op.MOD) as op, args=(a, b)):
+            case ir.Apply(op=(Op.FLOORDIV | Op.MOD) as op, args=(a, b)):
                 return self.division(op, self.function(a), constant_terms(b) or 1)
-            case Apply(op=(Op.MIN | Op.MAX) as op, args=args):
+            case ir.Apply(op=(Op.MIN | Op.MAX) as op, args=args):
                 return self.extremum("min" if op == Op.MIN else "max", args)
             case _:
                 raise InternalError(f"LD906: no affine function for {print_expr(term)}")
@@ -165,7 +165,7 @@ class Translation:
         value = self.number(divisor)
         return function.scale_down_val(value).floor() if op == Op.FLOORDIV else function.mod_val(value)
 
-    def extremum(self, which: str, args: tuple[Expr, ...]) -> Any:
+    def extremum(self, which: str, args: tuple[ir.Expr, ...]) -> Any:
         found = self.function(args[0])
         for arg in args[1:]:
             found = getattr(found, which)(self.function(arg))
@@ -201,7 +201,7 @@ def compute_domain(model: Model, frame: Frame) -> Any:
     if frame.parent is None:
         found = isl.Set.universe(into.space)
         for expr, place in model.terms.parameters.items():
-            if isinstance(expr, Dim):
+            if isinstance(expr, ir.Dim):
                 found = found.lower_bound_val(PARAM, place, into.number(0))
     else:
         outer = domain(model, frame.parent)
@@ -285,11 +285,11 @@ def digit_maps(model: Model, event: Event) -> dict[Digit, Any]:
     return model.cached(("digit maps", event), compute)
 
 
-def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, Expr]:
+def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, ir.Expr]:
     """Digits of the subscripts of `event`, translated, if its instances are those of `frame`."""
 
-    def is_digit(term: Expr, radix: Expr) -> bool:
-        outside = Apply(Op.OR, (Apply(Op.LT, (term, Const(0, INT))), Apply(Op.GE, (term, radix))))
+    def is_digit(term: ir.Expr, radix: ir.Expr) -> bool:
+        outside = ir.Apply(Op.OR, (ir.Apply(Op.LT, (term, ir.Const(0, INT))), ir.Apply(Op.GE, (term, radix))))
         into = translation(model, frame)
         return model.bounded(lambda: domain(model, frame).intersect(into.truth(outside)).is_empty(), False)
 
@@ -360,7 +360,7 @@ def integer(model: Model, value: int) -> Any:
     return isl.Val.int_from_si(model.context, value)
 
 
-def largest(model: Model, frame: Frame, term: Expr) -> Any:
+def largest(model: Model, frame: Frame, term: ir.Expr) -> Any:
     """The greatest value of `term` in `frame`, a piecewise function of the parameters; None if there is no
     bound.
     """

@@ -13,21 +13,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from loopdiff.ir.nodes import (
-    Apply,
-    Cast,
-    Const,
-    Dim,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Select,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -49,7 +35,7 @@ class Dimension:
     kind: Literal["loop", "opaque", "element"]
     key: Hashable
     level: int
-    leaf: Expr
+    leaf: ir.Expr
     stride: int = 1
 
 
@@ -61,14 +47,14 @@ class Terms:
     the dimension that holds its value.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     types: TypeEnv = field(init=False)
     levels: dict[str, int] = field(init=False)
-    lets: dict[str, tuple[Let, Path, int]] = field(init=False)
+    lets: dict[str, tuple[ir.Let, Path, int]] = field(init=False)
     written: frozenset[str] = field(init=False)
     opaques: dict[Hashable, Dimension] = field(default_factory=dict)
     named: dict[str, Dimension] = field(default_factory=dict)
-    parameters: dict[Expr, int] = field(default_factory=dict)
+    parameters: dict[ir.Expr, int] = field(default_factory=dict)
     trips: dict[str, Dimension] = field(default_factory=dict)
     signed: set[str] = field(default_factory=set)
     is_closed: bool = False
@@ -79,58 +65,59 @@ class Terms:
         self.levels, self.lets = {}, {}
         for site in statements(self.ls.body):
             match site.stmt:
-                case Loop(index=index):
+                case ir.Loop(index=index):
                     self.levels[index] = len(site.loops) + 1
-                case Let(name=name):
+                case ir.Let(name=name):
                     self.lets[name] = (site.stmt, site.path, len(site.loops))
                 case _:
                     pass
 
     # -- integers --------------------------------------------------------------------------------------------
-    def integer(self, expr: Expr, path: Path, level: int) -> Expr:
+    def integer(self, expr: ir.Expr, path: Path, level: int) -> ir.Expr:
         """`expr`, evaluated by the statement at `path` below `level` loops, over dimensions and parameters."""
         match expr:
-            case Const(value=value):
-                return Const(int(value), INT)
-            case Index(name=name):
+            case ir.Const(value=value):
+                return ir.Const(int(value), INT)
+            case ir.Index(name=name):
                 return self.trips[name].leaf if name in self.trips else replace(expr)
-            case Param() | Dim():
+            case ir.Param() | ir.Dim():
                 return self.parameter(expr) if type_of(expr, self.types) == INT else self.opaque(expr, path, level)
-            case Var(name=name):
+            case ir.Var(name=name):
                 return self.let(name)
-            case Cast(value=value) if type_of(value, self.types) == INT and expr.dtype == INT:
+            case ir.Cast(value=value) if type_of(value, self.types) == INT and expr.dtype == INT:
                 return self.integer(value, path, level)
-            case Apply(op=op, args=args) if type_of(expr, self.types) == INT:
+            case ir.Apply(op=op, args=args) if type_of(expr, self.types) == INT:
                 return self.operation(expr, op, tuple(self.integer(a, path, level) for a in args), path, level)
             case _:
                 return self.opaque(expr, path, level)
 
-    def operation(self, expr: Expr, op: Op, args: tuple[Expr, ...], path: Path, level: int) -> Expr:
+    def operation(self, expr: ir.Expr, op: Op, args: tuple[ir.Expr, ...], path: Path, level: int) -> ir.Expr:
         known = [constant_terms(a) for a in args]
         if op in LINEAR or (op in DIVISIONS and known[1]) or (op == Op.MUL and known != [None, None]):
-            return Apply(op, args)
+            return ir.Apply(op, args)
         if op == Op.ABS:
-            return Apply(Op.MAX, (args[0], Apply(Op.NEG, args)))
+            return ir.Apply(Op.MAX, (args[0], ir.Apply(Op.NEG, args)))
         if op == Op.MUL and all(self.is_parametric(a) for a in args):
-            return self.parameter(Apply(op, args))
+            return self.parameter(ir.Apply(op, args))
         return self.opaque(expr, path, level)
 
-    def parameter(self, expr: Expr) -> Expr:
+    def parameter(self, expr: ir.Expr) -> ir.Expr:
         if self.is_closed and expr not in self.parameters:
             return self.opaque(expr, (), 0)
         self.parameters.setdefault(expr, len(self.parameters))
         return expr
 
-    def is_parametric(self, expr: Expr) -> bool:
+    def is_parametric(self, expr: ir.Expr) -> bool:
         """Whether `expr` (translated) is made of parameters and constants by + - * only, so that it can be
         one.
         """
         return all(
-            isinstance(e, Param | Dim | Const) or (isinstance(e, Apply) and e.op in (Op.ADD, Op.SUB, Op.NEG, Op.MUL))
+            isinstance(e, ir.Param | ir.Dim | ir.Const)
+            or (isinstance(e, ir.Apply) and e.op in (Op.ADD, Op.SUB, Op.NEG, Op.MUL))
             for e in subexprs(expr)
         )
 
-    def let(self, name: str) -> Expr:
+    def let(self, name: str) -> ir.Expr:
         """The value of a Let: its formula if that means the same wherever the Let is visible."""
         stmt, path, level = self.lets[name]
         if type_of(stmt.value, self.types) == INT and self.is_pure(stmt.value):
@@ -138,26 +125,26 @@ class Terms:
         return self.dimension(("let", name), level).leaf
 
     # -- conditions ------------------------------------------------------------------------------------------
-    def condition(self, expr: Expr, path: Path, level: int) -> Expr:
+    def condition(self, expr: ir.Expr, path: Path, level: int) -> ir.Expr:
         """The truth of `expr` as a formula of comparisons between integer terms."""
         match expr:
-            case Const(value=value):
-                return Const(bool(value), BOOL)
-            case Apply(op=op, args=args) if op in LOGIC:
-                return Apply(op, tuple(self.condition(a, path, level) for a in args))
-            case Apply(op=op, args=args) if op in COMPARISONS and all(type_of(a, self.types) == INT for a in args):
-                return Apply(op, tuple(self.integer(a, path, level) for a in args))
-            case Var(name=name) if self.is_pure(self.lets[name][0].value):
+            case ir.Const(value=value):
+                return ir.Const(bool(value), BOOL)
+            case ir.Apply(op=op, args=args) if op in LOGIC:
+                return ir.Apply(op, tuple(self.condition(a, path, level) for a in args))
+            case ir.Apply(op=op, args=args) if op in COMPARISONS and all(type_of(a, self.types) == INT for a in args):
+                return ir.Apply(op, tuple(self.integer(a, path, level) for a in args))
+            case ir.Var(name=name) if self.is_pure(self.lets[name][0].value):
                 stmt, let_path, let_level = self.lets[name]
                 return self.condition(stmt.value, let_path, let_level)
-            case Var(name=name):
+            case ir.Var(name=name):
                 leaf = self.dimension(("let", name), self.lets[name][2]).leaf
             case _:
                 leaf = self.opaque(expr, path, level)
-        return Apply(Op.GE, (leaf, Const(1, INT)))  # whose complement is one piece, not two
+        return ir.Apply(Op.GE, (leaf, ir.Const(1, INT)))  # whose complement is one piece, not two
 
     # -- opaque dimensions -----------------------------------------------------------------------------------
-    def opaque(self, expr: Expr, path: Path, level: int) -> Expr:
+    def opaque(self, expr: ir.Expr, path: Path, level: int) -> ir.Expr:
         """A dimension for `expr`: keyed by its formula where nothing it reads is ever written, else by its
         place.
         """
@@ -166,53 +153,53 @@ class Terms:
             return self.dimension((path, expr), level).leaf
         return self.dimension(("value", resolved), self.level_of(resolved)).leaf
 
-    def resolve(self, expr: Expr) -> Expr:
-        if isinstance(expr, Var) and self.is_pure(self.lets[expr.name][0].value):
+    def resolve(self, expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.Var) and self.is_pure(self.lets[expr.name][0].value):
             return map_expr(self.resolve, self.lets[expr.name][0].value)
         return expr
 
-    def is_pure(self, expr: Expr) -> bool:
-        return not any(isinstance(e, Load) and e.access.array in self.written for e in subexprs(expr))
+    def is_pure(self, expr: ir.Expr) -> bool:
+        return not any(isinstance(e, ir.Load) and e.access.array in self.written for e in subexprs(expr))
 
-    def level_of(self, expr: Expr) -> int:
+    def level_of(self, expr: ir.Expr) -> int:
         found = 0
         for e in subexprs(expr):
-            if isinstance(e, Index):
+            if isinstance(e, ir.Index):
                 found = max(found, self.levels[e.name])
-            elif isinstance(e, Var):
+            elif isinstance(e, ir.Var):
                 found = max(found, self.lets[e.name][2])
         return found
 
     def dimension(self, key: Hashable, level: int) -> Dimension:
         if key not in self.opaques:
-            made = Dimension("opaque", key, level, Var(f"?{len(self.opaques)}"))
+            made = Dimension("opaque", key, level, ir.Var(f"?{len(self.opaques)}"))
             self.opaques[key] = self.named[made.leaf.name] = made  # type: ignore[union-attr]
         return self.opaques[key]
 
-    def may_be_negative(self, term: Expr) -> bool:
+    def may_be_negative(self, term: ir.Expr) -> bool:
         """Whether `term` contains anything that could make it negative: a quick test, not a proof."""
         return any(
-            (isinstance(e, Apply) and e.op in (Op.SUB, Op.NEG))
-            or (isinstance(e, Const) and e.value < 0)
-            or isinstance(e, Param)
-            or (isinstance(e, Index) and e.name in self.signed)
+            (isinstance(e, ir.Apply) and e.op in (Op.SUB, Op.NEG))
+            or (isinstance(e, ir.Const) and e.value < 0)
+            or isinstance(e, ir.Param)
+            or (isinstance(e, ir.Index) and e.name in self.signed)
             for e in subexprs(term)
         )
 
-    def opaques_in(self, terms: tuple[Expr, ...]) -> Iterator[Dimension]:
+    def opaques_in(self, terms: tuple[ir.Expr, ...]) -> Iterator[Dimension]:
         """Opaque dimensions that translated `terms` refer to."""
         for term in terms:
             for e in subexprs(term):
-                if isinstance(e, Var):
+                if isinstance(e, ir.Var):
                     yield self.named[e.name]
 
 
-def constant_terms(term: Expr) -> int | None:
+def constant_terms(term: ir.Expr) -> int | None:
     """The value of an integer term without dimensions and parameters."""
     match term:
-        case Const(value=value):
+        case ir.Const(value=value):
             return int(value)
-        case Apply(op=op, args=args):
+        case ir.Apply(op=op, args=args):
             known = [constant_terms(a) for a in args]
             if None in known:
                 return None
@@ -243,25 +230,25 @@ def evaluate(op: Op, values: list[int]) -> int | None:
             return None
 
 
-def has_opaque(term: Expr) -> bool:
-    return any(isinstance(e, Var) for e in subexprs(term))
+def has_opaque(term: ir.Expr) -> bool:
+    return any(isinstance(e, ir.Var) for e in subexprs(term))
 
 
 def guarded_loads(
-    expr: Expr, guards: tuple[tuple[Expr, bool], ...] = ()
-) -> Iterator[tuple[Load, tuple[tuple[Expr, bool], ...]]]:
+    expr: ir.Expr, guards: tuple[tuple[ir.Expr, bool], ...] = ()
+) -> Iterator[tuple[ir.Load, tuple[tuple[ir.Expr, bool], ...]]]:
     """Every Load in `expr` with the conditions, and their outcomes, under which it is evaluated."""
     match expr:
-        case Select(cond=cond, then=then, orelse=orelse):
+        case ir.Select(cond=cond, then=then, orelse=orelse):
             yield from guarded_loads(cond, guards)
             yield from guarded_loads(then, (*guards, (cond, True)))
             yield from guarded_loads(orelse, (*guards, (cond, False)))
-        case Apply(op=op, args=args) if op in (Op.AND, Op.OR):
+        case ir.Apply(op=op, args=args) if op in (Op.AND, Op.OR):
             for arg in args:
                 yield from guarded_loads(arg, guards)
                 guards = (*guards, (arg, op == Op.AND))
         case _:
             for part in operands(expr):
                 yield from guarded_loads(part, guards)
-            if isinstance(expr, Load):
+            if isinstance(expr, ir.Load):
                 yield expr, guards

@@ -22,8 +22,8 @@ from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare
-from loopdiff.ir.nodes import Access, AccumulateOp, Apply, Cast, Const, Dim, Expr, If, Index, Loop, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs
@@ -38,7 +38,7 @@ SAME, UNFUSED = 0.05, 0.33
 TOGETHER = 16  # arguments in a tuple
 
 
-def write_both(emitter: PatientEmitter, stmt: Loop) -> None:
+def write_both(emitter: PatientEmitter, stmt: ir.Loop) -> None:
     """The nest `stmt` with its shared loops in chunks if that is worth it, else as without threads."""
     with emitter.writer.block(f"if {worth(emitter, (stmt,), SAME)}:"):
         emitter.on_threads(stmt)
@@ -46,13 +46,13 @@ def write_both(emitter: PatientEmitter, stmt: Loop) -> None:
         emitter.on_one_thread(stmt)
 
 
-def worth(emitter: PatientEmitter, body: tuple[Stmt, ...], least: float) -> str:
+def worth(emitter: PatientEmitter, body: tuple[ir.Stmt, ...], least: float) -> str:
     """Whether the shared loops of `body` save at least that part of its work."""
     estimate = estimate_of(body, emitter.mapping_of)
     saved: list[str] = []
     for site in statements(body):
         sharing = emitter.sharing.get(id(site.stmt))
-        if sharing is not None and isinstance(site.stmt, Loop):
+        if sharing is not None and isinstance(site.stmt, ir.Loop):
             costs = (
                 estimate.statement(site.stmt),
                 ChunkWriter(emitter, site.stmt, sharing).apart(),
@@ -69,7 +69,7 @@ class ChunkWriter:
     """Writes one loop as chunks into `emitter`, and the function of a chunk into its `chunks`."""
 
     emitter: PatientEmitter
-    loop: Loop
+    loop: ir.Loop
     sharing: Parallel
 
     def write(self) -> None:
@@ -103,17 +103,17 @@ class ChunkWriter:
                 writer.line(f"{self.call('add_parts')}({self.in_order(name)}, {parts[name]})")
 
     @property
-    def along(self) -> Loop:
+    def along(self) -> ir.Loop:
         """The loop whose iterations are shared: this one, or one of its nest."""
         loop = self.loop
         while loop.index != self.sharing.index:
-            loop = next(s for s in loop.body if isinstance(s, Loop))
+            loop = next(s for s in loop.body if isinstance(s, ir.Loop))
         return loop
 
     @property
     def step(self) -> int:
         step = self.along.step
-        assert isinstance(step, Const)
+        assert isinstance(step, ir.Const)
         return int(step.value)
 
     def call(self, name: str) -> str:
@@ -123,17 +123,17 @@ class ChunkWriter:
     def kind(self, name: str) -> ScalarType:
         return self.emitter.types.arrays[name].element
 
-    def apart(self) -> Expr:
+    def apart(self) -> ir.Expr:
         """What it costs for each chunk to have arrays of its own."""
         sums = (n for n, _ in self.sharing.sums if n not in self.emitter.cells)
         arrays = (n for n in self.sharing.arrays if self.rows(n) is None)
         groups = ((SUMMED, sums), (CLEARED, self.sharing.zero), (TOUCHED, arrays))
-        total: Expr = number(0.0)
+        total: ir.Expr = number(0.0)
         for price, names in groups:
             for name in names:
-                size: Expr = number(price)
+                size: ir.Expr = number(price)
                 for axis in range(self.emitter.types.arrays[name].rank):
-                    size = times_work(size, Cast(F64, Dim(name, axis)))
+                    size = times_work(size, ir.Cast(F64, ir.Dim(name, axis)))
                 total = plus_work(total, size)
         return total
 
@@ -141,7 +141,7 @@ class ChunkWriter:
         """The array with its axes as they lie in memory."""
         return f"{name}.T" if self.emitter.types.arrays[name].layout == "F" else name
 
-    def combined(self, op: AccumulateOp, total: str, part: str) -> str:
+    def combined(self, op: ir.AccumulateOp, total: str, part: str) -> str:
         if op == "add":
             return f"{total} + {part}"
         self.emitter.imports.add(f"{op}2")
@@ -158,7 +158,7 @@ class ChunkWriter:
             self.own(chunk, parts)
             if self.sharing.early:
                 self.begin_early(chunk, first)
-            self.emitter.on_one_thread(self.between(self.loop, Index(first), Index(last)))
+            self.emitter.on_one_thread(self.between(self.loop, ir.Index(first), ir.Index(last)))
             for summed, _ in self.sharing.sums:
                 if summed in self.emitter.cells:
                     body.line(f"{parts[summed]}[{chunk}] = {summed}")
@@ -170,9 +170,9 @@ class ChunkWriter:
         emitter, sharing = self.emitter, self.sharing
         begin = emitter.names.fresh("begin")
         emitter.writer.line(f"{begin} = {first} - {sharing.early} if {chunk} > 0 else {first}")
-        before = replace(self.loop, lower=Index(begin), upper=Index(first))
+        before = replace(self.loop, lower=ir.Index(begin), upper=ir.Index(first))
         for new in only_into((before,), frozenset((*sharing.arrays, *sharing.cells)), emitter.take_for):
-            assert isinstance(new, Loop)
+            assert isinstance(new, ir.Loop)
             emitter.take_for(new, self.loop)
             emitter.on_one_thread(new)
 
@@ -212,15 +212,15 @@ class ChunkWriter:
                 found = f"{first} + {number}"
                 body.line(f"{begin} = {found if is_rest else f'{found} if {chunk} > 0 else {first}'}")
             self.own(chunk, {})
-            here = Index(self.loop.index)
-            inside: list[Stmt] = []
+            here = ir.Index(self.loop.index)
+            inside: list[ir.Stmt] = []
             for stmt, number in zip(self.loop.body, late, strict=True):
                 if number:
-                    cond = compare(Op.LT if is_rest else Op.GE, here, Index(begins[number]))
-                    inside.append(If(cond, (stmt,), loc=stmt.loc))
+                    cond = compare(Op.LT if is_rest else Op.GE, here, ir.Index(begins[number]))
+                    inside.append(ir.If(cond, (stmt,), loc=stmt.loc))
                 elif not is_rest:
                     inside.append(stmt)
-            new = replace(self.loop, lower=Index(first), upper=Index(last), body=tuple(inside))
+            new = replace(self.loop, lower=ir.Index(first), upper=ir.Index(last), body=tuple(inside))
             self.emitter.take_for(new, self.loop)
             self.emitter.on_one_thread(new)
         return self.finish(body, chunk, set())
@@ -268,24 +268,24 @@ class ChunkWriter:
             return None
         most = 0
         for site in statements((self.loop,)):
-            if any(isinstance(e, Dim) and e.array == name for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+            if any(isinstance(e, ir.Dim) and e.array == name for x in stmt_exprs(site.stmt) for e in subexprs(x)):
                 return None
             for access in accesses(site.stmt):
                 match access:
-                    case Access(array=array) if array != name:
+                    case ir.Access(array=array) if array != name:
                         pass
-                    case Access(subscripts=(Apply(op=Op.MOD, args=(_, Const(value=count))), _, *_)):
+                    case ir.Access(subscripts=(ir.Apply(op=Op.MOD, args=(_, ir.Const(value=count))), _, *_)):
                         most = max(most, int(count))
                     case _:
                         return None
         return most or None
 
-    def between(self, loop: Loop, first: Expr, last: Expr) -> Loop:
+    def between(self, loop: ir.Loop, first: ir.Expr, last: ir.Expr) -> ir.Loop:
         """The nest with the shared loop from `first` to `last`; to the emitter the same loop as before."""
         if loop.index == self.sharing.index:
             new = replace(loop, lower=first, upper=last)
         else:
-            body = tuple(self.between(s, first, last) if isinstance(s, Loop) else s for s in loop.body)
+            body = tuple(self.between(s, first, last) if isinstance(s, ir.Loop) else s for s in loop.body)
             new = replace(loop, body=body)
         self.emitter.take_for(new, loop)
         return new

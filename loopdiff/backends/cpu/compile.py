@@ -10,8 +10,8 @@ from loopdiff.backends.cpu.emission import Aside
 from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import Call, Require
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.loops import Arranged
 from loopdiff.rules.definitions import has_text, rule_key
@@ -42,7 +42,7 @@ PLAIN = Style()
 def write_function(arranged: Arranged, style: Style, *, cache: bool) -> CompiledFunction:
     """The function of a scheduled LoopSet in a module on disk."""
     ls = arranged.ls
-    cache = cache and all(has_text(s.stmt.rule) for s in statements(ls.body) if isinstance(s.stmt, Call))
+    cache = cache and all(has_text(s.stmt.rule) for s in statements(ls.body) if isinstance(s.stmt, ir.Call))
     text = generate(arranged, style, cache=cache)
     return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, arranged)
 
@@ -106,7 +106,7 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         "from loopdiff.backends.cpu.direct import Direct",
         "from loopdiff.backends.machine_code import kept",
     ]
-    if any(isinstance(s.stmt, Require) for s in statements(emitter.ls.body)):
+    if any(isinstance(s.stmt, ir.Require) for s in statements(emitter.ls.body)):
         lines.append("from loopdiff.errors import ArgumentError")
     if emitter.looks:
         names = ", ".join(sorted((*emitter.looks, "make_look")))

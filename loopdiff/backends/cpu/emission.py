@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from loopdiff.backends.cpu.emit import ScalarEmitter
-from loopdiff.ir.nodes import Let, Loop, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, statements
 from loopdiff.mapping.loops import Mapping, Parallel
@@ -41,41 +41,41 @@ class LoopEmitter(ScalarEmitter):
     is_inside: bool = False
     aside: Aside | None = None
     may_reassociate: bool = False
-    kept: list[Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
+    kept: list[ir.Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
     looks: set[str] = field(default_factory=set)
     around: int = 0
     ticks: str = ""
 
-    def on_threads(self, stmt: Loop) -> None:
+    def on_threads(self, stmt: ir.Loop) -> None:
         """The nest with its shared loops in chunks."""
         self.is_sharing = True
         self.loop(stmt)
         self.is_sharing = False
 
-    def on_one_thread(self, stmt: Loop) -> None:
+    def on_one_thread(self, stmt: ir.Loop) -> None:
         """The nest, or the part of it that is a chunk, as if there were no threads."""
         before = self.is_sharing, self.is_inside
         self.is_sharing, self.is_inside = False, True
         self.as_mapped(stmt)
         self.is_sharing, self.is_inside = before
 
-    def as_mapped(self, stmt: Loop) -> None:
+    def as_mapped(self, stmt: ir.Loop) -> None:
         """Write the loop as its mapping says."""
         raise NotImplementedError
 
-    def take_types(self, body: tuple[Stmt, ...]) -> None:
+    def take_types(self, body: tuple[ir.Stmt, ...]) -> None:
         """Know the types of the Lets of `body`, which are new."""
         lets = dict(self.types.lets)
         self.types = replace(self.types, lets=lets)
         for site in statements(body):
-            if isinstance(site.stmt, Let):
+            if isinstance(site.stmt, ir.Let):
                 lets[site.stmt.name] = type_of(site.stmt.value, self.types)
 
-    def mapping_of(self, stmt: Stmt) -> Mapping | None:
+    def mapping_of(self, stmt: ir.Stmt) -> Mapping | None:
         found = self.mappings.get(id(stmt))
         return None if found is None else found[1]
 
-    def take_for(self, stmt: Loop, known: Loop) -> None:
+    def take_for(self, stmt: ir.Loop, known: ir.Loop) -> None:
         """Write `stmt` in the way of the loop `known`."""
         if id(known) in self.mappings:
             self.mappings[id(stmt)] = self.mappings[id(known)]

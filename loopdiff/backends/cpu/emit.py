@@ -11,35 +11,9 @@ from loopdiff.analysis.recurrences import NOTHING, Recurrence
 from loopdiff.backends.cpu.scalar_math import helpers_of, spell, spell_cast, spell_constant
 from loopdiff.backends.writer import Writer
 from loopdiff.canonical.like_terms import Term, signed_sum
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Call,
-    Cast,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Jump,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    ScalarResult,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, cell_types, join_types, part_of, type_env, type_of
@@ -57,11 +31,11 @@ class ScalarEmitter:
     `recurrence`: what iterations of the loop being written get from each other.
     """
 
-    ls: LoopSet
+    ls: ir.LoopSet
     writer: Writer = field(default_factory=Writer)
     imports: set[str] = field(default_factory=set)
     types: TypeEnv = field(init=False)
-    decls: dict[str, ArrayDecl] = field(init=False)
+    decls: dict[str, ir.ArrayDecl] = field(init=False)
     names: NameSupply = field(init=False)
     calls: dict[tuple[Rule, RuleForm], str] = field(default_factory=dict)
     recurrence: Recurrence = NOTHING
@@ -76,28 +50,28 @@ class ScalarEmitter:
         self.indices = least_indices(self.ls)
 
     # -- expressions -----------------------------------------------------------------------------------------
-    def expr(self, expr: Expr) -> str:
+    def expr(self, expr: ir.Expr) -> str:
         match expr:
-            case Const(value=value):
+            case ir.Const(value=value):
                 return spell_constant(value, type_of(expr, self.types))
-            case Index(name=name) | Param(name=name) | Var(name=name):
+            case ir.Index(name=name) | ir.Param(name=name) | ir.Var(name=name):
                 return name
-            case Dim(array=array, axis=axis):
+            case ir.Dim(array=array, axis=axis):
                 return f"{array}.shape[{axis}]"
-            case Load(access=access):
+            case ir.Load(access=access):
                 return self.load(access)
-            case Cast(dtype=dtype, value=value):
+            case ir.Cast(dtype=dtype, value=value):
                 return spell_cast(self.expr(value), type_of(value, self.types), dtype)
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 return f"({self.expr(then)} if {self.expr(cond)} else {self.expr(orelse)})"
-            case Apply(op=Op.ADD | Op.SUB) if self.recurrence is not NOTHING:
+            case ir.Apply(op=Op.ADD | Op.SUB) if self.recurrence is not NOTHING:
                 return self.late_sum(expr) or self.apply(expr)
-            case Apply():
+            case ir.Apply():
                 return self.apply(expr)
             case _:
                 raise AssertionError(expr)
 
-    def operand_kind(self, expr: Apply) -> ScalarType:
+    def operand_kind(self, expr: ir.Apply) -> ScalarType:
         """The type the operation works in."""
         kinds = [type_of(a, self.types) for a in expr.args]
         if expr.op is Op.POW and kinds[0].is_float:
@@ -105,7 +79,7 @@ class ScalarEmitter:
         kind = join_types(kinds)
         return kind if kind.is_float or INFO[expr.op].result != "float" else F64
 
-    def apply(self, expr: Apply) -> str:
+    def apply(self, expr: ir.Apply) -> str:
         kind = self.operand_kind(expr)
         is_power = expr.op is Op.POW and kind.is_float
         texts: list[str] = []
@@ -121,26 +95,26 @@ class ScalarEmitter:
             return f"({texts[0]} {expr.op.value} {texts[1]})"
         return self.spelled(expr.op, kind, texts)
 
-    def power(self, expr: Apply, texts: list[str], kind: ScalarType) -> str | None:
+    def power(self, expr: ir.Apply, texts: list[str], kind: ScalarType) -> str | None:
         """A power of a floating number that is more than the operator, or less."""
         base, exponent = expr.args
-        if expr.is_strict and not (isinstance(exponent, Const) and exponent.value in (0.5, 2)):
+        if expr.is_strict and not (isinstance(exponent, ir.Const) and exponent.value in (0.5, 2)):
             return f"math.pow({texts[0]}, {spell_cast(texts[1], type_of(exponent, self.types), kind)})"
-        return literal_power(texts[0], exponent, base, kind) if isinstance(exponent, Const) else None
+        return literal_power(texts[0], exponent, base, kind) if isinstance(exponent, ir.Const) else None
 
     def spelled(self, op: Op, kind: ScalarType, texts: list[str]) -> str:
         """The text of an operation on operands of one type."""
         self.imports.update(helpers_of(op, kind))
         return spell(op, kind, texts)
 
-    def late_sum(self, expr: Expr) -> str | None:
+    def late_sum(self, expr: ir.Expr) -> str | None:
         """A sum that waits for another iteration, with what waits added last; None if it is none."""
         parts, kind = terms(expr), type_of(expr, self.types)
         early: list[Term] = []
         late: list[Term] = []
         for is_negative, value in parts:
             (late if self.recurrence.waits(value) else early).append((-1.0 if is_negative else 1.0, value))
-        is_plain = len(parts) == 2 and not any(isinstance(e, Var) for _, e in early)
+        is_plain = len(parts) == 2 and not any(isinstance(e, ir.Var) for _, e in early)
         is_uniform = kind.is_float and all(type_of(e, self.types) == kind for _, e in parts)
         if not late or not early or is_plain or not is_uniform:
             return None
@@ -150,18 +124,18 @@ class ScalarEmitter:
         self.imports.add("after")
         return f"after({early}, {late})"
 
-    def load(self, access: Access) -> str:
+    def load(self, access: ir.Access) -> str:
         decl = self.decls[access.array]
         assert decl.type is not None
         text = self.place(access)
         return text if decl.name in self.cells or decl.type.dtype in PLAIN_DTYPES else f"np.int64({text})"
 
-    def place(self, access: Access) -> str:
+    def place(self, access: ir.Access) -> str:
         if access.array in self.cells:
             return access.array
         return f"{access.array}[{', '.join(map(self.subscript, access.subscripts)) or '()'}]"
 
-    def subscript(self, expr: Expr) -> str:
+    def subscript(self, expr: ir.Expr) -> str:
         """A subscript, which no access has negative, in a form that tells Numba so unless that is plain to see."""
         low = least(expr, self.indices)
         if low is not None and low >= 0:
@@ -169,7 +143,7 @@ class ScalarEmitter:
         self.imports.add("at")
         return f"at({self.expr(expr)})"
 
-    def argument(self, expr: Expr | None) -> str:
+    def argument(self, expr: ir.Expr | None) -> str:
         """What a called function gets: a number, a part of an array, or nothing."""
         if expr is None:
             return "None"
@@ -187,33 +161,33 @@ class ScalarEmitter:
         return self.calls[rule, form]
 
     # -- statements ------------------------------------------------------------------------------------------
-    def block(self, body: tuple[Stmt, ...]) -> None:
+    def block(self, body: tuple[ir.Stmt, ...]) -> None:
         for stmt in body:
             self.statement(stmt)
 
-    def statement(self, stmt: Stmt) -> None:
+    def statement(self, stmt: ir.Stmt) -> None:
         self.writer.quote(stmt.loc)
         match stmt:
-            case Loop():
+            case ir.Loop():
                 self.loop(stmt)
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 with self.writer.block(f"if {self.expr(cond)}:"):
                     self.block(then)
-                if not all(isinstance(s, Allocate) and s.fill is None for s in orelse):
+                if not all(isinstance(s, ir.Allocate) and s.fill is None for s in orelse):
                     with self.writer.block("else:"):
                         self.block(orelse)
-            case Exit(cond=cond):
+            case ir.Exit(cond=cond):
                 with self.writer.block(f"if {self.expr(cond)}:"):
                     self.writer.line("break")
-            case Call():
+            case ir.Call():
                 self.call(stmt)
-            case Require(cond=cond, code=code):
+            case ir.Require(cond=cond, code=code):
                 with self.writer.block(f"if not {self.expr(cond)}:"):
                     self.writer.line(f"raise ArgumentError({f'{code}: {stmt.said_in_code}'!r})")
             case _:
                 self.store(stmt)
 
-    def call(self, stmt: Call) -> None:
+    def call(self, stmt: ir.Call) -> None:
         """A call, and what it returns in the types that the rule declares."""
         text = f"{self.called(stmt.rule, stmt.form)}({', '.join(map(self.argument, stmt.args))})"
         kinds = [self.types.arrays[r.array].element for r in stmt.results]
@@ -229,36 +203,36 @@ class ScalarEmitter:
                     if kind is not F64:
                         self.writer.line(f"{place} = {spell_cast(place, F64, kind)}")
 
-    def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
+    def store(self, stmt: ir.Let | ir.Assign | ir.Accumulate | ir.Allocate | ir.Jump) -> None:
         """A statement that only gives something a value."""
         match stmt:
-            case Let(name=name, value=value):
+            case ir.Let(name=name, value=value):
                 self.writer.line(f"{name} = {self.expr(value)}")
-            case Assign(target=target, value=value):
+            case ir.Assign(target=target, value=value):
                 self.writer.line(f"{self.place(target)} = {self.expr(value)}")
-            case Accumulate(op="add", target=target, value=value) if self.is_made_before(stmt):
+            case ir.Accumulate(op="add", target=target, value=value) if self.is_made_before(stmt):
                 self.writer.line(f"{self.place(target)} = {self.after(self.expr(value), self.load(target))}")
-            case Accumulate(op="add", target=target, value=value):
+            case ir.Accumulate(op="add", target=target, value=value):
                 self.writer.line(f"{self.place(target)} += {self.expr(value)}")
-            case Accumulate(op=op, target=target, value=value):
+            case ir.Accumulate(op=op, target=target, value=value):
                 helper = f"{op}2"
                 self.imports.add(helper)
                 self.writer.line(f"{self.place(target)} = {helper}({self.load(target)}, {self.expr(value)})")
-            case Allocate(array=array, fill=fill):
+            case ir.Allocate(array=array, fill=fill):
                 if fill is not None:
                     self.writer.line(f"{array}[...] = {self.expr(fill)}")
-            case Jump():
+            case ir.Jump():
                 raise AssertionError(stmt)
 
-    def is_made_before(self, stmt: Accumulate) -> bool:
+    def is_made_before(self, stmt: ir.Accumulate) -> bool:
         """Whether what is accumulated has several terms, which can be added up before the target is known."""
         waits, kind = self.recurrence.waits, self.types.arrays[stmt.target.array].element
         is_same = kind.is_float and type_of(stmt.value, self.types) == kind
-        return is_same and len(terms(stmt.value)) > 1 and waits(Load(stmt.target)) and not waits(stmt.value)
+        return is_same and len(terms(stmt.value)) > 1 and waits(ir.Load(stmt.target)) and not waits(stmt.value)
 
-    def loop(self, stmt: Loop) -> None:
+    def loop(self, stmt: ir.Loop) -> None:
         bounds = [self.expr(stmt.upper)]
-        if not (isinstance(stmt.lower, Const) and stmt.lower.value == 0 and is_unit(stmt.step)):
+        if not (isinstance(stmt.lower, ir.Const) and stmt.lower.value == 0 and is_unit(stmt.step)):
             bounds.insert(0, self.expr(stmt.lower))
         if not is_unit(stmt.step):
             bounds.append(self.expr(stmt.step))
@@ -266,7 +240,7 @@ class ScalarEmitter:
             self.begin_iteration(stmt.index, stmt.body)
             self.block(stmt.body)
 
-    def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
+    def begin_iteration(self, index: str, body: tuple[ir.Stmt, ...]) -> None:
         """What comes first in each iteration of a loop."""
 
     def function(self) -> str:
@@ -275,7 +249,7 @@ class ScalarEmitter:
             self.own_arrays()
             self.begin()
             self.block(self.ls.body)
-            results = [self.expr(r.value) if isinstance(r, ScalarResult) else r.array for r in self.ls.results]
+            results = [self.expr(r.value) if isinstance(r, ir.ScalarResult) else r.array for r in self.ls.results]
             if results:
                 joined = ", ".join(results) + ("," if self.ls.returns_tuple and len(results) == 1 else "")
                 self.writer.line(f"return {joined}")
@@ -297,11 +271,11 @@ class ScalarEmitter:
                 self.writer.line(f"{decl.name} = np.empty(({shape},), {dtype})")
 
 
-def least_indices(ls: LoopSet) -> dict[str, int]:
+def least_indices(ls: ir.LoopSet) -> dict[str, int]:
     """The least values of indices of loops that count up, where these are plain to see."""
     found: dict[str, int | None] = {}
     for site in statements(ls.body):
-        if isinstance(site.stmt, Loop):
+        if isinstance(site.stmt, ir.Loop):
             index = site.stmt.index
             low = least(site.stmt.lower, known(found)) if is_positive(site.stmt.step) else None
             found[index] = low if found.get(index, low) == low else None
@@ -312,18 +286,18 @@ def known(found: dict[str, int | None]) -> dict[str, int]:
     return {name: low for name, low in found.items() if low is not None}
 
 
-def least(expr: Expr, indices: Mapping[str, int]) -> int | None:
+def least(expr: ir.Expr, indices: Mapping[str, int]) -> int | None:
     """What `expr` is at least, as LLVM sees it too; None if that is not plain."""
     match expr:
-        case Const(value=value):
+        case ir.Const(value=value):
             return int(value)
-        case Index(name=name):
+        case ir.Index(name=name):
             return indices.get(name)
-        case Dim():
+        case ir.Dim():
             return 0
-        case Apply(op=Op.ADD | Op.SUB | Op.MUL as op, args=(a, b)):
+        case ir.Apply(op=Op.ADD | Op.SUB | Op.MUL as op, args=(a, b)):
             left, right = least(a, indices), least(b, indices)
-            if left is None or right is None or (op is Op.SUB and not isinstance(b, Const)):
+            if left is None or right is None or (op is Op.SUB and not isinstance(b, ir.Const)):
                 return None
             if op is Op.MUL:
                 return left * right if min(left, right) >= 0 else None
@@ -332,21 +306,21 @@ def least(expr: Expr, indices: Mapping[str, int]) -> int | None:
             return None
 
 
-def is_unit(step: Expr) -> bool:
-    return isinstance(step, Const) and step.value == 1
+def is_unit(step: ir.Expr) -> bool:
+    return isinstance(step, ir.Const) and step.value == 1
 
 
-def is_positive(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value > 0
+def is_positive(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Const) and expr.value > 0
 
 
-def literal_power(base: str, exponent: Const, argument: Expr, kind: ScalarType) -> str | None:
+def literal_power(base: str, exponent: ir.Const, argument: ir.Expr, kind: ScalarType) -> str | None:
     """Small whole powers of something that is cheap to repeat, as products; negative ones, which Numba refuses for
     zero, as quotients."""
     if exponent.dtype is INT and exponent.value < 0:
         return f"({spell_constant(1.0, kind)} / {base} ** {-int(exponent.value)})"
-    is_cheap = isinstance(argument, Var | Param | Index) or (
-        isinstance(argument, Load) and not argument.access.subscripts
+    is_cheap = isinstance(argument, ir.Var | ir.Param | ir.Index) or (
+        isinstance(argument, ir.Load) and not argument.access.subscripts
     )
     if float(exponent.value) in (2.0, 3.0) and is_cheap:
         return f"({' * '.join([base] * int(exponent.value))})"

@@ -24,7 +24,7 @@ import time
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 from numba.core.cgutils import alloca_once, alloca_once_value, for_range, get_or_insert_function, if_unlikely
 from numba.core.typing.templates import signature
@@ -46,14 +46,14 @@ CLOCK = getattr(time, "CLOCK_MONOTONIC", None) if llvm.address_of_symbol("clock_
 LOCK = threading.Lock()
 KEPT: list[Any] = []  # what has to stay alive
 
-BIT, INT32, INT64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+BIT, INT32, INT64 = llvm_ir.IntType(1), llvm_ir.IntType(32), llvm_ir.IntType(64)
 emitted: Any = intrinsic  # to type checkers, what a function of the typing context is when called
 
 
 def pointer(builder: Any, number: Any) -> Any:
     """Where a word of the state is."""
-    words = ir.ArrayType(INT64, len(MEMORY))
-    state = builder.module.globals.get(STATE) or ir.GlobalVariable(builder.module, words, STATE)
+    words = llvm_ir.ArrayType(INT64, len(MEMORY))
+    state = builder.module.globals.get(STATE) or llvm_ir.GlobalVariable(builder.module, words, STATE)
     return builder.gep(state, [INT64(0), number], inbounds=True)
 
 
@@ -65,9 +65,9 @@ def store(builder: Any, number: Any, value: Any) -> None:
     builder.store_atomic(value, pointer(builder, number), "monotonic", 8)
 
 
-def call(builder: Any, name: str, result: ir.Type, *args: Any) -> Any:
+def call(builder: Any, name: str, result: llvm_ir.Type, *args: Any) -> Any:
     """Call a function of the C library or of Python."""
-    kind = ir.FunctionType(result, [a.type for a in args])
+    kind = llvm_ir.FunctionType(result, [a.type for a in args])
     return builder.call(get_or_insert_function(builder.module, kind, name), args)
 
 
@@ -76,10 +76,10 @@ def this_thread(builder: Any) -> Any:
 
 
 # -- the function that looks ---------------------------------------------------------------------------------
-def write_look(module: ir.Module) -> None:
+def write_look(module: llvm_ir.Module) -> None:
     """Whether to end what this thread does. On the main thread, an exception is set if so."""
-    function = ir.Function(module, ir.FunctionType(INT64, []), LOOK)
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    function = llvm_ir.Function(module, llvm_ir.FunctionType(INT64, []), LOOK)
+    builder = llvm_ir.IRBuilder(function.append_basic_block("entry"))
     answer = alloca_once_value(builder, INT64(0))
     thread = this_thread(builder)
     with builder.if_else(builder.icmp_signed("==", thread, load(builder, INT64(MAIN)))) as (main, other):
@@ -92,7 +92,7 @@ def write_look(module: ir.Module) -> None:
 
 def looking(builder: Any) -> Any:
     """Call the compiled `look`; whether to end."""
-    function = get_or_insert_function(builder.module, ir.FunctionType(INT64, []), LOOK)
+    function = get_or_insert_function(builder.module, llvm_ir.FunctionType(INT64, []), LOOK)
     # What handlers do to arrays is nothing that loops have to see: what they loaded before stays in registers.
     for attribute in ("cold", "nounwind", "inaccessiblememonly"):
         function.attributes.add(attribute)
@@ -108,7 +108,7 @@ def look_on_main(builder: Any, answer: Any) -> None:
         lock = call(builder, "PyGILState_Ensure", INT32)
         end = now(builder)
         found = call(builder, "PyErr_CheckSignals", INT32)
-        call(builder, "PyGILState_Release", ir.VoidType(), lock)
+        call(builder, "PyGILState_Release", llvm_ir.VoidType(), lock)
         if start is not None:
             waited = builder.mul(builder.sub(end, start), INT64(WAITS))
             for relation, bound in (("<", PAUSE), (">", LONGEST)):
@@ -123,7 +123,7 @@ def now(builder: Any) -> Any:
     """Nanoseconds of a clock; None where there is none."""
     if CLOCK is None:
         return None
-    moment = alloca_once(builder, ir.LiteralStructType([INT64, INT64]))
+    moment = alloca_once(builder, llvm_ir.LiteralStructType([INT64, INT64]))
     call(builder, "clock_gettime", INT32, INT32(CLOCK), moment)
     seconds, rest = (builder.load(builder.gep(moment, [INT32(0), INT32(k)])) for k in (0, 1))
     return builder.add(builder.mul(seconds, INT64(1_000_000_000)), rest)
@@ -181,7 +181,7 @@ def block_end(typingctx: Any, start: Any, size: Any, limit: Any) -> Any:
         is_last = (builder.icmp_signed(relation, size, rest) for relation in (">=", "<="))
         found = builder.select(builder.icmp_signed(">", size, INT64(0)), *is_last)
         end = builder.select(found, limit, builder.add(start, size))
-        return builder.asm(ir.FunctionType(INT64, [INT64]), "", "=r,0", [end], side_effect=False)
+        return builder.asm(llvm_ir.FunctionType(INT64, [INT64]), "", "=r,0", [end], side_effect=False)
 
     return signature(types.int64, types.int64, types.int64, types.int64), lower
 
@@ -205,9 +205,9 @@ def is_handed_on(typingctx: Any) -> Any:
             kind = call(builder, "PyErr_Occurred", INT64)
             with builder.if_then(builder.icmp_signed("!=", kind, INT64(0))):
                 call(builder, "PyThreadState_SetAsyncExc", INT32, this_thread(builder), kind)
-                call(builder, "PyErr_Clear", ir.VoidType())
+                call(builder, "PyErr_Clear", llvm_ir.VoidType())
                 builder.store(BIT(1), answer)
-            call(builder, "PyGILState_Release", ir.VoidType(), lock)
+            call(builder, "PyGILState_Release", llvm_ir.VoidType(), lock)
         return builder.load(answer)
 
     return signature(types.boolean), lower
@@ -257,7 +257,7 @@ def make_look() -> None:
     with LOCK:
         if KEPT:
             return
-        module = ir.Module(LOOK)
+        module = llvm_ir.Module(LOOK)
         module.triple = llvm.get_process_triple()
         write_look(module)
         machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True, codemodel="jitdefault")

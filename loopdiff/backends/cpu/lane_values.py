@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.strides import is_varying, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
-from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Index, Load, Loop, Select, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, STRICT, Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import type_of
@@ -43,7 +43,7 @@ class LaneValues:
     """Writes expressions in the body of `loop` as vectors of `width` lanes, between which `varying` names differ."""
 
     emitter: PatientEmitter
-    loop: Loop
+    loop: ir.Loop
     varying: frozenset[str]
     width: int
 
@@ -51,7 +51,7 @@ class LaneValues:
     def lane_block(self) -> LaneBlock | None:
         return lane_block(self.loop)
 
-    def has_all_lanes(self, access: Access) -> bool:
+    def has_all_lanes(self, access: ir.Access) -> bool:
         """Whether lanes beyond the end have elements of their own, so that no mask is needed (nor a store that a load
         soon after would have to wait for: masked stores are not forwarded)."""
         block = self.lane_block
@@ -71,21 +71,21 @@ class LaneValues:
         return replace(lanes, mask=live, cond=name)
 
     # -- memory ----------------------------------------------------------------------------------------------
-    def stride(self, access: Access) -> str:
+    def stride(self, access: ir.Access) -> str:
         return stride_of(access, self.loop.index, self.varying, self.emitter.ls)
 
-    def subscripts(self, access: Access, lanes: Lanes) -> str:
+    def subscripts(self, access: ir.Access, lanes: Lanes) -> str:
         """The element of lane 0."""
-        at: dict[Expr, Expr] = {Index(self.loop.index): Index(lanes.base)}
+        at: dict[ir.Expr, ir.Expr] = {ir.Index(self.loop.index): ir.Index(lanes.base)}
         texts = [self.emitter.expr(substitute(s, at)) for s in access.subscripts]
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
-    def lane_subscripts(self, access: Access, lanes: Lanes) -> str:
+    def lane_subscripts(self, access: ir.Access, lanes: Lanes) -> str:
         """The elements of all lanes."""
         texts = [self.vector(s, lanes) for s in access.subscripts]
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
-    def load(self, access: Access, lanes: Lanes) -> str:
+    def load(self, access: ir.Access, lanes: Lanes) -> str:
         array, width = access.array, self.width
         kind = self.stride(access)
         if kind == "uniform" and lanes.mask is not None and not any(element_loads(s) for s in access.subscripts):
@@ -105,12 +105,12 @@ class LaneValues:
             return f"{self.simd('load_strided')}({array}, {where}, {axis}, {step}, {width})"
         return f"{self.simd('load_strided_masked')}({array}, {where}, {axis}, {step}, {lanes.mask})"
 
-    def axis(self, access: Access) -> tuple[int, int]:
+    def axis(self, access: ir.Access) -> tuple[int, int]:
         found = lane_axis(access, self.loop.index, self.varying)
         assert found is not None
         return found
 
-    def store(self, access: Access, value: str, lanes: Lanes) -> str:
+    def store(self, access: ir.Access, value: str, lanes: Lanes) -> str:
         array, mask = access.array, lanes.mask
         kind = "indexed" if self.stride(access) == "uniform" else self.stride(access)
         if kind == "unit" and self.has_all_lanes(access):
@@ -124,7 +124,7 @@ class LaneValues:
         axis, step = self.axis(access)
         return f"{self.simd('store_strided' + masked)}({array}, {where}, {axis}, {step}, {value}{tail})"
 
-    def scatter_add(self, access: Access, value: str, lanes: Lanes) -> str:
+    def scatter_add(self, access: ir.Access, value: str, lanes: Lanes) -> str:
         where = self.lane_subscripts(access, lanes)
         if lanes.mask is None:
             return f"{self.simd('scatter_add')}({access.array}, {where}, {value})"
@@ -136,42 +136,42 @@ class LaneValues:
         return name
 
     def splat_constant(self, value: float, kind: ScalarType) -> str:
-        return f"{self.simd('splat')}({self.emitter.expr(Const(value, kind))}, {self.width})"
+        return f"{self.simd('splat')}({self.emitter.expr(ir.Const(value, kind))}, {self.width})"
 
-    def is_vector(self, expr: Expr, lanes: Lanes) -> bool:
+    def is_vector(self, expr: ir.Expr, lanes: Lanes) -> bool:
         """Whether the text of `expr` is a vector: it varies, or loads under a condition."""
         if is_varying(expr, self.varying):
             return True
-        return lanes.cond is not None and any(isinstance(e, Load) and e.access.subscripts for e in subexprs(expr))
+        return lanes.cond is not None and any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(expr))
 
-    def vector(self, expr: Expr, lanes: Lanes) -> str:
+    def vector(self, expr: ir.Expr, lanes: Lanes) -> str:
         """`expr` as a vector, broadcast if it is uniform."""
         text = self.expr(expr, lanes)
         return text if self.is_vector(expr, lanes) else f"{self.simd('splat')}({text}, {self.width})"
 
-    def expr(self, expr: Expr, lanes: Lanes) -> str:
+    def expr(self, expr: ir.Expr, lanes: Lanes) -> str:
         """`expr` as it is, scalar or vector."""
         if not self.is_vector(expr, lanes):
             return self.emitter.expr(expr)
         match expr:
-            case Index():
+            case ir.Index():
                 return f"{self.simd('iota')}({lanes.base}, 1, {self.width})"
-            case Var(name=name):
+            case ir.Var(name=name):
                 return f"{name}{lanes.suffix}"
-            case Load(access=access):
+            case ir.Load(access=access):
                 return self.load(access, lanes) if access.subscripts else f"{access.array}{lanes.suffix}"
-            case Cast(dtype=dtype, value=value):
+            case ir.Cast(dtype=dtype, value=value):
                 return f"{self.simd('cast')}({self.expr(value, lanes)}, {dtype.value!r})"
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 return self.choice(cond, then, orelse, lanes)
-            case Apply():
+            case ir.Apply():
                 return self.apply(expr, lanes)
             case _:
                 raise AssertionError(expr)
 
-    def choice(self, cond: Expr, then: Expr, orelse: Expr, lanes: Lanes) -> str:
+    def choice(self, cond: ir.Expr, then: ir.Expr, orelse: ir.Expr, lanes: Lanes) -> str:
         """Both branches are evaluated; what they load is masked by the condition."""
-        reads = [any(isinstance(e, Load) and e.access.subscripts for e in subexprs(b)) for b in (then, orelse)]
+        reads = [any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(b)) for b in (then, orelse)]
         test = self.vector(cond, lanes) if any(reads) else self.expr(cond, lanes)
         if any(reads) and not test.isidentifier():
             held = self.emitter.names.fresh("mask")
@@ -181,7 +181,7 @@ class LaneValues:
         no = self.vector(orelse, self.narrowed(lanes, f"~{test}") if reads[1] else lanes)
         return f"{self.simd('select')}({test}, {yes}, {no})"
 
-    def apply(self, expr: Apply, lanes: Lanes) -> str:
+    def apply(self, expr: ir.Apply, lanes: Lanes) -> str:
         op = expr.op
         if op in CHOICES:
             return self.logical(expr, lanes)
@@ -206,19 +206,21 @@ class LaneValues:
             return folded
         return self.called(expr, texts)
 
-    def called(self, expr: Apply, texts: list[str]) -> str:
+    def called(self, expr: ir.Apply, texts: list[str]) -> str:
         """A call of a function that is no operator of vectors."""
         name = f"{'strict_' if expr.is_strict else ''}{expr.op.name.lower()}"
         self.emitter.functions.add(name)
         return f"v{name}({', '.join(texts)})"
 
-    def logical(self, expr: Apply, lanes: Lanes) -> str:
+    def logical(self, expr: ir.Apply, lanes: Lanes) -> str:
         """`and` / `or` of masks; later operands load only where the earlier ones leave it open, unless the first one
         has loaded the same."""
         first = expr.args[0]
         out = self.vector(first, lanes)
-        has_choice = any(isinstance(e, Select) or (isinstance(e, Apply) and e.op in CHOICES) for e in subexprs(first))
-        known = set[Load]() if has_choice else element_loads(first)
+        has_choice = any(
+            isinstance(e, ir.Select) or (isinstance(e, ir.Apply) and e.op in CHOICES) for e in subexprs(first)
+        )
+        known = set[ir.Load]() if has_choice else element_loads(first)
         for arg in expr.args[1:]:
             inner = lanes
             if element_loads(arg) - known:
@@ -229,9 +231,9 @@ class LaneValues:
             out = f"({out} {'&' if expr.op is Op.AND else '|'} {self.vector(arg, inner)})"
         return out
 
-    def power(self, expr: Apply, texts: list[str]) -> str:
+    def power(self, expr: ir.Apply, texts: list[str]) -> str:
         exponent = expr.args[1]
-        if isinstance(exponent, Const):
+        if isinstance(exponent, ir.Const):
             value = float(exponent.value)
             if value == 2.0 or (not expr.is_strict and value.is_integer() and abs(value) <= LARGEST_POWER):
                 return f"{self.simd('powi')}({texts[0]}, {int(value)})"
@@ -243,5 +245,5 @@ class LaneValues:
         return self.called(expr, texts)
 
 
-def element_loads(expr: Expr) -> set[Load]:
-    return {e for e in subexprs(expr) if isinstance(e, Load) and e.access.subscripts}
+def element_loads(expr: ir.Expr) -> set[ir.Load]:
+    return {e for e in subexprs(expr) if isinstance(e, ir.Load) and e.access.subscripts}

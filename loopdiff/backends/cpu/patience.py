@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.backends.cpu.emission import LoopEmitter
 from loopdiff.backends.cpu.interrupts import BLOCK, PATIENCE, largest_block
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.nodes import Apply, Call, Cast, Const, Exit, Expr, Index, Load, Loop, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import accesses, map_expr, statements, subexprs
@@ -47,29 +47,29 @@ class Guess(Estimate):
 
     unknown = UNKNOWN
 
-    def statement(self, stmt: Stmt, speed: float = 1.0) -> Expr:
-        return number(CALLED) if isinstance(stmt, Call) else super().statement(stmt, speed)
+    def statement(self, stmt: ir.Stmt, speed: float = 1.0) -> ir.Expr:
+        return number(CALLED) if isinstance(stmt, ir.Call) else super().statement(stmt, speed)
 
-    def trips(self, loop: Loop) -> Expr:
+    def trips(self, loop: ir.Loop) -> ir.Expr:
         return number(UNKNOWN) if is_left(loop) else map_expr(without_limit, super().trips(loop))
 
-    def is_short(self, nest: Loop) -> bool:
+    def is_short(self, nest: ir.Loop) -> bool:
         """Whether a nest takes less than a block for certain."""
         inside = [s.stmt for s in statements((nest,))]
-        loops = [s for s in inside if isinstance(s, Loop)]
-        if any(is_left(s) or not isinstance(self.span(s), Const) for s in loops):
+        loops = [s for s in inside if isinstance(s, ir.Loop)]
+        if any(is_left(s) or not isinstance(self.span(s), ir.Const) for s in loops):
             return False
         match self.statement(nest):
-            case Const(value=work) if not any(isinstance(s, Call) for s in inside):
+            case ir.Const(value=work) if not any(isinstance(s, ir.Call) for s in inside):
                 return work < BLOCK
             case _:
                 return False
 
 
-def without_limit(expr: Expr) -> Expr:
+def without_limit(expr: ir.Expr) -> ir.Expr:
     """Iterations of a loop that may have fewer than none: those are no concern here."""
     match expr:
-        case Apply(op=Op.MAX, args=(Cast(dtype=kind) as trips, Const(value=0.0))) if kind is F64:
+        case ir.Apply(op=Op.MAX, args=(ir.Cast(dtype=kind) as trips, ir.Const(value=0.0))) if kind is F64:
             return trips
         case _:
             return expr
@@ -101,46 +101,48 @@ class Patience:
         return name
 
     # -- work ------------------------------------------------------------------------------------------------
-    def estimate(self, *stmts: Stmt) -> Guess:
+    def estimate(self, *stmts: ir.Stmt) -> Guess:
         known = estimate_of(stmts, self.emitter.mapping_of)
         return Guess(known.chosen, known.known, known.inside)
 
-    def iteration(self, loop: Loop, estimate: Estimate) -> Expr:
+    def iteration(self, loop: ir.Loop, estimate: Estimate) -> ir.Expr:
         """Nanoseconds of an iteration."""
         is_vector = isinstance(self.emitter.mapping_of(loop), VectorLoop)
         found = estimate.block(loop.body, LANES if is_vector else 1.0)
-        return number(max(float(found.value), LEAST)) if isinstance(found, Const) else found
+        return number(max(float(found.value), LEAST)) if isinstance(found, ir.Const) else found
 
     # -- blocks ----------------------------------------------------------------------------------------------
-    def begin_nest(self, nest: Loop) -> None:
+    def begin_nest(self, nest: ir.Loop) -> None:
         """How large blocks are, of the loops of a nest that nothing is around."""
-        estimate, sites = self.estimate(nest), [s for s in statements((nest,)) if isinstance(s.stmt, Loop)]
-        for index in (s.stmt.index for s in sites if isinstance(s.stmt, Loop)):  # written before, in another function
+        estimate, sites = self.estimate(nest), [s for s in statements((nest,)) if isinstance(s.stmt, ir.Loop)]
+        for index in (
+            s.stmt.index for s in sites if isinstance(s.stmt, ir.Loop)
+        ):  # written before, in another function
             self.sizes.pop(index, None)
             self.masks.pop(index, None)
         if estimate.is_short(nest):
             return
         for site in sites:
-            if isinstance(site.stmt, Loop) and self.has_blocks(site.stmt, site.loops):
+            if isinstance(site.stmt, ir.Loop) and self.has_blocks(site.stmt, site.loops):
                 index = site.stmt.index
                 self.sizes[index] = self.size(index, self.iteration(site.stmt, estimate))
 
-    def size(self, index: str, work: Expr) -> str:
+    def size(self, index: str, work: ir.Expr) -> str:
         """So many iterations make a block, as a number or the name of one."""
-        if isinstance(work, Const):
+        if isinstance(work, ir.Const):
             return str(largest_block(float(work.value)))
         name = self.emitter.names.fresh(f"{index}_size")
         self.line(f"{name} = {self.call('block_size')}({self.emitter.expr(work)})")
         return name
 
-    def has_blocks(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
+    def has_blocks(self, loop: ir.Loop, around: tuple[ir.Loop, ...]) -> bool:
         """Whether the loop looks out.
 
         The outermost loop does, and the next one if that is around others; those around that have few iterations do
         not count. Any loop does of which no array says how often it runs, and no loop that sweeps over one.
         """
         mapping, *others = (self.emitter.mapping_of(s) for s in (loop, *around))
-        if is_left(loop) or not isinstance(loop.step, Const) or isinstance(mapping, TiledNest):
+        if is_left(loop) or not isinstance(loop.step, ir.Const) or isinstance(mapping, TiledNest):
             return False
         if self.has_few(loop) or any(isinstance(k, TiledNest) for k in others) or self.is_sweep(loop):
             return False
@@ -151,42 +153,42 @@ class Patience:
             return False
         return self.may_be_long(loop) or isinstance(others[-1], VectorLoop)
 
-    def is_sweep(self, nest: Loop) -> bool:
+    def is_sweep(self, nest: ir.Loop) -> bool:
         """Whether the nest does little for each element of arrays, which are not endless."""
         estimate = self.estimate(nest)
         for site in statements((nest,)):
-            if not isinstance(site.stmt, Loop) or is_around_others(site.stmt):
-                if isinstance(site.stmt, Call):
+            if not isinstance(site.stmt, ir.Loop) or is_around_others(site.stmt):
+                if isinstance(site.stmt, ir.Call):
                     return False
                 continue
             path = (*site.loops, site.stmt)
             work = self.iteration(site.stmt, estimate)
-            if any(map(is_left, path)) or not isinstance(work, Const) or work.value > LITTLE:
+            if any(map(is_left, path)) or not isinstance(work, ir.Const) or work.value > LITTLE:
                 return False
             if not goes_along(tuple(p for p in path if not self.has_few(p)), always(site.stmt.body)):
                 return False
         return True
 
-    def may_be_long(self, loop: Loop) -> bool:
+    def may_be_long(self, loop: ir.Loop) -> bool:
         """Whether the loop is around others, not all of which are short as a rule."""
         inside = [s.stmt for s in statements(loop.body)]
-        found = [self.emitter.mapping_of(s) for s in inside if isinstance(s, Loop)]
+        found = [self.emitter.mapping_of(s) for s in inside if isinstance(s, ir.Loop)]
         is_short = [isinstance(k, VectorLoop) and k.may_be_short for k in found]
-        return not all(is_short) or any(isinstance(s, Call) for s in inside)
+        return not all(is_short) or any(isinstance(s, ir.Call) for s in inside)
 
-    def has_few(self, loop: Loop) -> bool:
+    def has_few(self, loop: ir.Loop) -> bool:
         """Whether the loop has only a few iterations for certain."""
         trips = self.estimate(loop).trips(loop)
-        return isinstance(trips, Const) and trips.value <= FEW and not is_left(loop)
+        return isinstance(trips, ir.Const) and trips.value <= FEW and not is_left(loop)
 
     @contextmanager
-    def blocks(self, loop: Loop, together: int = 1) -> Iterator[Loop]:
+    def blocks(self, loop: ir.Loop, together: int = 1) -> Iterator[ir.Loop]:
         """An innermost loop, or a block of it; one around others looks at the last places of its blocks."""
         size = self.sizes.get(loop.index)
         if size is None:
             yield loop
             return
-        assert isinstance(loop.step, Const)
+        assert isinstance(loop.step, ir.Const)
         step = int(loop.step.value) * together
         if is_around_others(loop):
             name, width = self.emitter.names.fresh(f"{loop.index}_mask"), abs(step)
@@ -196,7 +198,7 @@ class Patience:
             return
         bounds = (self.emitter.expr(loop.lower), self.emitter.expr(loop.upper))
         with self.range(loop.index, bounds, step) as (start, end):
-            yield replace(loop, lower=Index(start), upper=Index(end))
+            yield replace(loop, lower=ir.Index(start), upper=ir.Index(end))
 
     def begin_iteration(self, index: str, place: str) -> None:
         """At the head of a loop over `index`, which is at `place`."""
@@ -219,17 +221,17 @@ class Patience:
                 self.line(f"{self.call('look_out')}()")
 
     # -- counts ----------------------------------------------------------------------------------------------
-    def begin_counting(self, loop: Loop) -> str:
+    def begin_counting(self, loop: ir.Loop) -> str:
         """The ticks of an iteration of a loop that counts."""
         work = self.iteration(loop, self.estimate(loop))
-        if isinstance(work, Const):
+        if isinstance(work, ir.Const):
             return str(round(TICKS * float(work.value)))
         return self.ticks(work, f"{loop.index}_ticks")
 
-    def ticks(self, work: Expr, stem: str) -> str:
+    def ticks(self, work: ir.Expr, stem: str) -> str:
         """The name of the ticks of so many nanoseconds."""
         name = self.emitter.names.fresh(stem)
-        self.line(f"{name} = {self.emitter.expr(Cast(INT, times_work(number(TICKS), work)))}")
+        self.line(f"{name} = {self.emitter.expr(ir.Cast(INT, times_work(number(TICKS), work)))}")
         return name
 
     def count(self, ticks: str) -> None:
@@ -250,11 +252,11 @@ class PatientEmitter(LoopEmitter):
         self.patience = Patience(self, self.names.fresh("patience"))
 
 
-def is_around_others(loop: Loop) -> bool:
-    return any(isinstance(s.stmt, Loop) for s in statements(loop.body))
+def is_around_others(loop: ir.Loop) -> bool:
+    return any(isinstance(s.stmt, ir.Loop) for s in statements(loop.body))
 
 
-def goes_along(loops: tuple[Loop, ...], body: Iterable[Stmt]) -> bool:
+def goes_along(loops: tuple[ir.Loop, ...], body: Iterable[ir.Stmt]) -> bool:
     """Whether one of the statements accesses an array with an axis for each of the `loops`, whose iterations are
     elements of it then."""
     indices = {p.index for p in loops}
@@ -262,26 +264,26 @@ def goes_along(loops: tuple[Loop, ...], body: Iterable[Stmt]) -> bool:
     return any(indices <= {index for x in a.subscripts for index in along(x, indices)} for a in found)
 
 
-def always(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+def always(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
     """The statements that no condition is around."""
     for stmt in body:
         yield stmt
-        if isinstance(stmt, Loop):
+        if isinstance(stmt, ir.Loop):
             yield from always(stmt.body)
 
 
-def along(subscript: Expr, indices: set[str]) -> set[str]:
+def along(subscript: ir.Expr, indices: set[str]) -> set[str]:
     """The index that an axis goes along: the only one of these in its subscript, which moves with it."""
-    inside = {e.name for e in subexprs(subscript) if isinstance(e, Index) and e.name in indices}
-    if len(inside) != 1 or any(isinstance(e, Load) for e in subexprs(subscript)):
+    inside = {e.name for e in subexprs(subscript) if isinstance(e, ir.Index) and e.name in indices}
+    if len(inside) != 1 or any(isinstance(e, ir.Load) for e in subexprs(subscript)):
         return set()
-    is_plain = all(e.op in SHIFTS for e in subexprs(subscript) if isinstance(e, Apply))
+    is_plain = all(e.op in SHIFTS for e in subexprs(subscript) if isinstance(e, ir.Apply))
     return inside if is_plain else set()
 
 
-def is_left(loop: Loop) -> bool:
+def is_left(loop: ir.Loop) -> bool:
     """Whether a condition may end the loop."""
-    return any(isinstance(s, Exit) for s in loop.body)
+    return any(isinstance(s, ir.Exit) for s in loop.body)
 
 
 def times_step(size: str, step: int) -> str:

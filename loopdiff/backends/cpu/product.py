@@ -10,7 +10,7 @@ from loopdiff.analysis.strides import coefficient
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_cast
 from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
-from loopdiff.ir.nodes import Access, Const, Dim, Expr, Index, Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import substitute
 from loopdiff.mapping.loops import Product
@@ -46,11 +46,11 @@ class ProductWriter:
         target = emitter.types.arrays[self.found.update.target.array]
         emitter.products.add(("lane_product" if nest.lanes else "product", target.dtype))
         scale = spell_cast(emitter.expr(nest.scale), type_of(nest.scale, emitter.types), target.element)
-        if not isinstance(nest.scale, Const):
+        if not isinstance(nest.scale, ir.Const):
             # Where nothing is summed the factor is not asked for: infinity times an empty sum would not be zero.
             ranges = [(self.loop(k).lower, self.loop(k).upper) for kind in nest.kinds for k in kind]
             some = " and ".join(f"{emitter.expr(lower)} < {emitter.expr(upper)}" for lower, upper in ranges)
-            scale = f"({scale} if {some} else {emitter.expr(Const(0.0, target.element))})"
+            scale = f"({scale} if {some} else {emitter.expr(ir.Const(0.0, target.element))})"
         columns = (nest.columns, *nest.lanes)
         parts = [
             self.operand(self.found.update.target, (*nest.rows, *(columns if nest.lanes else ()))),
@@ -68,19 +68,21 @@ class ProductWriter:
         in_parts = IN_PARTS if self.emitter.sharing and not self.nest.lanes else 0
         return in_parts if self.found.start is not None else in_parts + ADD
 
-    def loop(self, index: str) -> Loop:
+    def loop(self, index: str) -> ir.Loop:
         return next(p for p in self.found.loops if p.index == index)
 
     def extent(self, index: str) -> str:
         loop, spell = self.loop(index), self.emitter.expr
         lower, upper = spell(loop.lower), spell(loop.upper)
         if lower == "0":
-            return upper if isinstance(loop.upper, Dim) else f"max(0, {upper})"
+            return upper if isinstance(loop.upper, ir.Dim) else f"max(0, {upper})"
         return f"max(0, {upper} - {lower})"
 
-    def operand(self, access: Access, indices: tuple[str, ...]) -> str:
+    def operand(self, access: ir.Access, indices: tuple[str, ...]) -> str:
         """An array, where the loops begin in it, and how far each moves along its axes."""
-        starts: dict[Expr, Expr] = {Index(p.index): p.lower for p in self.found.loops if p.index in self.inside}
+        starts: dict[ir.Expr, ir.Expr] = {
+            ir.Index(p.index): p.lower for p in self.found.loops if p.index in self.inside
+        }
         first = listed([self.emitter.expr(substitute(s, starts)) for s in access.subscripts])
         moves = [listed([str(coefficient(s, k)) for s in access.subscripts]) for k in indices]
         return f"{access.array}, {first}, {listed(moves)}"

@@ -8,8 +8,8 @@ from dataclasses import replace
 from loopdiff.backends.cpu import simd
 from loopdiff.backends.cpu.scalar_math import HELPERS
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import Index, Let, Loop, LoopSet
 from loopdiff.ir.renaming import Renaming, rename_everywhere, renamed
 from loopdiff.ir.walk import statements
 
@@ -19,14 +19,14 @@ BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math",
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
 
 
-def avoid_reserved_names(ls: LoopSet, others: AbstractSet[str] = frozenset()) -> LoopSet:
+def avoid_reserved_names(ls: ir.LoopSet, others: AbstractSet[str] = frozenset()) -> ir.LoopSet:
     """`ls` with names replaced that would hide what generated code calls, that of another back end is told in `others`,
     or an index that shares a cell's name."""
     names, reserved = supply(ls), RESERVED | others
     clashing = sorted(n for n in names.taken if n in reserved)
     ls = rename_everywhere(ls, {n: names.fresh(f"{n}_") for n in clashing})
-    variables = {a.name for a in ls.arrays} | {s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, Let)}
-    indices = sorted({s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, Loop)} & variables)
-    new: Renaming = {Index(i): Index(names.fresh(i)) for i in indices}
+    variables = {a.name for a in ls.arrays} | {s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, ir.Let)}
+    indices = sorted({s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)} & variables)
+    new: Renaming = {ir.Index(i): ir.Index(names.fresh(i)) for i in indices}
     name = f"{ls.name}_" if ls.name in reserved else ls.name
     return replace(ls, name=name, body=tuple(renamed(s, new) for s in ls.body))

@@ -15,8 +15,8 @@ from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer
-from loopdiff.ir.nodes import Accumulate, Allocate, Apply, Assign, Index, Jump, Let, Loop, ScalarResult, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, statements
@@ -54,16 +54,16 @@ class ScheduledEmitter(PatientEmitter):
     def like_results(self) -> str:
         """Something of the type of what the function returns."""
         found = [
-            spell_constant(0, type_of(r.value, self.types)) if isinstance(r, ScalarResult) else r.array
+            spell_constant(0, type_of(r.value, self.types)) if isinstance(r, ir.ScalarResult) else r.array
             for r in self.ls.results
         ]
         if not found or (len(found) == 1 and not self.ls.returns_tuple):
             return found[0] if found else "None"
         return f"({', '.join(found)},)"
 
-    def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
+    def store(self, stmt: ir.Let | ir.Assign | ir.Accumulate | ir.Allocate | ir.Jump) -> None:
         match stmt:
-            case Allocate(array=array, fill=fill) if fill is not None and self.is_shared_fill(stmt):
+            case ir.Allocate(array=array, fill=fill) if fill is not None and self.is_shared_fill(stmt):
                 self.threads.add("fill")
                 turned = ".T" if self.types.arrays[array].layout == "F" else ""
                 with self.writer.block(f"if {array}.size > {SMALL}:"):
@@ -73,13 +73,13 @@ class ScheduledEmitter(PatientEmitter):
             case _:
                 ScalarEmitter.store(self, stmt)
 
-    def is_shared_fill(self, stmt: Allocate) -> bool:
+    def is_shared_fill(self, stmt: ir.Allocate) -> bool:
         """Whether several threads fill an array where they share loops too: new memory takes as long as these."""
         kind = self.types.arrays[stmt.array]
         is_outside = any(s is stmt for s in self.ls.body)
         return bool(self.sharing) and is_outside and kind.rank > 0 and kind.layout in ("C", "F")
 
-    def loop(self, stmt: Loop) -> None:
+    def loop(self, stmt: ir.Loop) -> None:
         sharing = self.sharing.get(id(stmt)) if self.is_sharing else None
         is_shared = any(id(s.stmt) in self.sharing for s in statements((stmt,)))
         if sharing is not None:
@@ -89,7 +89,7 @@ class ScheduledEmitter(PatientEmitter):
         else:
             self.as_mapped(stmt)
 
-    def as_mapped(self, stmt: Loop) -> None:
+    def as_mapped(self, stmt: ir.Loop) -> None:
         """The loop as its mapping says."""
         path, mapping = self.mappings.get(id(stmt), ((), ScalarLoop("")))
         if not self.around:
@@ -112,7 +112,7 @@ class ScheduledEmitter(PatientEmitter):
                     else:
                         self.jam(block, rows, together)
 
-    def in_order(self, stmt: Loop) -> None:
+    def in_order(self, stmt: ir.Loop) -> None:
         """One iteration after the other; what waits for the one before is added last."""
         before = self.recurrence
         if self.may_reassociate:
@@ -123,17 +123,17 @@ class ScheduledEmitter(PatientEmitter):
         self.around -= 1
         self.recurrence, self.ticks = before, around
 
-    def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
+    def begin_iteration(self, index: str, body: tuple[ir.Stmt, ...]) -> None:
         if self.ticks:
             self.patience.count(self.ticks)
         self.patience.begin_iteration(index, index)
 
-    def jam(self, stmt: Loop, rows: JammedRows, count: int) -> None:
+    def jam(self, stmt: ir.Loop, rows: JammedRows, count: int) -> None:
         """So many iterations with one vector loop for all; one after the other where not all of them are the same.
 
         What is left out of `stmt`, as in chunks, leaves dependences among the rest as they were.
         """
-        start, index = Index(self.names.fresh(f"{stmt.index}_block")), stmt.index
+        start, index = ir.Index(self.names.fresh(f"{stmt.index}_block")), stmt.index
         bounds = f"{self.expr(stmt.lower)}, {self.expr(stmt.upper)}"
         end = add(start, integer(count))
         conds = (
@@ -149,10 +149,10 @@ class ScheduledEmitter(PatientEmitter):
             with self.writer.block(f"if {self.expr(all_of(conds))}:"):
                 for leaf, stmts in found:
                     for new in stmts:
-                        if isinstance(new, Loop) and isinstance(leaf.stmt, Loop):
+                        if isinstance(new, ir.Loop) and isinstance(leaf.stmt, ir.Loop):
                             self.take_for(new, leaf.stmt)
                         self.statement(new)
             with self.writer.block("else:"):
-                rest = replace(stmt, lower=start, upper=Apply(Op.MIN, (end, stmt.upper)))
+                rest = replace(stmt, lower=start, upper=ir.Apply(Op.MIN, (end, stmt.upper)))
                 self.in_order(rest)
         self.around -= 1

@@ -18,7 +18,7 @@ from loopdiff.analysis.contractions import Contraction, access_indices, factors,
 from loopdiff.analysis.strides import Stride, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
-from loopdiff.ir.nodes import Access, Apply, Const, Expr, Index, Load, Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import subexprs, substitute
@@ -28,7 +28,7 @@ from loopdiff.model.work import PRODUCT, times_work
 from loopdiff.model.work import number as nanoseconds
 
 NONE: frozenset[str] = frozenset()
-Placed = dict[Expr, Expr]
+Placed = dict[ir.Expr, ir.Expr]
 
 
 class Shape(Enum):
@@ -68,7 +68,7 @@ class Block:
 
 
 Value = tuple[str, Shape]
-Factor = tuple[Expr, str, Shape]
+Factor = tuple[ir.Expr, str, Shape]
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class TileWriter:
             else:
                 self.batch_tiles()
 
-    def work_of_tile(self) -> Expr:
+    def work_of_tile(self) -> ir.Expr:
         size = self.shape.rows * self.shape.columns * self.width
         loops = [self.loop(index) for index in self.tile.sums]
         return times_work(
@@ -136,7 +136,7 @@ class TileWriter:
         return name
 
     def splat(self, value: float) -> str:
-        return f"{self.simd('splat')}({self.emitter.expr(Const(value, self.kind))}, {self.width})"
+        return f"{self.simd('splat')}({self.emitter.expr(ir.Const(value, self.kind))}, {self.width})"
 
     def zero_tile(self, size: int) -> str:
         """The name of a tile of `size` vectors of zeros, with which each tile begins."""
@@ -156,7 +156,7 @@ class TileWriter:
         loop = self.loop(index)
         return self.emitter.expr(loop.lower), self.emitter.expr(loop.upper)
 
-    def loop(self, index: str) -> Loop:
+    def loop(self, index: str) -> ir.Loop:
         return next(p for p in self.found.loops if p.index == index)
 
     @contextmanager
@@ -282,10 +282,10 @@ class TileWriter:
         if stride_of(target, columns.index, NONE, self.emitter.ls) == "unit":
             self.update(sums, rows, live)
             return
-        lanes = Index(f"{self.simd('iota')}({columns.index}, 1, {self.width})")
+        lanes = ir.Index(f"{self.simd('iota')}({columns.index}, 1, {self.width})")
         update = self.simd("scatter_add_masked" if self.found.start is None else "scatter_masked")
         for number, placed in enumerate(self.places(rows)):
-            where = self.subscripts(target.subscripts, {**placed, Index(columns.index): lanes})
+            where = self.subscripts(target.subscripts, {**placed, ir.Index(columns.index): lanes})
             is_there = f"{number} <= {rows.left}" if rows.left and number else "True"
             with self.emitter.writer.block(f"if {is_there}:"):
                 self.line(f"{update}({target.array}, {where}, {sums}[{number}], {live})")
@@ -317,24 +317,24 @@ class TileWriter:
             return f"{self.simd('keep_each')}({block.mask}, {text})", shape
         return found
 
-    def vanishes(self, expr: Expr) -> bool:
+    def vanishes(self, expr: ir.Expr) -> bool:
         """Whether `expr` is zero in dead lanes, whose loads give zero."""
         match expr:
-            case Load(access=access):
+            case ir.Load(access=access):
                 return self.stride(access) != "uniform"
-            case Apply(op=Op.NEG | Op.ADD | Op.SUB | Op.MUL, args=args):
+            case ir.Apply(op=Op.NEG | Op.ADD | Op.SUB | Op.MUL, args=args):
                 return all(self.vanishes(a) for a in args)
             case _:
                 return False
 
-    def value(self, expr: Expr, block: Block) -> Value:
+    def value(self, expr: ir.Expr, block: Block) -> Value:
         match expr:
-            case Load(access=access) if access.subscripts:
+            case ir.Load(access=access) if access.subscripts:
                 text, shape = self.load(access, block)
                 return self.hold(text, access.array), shape
-            case Apply(op=Op.NEG, args=(a,)) if has_loads(expr):
+            case ir.Apply(op=Op.NEG, args=(a,)) if has_loads(expr):
                 return self.combined("*", ("-1.0", Shape.SCALAR), self.value(a, block), block)
-            case Apply(op=Op.MUL | Op.ADD | Op.SUB as op, args=(a, b)) if has_loads(expr):
+            case ir.Apply(op=Op.MUL | Op.ADD | Op.SUB as op, args=(a, b)) if has_loads(expr):
                 return self.combined(op.value, self.value(a, block), self.value(b, block), block)
             case _:
                 return f"({self.emitter.expr(expr)})", Shape.SCALAR
@@ -375,7 +375,7 @@ class TileWriter:
         return self.held[text]
 
     # -- memory ----------------------------------------------------------------------------------------------
-    def load(self, access: Access, block: Block) -> Value:
+    def load(self, access: ir.Access, block: Block) -> Value:
         """Vectors for the side of the tile along which the access moves, each by one run through memory if it can."""
         sides = {Shape.ROWS: block.rows, Shape.COLUMNS: block.columns}
         moving = [shape for shape, side in sides.items() if side.index in access_indices(access)]
@@ -391,10 +391,10 @@ class TileWriter:
             return f"{self.simd('splat_rows')}({self.run(access, side)}, {self.width})", moving[0]
         return f"{self.simd('load_rows')}({self.run(access, side)}, {block.mask or self.width})", moving[0]
 
-    def stride(self, access: Access) -> Stride:
+    def stride(self, access: ir.Access) -> Stride:
         return stride_of(access, self.tile.lanes, NONE, self.emitter.ls)
 
-    def single(self, access: Access, placed: Placed, mask: str) -> str:
+    def single(self, access: ir.Access, placed: Placed, mask: str) -> str:
         where = self.subscripts(access.subscripts, placed)
         match self.stride(access):
             case "uniform":
@@ -410,9 +410,9 @@ class TileWriter:
     def lanes_apart(self) -> Placed:
         """The index of each lane, for elements that are not next to each other."""
         index = self.tile.lanes
-        return {Index(index): Index(f"{self.simd('iota')}({index}, 1, {self.width})")}
+        return {ir.Index(index): ir.Index(f"{self.simd('iota')}({index}, 1, {self.width})")}
 
-    def singles(self, access: Access, places: list[Placed], mask: str) -> str:
+    def singles(self, access: ir.Access, places: list[Placed], mask: str) -> str:
         return f"({', '.join(self.single(access, p, mask) for p in places)},)"
 
     def places(self, side: Side) -> list[Placed]:
@@ -422,10 +422,10 @@ class TileWriter:
         found: list[Placed] = [{}]
         for number in range(1, side.count):
             ahead = f"{self.simd('minimum')}({number}, {side.left})" if side.left else number * side.step
-            found.append({Index(side.index): Index(f"({side.index} + {ahead})")})
+            found.append({ir.Index(side.index): ir.Index(f"({side.index} + {ahead})")})
         return found
 
-    def run(self, access: Access, side: Side) -> str:
+    def run(self, access: ir.Access, side: Side) -> str:
         """Arguments that say where the places of a side are: array, first index, axis, step, those left, count."""
         found = (0, 0) if side.index is None else lane_axis(access, side.index, NONE)
         assert found is not None
@@ -433,11 +433,11 @@ class TileWriter:
         where = self.subscripts(access.subscripts, {} if self.stride(access) != "strided" else self.lanes_apart())
         return f"{access.array}, {where}, {axis}, {step * side.step}, {side.left or side.count - 1}, {side.count}"
 
-    def subscripts(self, parts: tuple[Expr, ...], placed: Placed) -> str:
+    def subscripts(self, parts: tuple[ir.Expr, ...], placed: Placed) -> str:
         texts = [self.emitter.expr(substitute(s, placed)) for s in parts]
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
 
-def has_loads(expr: Expr) -> bool:
+def has_loads(expr: ir.Expr) -> bool:
     """Whether `expr` reads an element of an array."""
-    return any(isinstance(e, Load) and e.access.subscripts for e in subexprs(expr))
+    return any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(expr))

@@ -14,20 +14,7 @@ from loopdiff.analysis.strides import is_varying, varying_names
 from loopdiff.backends.cpu.lane_values import CHOICES, INFIX, NAMED, Lanes, LaneValues
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import has_mask_registers, host_width
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    AccumulateOp,
-    Apply,
-    Assign,
-    Const,
-    Expr,
-    If,
-    Let,
-    Loop,
-    Stmt,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
@@ -57,7 +44,7 @@ class VectorLoopWriter(LaneValues):
     sums: dict[int, list[str]]
 
     @classmethod
-    def of(cls, emitter: PatientEmitter, loop: Loop, owned: frozenset[str]) -> VectorLoopWriter:
+    def of(cls, emitter: PatientEmitter, loop: ir.Loop, owned: frozenset[str]) -> VectorLoopWriter:
         varying = varying_names(loop)
         return cls(emitter, loop, varying, loop_width(emitter, loop), owned & varying, owned - varying, {})
 
@@ -82,7 +69,7 @@ class VectorLoopWriter(LaneValues):
             self.write_range(start, end, suffixes, promoted)
         self.finish_sums(promoted)
 
-    def start_cells(self, promoted: list[Accumulate], suffixes: list[str]) -> None:
+    def start_cells(self, promoted: list[ir.Accumulate], suffixes: list[str]) -> None:
         """Cells of the vectors side by side, and the sums of one."""
         for cell in sorted(self.private):
             for suffix in dict.fromkeys(("", *suffixes)):
@@ -92,7 +79,7 @@ class VectorLoopWriter(LaneValues):
             self.sums[id(stmt)] = [self.emitter.names.fresh(f"{stmt.target.array}_lanes") for _ in suffixes]
             self.start_sum(stmt, self.sums[id(stmt)][:1])
 
-    def write_row(self, start: str, end: str, promoted: list[Accumulate], suffixes: list[str]) -> None:
+    def write_row(self, start: str, end: str, promoted: list[ir.Accumulate], suffixes: list[str]) -> None:
         """Whole vectors, if there are enough to bring sums together for, and the rest as scalar code.
 
         Its stores, other than masked ones, are forwarded to loads soon after: often the next row begins with them.
@@ -108,11 +95,11 @@ class VectorLoopWriter(LaneValues):
                 self.block(self.loop.body, [Lanes(index)])
             self.finish_sums(promoted)
         for cell in sorted(self.private):
-            line(f"{cell} = {self.emitter.expr(Const(0, self.emitter.types.arrays[cell].element))}")
+            line(f"{cell} = {self.emitter.expr(ir.Const(0, self.emitter.types.arrays[cell].element))}")
         with block(f"for {index} in range({full}, {end}):"):
             self.emitter.block(self.loop.body)
 
-    def write_many(self, start: str, end: str, suffixes: list[str], promoted: list[Accumulate]) -> str:
+    def write_many(self, start: str, end: str, suffixes: list[str], promoted: list[ir.Accumulate]) -> str:
         """Vectors side by side, as many as the suffixes, if more than one; where the ones that are left begin.
 
         Short rows have none, and no time to start sums for them.
@@ -131,7 +118,7 @@ class VectorLoopWriter(LaneValues):
             self.join_copies(promoted)
         return first
 
-    def write_range(self, start: str, end: str, suffixes: list[str], promoted: list[Accumulate]) -> None:
+    def write_range(self, start: str, end: str, suffixes: list[str], promoted: list[ir.Accumulate]) -> None:
         """Vectors side by side, then single ones, the last one masked."""
         names, line, block = self.emitter.names, self.emitter.writer.line, self.emitter.writer.block
         index, width = self.loop.index, self.width
@@ -187,23 +174,23 @@ class VectorLoopWriter(LaneValues):
     def is_block_of_nests(self) -> bool:
         """Whether the loop runs over a block of lanes around loops that they share."""
         is_whole = self.lane_block is not None and self.lane_block.size % (COPIES_OF_BLOCK * self.width) == 0
-        return is_whole and not self.is_small_block() and any(isinstance(s, Loop) for s in self.loop.body)
+        return is_whole and not self.is_small_block() and any(isinstance(s, ir.Loop) for s in self.loop.body)
 
     def is_small_block(self) -> bool:
         """Whether the loop runs over a block of few lanes, as one around recurrences: bodies are long there."""
         return self.lane_block is not None and self.lane_block.size <= FEW
 
-    def copies(self, promoted: list[Accumulate]) -> int:
+    def copies(self, promoted: list[ir.Accumulate]) -> int:
         """How many vectors run side by side, to hide the latency of sums that each depend on the one before."""
         if promoted and not self.private and self.is_light():
             return UNROLL if self.has_floats(promoted) else 1
-        chains = [s for s in statements(self.loop.body) if isinstance(s.stmt, Accumulate) and s.loops]
+        chains = [s for s in statements(self.loop.body) if isinstance(s.stmt, ir.Accumulate) and s.loops]
         inside = [s.stmt for s in chains if s.stmt.target.array in self.private]  # type: ignore[union-attr]
-        is_simple = not any(isinstance(s.stmt, If) for s in statements(self.loop.body))
+        is_simple = not any(isinstance(s.stmt, ir.If) for s in statements(self.loop.body))
         is_short = len(self.operations()) <= SHORT and len(self.private) <= COPIED_CELLS
         return UNROLL if inside and is_simple and is_short and not self.has_calls(inside) else 1
 
-    def has_floats(self, sums: list[Accumulate]) -> bool:
+    def has_floats(self, sums: list[ir.Accumulate]) -> bool:
         """Whether any of `sums` is of floating numbers: those of integers do not wait for each other for long."""
         return any(self.emitter.types.arrays[s.target.array].element.is_float for s in sums)
 
@@ -212,39 +199,39 @@ class VectorLoopWriter(LaneValues):
         if copies == 1:
             return [""]
         taken, joint = self.emitter.names.taken, "_"
-        lets = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, Let)}
+        lets = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, ir.Let)}
         while any(f"{n}{joint}{k}" in taken for n in lets | self.private for k in range(copies)):
             joint += "_"
         taken.update(f"{n}{joint}{k}" for n in lets | self.private for k in range(copies))
         return [f"{joint}{k}" for k in range(copies)]
 
-    def promoted(self) -> list[Accumulate]:
+    def promoted(self) -> list[ir.Accumulate]:
         """Accumulations into one address for the whole loop: they run in vector accumulators."""
-        out: list[Accumulate] = []
+        out: list[ir.Accumulate] = []
         for site in statements(self.loop.body):
             stmt = site.stmt
-            if not isinstance(stmt, Accumulate) or any(isinstance(s, Loop) for s in site.enclosing):
+            if not isinstance(stmt, ir.Accumulate) or any(isinstance(s, ir.Loop) for s in site.enclosing):
                 continue
             if stmt.target.array in self.private | self.shared or self.stride(stmt.target) != "uniform":
                 continue
-            inside = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, Let)}
-            if not any(isinstance(e, Var) and e.name in inside for s in stmt.target.subscripts for e in subexprs(s)):
+            inside = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, ir.Let)}
+            if not any(isinstance(e, ir.Var) and e.name in inside for s in stmt.target.subscripts for e in subexprs(s)):
                 out.append(stmt)
         return out
 
-    def operations(self) -> list[Apply]:
+    def operations(self) -> list[ir.Apply]:
         nodes = [e for s in statements(self.loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-        return [e for e in nodes if isinstance(e, Apply)]
+        return [e for e in nodes if isinstance(e, ir.Apply)]
 
-    def has_calls(self, stmts: Iterable[Stmt]) -> bool:
+    def has_calls(self, stmts: Iterable[ir.Stmt]) -> bool:
         """Whether `stmts` need more than instructions."""
         nodes = [e for s in stmts for x in stmt_exprs(s) for e in subexprs(x)]
-        return any(isinstance(e, Apply) and e.op not in INSTRUCTIONS for e in nodes)
+        return any(isinstance(e, ir.Apply) and e.op not in INSTRUCTIONS for e in nodes)
 
     def is_light(self) -> bool:
         """Whether the body is so short that latency, not throughput, would bound a single accumulator."""
         body = [s.stmt for s in statements(self.loop.body)]
-        is_flat = not any(isinstance(s, Loop | If) for s in body)
+        is_flat = not any(isinstance(s, ir.Loop | ir.If) for s in body)
         return is_flat and len(self.operations()) <= LIGHT and not self.has_calls(body)
 
     def is_masked_throughout(self) -> bool:
@@ -253,22 +240,22 @@ class VectorLoopWriter(LaneValues):
         None is where masks have no registers of their own: a masked store takes as long as ten others there.
         """
         body = [s.stmt for s in statements(self.loop.body)]
-        sums = [s for s in body if isinstance(s, Accumulate)]
-        is_check = all(isinstance(s, Accumulate | Let) for s in body) and not self.has_floats(sums)
-        is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, Loop) for s in body)
+        sums = [s for s in body if isinstance(s, ir.Accumulate)]
+        is_check = all(isinstance(s, ir.Accumulate | ir.Let) for s in body) and not self.has_floats(sums)
+        is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, ir.Loop) for s in body)
         return has_mask_registers() and (is_check or is_large)
 
-    def start_sum(self, stmt: Accumulate, parts: Iterable[str]) -> None:
+    def start_sum(self, stmt: ir.Accumulate, parts: Iterable[str]) -> None:
         kind = self.emitter.types.arrays[stmt.target.array].element
         for name in parts:
             self.emitter.writer.line(f"{name} = {self.splat_constant(neutral_value(stmt.op, kind), kind)}")
 
-    def start_copies(self, promoted: list[Accumulate]) -> None:
+    def start_copies(self, promoted: list[ir.Accumulate]) -> None:
         """Sums of the other vectors side by side."""
         for stmt in promoted:
             self.start_sum(stmt, self.sums[id(stmt)][1:])
 
-    def join_copies(self, promoted: list[Accumulate]) -> None:
+    def join_copies(self, promoted: list[ir.Accumulate]) -> None:
         """One sum of all vectors side by side."""
         for stmt in promoted:
             first, *others = self.sums[id(stmt)]
@@ -278,11 +265,11 @@ class VectorLoopWriter(LaneValues):
             if others:
                 self.emitter.writer.line(f"{first} = {whole}")
 
-    def finish_sums(self, promoted: list[Accumulate]) -> None:
+    def finish_sums(self, promoted: list[ir.Accumulate]) -> None:
         for stmt in promoted:
             self.add_to_place(stmt, f"{self.simd(f'reduce_{stmt.op}')}({self.sums[id(stmt)][0]})")
 
-    def add_to_place(self, stmt: Accumulate, value: str) -> None:
+    def add_to_place(self, stmt: ir.Accumulate, value: str) -> None:
         """Bring the scalar `value` into the target. An element that no iteration reached may not even exist: a value
         that changes nothing leaves it alone."""
         place, line = self.emitter.place(stmt.target), self.emitter.writer.line
@@ -291,7 +278,7 @@ class VectorLoopWriter(LaneValues):
                 kind = self.emitter.types.arrays[stmt.target.array].element
                 total = self.emitter.names.fresh("total")
                 line(f"{total} = {value}")
-                neutral = self.emitter.expr(Const(neutral_value(stmt.op, kind), kind))
+                neutral = self.emitter.expr(ir.Const(neutral_value(stmt.op, kind), kind))
                 stack.enter_context(self.emitter.writer.block(f"if {total} != {neutral}:"))
                 value = total
             if stmt.op == "add":
@@ -301,53 +288,53 @@ class VectorLoopWriter(LaneValues):
                 line(f"{place} = {stmt.op}2({self.emitter.load(stmt.target)}, {value})")
 
     # -- statements ------------------------------------------------------------------------------------------
-    def block(self, body: tuple[Stmt, ...], copies: list[Lanes]) -> None:
+    def block(self, body: tuple[ir.Stmt, ...], copies: list[Lanes]) -> None:
         for stmt in body:
             self.statement(stmt, copies)
 
-    def statement(self, stmt: Stmt, copies: list[Lanes]) -> None:
+    def statement(self, stmt: ir.Stmt, copies: list[Lanes]) -> None:
         """`stmt` for every copy; inner loops are shared by the copies."""
         self.emitter.writer.quote(stmt.loc)
         match stmt:
-            case If():
+            case ir.If():
                 self.branch(stmt, copies)
-            case Loop():
+            case ir.Loop():
                 with self.emitter.patience.blocks(stmt) as part:
                     bounds = ", ".join(self.emitter.expr(e) for e in (part.lower, part.upper, part.step))
                     with self.emitter.writer.block(f"for {stmt.index} in range({bounds}):"):
                         self.emitter.patience.begin_iteration(stmt.index, stmt.index)
                         self.block(stmt.body, copies)
-            case Let(name=name, value=value) if name not in self.varying:
+            case ir.Let(name=name, value=value) if name not in self.varying:
                 self.emitter.writer.line(f"{name} = {self.emitter.expr(value)}")
-            case Accumulate(target=Access(array=array)) if array in self.shared:
+            case ir.Accumulate(target=ir.Access(array=array)) if array in self.shared:
                 self.emitter.statement(stmt)
-            case Assign(target=Access(array=array, subscripts=())) if array not in self.private:
+            case ir.Assign(target=ir.Access(array=array, subscripts=())) if array not in self.private:
                 self.emitter.statement(stmt)
-            case Accumulate() if self.is_summed(stmt):
+            case ir.Accumulate() if self.is_summed(stmt):
                 self.add_to_place(stmt, self.sum_of_lanes(stmt, copies))
             case _:
                 for number, lanes in enumerate(copies):
                     self.simple(stmt, lanes, number)
 
-    def simple(self, stmt: Stmt, lanes: Lanes, number: int) -> None:
+    def simple(self, stmt: ir.Stmt, lanes: Lanes, number: int) -> None:
         match stmt:
-            case Let(name=name, value=value):
+            case ir.Let(name=name, value=value):
                 self.emitter.writer.line(f"{name}{lanes.suffix} = {self.vector(value, lanes)}")
-            case Assign(target=target, value=value):
+            case ir.Assign(target=target, value=value):
                 self.assign(target, value, lanes)
-            case Accumulate():
+            case ir.Accumulate():
                 self.accumulate(stmt, lanes, number)
             case _:
                 raise AssertionError(stmt)
 
-    def assign(self, target: Access, value: Expr, lanes: Lanes) -> None:
+    def assign(self, target: ir.Access, value: ir.Expr, lanes: Lanes) -> None:
         if target.array in self.private:
             name, new = f"{target.array}{lanes.suffix}", self.vector(value, lanes)
             self.emitter.writer.line(f"{name} = {self.where(lanes.cond, new, name)}")
         else:
             self.emitter.writer.line(self.store(target, self.vector(value, lanes), lanes))
 
-    def accumulate(self, stmt: Accumulate, lanes: Lanes, number: int) -> None:
+    def accumulate(self, stmt: ir.Accumulate, lanes: Lanes, number: int) -> None:
         target, line = stmt.target, self.emitter.writer.line
         value = self.vector(stmt.value, lanes)
         if id(stmt) in self.sums:
@@ -361,12 +348,12 @@ class VectorLoopWriter(LaneValues):
         else:
             line(self.store(target, self.combined(stmt, self.load(target, lanes), value), lanes))
 
-    def is_summed(self, stmt: Accumulate) -> bool:
+    def is_summed(self, stmt: ir.Accumulate) -> bool:
         """Whether all lanes go to one element, here and now."""
         is_own = stmt.target.array in self.private or id(stmt) in self.sums
         return not is_own and self.stride(stmt.target) == "uniform"
 
-    def sum_of_lanes(self, stmt: Accumulate, copies: list[Lanes]) -> str:
+    def sum_of_lanes(self, stmt: ir.Accumulate, copies: list[Lanes]) -> str:
         """The sum (or greatest, least) of `stmt`'s values in all live lanes of all copies."""
         kind = self.emitter.types.arrays[stmt.target.array].element
         neutral = self.splat_constant(neutral_value(stmt.op, kind), kind)
@@ -375,7 +362,7 @@ class VectorLoopWriter(LaneValues):
             first = self.combined(stmt, first, value)
         return f"{self.simd(f'reduce_{stmt.op}')}({first})"
 
-    def combined(self, stmt: Accumulate, old: str, value: str) -> str:
+    def combined(self, stmt: ir.Accumulate, old: str, value: str) -> str:
         if stmt.op == "add":
             return f"{old} + {value}"
         return f"{self.simd(NAMED[Op.MAX if stmt.op == 'max' else Op.MIN])}({old}, {value})"
@@ -383,7 +370,7 @@ class VectorLoopWriter(LaneValues):
     def where(self, mask: str | None, value: str, other: str) -> str:
         return value if mask is None else f"{self.simd('select')}({mask}, {value}, {other})"
 
-    def branch(self, stmt: If, copies: list[Lanes]) -> None:
+    def branch(self, stmt: ir.If, copies: list[Lanes]) -> None:
         if not is_varying(stmt.cond, self.varying) and copies[0].cond is None:
             with self.emitter.writer.block(f"if {self.emitter.expr(stmt.cond)}:"):
                 self.block(stmt.then, copies)
@@ -400,20 +387,20 @@ class VectorLoopWriter(LaneValues):
                 self.block(body, [self.narrowed(lanes, m if outcome else f"~{m}") for m, lanes in pairs])
 
 
-def neutral_value(op: AccumulateOp, kind: ScalarType) -> int | float:
+def neutral_value(op: ir.AccumulateOp, kind: ScalarType) -> int | float:
     """What leaves an accumulation of `kind` unchanged."""
     if kind.is_float:
         return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[op]
     return {"add": 0, "max": -(1 << 63), "min": (1 << 63) - 1}[op]
 
 
-def loop_width(emitter: PatientEmitter, loop: Loop) -> int:
+def loop_width(emitter: PatientEmitter, loop: ir.Loop) -> int:
     """Lanes of the loop's vectors: those of the widest floating type it touches."""
     kinds: set[ScalarType] = set()
     for site in statements(loop.body):
         for expr in stmt_exprs(site.stmt):
             kinds |= {type_of(e, emitter.types) for e in subexprs(expr)}
-        if isinstance(site.stmt, Assign | Accumulate):
+        if isinstance(site.stmt, ir.Assign | ir.Accumulate):
             kinds.add(emitter.types.arrays[site.stmt.target.array].element)
     if F64 in kinds:
         return host_width("float64")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import llvmlite.binding as llvm
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
@@ -22,7 +22,7 @@ from numba.np.arrayobj import make_array, populate_array
 
 from loopdiff.errors import BackendError
 
-INT8, INT32, INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+INT8, INT32, INT64 = llvm_ir.IntType(8), llvm_ir.IntType(32), llvm_ir.IntType(64)
 POINTER = INT8.as_pointer()
 PREFIX = "loopdiff_cuda_"
 ALIGNMENT = 256
@@ -91,11 +91,11 @@ def on_mutex(name: str) -> Any:
     @intrinsic
     def call(typingctx: Any) -> Any:
         def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-            kind = ir.FunctionType(INT32, [POINTER])
+            kind = llvm_ir.FunctionType(INT32, [POINTER])
             function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + name)
             mutex = builder.module.globals.get(PREFIX + "mutex")
             if mutex is None:
-                mutex = ir.GlobalVariable(builder.module, INT8, PREFIX + "mutex")
+                mutex = llvm_ir.GlobalVariable(builder.module, INT8, PREFIX + "mutex")
             builder.call(function, [mutex])
             return context.get_dummy_value()
 
@@ -129,10 +129,10 @@ llvm.add_symbol(PREFIX + "held", ctypes.addressof(HELD))
 
 def held_places(builder: Any) -> tuple[Any, Callable[[Any], Any]]:
     """The word with the number of arrays that functions hold, and the words with their places, by number."""
-    kind = ir.ArrayType(INT64, 1 + MOST_HELD)
+    kind = llvm_ir.ArrayType(INT64, 1 + MOST_HELD)
     found = builder.module.globals.get(PREFIX + "held")
     if found is None:
-        found = ir.GlobalVariable(builder.module, kind, PREFIX + "held")
+        found = llvm_ir.GlobalVariable(builder.module, kind, PREFIX + "held")
     return builder.gep(found, [INT32(0), INT32(0)]), lambda k: builder.gep(found, [INT32(0), builder.add(k, INT64(1))])
 
 
@@ -149,10 +149,12 @@ def let_go(builder: Any, place: Any) -> None:
     """Forget that a function has an array there: in a function of its own, as there are many such places."""
     function = builder.module.globals.get(PREFIX + "let_go")
     if function is None:
-        function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), [INT64]), PREFIX + "let_go")
+        function = llvm_ir.Function(
+            builder.module, llvm_ir.FunctionType(llvm_ir.VoidType(), [INT64]), PREFIX + "let_go"
+        )
         function.linkage = "internal"
         function.attributes.add("noinline")
-        inner = ir.IRBuilder(function.append_basic_block())
+        inner = llvm_ir.IRBuilder(function.append_basic_block())
         forget(inner, function.args[0])
         inner.ret_void()
     builder.call(function, [place])
@@ -175,7 +177,7 @@ def borrow(typingctx: Any, array: Any) -> Any:
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         found = make_array(array)(context, builder, values[0])
-        found.meminfo = ir.Constant(found.meminfo.type, None)
+        found.meminfo = llvm_ir.Constant(found.meminfo.type, None)
         return found._getvalue()
 
     return (signature(array, array), lower) if isinstance(array, types.Array) else None
@@ -200,7 +202,7 @@ def release_held(typingctx: Any) -> Any:
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         number, word_of = held_places(builder)
         with cgutils.for_range(builder, builder.load(number)) as loop:
-            kind = ir.FunctionType(INT32, [INT64, POINTER]).as_pointer()
+            kind = llvm_ir.FunctionType(INT32, [INT64, POINTER]).as_pointer()
             free = builder.inttoptr(word(builder, "cuMemFreeAsync"), kind)
             builder.call(free, [builder.load(word_of(loop.index)), handle(builder, "stream")])
         builder.store(INT64(0), number)
@@ -214,13 +216,13 @@ def word(builder: Any, name: str) -> Any:
     """What is in the slot of that name."""
     place = builder.module.globals.get(PREFIX + name)
     if place is None:
-        place = ir.GlobalVariable(builder.module, INT64, PREFIX + name)
+        place = llvm_ir.GlobalVariable(builder.module, INT64, PREFIX + name)
     return builder.load(place)
 
 
 def call_driver(context: Any, builder: Any, name: str, values: Sequence[Any], failure: str) -> None:
     """Call a function of the driver, which raises BackendError with `failure` unless it succeeds."""
-    kind = ir.FunctionType(INT32, [v.type for v in values]).as_pointer()
+    kind = llvm_ir.FunctionType(INT32, [v.type for v in values]).as_pointer()
     status = builder.call(builder.inttoptr(word(builder, name), kind), values)
     with builder.if_then(builder.icmp_unsigned("!=", status, INT32(0)), likely=False):
         context.call_conv.return_user_exc(builder, BackendError, (failure,))
@@ -248,7 +250,7 @@ def launcher(digest: str, block: tuple[int, int, int]) -> Callable[..., Any]:
                 context, builder, "cuLaunchKernel",
                 [
                     handle(builder, f"kernel_{digest}"), *counts, *(INT32(n) for n in block), INT32(0),
-                    handle(builder, "stream"), table, ir.Constant(POINTER, None),
+                    handle(builder, "stream"), table, llvm_ir.Constant(POINTER, None),
                 ],
                 "LD605: a kernel could not be launched",
             )  # fmt: skip

@@ -14,11 +14,11 @@ import numpy as np
 from loopdiff.backends.cuda.driver import Driver, is_on_device, the_driver
 from loopdiff.errors import BackendError, OutOfMemoryError
 from loopdiff.errors.codes import reject
-from loopdiff.ir.nodes import LoopSet
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import written_arrays
 
 
-def with_transfers(ls: LoopSet, entry: Callable[..., Any], *, is_on_host: bool = True) -> Callable[..., Any]:
+def with_transfers(ls: ir.LoopSet, entry: Callable[..., Any], *, is_on_host: bool = True) -> Callable[..., Any]:
     """The compiled function of `ls` for arrays of the host and of the device; what it returns goes to the host if
     `is_on_host`. BackendError (LD604) without a GPU."""
     arrays = [k for k, name in enumerate(ls.params) if ls.has_array(name)]
@@ -47,7 +47,7 @@ def with_transfers(ls: LoopSet, entry: Callable[..., Any], *, is_on_host: bool =
     return call
 
 
-def with_sizes(error: Exception, ls: LoopSet, args: tuple[Any, ...]) -> Exception:
+def with_sizes(error: Exception, ls: ir.LoopSet, args: tuple[Any, ...]) -> Exception:
     """The error, with the bytes of each array if there is no memory left."""
     if not isinstance(error, BackendError) or "LD606" not in str(error):
         return error

@@ -17,7 +17,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Access, ArrayDecl, Assign, Const, Dim, Expr, Pair
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.source.functions import MISSING
 
@@ -69,24 +69,24 @@ def allocated(state: State, stem: str, node: ast.Call) -> str:
     function = allocator(state.outside(node.func)) or ""
     span = state.source.span(node)
     allocation = call_arguments(state, function, node)
-    fill: Expr | None = None
+    fill: ir.Expr | None = None
     start = len(state.out)
     if allocation is not None:
         given = allocation.fill
         value = FILLS[allocation.kind]
-        fill = None if value is None else Const(value, loc=span)
+        fill = None if value is None else ir.Const(value, loc=span)
         fill = fill if given is None else state.number(given)
     place = len(state.out)
     found = None if allocation is None else declaration(state, "", allocation, fill, span)
     state.out[start:] = [*state.out[place:], *state.out[start:place]]  # Python evaluates the shape first
-    decl = found or ArrayDecl("", None, "local", (Const(1),), loc=span)
+    decl = found or ir.ArrayDecl("", None, "local", (ir.Const(1),), loc=span)
     array, left = declare(state, decl, stem, fill, span)
     if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
     if left is not None:
         held = frozen(state, left, "fill")
         extents = state.all_of(array, span).extents
-        state.out += nest(state, extents, lambda at: [Assign(Access(array, at), held, loc=span)], span)
+        state.out += nest(state, extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
     return array
 
 
@@ -112,7 +112,9 @@ def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | 
     )  # fmt: skip
 
 
-def declaration(state: State, array: str, allocation: Allocation, fill: Expr | None, span: Span) -> ArrayDecl | None:
+def declaration(
+    state: State, array: str, allocation: Allocation, fill: ir.Expr | None, span: Span
+) -> ir.ArrayDecl | None:
     """The declaration, or None after a rejection. dtype: as written, of `like`, of the fill, or float64."""
     element = ElementType() if allocation.dtype is None else element_type(state, allocation.dtype)
     if element is None:
@@ -134,14 +136,14 @@ def declaration(state: State, array: str, allocation: Allocation, fill: Expr | N
         state.reject("LD115", "an array without axes", shape or span, "use a scalar variable")
         return None
     kind = None if element.name is None else ArrayType(element.name, len(extents))
-    return ArrayDecl(array, kind, "local", extents, None, element.of_array, loc=span)
+    return ir.ArrayDecl(array, kind, "local", extents, None, element.of_array, loc=span)
 
 
 def shaped_by_name(state: State, node: ast.expr) -> bool:
     return shaped(state, node) is not None
 
 
-def declaration_like(state: State, array: str, node: ast.expr, element: ElementType, span: Span) -> ArrayDecl | None:
+def declaration_like(state: State, array: str, node: ast.expr, element: ElementType, span: Span) -> ir.ArrayDecl | None:
     """An array of the shape of what `node` is, and of its dtype unless `element` says another."""
     like = shaped(state, node)
     kind = None if element.name is None else ArrayType(element.name, 0)
@@ -150,35 +152,37 @@ def declaration_like(state: State, array: str, node: ast.expr, element: ElementT
             state.reject("LD115", f"`{ast.unparse(node)}` is not an array", node)
             return None
         case str():
-            return ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
+            return ir.ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
         case View(array=base):
             of_array = element.of_array or (base if element.name is None else None)
-            return ArrayDecl(array, kind, "local", array_extents(state, like, span), None, of_array, loc=span)
+            return ir.ArrayDecl(array, kind, "local", array_extents(state, like, span), None, of_array, loc=span)
         case _:
             if element == ElementType():
                 state.reject("LD115", "the dtype of this array follows from a computed value", span, "give `dtype=`")
                 return None
-            return ArrayDecl(array, kind, "local", array_extents(state, like, span), None, element.of_array, loc=span)
+            return ir.ArrayDecl(
+                array, kind, "local", array_extents(state, like, span), None, element.of_array, loc=span
+            )
 
 
-def default_element(kind: str, fill: Expr | None) -> ElementType:
+def default_element(kind: str, fill: ir.Expr | None) -> ElementType:
     """dtype of an allocation that names none: float64, but np.full takes that of its value, known to bind."""
     if kind != "full":
         return ElementType(DEFAULT_DTYPE)
     match fill:
-        case Const(value=bool()):
+        case ir.Const(value=bool()):
             return ElementType("bool")
-        case Const(value=int()):
+        case ir.Const(value=int()):
             return ElementType("int64")
-        case Pair():
+        case ir.Pair():
             return ElementType("complex128")
-        case Const(dtype=None):
+        case ir.Const(dtype=None):
             return ElementType(DEFAULT_DTYPE)
         case _:
             return ElementType()
 
 
-def shape_extents(state: State, node: ast.expr) -> tuple[Expr, ...] | None:
+def shape_extents(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
     """Extents written as a number, a tuple of numbers, or `A.shape[:k]`; None after a rejection."""
     match node:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
@@ -189,7 +193,7 @@ def shape_extents(state: State, node: ast.expr) -> tuple[Expr, ...] | None:
         case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part):
             array, bounds = array_of(state, base), constant_slice(part)
             if array is not None and bounds is not None:
-                return tuple(Dim(array, k, loc=state.source.span(node)) for k in range(*bounds))
+                return tuple(ir.Dim(array, k, loc=state.source.span(node)) for k in range(*bounds))
             state.reject("LD115", "a part of a shape must have constant bounds", node, "write the extents one by one")
             return None
         case _:

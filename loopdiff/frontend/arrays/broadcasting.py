@@ -12,13 +12,13 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import distance, upper_limit
 from loopdiff.frontend.arrays.values import Array, fill, hole
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Apply, Const, Dim, Expr, Require
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import ArrayType
 
 
-def broadcast(state: State, arrays: Sequence[Array], span: Span) -> tuple[tuple[Expr, ...], list[Expr]]:
+def broadcast(state: State, arrays: Sequence[Array], span: Span) -> tuple[tuple[ir.Expr, ...], list[ir.Expr]]:
     """The common extents of `arrays`, and their elements as formulas of its subscripts."""
     rank = max(a.rank for a in arrays)
     extents = []
@@ -30,7 +30,7 @@ def broadcast(state: State, arrays: Sequence[Array], span: Span) -> tuple[tuple[
     return tuple(extents), [aligned(state, a, extents) for a in arrays]
 
 
-def common_extent(state: State, sizes: Sequence[Expr]) -> Expr:
+def common_extent(state: State, sizes: Sequence[ir.Expr]) -> ir.Expr:
     """The extent of an axis along which `sizes` meet: the first that is not 1."""
     distinct = [s for k, s in enumerate(sizes) if not any(distance(s, t) == 0 for t in sizes[:k])]
     if len(distinct) == 1:
@@ -38,10 +38,10 @@ def common_extent(state: State, sizes: Sequence[Expr]) -> Expr:
     return next((s for s in distinct if not is_unit(state, s)), distinct[0])
 
 
-def is_unit(state: State, size: Expr) -> bool:
+def is_unit(state: State, size: ir.Expr) -> bool:
     """Whether the extent is known to be 1, or at most 1."""
     match size:
-        case Dim(array=array, axis=axis) if state.arrays[array].role == "argument":
+        case ir.Dim(array=array, axis=axis) if state.arrays[array].role == "argument":
             state.whole.asked.add((array, axis))
             kind = state.need_types()[array]
             return isinstance(kind, ArrayType) and axis in kind.units
@@ -49,38 +49,38 @@ def is_unit(state: State, size: Expr) -> bool:
             return upper_limit(size) == 1
 
 
-def require_fit(state: State, array: Array, extents: Sequence[Expr], span: Span) -> None:
+def require_fit(state: State, array: Array, extents: Sequence[ir.Expr], span: Span) -> None:
     """Axes of `array` must have the `extents`, or one element."""
     for size, extent in zip(reversed(array.extents), reversed(extents), strict=False):
-        if distance(size, extent) == 0 or (isinstance(size, Const) and size.value == 1):
+        if distance(size, extent) == 0 or (isinstance(size, ir.Const) and size.value == 1):
             continue
         message = f"the shapes {shape_text(array.extents)} and {shape_text(extents)} do not fit together"
         if not is_unit(state, size):
             require_equal(state, size, extent, message, span)
             continue
-        cond: Expr = Apply(Op.EQ, (size, Const(1)))
-        if not isinstance(size, Dim):  # it may be empty: then so is the other
-            cond = Apply(Op.OR, (cond, Apply(Op.EQ, (size, extent))))
-        state.out.append(Require(cond, "LD320", message, loc=span))
+        cond: ir.Expr = ir.Apply(Op.EQ, (size, ir.Const(1)))
+        if not isinstance(size, ir.Dim):  # it may be empty: then so is the other
+            cond = ir.Apply(Op.OR, (cond, ir.Apply(Op.EQ, (size, extent))))
+        state.out.append(ir.Require(cond, "LD320", message, loc=span))
 
 
-def require_equal(state: State, size: Expr, wanted: Expr, message: str, span: Span) -> None:
+def require_equal(state: State, size: ir.Expr, wanted: ir.Expr, message: str, span: Span) -> None:
     if distance(size, wanted) != 0:
-        state.out.append(Require(Apply(Op.EQ, (size, wanted), loc=span), "LD320", message, loc=span))
+        state.out.append(ir.Require(ir.Apply(Op.EQ, (size, wanted), loc=span), "LD320", message, loc=span))
 
 
-def aligned(state: State, array: Array, extents: Sequence[Expr]) -> Expr:
+def aligned(state: State, array: Array, extents: Sequence[ir.Expr]) -> ir.Expr:
     """The element of `array` by the subscripts of an array of the `extents`, to which it is repeated."""
     offset = len(extents) - array.rank
-    positions: list[Expr] = []
+    positions: list[ir.Expr] = []
     for axis, size in enumerate(array.extents):
         extent = extents[axis + offset]
         repeats = distance(size, extent) != 0 and is_unit(state, size)
-        positions.append(Const(0) if repeats else hole(axis + offset))
+        positions.append(ir.Const(0) if repeats else hole(axis + offset))
     return fill(array.element, positions)
 
 
-def shape_text(extents: Sequence[Expr]) -> str:
+def shape_text(extents: Sequence[ir.Expr]) -> str:
     """The extents as a tuple, in the user's words."""
     inner = ", ".join(print_expr(e).replace("[]", "") for e in extents)
     return f"({inner},)" if len(extents) == 1 else f"({inner})"

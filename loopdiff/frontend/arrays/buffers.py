@@ -11,12 +11,17 @@ from loopdiff.errors import Span
 from loopdiff.frontend.parsing.bindings import Bindings, Varying, VaryingUsed
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
-from loopdiff.ir.nodes import Allocate, ArrayDecl, Expr
+from loopdiff.ir import nodes as ir
 
 
 def declare(
-    state: State, decl: ArrayDecl, stem: str, filled: Expr | None, span: Span, ways: Sequence[Bindings] | None = None
-) -> tuple[str, Expr | None]:  # fmt: skip
+    state: State,
+    decl: ir.ArrayDecl,
+    stem: str,
+    filled: ir.Expr | None,
+    span: Span,
+    ways: Sequence[Bindings] | None = None,
+) -> tuple[str, ir.Expr | None]:
     """An array like `decl`: its name, and what it has yet to be filled with. No name stands for it on any of the `ways`
     here, of which there is one unless they are given."""
     outermost = state.whole.heads[0] if state.whole.heads else None
@@ -28,7 +33,7 @@ def declare(
         name = state.array_name(stem)
         state.arrays[name] = replace(decl, name=name)
         state.whole.births[name] = state.whole.event(name)
-        state.out.append(Allocate(name, filled, loc=span))
+        state.out.append(ir.Allocate(name, filled, loc=span))
         return name, None
     decl = replace(decl, extents=extents)
     site = state.whole.site

@@ -12,7 +12,7 @@ from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, as_array, fill, hole, is_array
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Expr
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -77,14 +77,14 @@ EINSUM_HINT = "write one letter for each axis of each operand, and `->` with the
 def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str, node: ast.AST) -> Quantity:
     """The product of arrays whose axes are called by letters, summed over those that are not in `out`."""
     span = state.source.span(node)
-    sizes: dict[str, Expr] = {}
+    sizes: dict[str, ir.Expr] = {}
     for array, labels in factors:
         for letter, size in zip(labels, array.extents, strict=True):
             known = sizes.setdefault(letter, size)
             shapes = " and ".join(shape_text(a.extents) for a, _ in factors)
             require_equal(state, size, known, f"the shapes {shapes} do not fit together", span)
     letters = out + "".join(c for c in sizes if c not in out)
-    element: Expr | None = None
+    element: ir.Expr | None = None
     for array, labels in factors:
         if isinstance(array, ArrayValue) and array.rank and is_costly(array.element) and set(labels) != set(letters):
             array = copied_view(state, array, "factor", span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, join_kinds, kind_of_scalar
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Load, Select
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import loads
@@ -14,29 +14,29 @@ TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
 BITS = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT)
 
 
-def is_truth_value(state: State, expr: Expr) -> bool:
+def is_truth_value(state: State, expr: ir.Expr) -> bool:
     """Whether `expr` is a boolean, as far as the parser can see."""
     match expr:
-        case Const(value=value):
+        case ir.Const(value=value):
             return isinstance(value, bool)
-        case Apply(op=op, args=args):
+        case ir.Apply(op=op, args=args):
             return op in TRUTH_OPS or (op in BITS and all(is_truth_value(state, a) for a in args))
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             return is_truth_value(state, then) and is_truth_value(state, orelse)
-        case Cast(dtype=dtype):
+        case ir.Cast(dtype=dtype):
             return dtype is BOOL
-        case Load(access=access):
+        case ir.Load(access=access):
             return holds_truths(state, access)
         case _:
             return False
 
 
-def holds_truths(state: State, access: Access) -> bool:
+def holds_truths(state: State, access: ir.Access) -> bool:
     decl = state.arrays[access.array]
     if decl.role == "argument":
         kind = state.need_types()[access.array]
     elif decl.type is None and (decl.dtype_like or decl.like) is not None and access.array not in state.whole.truths:
-        return holds_truths(state, Access(decl.dtype_like or decl.like or ""))
+        return holds_truths(state, ir.Access(decl.dtype_like or decl.like or ""))
     else:
         kind = decl.type
     return access.array in state.whole.truths or (isinstance(kind, ArrayType) and kind.element is BOOL)
@@ -59,20 +59,20 @@ def dtype_of(state: State, array: str) -> str | None:
         return kind.dtype if isinstance(kind, ArrayType) else None
     if decl.type is not None:
         return decl.type.dtype
-    kind, most = (kind_of(state, (Load(Access(array)),), cells) for cells in (Kind.WEAK, Kind.F64))
+    kind, most = (kind_of(state, (ir.Load(ir.Access(array)),), cells) for cells in (Kind.WEAK, Kind.F64))
     if kind is None:
         return None
-    if most != kind or kind != kind_of(state, (Load(Access(array)),), Kind.BOOL):
+    if most != kind or kind != kind_of(state, (ir.Load(ir.Access(array)),), Kind.BOOL):
         if not state.whole.decisions.supposes:
             return None
         state.whole.supposed[array] = CELL_DTYPE[kind.storage]
     return CELL_DTYPE[kind.storage]
 
 
-def kind_of(state: State, values: tuple[Expr, ...], cells: Kind) -> Kind | None:
+def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | None:
     """The least kind that holds `values` where numbers in cells are of the kind `cells`; None if nothing says what an
     array in them is made of."""
-    made: dict[str, tuple[Expr, ...]] = {}
+    made: dict[str, tuple[ir.Expr, ...]] = {}
     kinds: dict[str, Kind] = {}
     left = list(arrays_in(values))
     while left:
@@ -87,7 +87,7 @@ def kind_of(state: State, values: tuple[Expr, ...], cells: Kind) -> Kind | None:
             kinds[name] = STRONG[ELEMENT_TYPES[dtype]]
         else:
             source = decl.dtype_like or decl.like
-            kinds[name], made[name] = Kind.BOOL, decl.values if source is None else (Load(Access(source)),)
+            kinds[name], made[name] = Kind.BOOL, decl.values if source is None else (ir.Load(ir.Access(source)),)
             left += arrays_in(made[name]) - set(kinds) - set(left)
             if not made[name]:
                 return None
@@ -101,11 +101,11 @@ def kind_of(state: State, values: tuple[Expr, ...], cells: Kind) -> Kind | None:
     return join_kinds(*(typing.typed(value)[1] for value in values)) if values else None
 
 
-def arrays_in(values: tuple[Expr, ...]) -> set[str]:
+def arrays_in(values: tuple[ir.Expr, ...]) -> set[str]:
     return {load.access.array for value in values for load in loads(value)}
 
 
-def is_widened(state: State, array: str, value: Expr) -> bool:
+def is_widened(state: State, array: str, value: ir.Expr) -> bool:
     """Whether `value` is certainly of a wider sort than elements of `array`: a float beside integers, a number beside
     booleans. NumPy converts within a sort only where it works in place."""
     dtype = dtype_of(state, array)

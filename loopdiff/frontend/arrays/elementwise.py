@@ -11,14 +11,14 @@ from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Apply, Assign, Expr, Load
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 
 CHEAP = (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.MIN, Op.MAX)
 
 
-def combined(state: State, build: Callable[..., Expr], values: Sequence[Quantity], node: ast.AST) -> Quantity:
+def combined(state: State, build: Callable[..., ir.Expr], values: Sequence[Quantity], node: ast.AST) -> Quantity:
     """`build` of numbers, or of arrays element by element."""
     if not any(map(is_array, values)):
         return build(*values)
@@ -31,21 +31,21 @@ def combined(state: State, build: Callable[..., Expr], values: Sequence[Quantity
     return ArrayValue(extents, build(*elements))
 
 
-def held_once(state: State, number: Expr, span: Span) -> Expr:
+def held_once(state: State, number: ir.Expr, span: Span) -> ir.Expr:
     """`number`, in a cell if every element would compute it again."""
     if not is_costly(number):
         return number
     cell = state.temporary("factor", span)
-    state.out.append(Assign(cell, number, loc=span))
-    return Load(cell, loc=span)
+    state.out.append(ir.Assign(cell, number, loc=span))
+    return ir.Load(cell, loc=span)
 
 
-def is_costly(formula: Expr) -> bool:
+def is_costly(formula: ir.Expr) -> bool:
     """Whether `formula` is better computed once than at every use."""
-    return any(isinstance(e, Apply) and e.op not in CHEAP for e in subexprs(formula))
+    return any(isinstance(e, ir.Apply) and e.op not in CHEAP for e in subexprs(formula))
 
 
-def is_repeated(value: ArrayValue, extents: Sequence[Expr]) -> bool:
+def is_repeated(value: ArrayValue, extents: Sequence[ir.Expr]) -> bool:
     """Whether an element of `value` is used more than once in an array of the `extents`."""
     if value.rank < len(extents):
         return True

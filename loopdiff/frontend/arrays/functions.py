@@ -26,7 +26,7 @@ from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Accumulate, Apply, Const, Expr, Load
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.source.functions import MISSING
 
@@ -126,7 +126,7 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
     axes = axes_of(state, call.given.get("axis"), array, call.node)
     keeps = call.given.get("keepdims")
     if axes is None or not isinstance(keeps, ast.Constant | None):
-        return Const(0, loc=state.source.span(call.node))
+        return ir.Const(0, loc=state.source.span(call.node))
     if kind.startswith("arg") and len(axes) not in (1, array.rank):
         return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
     return reduced(state, kind, array, axes, bool(keeps and keeps.value), call.node)
@@ -139,7 +139,7 @@ def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> t
     found: list[int] = []
     for part in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
         value = state.number(part)
-        if not isinstance(value, Const) or not isinstance(value.value, int):
+        if not isinstance(value, ir.Const) or not isinstance(value.value, int):
             state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", part)
             return None
         if not -array.rank <= value.value < array.rank:
@@ -205,7 +205,7 @@ def swapaxes(state: State, call: Call) -> Quantity:
     pair = ast.Tuple([call.given["axis1"], call.given["axis2"]], ast.Load())
     axes = axes_of(state, pair, array, call.node)
     if axes is None:
-        return Const(0, loc=state.source.span(call.node))
+        return ir.Const(0, loc=state.source.span(call.node))
     order = list(range(array.rank))
     order[axes[0]], order[axes[1]] = axes[1], axes[0]
     return transposed(array, order)
@@ -214,7 +214,7 @@ def swapaxes(state: State, call: Call) -> Quantity:
 def expand_dims(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     axis = state.number(call.given["axis"])
-    if not isinstance(axis, Const) or not -array.rank - 1 <= axis.value <= array.rank:
+    if not isinstance(axis, ir.Const) or not -array.rank - 1 <= axis.value <= array.rank:
         return state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", call.node)
     return with_new_axes(array, [int(axis.value) % (array.rank + 1)])
 
@@ -226,14 +226,14 @@ def reshape(state: State, call: Call) -> Quantity:
     nodes = call.more or ([] if given is None else [given])
     extents = shape_of(state, nodes, call.node)
     if extents is None:
-        return Const(0, loc=state.source.span(call.node))
+        return ir.Const(0, loc=state.source.span(call.node))
     if isinstance(array, View) and not is_contiguous(state, array):
         hint = "copy it first: `x.copy().reshape(...)`"
         return state.reject("LD122", f"`{ast.unparse(call.node)}` is not contiguous in memory", call.node, hint)
     return reshaped(state, array, extents, call.node)
 
 
-def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[Expr | None] | None:
+def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[ir.Expr | None] | None:
     """A shape written as numbers, a tuple of them or `A.shape`; None in it for -1. None after a rejection."""
     match nodes:
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)]:
@@ -242,10 +242,10 @@ def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[Expr 
             return list(array_extents(state, array, state.source.span(at)))
         case _:
             pass
-    found: list[Expr | None] = []
+    found: list[ir.Expr | None] = []
     for node in nodes:
         value = state.known(state.number(node))
-        found.append(None if isinstance(value, Const) and value.value == -1 else value)
+        found.append(None if isinstance(value, ir.Const) and value.value == -1 else value)
     if found.count(None) > 1 or not found:
         state.reject("LD110", "a shape has one extent for each axis, and -1 at most once", at)
         return None
@@ -358,12 +358,12 @@ def add_at(state: State, node: ast.Call, is_negative: bool) -> None:
     if is_negative:
         value = combined(state, negated_term, [value], node)
     match target:
-        case ArrayValue(element=Load()):
+        case ArrayValue(element=ir.Load()):
             scattered(state, target, value, node, accumulate=True)
-        case Load(access=access) if not is_array(value):
-            state.out.append(Accumulate("add", access, value, loc=span))  # type: ignore[arg-type]
+        case ir.Load(access=access) if not is_array(value):
+            state.out.append(ir.Accumulate("add", access, value, loc=span))  # type: ignore[arg-type]
         case View():
-            total = combined(state, lambda a, b: Apply(Op.ADD, (a, b), loc=span), [target, value], node)
+            total = combined(state, lambda a, b: ir.Apply(Op.ADD, (a, b), loc=span), [target, value], node)
             store_array(state, target, total, node)
         case _:
             state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, subscripts and values", node)

@@ -24,7 +24,7 @@ from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole
 from loopdiff.frontend.arrays.views import NewAxis, Subscript, inside, is_full_axis, product, taken
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Cast, Const, Expr, If, Load, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import loads
 
@@ -47,15 +47,15 @@ def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: 
     common, elements = broadcast(state, indices, span)
     together = places == list(range(places[0], places[-1] + 1))
     first = sum(isinstance(s, Slice | NewAxis) for s in subscripts[: places[0]]) if together else 0
-    extents: list[Expr] = []
-    positions: list[Expr] = []
+    extents: list[ir.Expr] = []
+    positions: list[ir.Expr] = []
     for place, subscript in enumerate(subscripts):
         if len(extents) == first:
             extents += common
         axis = len(positions)
         match subscript:
             case NewAxis():
-                extents.append(Const(1))
+                extents.append(ir.Const(1))
             case Slice():
                 part = slice_part(source.extents[axis], subscript)
                 positions.append(part.subscript(hole(len(extents))))
@@ -85,7 +85,7 @@ def gather_source(state: State, array: Array, subscripts: Sequence[Subscript], s
 def scattered(state: State, target: ArrayValue, value: Quantity, node: ast.AST, accumulate: bool = False) -> None:
     """`x[idx] = value`, the last of equal subscripts wins; `accumulate`: `np.add.at`, all of them count."""
     span = state.source.span(node)
-    assert isinstance(target.element, Load)
+    assert isinstance(target.element, ir.Load)
     access = target.element.access
     source = without_leading_units(as_array(value), target.rank)
     if source is None:
@@ -97,13 +97,13 @@ def scattered(state: State, target: ArrayValue, value: Quantity, node: ast.AST, 
         source = copied_view(state, source, access.array, span)
     element = aligned(state, source, target.extents)
 
-    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
         place = fill(target.element, subscripts)
-        assert isinstance(place, Load)
+        assert isinstance(place, ir.Load)
         number = fill(element, subscripts)
         if accumulate:
-            return [Accumulate("add", place.access, number, loc=span)]
-        return [Assign(place.access, number, loc=span)]
+            return [ir.Accumulate("add", place.access, number, loc=span)]
+        return [ir.Assign(place.access, number, loc=span)]
 
     state.out += nest(state, target.extents, make, span)
 
@@ -135,23 +135,27 @@ def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: as
     room = new_array(state, "chosen", (most, *rest), span)
     made_of(state, room.array, view.element)
     count = state.temporary("count", span)
-    number = Load(count, loc=span)
-    state.out.append(Assign(count, Const(0, loc=span), loc=span))
+    number = ir.Load(count, loc=span)
+    state.out.append(ir.Assign(count, ir.Const(0, loc=span), loc=span))
 
-    def make(positions: tuple[Expr, ...]) -> list[Stmt]:
-        def move(others: tuple[Expr, ...]) -> list[Stmt]:
-            taken = Load(view.access((*positions, *others)))
-            return [Assign(room.access((number, *others)), taken, loc=span)]
+    def make(positions: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        def move(others: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+            taken = ir.Load(view.access((*positions, *others)))
+            return [ir.Assign(room.access((number, *others)), taken, loc=span)]
 
-        follow = (*nest(state, rest, move, span), Accumulate("add", count, Const(1, loc=span), loc=span))
-        return [If(fill(mask.element, positions), follow, loc=span)]
+        follow = (*nest(state, rest, move, span), ir.Accumulate("add", count, ir.Const(1, loc=span), loc=span))
+        return [ir.If(fill(mask.element, positions), follow, loc=span)]
 
     state.out += nest(state, mask.extents, make, span)
     return View(room.array, room.subscripts, (minimum(number, most), *rest))
 
 
 def store_masked(
-    state: State, target: Masked, value: Quantity, node: ast.AST, build: Callable[[Expr, Expr], Expr] | None = None
+    state: State,
+    target: Masked,
+    value: Quantity,
+    node: ast.AST,
+    build: Callable[[ir.Expr, ir.Expr], ir.Expr] | None = None,
 ) -> None:
     """`view[mask] = value`: a number, or one element of `value` for each that is written.
 
@@ -173,30 +177,30 @@ def store_masked(
     counter = state.temporary("count", span)
     if has_own:
         count_true(state, mask, counter, span)
-    number = Load(counter, loc=span)
-    lead: Expr = number if has_own else Const(0)
-    extents = (number, *rest) if has_own else (Const(1), *rest)
+    number = ir.Load(counter, loc=span)
+    lead: ir.Expr = number if has_own else ir.Const(0)
+    extents = (number, *rest) if has_own else (ir.Const(1), *rest)
     require_fit(state, source, extents, span)
     element = aligned(state, source, extents)
     if has_own:
-        state.out.append(Assign(counter, Const(0, loc=span), loc=span))
+        state.out.append(ir.Assign(counter, ir.Const(0, loc=span), loc=span))
 
-    def make(positions: tuple[Expr, ...]) -> list[Stmt]:
-        def move(others: tuple[Expr, ...]) -> list[Stmt]:
+    def make(positions: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        def move(others: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
             place = view.access((*positions, *others))
             new = fill(element, (lead, *others))
-            new = new if build is None else build(Load(place, loc=span), new)
+            new = new if build is None else build(ir.Load(place, loc=span), new)
             return [store(place, new, span, is_elementwise=True)]
 
-        more = (Accumulate("add", counter, Const(1, loc=span), loc=span),) if has_own else ()
-        return [If(fill(mask.element, positions), (*nest(state, rest, move, span), *more), loc=span)]
+        more = (ir.Accumulate("add", counter, ir.Const(1, loc=span), loc=span),) if has_own else ()
+        return [ir.If(fill(mask.element, positions), (*nest(state, rest, move, span), *more), loc=span)]
 
     state.out += nest(state, mask.extents, make, span)
 
 
-def count_true(state: State, mask: Array, counter: Access, span: Span) -> None:
-    def make(positions: tuple[Expr, ...]) -> list[Stmt]:
-        return [Accumulate("add", counter, Cast(BOOL, fill(mask.element, positions)), loc=span)]
+def count_true(state: State, mask: Array, counter: ir.Access, span: Span) -> None:
+    def make(positions: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        return [ir.Accumulate("add", counter, ir.Cast(BOOL, fill(mask.element, positions)), loc=span)]
 
-    state.out.append(Assign(counter, Const(0, loc=span), loc=span))
+    state.out.append(ir.Assign(counter, ir.Const(0, loc=span), loc=span))
     state.out += nest(state, mask.extents, make, span)

@@ -3,136 +3,136 @@
 from __future__ import annotations
 
 from loopdiff.errors import Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
-from loopdiff.ir.nodes import Apply, Const, Dim, Expr, Select, SizeOf
 from loopdiff.ir.ops import Op
 
-ZERO, ONE = Const(0), Const(1)
+ZERO, ONE = ir.Const(0), ir.Const(1)
 
 
-def from_linear(terms: Sum, constant: int, loc: Span) -> Expr:
+def from_linear(terms: Sum, constant: int, loc: Span) -> ir.Expr:
     """The sum as an expression: what is added, what is subtracted, the constant."""
-    result: Expr | None = None
+    result: ir.Expr | None = None
     for term, count in sorted(terms.items(), key=lambda item: item[1] < 0):
-        part = term if abs(count) == 1 else Apply(Op.MUL, (Const(abs(count), loc=loc), term), loc=loc)
+        part = term if abs(count) == 1 else ir.Apply(Op.MUL, (ir.Const(abs(count), loc=loc), term), loc=loc)
         if result is None and count < 0:
-            result, constant = (Const(constant, loc=loc), 0) if constant > 0 else (None, constant)
+            result, constant = (ir.Const(constant, loc=loc), 0) if constant > 0 else (None, constant)
         if result is None:
-            result = part if count > 0 else Apply(Op.NEG, (part,), loc=loc)
+            result = part if count > 0 else ir.Apply(Op.NEG, (part,), loc=loc)
         else:
-            result = Apply(Op.ADD if count > 0 else Op.SUB, (result, part), loc=loc)
+            result = ir.Apply(Op.ADD if count > 0 else Op.SUB, (result, part), loc=loc)
     if result is None:
-        return Const(constant, loc=loc)
+        return ir.Const(constant, loc=loc)
     if constant:
         op = Op.ADD if constant > 0 else Op.SUB
-        return Apply(op, (result, Const(abs(constant), loc=loc)), loc=loc)
+        return ir.Apply(op, (result, ir.Const(abs(constant), loc=loc)), loc=loc)
     return result
 
 
-def folded(expr: Expr) -> Expr:
+def folded(expr: ir.Expr) -> ir.Expr:
     return from_linear(*linear(expr), expr.loc)
 
 
-def plus(a: Expr, b: Expr) -> Expr:
-    return folded(Apply(Op.ADD, (a, b), loc=a.loc))
+def plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    return folded(ir.Apply(Op.ADD, (a, b), loc=a.loc))
 
 
-def minus(a: Expr, b: Expr) -> Expr:
-    return folded(Apply(Op.SUB, (a, b), loc=a.loc))
+def minus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    return folded(ir.Apply(Op.SUB, (a, b), loc=a.loc))
 
 
-def times(a: Expr, b: Expr) -> Expr:
-    return folded(Apply(Op.MUL, (a, b), loc=a.loc))
+def times(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    return folded(ir.Apply(Op.MUL, (a, b), loc=a.loc))
 
 
-def divided(a: Expr, count: int) -> Expr:
+def divided(a: ir.Expr, count: int) -> ir.Expr:
     """`a // count`, rounded down."""
     match folded(a):
-        case Const(value=int(value)):
-            return Const(value // count, loc=a.loc)
+        case ir.Const(value=int(value)):
+            return ir.Const(value // count, loc=a.loc)
         case total:
-            return total if count == 1 else Apply(Op.FLOORDIV, (total, Const(count, loc=a.loc)), loc=a.loc)
+            return total if count == 1 else ir.Apply(Op.FLOORDIV, (total, ir.Const(count, loc=a.loc)), loc=a.loc)
 
 
-def minimum(a: Expr, b: Expr) -> Expr:
+def minimum(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     difference = distance(a, b)
     if difference is not None:
         return a if difference <= 0 else b
-    return Apply(Op.MIN, (a, b), loc=a.loc)
+    return ir.Apply(Op.MIN, (a, b), loc=a.loc)
 
 
-def maximum(a: Expr, b: Expr) -> Expr:
+def maximum(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     difference = distance(a, b)
     if difference is not None:
         return a if difference >= 0 else b
-    return Apply(Op.MAX, (a, b), loc=a.loc)
+    return ir.Apply(Op.MAX, (a, b), loc=a.loc)
 
 
-def distance(a: Expr, b: Expr) -> int | None:
+def distance(a: ir.Expr, b: ir.Expr) -> int | None:
     """`a - b` if that is a constant."""
     terms, constant = linear(minus(a, b))
     return None if terms else constant
 
 
-def at_least_zero(a: Expr) -> Expr:
+def at_least_zero(a: ir.Expr) -> ir.Expr:
     """`max(a, 0)`."""
-    return a if is_nonnegative(a) else maximum(a, Const(0, loc=a.loc))
+    return a if is_nonnegative(a) else maximum(a, ir.Const(0, loc=a.loc))
 
 
-def is_nonnegative(expr: Expr) -> bool:
+def is_nonnegative(expr: ir.Expr) -> bool:
     """Whether `expr` is certainly not negative."""
     match expr:
-        case Const(value=value):
+        case ir.Const(value=value):
             return value >= 0
-        case Dim() | SizeOf():
+        case ir.Dim() | ir.SizeOf():
             return True
-        case Apply(op=Op.MAX, args=args):
+        case ir.Apply(op=Op.MAX, args=args):
             return any(map(is_nonnegative, args))
-        case Apply(op=Op.MIN | Op.MUL | Op.ADD, args=args):
+        case ir.Apply(op=Op.MIN | Op.MUL | Op.ADD, args=args):
             return all(map(is_nonnegative, args))
-        case Apply(op=Op.FLOORDIV | Op.MOD, args=(a, Const(value=divisor))):
+        case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(a, ir.Const(value=divisor))):
             return divisor > 0 and (expr.op is Op.MOD or is_nonnegative(a))
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             return is_nonnegative(then) and is_nonnegative(orelse)
         case _:
             return False
 
 
-def upper_limit(expr: Expr) -> int | None:
+def upper_limit(expr: ir.Expr) -> int | None:
     """A number that `expr` never exceeds, if one is seen."""
     match expr:
-        case Const(value=int(value)):
+        case ir.Const(value=int(value)):
             return int(value)
-        case Apply(op=Op.MIN, args=args):
+        case ir.Apply(op=Op.MIN, args=args):
             found = [n for a in args if (n := upper_limit(a)) is not None]
             return min(found, default=None)
-        case Apply(op=Op.MAX, args=args):
+        case ir.Apply(op=Op.MAX, args=args):
             limits = [upper_limit(a) for a in args]
             return None if None in limits else max(n for n in limits if n is not None)
         case _:
             return shifted_limit(expr)
 
 
-def shifted_limit(expr: Expr) -> int | None:
+def shifted_limit(expr: ir.Expr) -> int | None:
     """The limit of `min(i + 1, N) - i`."""
     terms, constant = linear(expr)
     for term, count in terms.items():
-        if count == 1 and isinstance(term, Apply) and term.op is Op.MIN:
+        if count == 1 and isinstance(term, ir.Apply) and term.op is Op.MIN:
             rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, expr.loc)
             found = [n for a in term.args if (n := constant_value(plus(a, rest))) is not None]
             return min(found, default=None)
     return None
 
 
-def constant_value(expr: Expr) -> int | None:
+def constant_value(expr: ir.Expr) -> int | None:
     terms, constant = linear(expr)
     return None if terms else constant
 
 
-def count_of(extent: Expr) -> Expr:
+def count_of(extent: ir.Expr) -> ir.Expr:
     """`extent` as the end of a range from zero, where negative ends are as good as zero."""
     match extent:
-        case Apply(op=Op.MAX, args=(a, Const(value=0))):
+        case ir.Apply(op=Op.MAX, args=(a, ir.Const(value=0))):
             return a
         case _:
             return extent

@@ -20,33 +20,33 @@ from loopdiff.frontend.arrays.redirect import redirected
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.nodes import Apply, ArrayDecl, Assign, Const, Expr, Index, Load, Loop, Select, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr
 
 STEMS = "ijklmn"
-Make = Callable[[tuple[Expr, ...]], Sequence[Stmt]]
+Make = Callable[[tuple[ir.Expr, ...]], Sequence[ir.Stmt]]
 
 
 def nest(
-    state: State, extents: Sequence[Expr], make: Make, span: Span, starts: Sequence[Expr] | None = None
-) -> tuple[Stmt, ...]:
+    state: State, extents: Sequence[ir.Expr], make: Make, span: Span, starts: Sequence[ir.Expr] | None = None
+) -> tuple[ir.Stmt, ...]:
     """Loops over all subscripts of an array of the `extents`, around the statements that `make` gives for them.
 
     `starts`: where the index of each loop starts, so that it is the subscript of what is written.
     """
-    firsts = [Const(0)] * len(extents) if starts is None else list(starts)
+    firsts = [ir.Const(0)] * len(extents) if starts is None else list(starts)
     names = [state.index(STEMS[k % len(STEMS)]) for k in range(len(extents))]
-    subscripts = tuple(minus(Index(n), f) for n, f in zip(names, firsts, strict=True))
+    subscripts = tuple(minus(ir.Index(n), f) for n, f in zip(names, firsts, strict=True))
     body = tuple(make(subscripts))
     for name, first, extent in reversed(list(zip(names, firsts, extents, strict=True))):
-        body = (Loop(name, first, plus(first, count_of(extent)), Const(1), body, loc=span),)
+        body = (ir.Loop(name, first, plus(first, count_of(extent)), ir.Const(1), body, loc=span),)
     return body
 
 
 # -- storing -------------------------------------------------------------------------------------------------
-def store_array(state: State, target: View, value: Array | Expr, node: ast.AST) -> None:
+def store_array(state: State, target: View, value: Array | ir.Expr, node: ast.AST) -> None:
     """`target[...] = value`, repeated to its shape."""
     span = state.source.span(node)
     if isinstance(value, View) and redirected(state, target, value, span):
@@ -61,7 +61,7 @@ def store_array(state: State, target: View, value: Array | Expr, node: ast.AST) 
         source = copied_view(state, source, target.array, span)
     element = aligned(state, source, target.extents)
 
-    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
         return [store(target.access(subscripts), fill(element, subscripts), span, is_elementwise=True)]
 
     state.out += nest(state, target.extents, make, span, starts_of(target))
@@ -77,28 +77,30 @@ def without_leading_units(value: Array, rank: int) -> Array | None:
     extra = value.rank - rank
     if extra <= 0:
         return value
-    if any(not (isinstance(e, Const) and e.value == 1) for e in value.extents[:extra]):
+    if any(not (isinstance(e, ir.Const) and e.value == 1) for e in value.extents[:extra]):
         return None
-    positions = [Const(0)] * extra + [hole(k) for k in range(rank)]
+    positions = [ir.Const(0)] * extra + [hole(k) for k in range(rank)]
     return ArrayValue(value.extents[extra:], fill(value.element, positions))
 
 
 def with_held_elements(state: State, value: Array, array: str, span: Span) -> Array:
     """`value` with single elements of `array`, which is about to change, held in cells."""
     fixed = dict.fromkeys(e for e in loads(value.element) if e.access.array == array and not has_holes(e))
-    cells: dict[Expr, Expr] = {}
+    cells: dict[ir.Expr, ir.Expr] = {}
     for load in fixed:
         cell = state.temporary("held", span)
-        state.out.append(Assign(cell, load, loc=span))
-        cells[load] = Load(cell, loc=span)
+        state.out.append(ir.Assign(cell, load, loc=span))
+        cells[load] = ir.Load(cell, loc=span)
     if not cells:
         return value
-    return ArrayValue(value.extents, map_expr(lambda e: cells.get(e, e) if isinstance(e, Load) else e, value.element))
+    return ArrayValue(
+        value.extents, map_expr(lambda e: cells.get(e, e) if isinstance(e, ir.Load) else e, value.element)
+    )
 
 
-def starts_of(target: View) -> list[Expr]:
+def starts_of(target: View) -> list[ir.Expr]:
     """For each axis of the view where its first element is in the array, if its elements follow one another."""
-    starts: list[Expr] = [Const(0)] * target.rank
+    starts: list[ir.Expr] = [ir.Const(0)] * target.rank
     for subscript in target.subscripts:
         terms, constant = linear(subscript)
         found = [t for t in terms if is_hole(t)]
@@ -109,13 +111,13 @@ def starts_of(target: View) -> list[Expr]:
     return starts
 
 
-def reads_written(value: Array, element: Expr, target: View) -> bool:
+def reads_written(value: Array, element: ir.Expr, target: View) -> bool:
     """Whether the nest that stores `element` would read what it wrote in an earlier iteration."""
     reads = [e.access for e in loads(element) if e.access.array == target.array]
     return not all(is_unwritten(read.subscripts, target) for read in reads)
 
 
-def is_unwritten(read: Sequence[Expr], target: View) -> bool:
+def is_unwritten(read: Sequence[ir.Expr], target: View) -> bool:
     """Whether the element at `read` is not written in an earlier iteration: it is the one written, another in every
     iteration, or one that is written later.
     """
@@ -149,19 +151,19 @@ def copied_view(state: State, value: Array, stem: str, span: Span) -> View:
         event, site = state.whole.event(view.array), choice_site(value)
         state.whole.copies += [Copy(site, event, a) for a in sorted({e.access.array for e in loads(value.element)})]
 
-    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
-        return [Assign(view.access(subscripts), fill(value.element, subscripts), loc=span)]
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        return [ir.Assign(view.access(subscripts), fill(value.element, subscripts), loc=span)]
 
     state.out += nest(state, view.extents, make, span)
     return view
 
 
-def new_array(state: State, stem: str, extents: Sequence[Expr], span: Span, is_truth: bool = False) -> View:
+def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, is_truth: bool = False) -> View:
     """A new local array of the `extents`, a part of one where these are not known at entry but a limit is."""
     sizes = [state.known(e) for e in extents]
     limits = [limit(state, s) for s in sizes]
     room = tuple(s if m is None else m for s, m in zip(sizes, limits, strict=True))
-    array, _ = declare(state, ArrayDecl("", None, "local", room, loc=span), stem, None, span)
+    array, _ = declare(state, ir.ArrayDecl("", None, "local", room, loc=span), stem, None, span)
     if is_truth:
         state.whole.truths.add(array)
     whole = state.all_of(array, span)
@@ -170,26 +172,26 @@ def new_array(state: State, stem: str, extents: Sequence[Expr], span: Span, is_t
     return View(array, whole.subscripts, tuple(sizes))
 
 
-def made_of(state: State, array: str, *values: Expr) -> None:
+def made_of(state: State, array: str, *values: ir.Expr) -> None:
     """The new `array` gets its element type from `values`, formulas of what it is filled with; later ones adapt. Where
     it is made in several versions of a statement, from all of these."""
     decl = state.arrays[array]
     state.arrays[array] = replace(decl, values=tuple(dict.fromkeys((*decl.values, *values))))
 
 
-def limit(state: State, size: Expr) -> Expr | None:
+def limit(state: State, size: ir.Expr) -> ir.Expr | None:
     """Something that `size` never exceeds and that is known at entry; None if nothing is."""
     if state.is_fixed(size):
         return size
     match size:
-        case Apply(op=Op.MIN, args=args):
+        case ir.Apply(op=Op.MIN, args=args):
             return next((m for a in args if (m := limit(state, a)) is not None), None)
-        case Apply(op=Op.MAX, args=(a, Const(value=0))):
+        case ir.Apply(op=Op.MAX, args=(a, ir.Const(value=0))):
             inner = limit(state, a)
             return None if inner is None else at_least_zero(inner)
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             parts = [limit(state, then), limit(state, orelse)]
             known = [p for p in parts if p is not None]
-            return Apply(Op.MAX, tuple(known), loc=size.loc) if len(known) == len(parts) else None
+            return ir.Apply(Op.MAX, tuple(known), loc=size.loc) if len(known) == len(parts) else None
         case _:
             return None

@@ -9,7 +9,7 @@ from loopdiff.frontend.arrays.broadcasting import is_unit, require_fit
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, Expr, Load, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
 
@@ -20,7 +20,7 @@ def redirected(state: State, target: View, value: View, span: Span) -> bool:
     """Let the statements that compute `value`, a fresh array, write `target` instead, if that is the same."""
     if value.array not in state.whole.fresh or value != state.all_of(value.array, span):
         return False
-    places = [k for k, s in enumerate(state.out) if isinstance(s, Allocate) and s.array == value.array]
+    places = [k for k, s in enumerate(state.out) if isinstance(s, ir.Allocate) and s.array == value.array]
     if not places or value.rank != target.rank or not has_extents(state, value, target):
         return False
     work = tuple(state.out[places[-1] + 1 :])
@@ -47,15 +47,15 @@ def is_exact(state: State, array: str) -> bool:
     return isinstance(kind, ArrayType) and kind.dtype == EXACT
 
 
-def moved(stmt: Stmt, array: str, target: View) -> Stmt:
+def moved(stmt: ir.Stmt, array: str, target: View) -> ir.Stmt:
     """`stmt` with elements of `target` in place of those of `array`."""
 
-    def element(expr: Expr) -> Expr:
-        is_old = isinstance(expr, Load) and expr.access.array == array
-        return Load(target.access(expr.access.subscripts), loc=expr.loc) if is_old else expr  # type: ignore[union-attr]
+    def element(expr: ir.Expr) -> ir.Expr:
+        is_old = isinstance(expr, ir.Load) and expr.access.array == array
+        return ir.Load(target.access(expr.access.subscripts), loc=expr.loc) if is_old else expr  # type: ignore[union-attr]
 
-    def store(one: Stmt) -> tuple[Stmt, ...]:
-        if isinstance(one, Assign | Accumulate) and one.target.array == array:
+    def store(one: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if isinstance(one, ir.Assign | ir.Accumulate) and one.target.array == array:
             one = replace(one, target=replace(target.access(one.target.subscripts), loc=one.target.loc))
         return (one,)
 

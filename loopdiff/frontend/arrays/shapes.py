@@ -11,7 +11,7 @@ from loopdiff.frontend.arrays.views import transposed
 from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Const, Dim, Expr, Param, RankOf, SizeOf
+from loopdiff.ir import nodes as ir
 
 
 def shaped(state: State, node: ast.expr) -> str | Array | None:
@@ -33,7 +33,7 @@ def may_be_array(state: State, node: ast.expr) -> bool:
                 case Cell(cell=cell):
                     return state.types is None and cell in state.whole.undecided
                 case Given(value=value):
-                    return state.types is None and isinstance(value, Param)
+                    return state.types is None and isinstance(value, ir.Param)
                 case None:
                     return state.types is None and name in state.survey.parameters
                 case Outside() | LocalFunction() | Rejected():
@@ -48,27 +48,27 @@ def may_be_array(state: State, node: ast.expr) -> bool:
             return True
 
 
-def extent_at(state: State, array: str | Array, axis: int, span: Span) -> Expr | None:
+def extent_at(state: State, array: str | Array, axis: int, span: Span) -> ir.Expr | None:
     """The extent along `axis`; None if there is no such axis."""
     if isinstance(array, str):
-        return Dim(array, axis, loc=span)
+        return ir.Dim(array, axis, loc=span)
     return array.extents[axis] if -array.rank <= axis < array.rank else None
 
 
-def rank_of(array: str | Array, span: Span) -> Expr:
-    return RankOf(array, loc=span) if isinstance(array, str) else Const(array.rank, loc=span)
+def rank_of(array: str | Array, span: Span) -> ir.Expr:
+    return ir.RankOf(array, loc=span) if isinstance(array, str) else ir.Const(array.rank, loc=span)
 
 
-def size_of(array: str | Array, span: Span) -> Expr:
+def size_of(array: str | Array, span: Span) -> ir.Expr:
     if isinstance(array, str):
-        return SizeOf(array, loc=span)
-    total: Expr = ONE
+        return ir.SizeOf(array, loc=span)
+    total: ir.Expr = ONE
     for extent in array.extents:
         total = times(total, extent)
     return total
 
 
-def array_extents(state: State, array: str | Array, span: Span) -> tuple[Expr, ...]:
+def array_extents(state: State, array: str | Array, span: Span) -> tuple[ir.Expr, ...]:
     return state.all_of(array, span).extents if isinstance(array, str) else array.extents
 
 

@@ -21,7 +21,7 @@ from loopdiff.frontend.arrays.integers import (
     plus,
     times,
 )
-from loopdiff.ir.nodes import Apply, Const, Expr, Select
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
 
@@ -29,8 +29,8 @@ from loopdiff.ir.ops import Op
 class Slice:
     """`lower:upper:step`; None: not given."""
 
-    lower: Expr | None = None
-    upper: Expr | None = None
+    lower: ir.Expr | None = None
+    upper: ir.Expr | None = None
     step: int = 1
 
 
@@ -38,15 +38,15 @@ class Slice:
 class Part:
     """Elements `start`, `start + step`, ..., `count` of them."""
 
-    start: Expr
+    start: ir.Expr
     step: int
-    count: Expr
+    count: ir.Expr
 
-    def subscript(self, position: Expr) -> Expr:
-        return plus(self.start, times(Const(self.step), position))
+    def subscript(self, position: ir.Expr) -> ir.Expr:
+        return plus(self.start, times(ir.Const(self.step), position))
 
 
-def slice_part(size: Expr, bounds: Slice) -> Part:
+def slice_part(size: ir.Expr, bounds: Slice) -> Part:
     """What `bounds` take from an axis of `size` elements."""
     step = bounds.step
     if step > 0:
@@ -56,33 +56,33 @@ def slice_part(size: Expr, bounds: Slice) -> Part:
     else:
         last = minus(size, ONE)
         start = last if bounds.lower is None else minimum(from_end(bounds.lower, size, -1), last)
-        stop = Const(-1) if bounds.upper is None else maximum(from_end(bounds.upper, size, -1), Const(-1))
+        stop = ir.Const(-1) if bounds.upper is None else maximum(from_end(bounds.upper, size, -1), ir.Const(-1))
         length = minus(start, stop)
-    return Part(start, step, at_least_zero(divided(plus(length, Const(abs(step) - 1)), abs(step))))
+    return Part(start, step, at_least_zero(divided(plus(length, ir.Const(abs(step) - 1)), abs(step))))
 
 
-def length_from(start: Expr, stop: Expr) -> Expr:
+def length_from(start: ir.Expr, stop: ir.Expr) -> ir.Expr:
     """`stop - start`; after `max(a, 0)` it is the smaller of two, so that `x[-1:]` has `min(1, N)` elements."""
     match start:
-        case Apply(op=Op.MAX, args=(a, Const(value=0))):
+        case ir.Apply(op=Op.MAX, args=(a, ir.Const(value=0))):
             return minimum(minus(stop, a), stop)
         case _:
             return minus(stop, start)
 
 
-def from_end(bound: Expr, size: Expr, safe: int = -2) -> Expr:
+def from_end(bound: ir.Expr, size: ir.Expr, safe: int = -2) -> ir.Expr:
     """`bound`, from the end if it is negative; below zero for one before the start.
 
     `size - 1` is negative only where it is as good counted from the end; forwards, `size - 2` as well: `safe`.
     """
-    if isinstance(bound, Const):
+    if isinstance(bound, ir.Const):
         return bound if bound.value >= 0 else plus(size, bound)
     gap = distance(bound, size)
     if is_nonnegative(bound) or (gap is not None and gap >= safe):
         return bound
-    return Select(Apply(Op.LT, (bound, ZERO)), plus(bound, size), bound)
+    return ir.Select(ir.Apply(Op.LT, (bound, ZERO)), plus(bound, size), bound)
 
 
-def counted(bound: Expr, size: Expr) -> Expr:
+def counted(bound: ir.Expr, size: ir.Expr) -> ir.Expr:
     """`from_end`, and not before the start."""
     return at_least_zero(from_end(bound, size))

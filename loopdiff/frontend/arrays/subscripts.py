@@ -17,7 +17,7 @@ from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Access, Const, Expr, Load, PartOf
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import loads
 
 NOT_A_NUMBER = "subscript an array, once for each axis"
@@ -33,16 +33,16 @@ def subscript(state: State, node: ast.Subscript) -> Quantity:
     if not root_is_local(state, node):
         return constant_element(state, node)
     found = subscripted(state, node)
-    return Const(0, loc=state.source.span(node)) if found is None else found
+    return ir.Const(0, loc=state.source.span(node)) if found is None else found
 
 
-def shape_element(state: State, base: ast.expr, node: ast.Subscript) -> Expr:
+def shape_element(state: State, base: ast.expr, node: ast.Subscript) -> ir.Expr:
     array = shaped(state, base)
     if array is None:
         hint = f"pass `{ast.unparse(node.value)}` as an argument" if isinstance(base, ast.Name) else None
         return state.reject("LD119", f"`{ast.unparse(node.value)}` reads an attribute of a local value", node, hint)
     axis = None if isinstance(node.slice, ast.Slice) else state.quantity(node.slice)
-    if not isinstance(axis, Const) or not isinstance(axis.value, int):
+    if not isinstance(axis, ir.Const) or not isinstance(axis.value, int):
         return state.reject("LD119", "the axis of `.shape[...]` must be a constant integer", node, "write `.shape[0]`")
     span = state.source.span(node)
     found = extent_at(state, array, axis.value, span)
@@ -51,16 +51,18 @@ def shape_element(state: State, base: ast.expr, node: ast.Subscript) -> Expr:
     return with_place(found, span)
 
 
-def target_of(state: State, node: ast.Subscript) -> Access | View | ArrayValue | Masked | None:
+def target_of(state: State, node: ast.Subscript) -> ir.Access | View | ArrayValue | Masked | None:
     """What an assignment to `node` writes: an element, a view, elements at index arrays or under a mask."""
     found = subscripted(state, node, target_part)
     match found:
-        case Load(access=access):
+        case ir.Load(access=access):
             return access
-        case View() | ArrayValue(element=Load()) | Masked() | None:
+        case View() | ArrayValue(element=ir.Load()) | Masked() | None:
             return found
         case _:
-            is_part = isinstance(found, PartOf) or (isinstance(found, ArrayValue) and isinstance(found.element, PartOf))
+            is_part = isinstance(found, ir.PartOf) or (
+                isinstance(found, ArrayValue) and isinstance(found.element, ir.PartOf)
+            )
             hint = "assign both parts: `z[i] = complex(x, z[i].imag)`" if is_part else None
             state.reject("LD107", f"cannot assign to `{ast.unparse(node)}`", node, hint)
             return None
@@ -123,7 +125,7 @@ def taken_from(
     flat = [s for level in levels for s in level]
     if isinstance(base, str):
         if all(map(is_number, flat)) and (state.types is None or len(flat) >= state.rank(base)):
-            return Load(Access(base, tuple(flat), loc=span), loc=span)  # type: ignore[arg-type]
+            return ir.Load(ir.Access(base, tuple(flat), loc=span), loc=span)  # type: ignore[arg-type]
         state.need_types()
         base = state.all_of(base, span)
     value: Any = base
@@ -161,7 +163,7 @@ def parse_slice(
     state: State, lower: ast.expr | None, upper: ast.expr | None, step: ast.expr | None, node: ast.expr
 ) -> Slice | None:
     """The bounds of a slice, those that are elements of arrays held in cells."""
-    bounds: list[Expr | None] = []
+    bounds: list[ir.Expr | None] = []
     for bound in (lower, upper):
         value = None if bound is None else state.quantity(bound)
         if is_array(value):
@@ -169,14 +171,14 @@ def parse_slice(
             return None
         bounds.append(None if value is None else held(state, value))  # type: ignore[arg-type]
     given = None if step is None else state.quantity(step)
-    stride = Const(1) if given is None else given
-    if not isinstance(stride, Const) or not isinstance(stride.value, int) or stride.value == 0:
+    stride = ir.Const(1) if given is None else given
+    if not isinstance(stride, ir.Const) or not isinstance(stride.value, int) or stride.value == 0:
         state.reject("LD120", "the step of a slice must be a constant integer other than zero", node)
         return None
     return Slice(bounds[0], bounds[1], stride.value)
 
 
-def held(state: State, bound: Expr) -> Expr:
+def held(state: State, bound: ir.Expr) -> ir.Expr:
     known = state.known(bound)
     return frozen(state, known, "bound") if any(e.access.subscripts for e in loads(known)) else known
 

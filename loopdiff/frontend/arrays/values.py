@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopdiff.frontend.arrays.integers import folded
-from loopdiff.ir.nodes import Access, Expr, Load, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import operands, rebuild, subexprs
 
 HOLE = "#"
@@ -22,19 +22,19 @@ class View:
     """Elements of `array` at `subscripts`, formulas of the holes."""
 
     array: str
-    subscripts: tuple[Expr, ...]
-    extents: tuple[Expr, ...]
+    subscripts: tuple[ir.Expr, ...]
+    extents: tuple[ir.Expr, ...]
 
     @property
     def rank(self) -> int:
         return len(self.extents)
 
     @property
-    def element(self) -> Expr:
-        return Load(Access(self.array, self.subscripts))
+    def element(self) -> ir.Expr:
+        return ir.Load(ir.Access(self.array, self.subscripts))
 
-    def access(self, subscripts: Sequence[Expr]) -> Access:
-        return Access(self.array, tuple(fill_subscript(s, subscripts) for s in self.subscripts))
+    def access(self, subscripts: Sequence[ir.Expr]) -> ir.Access:
+        return ir.Access(self.array, tuple(fill_subscript(s, subscripts) for s in self.subscripts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class ArrayValue:
     `is_choice`: it is one of two arrays, depending on a condition, so a name for it would stand for either.
     """
 
-    extents: tuple[Expr, ...]
-    element: Expr
+    extents: tuple[ir.Expr, ...]
+    element: ir.Expr
     is_choice: bool = False
 
     @property
@@ -54,39 +54,39 @@ class ArrayValue:
 
 
 Array = View | ArrayValue
-Quantity = Expr | View | ArrayValue
+Quantity = ir.Expr | View | ArrayValue
 
 
-def hole(axis: int) -> Var:
-    return Var(f"{HOLE}{axis}")
+def hole(axis: int) -> ir.Var:
+    return ir.Var(f"{HOLE}{axis}")
 
 
-def holes(count: int) -> tuple[Expr, ...]:
+def holes(count: int) -> tuple[ir.Expr, ...]:
     return tuple(map(hole, range(count)))
 
 
-def is_hole(expr: Expr) -> bool:
-    return isinstance(expr, Var) and expr.name.startswith(HOLE)
+def is_hole(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Var) and expr.name.startswith(HOLE)
 
 
-def has_holes(expr: Expr) -> bool:
+def has_holes(expr: ir.Expr) -> bool:
     return any(map(is_hole, subexprs(expr)))
 
 
-def fill(formula: Expr, subscripts: Sequence[Expr]) -> Expr:
+def fill(formula: ir.Expr, subscripts: Sequence[ir.Expr]) -> ir.Expr:
     """`formula` at `subscripts`."""
     match formula:
-        case Var() if is_hole(formula):
+        case ir.Var() if is_hole(formula):
             return subscripts[int(formula.name[len(HOLE) :])]
-        case Load(access=access):
+        case ir.Load(access=access):
             filled = tuple(fill_subscript(s, subscripts) for s in access.subscripts)
-            return Load(Access(access.array, filled, loc=access.loc), loc=formula.loc)
+            return ir.Load(ir.Access(access.array, filled, loc=access.loc), loc=formula.loc)
         case _:
             parts = operands(formula)
             return rebuild(formula, tuple(fill(p, subscripts) for p in parts)) if parts else formula
 
 
-def fill_subscript(formula: Expr, subscripts: Sequence[Expr]) -> Expr:
+def fill_subscript(formula: ir.Expr, subscripts: Sequence[ir.Expr]) -> ir.Expr:
     return folded(fill(formula, subscripts)) if has_holes(formula) else formula
 
 

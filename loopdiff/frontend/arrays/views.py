@@ -10,8 +10,8 @@ from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, is_no
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.nodes import Apply, Assign, Const, Expr, Index, Load, Require
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr
@@ -25,10 +25,10 @@ class Rest:
     """`...` among subscripts."""
 
 
-Subscript = Expr | Slice | View | ArrayValue | NewAxis | Rest
+Subscript = ir.Expr | Slice | View | ArrayValue | NewAxis | Rest
 
 
-def taken(array: Array, positions: Sequence[Expr], extents: Sequence[Expr]) -> Array:
+def taken(array: Array, positions: Sequence[ir.Expr], extents: Sequence[ir.Expr]) -> Array:
     """The array of the `extents` whose element is that of `array` at `positions`."""
     match array:
         case View():
@@ -39,13 +39,13 @@ def taken(array: Array, positions: Sequence[Expr], extents: Sequence[Expr]) -> A
 
 def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> Quantity:
     """`array` at integers, slices and new axes, one for each axis of it."""
-    positions: list[Expr] = []
-    extents: list[Expr] = []
+    positions: list[ir.Expr] = []
+    extents: list[ir.Expr] = []
     for subscript in subscripts:
         axis = len(positions)
         match subscript:
             case NewAxis():
-                extents.append(Const(1))
+                extents.append(ir.Const(1))
             case Slice():
                 part = slice_part(array.extents[axis], subscript)
                 positions.append(part.subscript(hole(len(extents))))
@@ -58,48 +58,48 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
         return found
     span = state.source.span(node)
     if isinstance(found, View):
-        return Load(replace(found.access(()), loc=span), loc=span)
+        return ir.Load(replace(found.access(()), loc=span), loc=span)
     return found.element
 
 
-def inside(state: State, array: Array, axis: int, subscript: Expr, node: ast.AST) -> Expr:
+def inside(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.AST) -> ir.Expr:
     """The integer `subscript` of one axis, required to be in range where the axis is not one of the memory itself."""
     size = array.extents[axis]
     if isinstance(array, View) and is_full_axis(state, array, axis):
         return subscript
     span = state.source.span(node)
-    if isinstance(subscript, Const) and subscript.value < 0:
+    if isinstance(subscript, ir.Const) and subscript.value < 0:
         subscript = plus(size, subscript)
     least, most = limits_of(state, subscript)
-    low = Apply(Op.GE, (subscript, ZERO), loc=span)
-    high = Apply(Op.LT, (subscript, size), loc=span)
+    low = ir.Apply(Op.GE, (subscript, ZERO), loc=span)
+    high = ir.Apply(Op.LT, (subscript, size), loc=span)
     room = distance(size, most)
     tests = ([] if is_nonnegative(least) else [low]) + ([] if room is not None and room > 0 else [high])
     if tests:
         message = f"`{ast.unparse(node)}`: the subscript is outside axis {axis} of the view"
-        cond = tests[0] if len(tests) == 1 else Apply(Op.AND, tuple(tests), loc=span)
+        cond = tests[0] if len(tests) == 1 else ir.Apply(Op.AND, tuple(tests), loc=span)
         if not is_required(state, cond):
-            state.out.append(Require(cond, "LD310", message, loc=span))
+            state.out.append(ir.Require(cond, "LD310", message, loc=span))
     return subscript
 
 
-def limits_of(state: State, subscript: Expr) -> tuple[Expr, Expr]:
+def limits_of(state: State, subscript: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
     """The least and the greatest value of `subscript`, as far as loop variables decide it."""
     known = state.known(subscript)
     terms, _ = linear(known)
     ranges = state.whole.ranges
     for term, count in terms.items():
-        if isinstance(term, Load) and term.access.array in ranges and count == 1:
+        if isinstance(term, ir.Load) and term.access.array in ranges and count == 1:
             first, stop = ranges[term.access.array]
             rest = minus(known, term)
             return state.known(plus(first, rest)), state.known(plus(minus(stop, ONE), rest))
     return known, known
 
 
-def is_required(state: State, cond: Expr) -> bool:
+def is_required(state: State, cond: ir.Expr) -> bool:
     """Whether the statements just before require the same."""
     for stmt in reversed(state.out):
-        if not isinstance(stmt, Require):
+        if not isinstance(stmt, ir.Require):
             return False
         if stmt.cond == cond:
             return True
@@ -126,71 +126,71 @@ def with_new_axes(array: Array, axes: Sequence[int]) -> Array:
     """`array` with an axis of one element at each of `axes` of the result."""
     rank = array.rank + len(axes)
     kept = [k for k in range(rank) if k not in axes]
-    extents: list[Expr] = [Const(1)] * rank
+    extents: list[ir.Expr] = [ir.Const(1)] * rank
     for axis, place in enumerate(kept):
         extents[place] = array.extents[axis]
     return taken(array, [hole(k) for k in kept], extents)
 
 
 # -- reshape -------------------------------------------------------------------------------------------------
-def product(extents: Sequence[Expr]) -> Expr:
-    total: Expr = ONE
+def product(extents: Sequence[ir.Expr]) -> ir.Expr:
+    total: ir.Expr = ONE
     for extent in extents:
         total = (
             times(total, extent)
-            if isinstance(total, Const) or isinstance(extent, Const)
-            else Apply(Op.MUL, (total, extent))
+            if isinstance(total, ir.Const) or isinstance(extent, ir.Const)
+            else ir.Apply(Op.MUL, (total, extent))
         )
     return total
 
 
-def reshaped(state: State, array: Array, extents: Sequence[Expr | None], node: ast.AST) -> Array:
+def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node: ast.AST) -> Array:
     """`array` in another shape, row by row; None stands for the extent that follows from the others."""
     span = state.source.span(node)
     given = [e for e in extents if e is not None]
     total, rest = product(array.extents), product(given)
     sizes = [divided_evenly(array.extents, given, total, rest) if e is None else e for e in extents]
-    before, after = (Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
+    before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
     check = after if None in extents else before
     if distance(*check.args) != 0:
         message = f"`{ast.unparse(node)}` changes the number of elements"
-        state.out.append(Require(check, "LD322", message, loc=span))
+        state.out.append(ir.Require(check, "LD322", message, loc=span))
     return taken(array, unravelled(array.extents, sizes), sizes)
 
 
-def divided_evenly(old: Sequence[Expr], given: Sequence[Expr], total: Expr, rest: Expr) -> Expr:
+def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr], total: ir.Expr, rest: ir.Expr) -> ir.Expr:
     """The extent that `-1` stands for."""
     left = list(old)
     for extent in given:
         same = next((k for k, e in enumerate(left) if distance(e, extent) == 0), None)
         if same is None:
-            if isinstance(extent, Const) and extent.value == 1:
+            if isinstance(extent, ir.Const) and extent.value == 1:
                 continue
-            return Apply(Op.FLOORDIV, (total, rest))
+            return ir.Apply(Op.FLOORDIV, (total, rest))
         del left[same]
     return product(left)
 
 
-def unravelled(old: Sequence[Expr], new: Sequence[Expr]) -> list[Expr]:
+def unravelled(old: Sequence[ir.Expr], new: Sequence[ir.Expr]) -> list[ir.Expr]:
     """The subscripts in a shape `old` of what has the subscripts `#k` in the shape `new`."""
-    positions: list[Expr] = [ZERO] * len(old)
-    sources = [k for k, e in enumerate(old) if not (isinstance(e, Const) and e.value == 1)]
-    targets = [k for k, e in enumerate(new) if not (isinstance(e, Const) and e.value == 1)]
+    positions: list[ir.Expr] = [ZERO] * len(old)
+    sources = [k for k, e in enumerate(old) if not (isinstance(e, ir.Const) and e.value == 1)]
+    targets = [k for k, e in enumerate(new) if not (isinstance(e, ir.Const) and e.value == 1)]
     while sources and targets and distance(old[sources[0]], new[targets[0]]) == 0:
         positions[sources.pop(0)] = hole(targets.pop(0))
     while sources and targets and distance(old[sources[-1]], new[targets[-1]]) == 0:
         positions[sources.pop()] = hole(targets.pop())
-    flat: Expr = ZERO
+    flat: ir.Expr = ZERO
     for axis in targets:
         flat = plus(scaled(flat, new[axis]), hole(axis))
     for place, axis in enumerate(sources):
         inner = product([old[k] for k in sources[place + 1 :]])
-        part = flat if isinstance(inner, Const) and inner.value == 1 else Apply(Op.FLOORDIV, (flat, inner))
-        positions[axis] = part if place == 0 else Apply(Op.MOD, (part, old[axis]))
+        part = flat if isinstance(inner, ir.Const) and inner.value == 1 else ir.Apply(Op.FLOORDIV, (flat, inner))
+        positions[axis] = part if place == 0 else ir.Apply(Op.MOD, (part, old[axis]))
     return positions
 
 
-def scaled(value: Expr, factor: Expr) -> Expr:
+def scaled(value: ir.Expr, factor: ir.Expr) -> ir.Expr:
     return value if value == ZERO else times(value, factor)
 
 
@@ -202,7 +202,7 @@ def is_contiguous(state: State, view: View) -> bool:
         return False
     axes = [s for s in view.subscripts if has_holes(s)]
     used = [int(t.name[1:]) for s in axes for t in linear(s)[0] if is_hole(t)]  # type: ignore[union-attr]
-    units = [k for k, e in enumerate(view.extents) if isinstance(e, Const) and e.value == 1]
+    units = [k for k, e in enumerate(view.extents) if isinstance(e, ir.Const) and e.value == 1]
     if used != [k for k in range(view.rank) if k not in units or k in used]:
         return False
     fixed = len(view.subscripts) - len(axes)
@@ -216,19 +216,19 @@ def is_contiguous(state: State, view: View) -> bool:
 # -- names ---------------------------------------------------------------------------------------------------
 def steady(state: State, view: View) -> View:
     """`view` with what later statements could change held in cells, as a name for it needs."""
-    cells: dict[Expr, Expr] = {}
+    cells: dict[ir.Expr, ir.Expr] = {}
     state.whole.fresh.discard(view.array)
 
-    def hold(expr: Expr) -> Expr:
-        if not isinstance(expr, Load | Index) or has_holes(expr):
+    def hold(expr: ir.Expr) -> ir.Expr:
+        if not isinstance(expr, ir.Load | ir.Index) or has_holes(expr):
             return expr
         if expr not in cells:
             cell = state.temporary("at", expr.loc)
-            state.out.append(Assign(cell, expr, loc=expr.loc))
-            cells[expr] = Load(cell, loc=expr.loc)
+            state.out.append(ir.Assign(cell, expr, loc=expr.loc))
+            cells[expr] = ir.Load(cell, loc=expr.loc)
         return cells[expr]
 
-    def held(expr: Expr) -> Expr:
+    def held(expr: ir.Expr) -> ir.Expr:
         known = state.known(expr)
         return known if state.is_fixed(known) else folded(map_expr(hold, known))
 

@@ -10,25 +10,7 @@ from loopdiff.frontend.binding.shapes import Shapes
 from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, coerce, join_kinds, kind_of_scalar
 from loopdiff.frontend.binding.webs import split_webs
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Call,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    ScalarDecl,
-    ScalarResult,
-    Stmt,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.verify import verify
@@ -37,7 +19,7 @@ from loopdiff.ir.walk import map_expr, map_stmt_exprs, written_arrays
 ACCUMULATED = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
 
 
-def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> LoopSet:
+def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> ir.LoopSet:
     """`surface` for arguments of `types` (by parameter name), complex numbers still in one piece.
 
     Raises UnsupportedLoopError with every rejection that the types decide (LD2xx).
@@ -48,7 +30,7 @@ def bind(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> Lo
     shapes = Shapes({a.name: a for a in surface.arrays}, arguments.ranks, written_arrays(surface.body))
     body = shapes.function(surface.body)
     results = tuple(
-        ScalarResult(shapes.resolve(r.value)) if isinstance(r, ScalarResult) else r for r in surface.results
+        ir.ScalarResult(shapes.resolve(r.value)) if isinstance(r, ir.ScalarResult) else r for r in surface.results
     )
     raise_if(shapes.diagnostics)
     binder = Binder(replace(surface, body=body, results=results), arguments, shapes)
@@ -67,8 +49,8 @@ def raise_if(diagnostics: list[Diagnostic]) -> None:
 class Arguments:
     """Declarations of the arguments, by their actual types."""
 
-    arrays: dict[str, ArrayDecl] = field(default_factory=dict)
-    scalars: dict[str, ScalarDecl] = field(default_factory=dict)
+    arrays: dict[str, ir.ArrayDecl] = field(default_factory=dict)
+    scalars: dict[str, ir.ScalarDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     @property
@@ -76,18 +58,18 @@ class Arguments:
         return {n: a.type.rank for n, a in self.arrays.items() if a.type is not None}
 
 
-def declared_arguments(surface: LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> Arguments:
+def declared_arguments(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> Arguments:
     arguments = Arguments()
     for name in surface.params:
         loc = surface.array(name).loc if surface.has_array(name) else surface.scalar(name).loc
         match types[name]:
             case ArrayType() as kind:
-                arguments.arrays[name] = ArrayDecl(name, replace(kind, units=()), "argument", loc=loc)
+                arguments.arrays[name] = ir.ArrayDecl(name, replace(kind, units=()), "argument", loc=loc)
             case kind:
                 if surface.has_array(name):
                     arguments.diagnostics.append(number_for_array(name, loc))
                 found = kind if isinstance(kind, ScalarArgument) else ScalarArgument(kind)
-                arguments.scalars[name] = ScalarDecl(name, found.type, found.is_weak, loc=loc)
+                arguments.scalars[name] = ir.ScalarDecl(name, found.type, found.is_weak, loc=loc)
     return arguments
 
 
@@ -98,12 +80,12 @@ class Binder:
     of, or is that of another (`alike`): elements stored later are converted, as in NumPy.
     """
 
-    def __init__(self, surface: LoopSet, arguments: Arguments, shapes: Shapes) -> None:
+    def __init__(self, surface: ir.LoopSet, arguments: Arguments, shapes: Shapes) -> None:
         self.surface = surface
         self.arguments = arguments
         self.shapes = shapes
         self.inferred: set[str] = set()
-        self.made: dict[str, tuple[Expr, ...]] = {}
+        self.made: dict[str, tuple[ir.Expr, ...]] = {}
         self.alike: dict[str, str] = {}
         ranks = dict(arguments.ranks)
         kinds = {n: STRONG[a.type.element] for n, a in arguments.arrays.items() if a.type is not None}
@@ -114,7 +96,7 @@ class Binder:
             if decl.role != "argument":
                 self.declare_local(decl)
 
-    def declare_local(self, decl: ArrayDecl) -> None:
+    def declare_local(self, decl: ir.ArrayDecl) -> None:
         """Rank and, if stated, element type of a local array; others are inferred, starting from BOOL."""
         name = decl.name
         is_allocated = name in self.shapes.extents
@@ -135,7 +117,7 @@ class Binder:
                 self.inferred.add(name)
             self.typing.kinds[name] = Kind.BOOL
 
-    def bind(self) -> LoopSet:
+    def bind(self) -> ir.LoopSet:
         while True:
             before = dict(self.typing.kinds)
             self.typing.diagnostics.clear()
@@ -148,7 +130,7 @@ class Binder:
             if self.typing.kinds == before:
                 break
         results = tuple(
-            ScalarResult(self.typing.typed(r.value)[0]) if isinstance(r, ScalarResult) else r
+            ir.ScalarResult(self.typing.typed(r.value)[0]) if isinstance(r, ir.ScalarResult) else r
             for r in self.surface.results
         )
         arrays = (
@@ -159,68 +141,68 @@ class Binder:
         bound = replace(self.surface, arrays=arrays, scalars=scalars, body=body, results=results)
         return self.without_local_dims(bound)
 
-    def is_used(self, decl: ArrayDecl) -> bool:
+    def is_used(self, decl: ir.ArrayDecl) -> bool:
         """Local arrays in a branch that the types rule out are never allocated."""
         return decl.role != "argument" and (decl.extents == () or decl.name in self.shapes.extents)
 
-    def local(self, decl: ArrayDecl) -> ArrayDecl:
+    def local(self, decl: ir.ArrayDecl) -> ir.ArrayDecl:
         name = decl.name
         extents = tuple(self.extent(e, decl) for e in self.shapes.extents.get(name, ()))
         dtype = self.dtypes.get(name) or CELL_DTYPE[self.typing.kinds[name].storage]
-        return ArrayDecl(name, ArrayType(dtype, len(extents)), "local", extents, loc=decl.loc)
+        return ir.ArrayDecl(name, ArrayType(dtype, len(extents)), "local", extents, loc=decl.loc)
 
-    def extent(self, extent: Expr, decl: ArrayDecl) -> Expr:
+    def extent(self, extent: ir.Expr, decl: ir.ArrayDecl) -> ir.Expr:
         value, kind = self.typing.typed(extent)
         if kind > Kind.INT:
             span = extent.loc if extent.loc.line else decl.loc
             return self.typing.refuse("LD211", f"an extent of `{decl.name}` is {kind.described}", span)[0]
         return coerce(value, kind, Kind.INT)
 
-    def without_local_dims(self, ls: LoopSet) -> LoopSet:
+    def without_local_dims(self, ls: ir.LoopSet) -> ir.LoopSet:
         """Negative constant subscripts of local arrays brought in Dims of these; put their extents."""
         extents = {a.name: a.extents for a in ls.arrays if a.role == "local" and a.extents}
 
-        def put(e: Expr) -> Expr:
-            return extents[e.array][e.axis] if isinstance(e, Dim) and e.array in extents else e
+        def put(e: ir.Expr) -> ir.Expr:
+            return extents[e.array][e.axis] if isinstance(e, ir.Dim) and e.array in extents else e
 
-        def rewrite(e: Expr) -> Expr:
+        def rewrite(e: ir.Expr) -> ir.Expr:
             return map_expr(put, e)
 
-        results = (ScalarResult(rewrite(r.value)) if isinstance(r, ScalarResult) else r for r in ls.results)
+        results = (ir.ScalarResult(rewrite(r.value)) if isinstance(r, ir.ScalarResult) else r for r in ls.results)
         return replace(ls, body=tuple(map_stmt_exprs(rewrite, s) for s in ls.body), results=tuple(results))
 
     # -- statements ------------------------------------------------------------------------------------------
-    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def block(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return tuple(self.statement(s) for s in body)
 
-    def statement(self, stmt: Stmt) -> Stmt:
+    def statement(self, stmt: ir.Stmt) -> ir.Stmt:
         typing = self.typing
         match stmt:
-            case Assign(target=target, value=value):
+            case ir.Assign(target=target, value=value):
                 access = typing.access(target)
                 return replace(stmt, target=access, value=self.stored(target.array, *typing.typed(value), stmt))
-            case Accumulate():
+            case ir.Accumulate():
                 return self.accumulate(stmt)
-            case Loop(lower=lower, upper=upper, step=step, body=body):
+            case ir.Loop(lower=lower, upper=upper, step=step, body=body):
                 bounds = {"lower": self.bound(lower), "upper": self.bound(upper), "step": self.bound(step)}
                 return replace(stmt, body=self.block(body), **bounds)
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 return replace(stmt, cond=typing.truth(cond), then=self.block(then), orelse=self.block(orelse))
-            case Require(cond=cond) | Exit(cond=cond):
+            case ir.Require(cond=cond) | ir.Exit(cond=cond):
                 return replace(stmt, cond=typing.truth(cond))
-            case Call():
+            case ir.Call():
                 return self.call(stmt)
-            case Allocate(array=array, fill=fill) if fill is not None:
+            case ir.Allocate(array=array, fill=fill) if fill is not None:
                 return replace(stmt, fill=self.stored(array, *typing.typed(fill), stmt))
             case _:
                 return stmt
 
-    def call(self, stmt: Call) -> Call:
+    def call(self, stmt: ir.Call) -> ir.Call:
         """Numbers keep their own types, parts of arrays are passed as they are; the rule says what it returns."""
         typing = self.typing
-        args: list[Expr | None] = []
+        args: list[ir.Expr | None] = []
         for arg in stmt.args:
-            if isinstance(arg, Load) and len(arg.access.subscripts) < typing.ranks[arg.access.array]:
+            if isinstance(arg, ir.Load) and len(arg.access.subscripts) < typing.ranks[arg.access.array]:
                 args.append(replace(arg, access=typing.access(arg.access, is_part=True)))
                 kind = typing.kinds[arg.access.array]
             else:
@@ -242,7 +224,7 @@ class Binder:
             self.typing.kinds[array] = join_kinds(self.typing.kinds[array], kind)
         return self.typing.kinds.get(array, kind)
 
-    def stored(self, array: str, value: Expr, kind: Kind, stmt: Stmt) -> Expr:
+    def stored(self, array: str, value: ir.Expr, kind: Kind, stmt: ir.Stmt) -> ir.Expr:
         """`value` of `kind` in the type of `array`, which it becomes part of."""
         kept = self.join(array, kind)
         if kind.is_complex and not kept.is_complex:
@@ -250,18 +232,18 @@ class Binder:
             return self.typing.refuse("LD221", message, stmt.loc)[0]
         return coerce(value, kind, kept)
 
-    def accumulate(self, stmt: Accumulate) -> Stmt:
+    def accumulate(self, stmt: ir.Accumulate) -> ir.Stmt:
         """Into integers and booleans, where the sum is converted and not the summand, a plain assignment."""
         value, kind = self.typing.typed(stmt.value)
         target = stmt.target.array
         kept = self.join(target, kind if stmt.op != "add" else join_kinds(kind, Kind.INT))
         is_ordered = stmt.op == "add" or not kept.is_complex
         if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered:
-            changed = Apply(ACCUMULATED[stmt.op], (Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)
-            return self.statement(Assign(stmt.target, changed, loc=stmt.loc))
+            changed = ir.Apply(ACCUMULATED[stmt.op], (ir.Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)
+            return self.statement(ir.Assign(stmt.target, changed, loc=stmt.loc))
         return replace(stmt, target=self.typing.access(stmt.target), value=self.stored(target, value, kind, stmt))
 
-    def bound(self, expr: Expr) -> Expr:
+    def bound(self, expr: ir.Expr) -> ir.Expr:
         value, kind = self.typing.typed(expr)
         if kind > Kind.INT:
             return self.typing.refuse("LD205", f"a bound of this loop is {kind.described}", expr.loc)[0]

@@ -12,12 +12,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, is_constant
-from loopdiff.ir.nodes import Apply, Cast, Const, Expr, Select
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 
-Hold = Callable[[Expr, str], Expr]
+Hold = Callable[[ir.Expr, str], ir.Expr]
 LARGEST_EXPANDED_POWER = 64
 
 
@@ -25,14 +25,14 @@ LARGEST_EXPANDED_POWER = 64
 class Parts:
     """A complex value by its real and imaginary part, both of the real type `type`."""
 
-    re: Expr
-    im: Expr
+    re: ir.Expr
+    im: ir.Expr
     type: ScalarType
 
-    def const(self, value: float) -> Const:
-        return Const(float(value), self.type)
+    def const(self, value: float) -> ir.Const:
+        return ir.Const(float(value), self.type)
 
-    def with_parts(self, re: Expr, im: Expr) -> Parts:
+    def with_parts(self, re: ir.Expr, im: ir.Expr) -> Parts:
         return Parts(re, im, self.type)
 
     @property
@@ -45,37 +45,37 @@ class Parts:
 
 
 # -- real arithmetic around literal zeros --------------------------------------------------------------------
-def is_zero(x: Expr) -> bool:
+def is_zero(x: ir.Expr) -> bool:
     return is_constant(x, 0)
 
 
-def zero_like(x: Expr, other: Expr) -> Expr:
+def zero_like(x: ir.Expr, other: ir.Expr) -> ir.Expr:
     return x if is_zero(x) else other
 
 
-def call(op: Op, *args: Expr) -> Expr:
-    return Apply(op, args)
+def call(op: Op, *args: ir.Expr) -> ir.Expr:
+    return ir.Apply(op, args)
 
 
-def plus(x: Expr, y: Expr) -> Expr:
+def plus(x: ir.Expr, y: ir.Expr) -> ir.Expr:
     return y if is_zero(x) else x if is_zero(y) else call(Op.ADD, x, y)
 
 
-def minus(x: Expr, y: Expr) -> Expr:
+def minus(x: ir.Expr, y: ir.Expr) -> ir.Expr:
     return x if is_zero(y) else negated_complex(y) if is_zero(x) else call(Op.SUB, x, y)
 
 
-def negated_complex(x: Expr) -> Expr:
+def negated_complex(x: ir.Expr) -> ir.Expr:
     match x:
-        case Const(value=value, dtype=dtype):
-            return x if value == 0 else Const(-value, dtype)
-        case Apply(op=Op.NEG, args=(y,)):
+        case ir.Const(value=value, dtype=dtype):
+            return x if value == 0 else ir.Const(-value, dtype)
+        case ir.Apply(op=Op.NEG, args=(y,)):
             return y
         case _:
             return call(Op.NEG, x)
 
 
-def times(x: Expr, y: Expr) -> Expr:
+def times(x: ir.Expr, y: ir.Expr) -> ir.Expr:
     if is_zero(x) or is_zero(y):
         return zero_like(x, y)
     for one, other in ((x, y), (y, x)):
@@ -86,23 +86,23 @@ def times(x: Expr, y: Expr) -> Expr:
     return call(Op.MUL, x, y)
 
 
-def over(x: Expr, y: Expr) -> Expr:
+def over(x: ir.Expr, y: ir.Expr) -> ir.Expr:
     return x if is_zero(x) or is_constant(y, 1) else call(Op.DIV, x, y)
 
 
-def modulus(z: Parts) -> Expr:
+def modulus(z: Parts) -> ir.Expr:
     if z.is_real or is_zero(z.re):
         return call(Op.ABS, z.re if z.is_real else z.im)
     return call(Op.HYPOT, z.re, z.im)
 
 
-def angle(z: Parts) -> Expr:
+def angle(z: Parts) -> ir.Expr:
     return call(Op.ATAN2, z.im, z.re)
 
 
-def steady_angle(z: Parts, length: Expr) -> Expr:
+def steady_angle(z: Parts, length: ir.Expr) -> ir.Expr:
     """The angle, and without slope at 0, where it has none."""
-    return Select(compare(Op.EQ, length, z.const(0.0)), z.const(0.0), angle(z))
+    return ir.Select(compare(Op.EQ, length, z.const(0.0)), z.const(0.0), angle(z))
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ def divide(hold: Hold, a: Parts, b: Parts) -> Parts:
         return a.with_parts(over(a.im, divisor), negated_complex(over(a.re, divisor)))
     a, b = a.held(hold, "dividend"), b.held(hold, "divisor")
     is_wide = hold(compare(Op.GE, call(Op.ABS, b.re), call(Op.ABS, b.im)), "is_wide")
-    large = hold(Select(is_wide, b.re, b.im), "large")
-    small = hold(Select(is_wide, b.im, b.re), "small")
+    large = hold(ir.Select(is_wide, b.re, b.im), "large")
+    small = hold(ir.Select(is_wide, b.im, b.re), "small")
     is_void = compare(Op.EQ, large, b.const(0.0))
-    ratio = hold(Select(is_void, b.const(0.0), over(small, large)), "ratio")
+    ratio = hold(ir.Select(is_void, b.const(0.0), over(small, large)), "ratio")
     scale = hold(plus(large, times(small, ratio)), "scale")
-    re = Select(is_wide, plus(a.re, times(a.im, ratio)), plus(times(a.re, ratio), a.im))
-    im = Select(is_wide, minus(a.im, times(a.re, ratio)), minus(times(a.im, ratio), a.re))
+    re = ir.Select(is_wide, plus(a.re, times(a.im, ratio)), plus(times(a.re, ratio), a.im))
+    im = ir.Select(is_wide, minus(a.im, times(a.re, ratio)), minus(times(a.im, ratio), a.re))
     return a.with_parts(over(re, scale), over(im, scale))
 
 
@@ -156,12 +156,12 @@ def square_root(hold: Hold, z: Parts) -> Parts:
     """The principal root, in the right half plane; on the cut along the negative axis, the side of the zero's sign."""
     z = z.held(hold, "radicand")
     half, is_right = z.const(0.5), hold(compare(Op.GE, z.re, z.const(0.0)), "is_right")
-    length = Select(is_right, z.re, negated_complex(z.re))
+    length = ir.Select(is_right, z.re, negated_complex(z.re))
     root = hold(call(Op.SQRT, plus(times(half, length), times(half, modulus(z)))), "root")
     is_void = compare(Op.EQ, root, z.const(0.0))
-    rest = z.im if z.is_real else hold(Select(is_void, z.im, over(times(half, z.im), root)), "rest")
+    rest = z.im if z.is_real else hold(ir.Select(is_void, z.im, over(times(half, z.im), root)), "rest")
     side = call(Op.COPYSIGN, z.const(1.0), z.im)
-    return z.with_parts(Select(is_right, root, times(side, rest)), Select(is_right, rest, times(side, root)))
+    return z.with_parts(ir.Select(is_right, root, times(side, rest)), ir.Select(is_right, rest, times(side, root)))
 
 
 def exponential(hold: Hold, z: Parts) -> Parts:
@@ -232,7 +232,7 @@ def hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
     if is_zero(z.re):
         return z.with_parts(z.re, call(Op.TAN, z.im))
     x, y = hold(z.re, "argument_re"), hold(z.im, "argument_im")
-    side = hold(Select(compare(Op.GE, x, z.const(0.0)), z.const(1.0), z.const(-1.0)), "side")
+    side = hold(ir.Select(compare(Op.GE, x, z.const(0.0)), z.const(1.0), z.const(-1.0)), "side")
     exponent = hold(times(z.const(-2.0), times(side, x)), "exponent")
     decay, rest = hold(call(Op.EXP, exponent), "decay"), hold(negated_complex(call(Op.EXPM1, exponent)), "rest")
     cosine = hold(call(Op.COS, y), "cosine")
@@ -266,14 +266,14 @@ FUNCTIONS: dict[Op, Callable[..., Parts]] = {
 
 
 # -- powers --------------------------------------------------------------------------------------------------
-def power(hold: Hold, z: Parts, exponent: Expr | Parts) -> Parts:
+def power(hold: Hold, z: Parts, exponent: ir.Expr | Parts) -> Parts:
     """`z ** exponent`, an integer or complex: small literals by products, real ones by modulus and angle."""
     match exponent:
         case Parts(re=re, is_real=True):
             return real_power(hold, z, re, is_integer=False)
         case Parts():
             return complex_power(hold, z, exponent)
-        case Const(value=int(count)) if abs(count) <= LARGEST_EXPANDED_POWER:
+        case ir.Const(value=int(count)) if abs(count) <= LARGEST_EXPANDED_POWER:
             return expanded_power(hold, z, count)
         case _:
             return real_power(hold, z, exponent, is_integer=True)
@@ -291,19 +291,19 @@ def expanded_power(hold: Hold, z: Parts, count: int) -> Parts:
     return result
 
 
-def real_power(hold: Hold, z: Parts, exponent: Expr, *, is_integer: bool) -> Parts:
+def real_power(hold: Hold, z: Parts, exponent: ir.Expr, *, is_integer: bool) -> Parts:
     """As `z * z ** (exponent - 1)` for exponents from 1 on: at 0, where the angle has no slope, this keeps it right."""
     z, exponent = z.held(hold, "base"), hold(exponent, "exponent")
-    one = Const(1, INT) if is_integer else z.const(1.0)
+    one = ir.Const(1, INT) if is_integer else z.const(1.0)
     is_whole = hold(compare(Op.GE, exponent, one), "is_whole")
-    lowered = hold(Select(is_whole, call(Op.SUB, exponent, one), exponent), "lowered")
+    lowered = hold(ir.Select(is_whole, call(Op.SUB, exponent, one), exponent), "lowered")
     length = hold(modulus(z), "length")
-    factor = Cast(z.type, lowered) if is_integer else lowered
+    factor = ir.Cast(z.type, lowered) if is_integer else lowered
     turned = hold(times(factor, steady_angle(z, length)), "phase")
     size = hold(call(Op.POW, length, lowered), "size")
     rest = z.with_parts(times(size, call(Op.COS, turned)), times(size, call(Op.SIN, turned))).held(hold, "power")
     full = multiply(hold, z, rest)
-    return z.with_parts(Select(is_whole, full.re, rest.re), Select(is_whole, full.im, rest.im))
+    return z.with_parts(ir.Select(is_whole, full.re, rest.re), ir.Select(is_whole, full.im, rest.im))
 
 
 def complex_power(hold: Hold, z: Parts, exponent: Parts) -> Parts:
@@ -312,7 +312,7 @@ def complex_power(hold: Hold, z: Parts, exponent: Parts) -> Parts:
     length = hold(modulus(z), "length")
     turned = hold(steady_angle(z, length), "angle")
     is_void = compare(Op.EQ, length, z.const(0.0))
-    log_length = Select(is_void, z.const(0.0), call(Op.LOG, length))
+    log_length = ir.Select(is_void, z.const(0.0), call(Op.LOG, length))
     grown = z.const(1.0) if is_zero(exponent.re) else call(Op.POW, length, exponent.re)
     size = hold(times(grown, call(Op.EXP, negated_complex(times(exponent.im, turned)))), "size")
     phase = hold(plus(times(exponent.re, turned), times(exponent.im, log_length)), "phase")

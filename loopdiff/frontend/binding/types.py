@@ -16,24 +16,7 @@ from enum import IntEnum
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ScalarArgument
-from loopdiff.ir.nodes import (
-    Access,
-    Apply,
-    Cast,
-    Const,
-    Dim,
-    Expr,
-    Index,
-    Load,
-    Pair,
-    Param,
-    PartOf,
-    RankOf,
-    ScalarDecl,
-    Select,
-    SizeOf,
-    Var,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ScalarType
 
@@ -93,7 +76,7 @@ COMPLEX_FUNCTIONS = (
     Op.SIN, Op.COS, Op.TAN, Op.SINH, Op.COSH, Op.TANH, Op.STOP,
 )  # fmt: skip
 ORDERED = "compare `abs(z)`, or the parts `z.real` and `z.imag`"
-Typed = tuple[Expr, Kind]
+Typed = tuple[ir.Expr, Kind]
 
 
 @dataclass(slots=True)
@@ -109,62 +92,62 @@ class Typing:
         found = reject(code, message, span, hint)
         if found not in self.diagnostics:
             self.diagnostics.append(found)
-        return Const(0, INT, loc=span), Kind.INT
+        return ir.Const(0, INT, loc=span), Kind.INT
 
     # -- expressions -----------------------------------------------------------------------------------------
-    def typed(self, expr: Expr) -> Typed:
+    def typed(self, expr: ir.Expr) -> Typed:
         """`expr` with every conversion explicit, and its kind."""
         match expr:
-            case Const(value=value, dtype=dtype):
+            case ir.Const(value=value, dtype=dtype):
                 kind = STRONG[dtype] if dtype is not None else literal_kind(value)
                 return replace(expr, dtype=kind.storage), kind
-            case Index() | Dim() | SizeOf() | RankOf() | Var():
+            case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf() | ir.Var():
                 return expr, Kind.INT
-            case Param(name=name):
+            case ir.Param(name=name):
                 if self.ranks.get(name) == 0:  # an array without axes is a number
-                    return Load(Access(name, loc=expr.loc), loc=expr.loc), self.kinds[name]
+                    return ir.Load(ir.Access(name, loc=expr.loc), loc=expr.loc), self.kinds[name]
                 return expr, self.params[name]
-            case Load(access=access):
+            case ir.Load(access=access):
                 return replace(expr, access=self.access(access)), self.kinds[access.array]
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 (a, a_kind), (b, b_kind) = self.typed(then), self.typed(orelse)
                 kind = join_kinds(a_kind, b_kind)
                 return replace(
                     expr, cond=self.truth(cond), then=coerce(a, a_kind, kind), orelse=coerce(b, b_kind, kind)
                 ), kind  # fmt: skip
-            case Cast():
+            case ir.Cast():
                 return self.cast(expr)
-            case PartOf():
+            case ir.PartOf():
                 return self.part(expr)
-            case Pair():
+            case ir.Pair():
                 return self.pair(expr)
-            case Apply():
+            case ir.Apply():
                 return self.apply(expr)
 
-    def access(self, access: Access, is_part: bool = False) -> Access:
+    def access(self, access: ir.Access, is_part: bool = False) -> ir.Access:
         """`access` with integer subscripts; constant negative ones count from the end. `is_part`: of a part of it."""
         rank = self.ranks.get(access.array)
         if rank is not None and not is_part and len(access.subscripts) != rank:
             self.refuse_rank(access, rank)
-        subscripts: list[Expr] = []
+        subscripts: list[ir.Expr] = []
         for axis, subscript in enumerate(access.subscripts):
             found, kind = self.typed(subscript)
             if kind is not Kind.INT:
                 what = kind.described
                 hint = "use `np.where` or `if`" if kind is Kind.BOOL else None
                 self.refuse("LD204", f"subscript {axis + 1} of `{access.array}` is {what}", subscript.loc, hint)
-            if isinstance(found, Const) and found.value < 0:
-                extent = Dim(access.array, axis, loc=found.loc)
-                found = Apply(Op.SUB, (extent, Const(-int(found.value), INT, loc=found.loc)), loc=found.loc)
+            if isinstance(found, ir.Const) and found.value < 0:
+                extent = ir.Dim(access.array, axis, loc=found.loc)
+                found = ir.Apply(Op.SUB, (extent, ir.Const(-int(found.value), INT, loc=found.loc)), loc=found.loc)
             subscripts.append(found)
         return replace(access, subscripts=tuple(subscripts))
 
-    def refuse_rank(self, access: Access, rank: int) -> None:
+    def refuse_rank(self, access: ir.Access, rank: int) -> None:
         count = len(access.subscripts)
         axes, given = plural(rank, "axis", "axes"), plural(count, "subscript", "subscripts")
         self.refuse("LD203", f"`{access.array}` has {axes}, here it has {given}", access.loc)
 
-    def cast(self, expr: Cast) -> Typed:
+    def cast(self, expr: ir.Cast) -> Typed:
         value, kind = self.typed(expr.value)
         if kind.is_complex and expr.dtype.part is expr.dtype and expr.dtype is not BOOL:
             return self.refuse("LD221", "a complex number is converted to a real one", expr.loc)
@@ -172,7 +155,7 @@ class Typing:
             case ScalarType.C64:
                 return coerce(value, kind, Kind.C64), Kind.C64
             case ScalarType.C128:
-                is_strong = isinstance(expr.value, Cast) and expr.value.dtype is C128
+                is_strong = isinstance(expr.value, ir.Cast) and expr.value.dtype is C128
                 return coerce(value, kind, Kind.WEAK_COMPLEX), Kind.C128 if is_strong else Kind.WEAK_COMPLEX
             case ScalarType.BOOL:
                 return truth(value, kind), Kind.BOOL
@@ -182,23 +165,23 @@ class Typing:
                 return coerce(value, kind, Kind.F32), Kind.F32
             case ScalarType.F64:
                 # The parser spells np.float64(x), which is not weak, as two casts.
-                is_strong = isinstance(expr.value, Cast) and expr.value.dtype is F64
+                is_strong = isinstance(expr.value, ir.Cast) and expr.value.dtype is F64
                 return coerce(value, kind, Kind.WEAK), Kind.F64 if is_strong else Kind.WEAK
 
-    def part(self, expr: PartOf) -> Typed:
+    def part(self, expr: ir.PartOf) -> Typed:
         """Parts of a real number are itself and zero."""
         value, kind = self.typed(expr.value)
         if kind.is_complex:
             return replace(expr, value=value), kind if expr.part == "conj" else kind.part
         match expr.part:
             case "imag":
-                return Const(0 if kind <= Kind.INT else 0.0, kind.storage, loc=expr.loc), kind
+                return ir.Const(0 if kind <= Kind.INT else 0.0, kind.storage, loc=expr.loc), kind
             case "angle":
-                return self.typed(Apply(Op.ATAN2, (Const(0.0, loc=expr.loc), expr.value), loc=expr.loc))
+                return self.typed(ir.Apply(Op.ATAN2, (ir.Const(0.0, loc=expr.loc), expr.value), loc=expr.loc))
             case _:
                 return value, kind
 
-    def pair(self, expr: Pair) -> Typed:
+    def pair(self, expr: ir.Pair) -> Typed:
         """`complex(a, b)`: a Python number, which is weak."""
         parts = [self.typed(e) for e in (expr.real, expr.imag)]
         if any(kind.is_complex for _, kind in parts):
@@ -206,12 +189,12 @@ class Typing:
         real, imag = (coerce(e, kind, Kind.WEAK) for e, kind in parts)
         return replace(expr, real=real, imag=imag), Kind.WEAK_COMPLEX
 
-    def truth(self, expr: Expr) -> Expr:
+    def truth(self, expr: ir.Expr) -> ir.Expr:
         """`expr` as a condition: numbers are compared with zero."""
         return truth(*self.typed(expr))
 
     # -- operations ------------------------------------------------------------------------------------------
-    def apply(self, expr: Apply) -> Typed:
+    def apply(self, expr: ir.Apply) -> Typed:
         op = expr.op
         if op in (Op.AND, Op.OR, Op.NOT):
             return replace(expr, args=tuple(self.truth(a) for a in expr.args)), Kind.BOOL
@@ -237,10 +220,10 @@ class Typing:
         kind = max(joined, Kind.WEAK if INFO[op].result == "float" else least)
         return converted(expr, args, kind), kind
 
-    def complex_operation(self, expr: Apply, args: list[Typed], joined: Kind) -> Typed:
+    def complex_operation(self, expr: ir.Apply, args: list[Typed], joined: Kind) -> Typed:
         op = expr.op
         if op is Op.ABS:
-            return PartOf("abs", args[0][0], loc=expr.loc), joined.part
+            return ir.PartOf("abs", args[0][0], loc=expr.loc), joined.part
         if op in (Op.EQ, Op.NE, *FLOAT_TESTS):
             return converted(expr, args, joined), Kind.BOOL
         if op in COMPLEX_FUNCTIONS:
@@ -248,14 +231,14 @@ class Typing:
         hint = ORDERED if op in (*COMPARISONS, Op.MIN, Op.MAX) else None
         return self.refuse("LD220", f"`{op.value}` of a complex number", expr.loc, hint)
 
-    def boolean_arithmetic(self, expr: Apply, args: list[Typed]) -> Typed:
+    def boolean_arithmetic(self, expr: ir.Apply, args: list[Typed]) -> Typed:
         """A product of two booleans is `and`; NumPy's sum of two is `or`, unlike Python's."""
         if expr.op is Op.MUL:
             return replace(expr, op=Op.AND, args=tuple(a for a, _ in args)), Kind.BOOL
         message = f"`{expr.op.value}` of two booleans is a number in Python and not in NumPy"
         return self.refuse("LD212", message, expr.loc, "convert them: `int(a) + int(b)`")
 
-    def bitwise(self, expr: Apply, args: list[Typed], joined: Kind) -> Typed:
+    def bitwise(self, expr: ir.Apply, args: list[Typed], joined: Kind) -> Typed:
         for (_, kind), arg in zip(args, expr.args, strict=True):
             if kind > Kind.INT:
                 message = f"`{expr.op.value}` has a floating-point operand"
@@ -264,23 +247,23 @@ class Typing:
             if not self.is_numpy_boolean(expr.args[0]):
                 message = "`~` of a boolean is -1 or -2 in Python and the opposite in NumPy"
                 return self.refuse("LD212", message, expr.loc, "write `not a`")
-            return Apply(Op.NOT, (args[0][0],), loc=expr.loc), Kind.BOOL
+            return ir.Apply(Op.NOT, (args[0][0],), loc=expr.loc), Kind.BOOL
         least = Kind.INT if expr.op in (Op.SHL, Op.SHR) else Kind.BOOL
         kind = max(joined, least)
         return converted(expr, args, kind), kind
 
-    def is_numpy_boolean(self, expr: Expr) -> bool:
+    def is_numpy_boolean(self, expr: ir.Expr) -> bool:
         """Whether the boolean `expr` is NumPy's by its form: an element, or a comparison of one."""
         match expr:
-            case Load(access=access):
+            case ir.Load(access=access):
                 return self.ranks.get(access.array, 0) > 0
-            case Apply(op=op, args=args) if op in COMPARISONS or op in BITWISE:
-                return any(isinstance(a, Load) and self.ranks.get(a.access.array, 0) > 0 for a in args)
+            case ir.Apply(op=op, args=args) if op in COMPARISONS or op in BITWISE:
+                return any(isinstance(a, ir.Load) and self.ranks.get(a.access.array, 0) > 0 for a in args)
             case _:
                 return False
 
 
-def kind_of_scalar(scalar: ScalarDecl | ScalarArgument) -> Kind:
+def kind_of_scalar(scalar: ir.ScalarDecl | ScalarArgument) -> Kind:
     """The kind of a scalar argument: a Python number is weak."""
     assert scalar.type is not None
     if scalar.is_weak and (scalar.type.is_float or scalar.type.is_complex):
@@ -301,20 +284,20 @@ def literal_kind(value: bool | int | float) -> Kind:
     return Kind.INT if isinstance(value, int) else Kind.WEAK
 
 
-def converted(expr: Apply, args: list[Typed], kind: Kind) -> Apply:
+def converted(expr: ir.Apply, args: list[Typed], kind: Kind) -> ir.Apply:
     """`expr` on `args`, all converted to `kind`."""
     return replace(expr, args=tuple(coerce(a, k, kind) for a, k in args))
 
 
-def power(expr: Apply, base: Typed, exponent: Typed) -> Typed:
+def power(expr: ir.Apply, base: Typed, exponent: Typed) -> Typed:
     """`base ** exponent`: integer exponents stay; an integer to a negative constant power is a float."""
     (x, x_kind), (n, n_kind) = base, exponent
     x_kind_after = join_kinds(x_kind, Kind.INT)
-    if isinstance(n, Const) and n_kind is Kind.WEAK and is_small_integer(n.value):
-        n, n_kind = Const(int(n.value), INT, loc=n.loc), Kind.INT
+    if isinstance(n, ir.Const) and n_kind is Kind.WEAK and is_small_integer(n.value):
+        n, n_kind = ir.Const(int(n.value), INT, loc=n.loc), Kind.INT
         x_kind_after = join_kinds(x_kind, Kind.WEAK)
     if n_kind <= Kind.INT:
-        if isinstance(n, Const) and n.value < 0:
+        if isinstance(n, ir.Const) and n.value < 0:
             x_kind_after = join_kinds(x_kind_after, Kind.WEAK)
         args = (coerce(x, x_kind, x_kind_after), coerce(n, n_kind, Kind.INT))
         return replace(expr, args=args), x_kind_after
@@ -326,17 +309,17 @@ def is_small_integer(value: float) -> bool:
     return abs(value) <= LARGEST_INTEGER_POWER and float(value).is_integer()
 
 
-def truth(value: Expr, kind: Kind) -> Expr:
+def truth(value: ir.Expr, kind: Kind) -> ir.Expr:
     """`value` as a BOOL."""
     if kind is Kind.BOOL:
         return value
-    if isinstance(value, Const):
-        return Const(bool(value.value), BOOL, loc=value.loc)
-    zero = Const(0 if kind is Kind.INT else 0.0, kind.part.storage, loc=value.loc)
-    return Apply(Op.NE, (value, coerce(zero, kind.part, kind)), loc=value.loc)
+    if isinstance(value, ir.Const):
+        return ir.Const(bool(value.value), BOOL, loc=value.loc)
+    zero = ir.Const(0 if kind is Kind.INT else 0.0, kind.part.storage, loc=value.loc)
+    return ir.Apply(Op.NE, (value, coerce(zero, kind.part, kind)), loc=value.loc)
 
 
-def coerce(value: Expr, kind: Kind, wanted: Kind) -> Expr:
+def coerce(value: ir.Expr, kind: Kind, wanted: Kind) -> ir.Expr:
     """`value` of `kind` converted to the storage type of `wanted`, which is complex if `kind` is."""
     target = wanted.storage
     if kind.storage is target:
@@ -344,22 +327,22 @@ def coerce(value: Expr, kind: Kind, wanted: Kind) -> Expr:
     if target is BOOL:
         return truth(value, kind)
     match value:
-        case Const() if target.is_complex:
-            return Pair(coerce(value, kind, wanted.part), Const(0.0, target.part, loc=value.loc), loc=value.loc)
-        case Const(value=number) if target is not INT:
+        case ir.Const() if target.is_complex:
+            return ir.Pair(coerce(value, kind, wanted.part), ir.Const(0.0, target.part, loc=value.loc), loc=value.loc)
+        case ir.Const(value=number) if target is not INT:
             is_beyond = target is F32 and number == number and abs(number) >= FLOAT32_LIMIT
             rounded = math.copysign(math.inf, number) if is_beyond else float(number)
-            return Const(rounded, target, loc=value.loc)
-        case Const(value=number) if number == number and abs(number) < 1 << 62:
-            return Const(int(number), INT, loc=value.loc)
-        case Cast(dtype=ScalarType.F64, value=Cast(dtype=dtype) as inner) if dtype is target:
+            return ir.Const(rounded, target, loc=value.loc)
+        case ir.Const(value=number) if number == number and abs(number) < 1 << 62:
+            return ir.Const(int(number), INT, loc=value.loc)
+        case ir.Cast(dtype=ScalarType.F64, value=ir.Cast(dtype=dtype) as inner) if dtype is target:
             return inner
         case _:
-            return Cast(target, value, loc=value.loc)
+            return ir.Cast(target, value, loc=value.loc)
 
 
-def relocated(expr: Expr, span: Span) -> Expr:
-    return replace(expr, loc=span) if isinstance(expr, Cast) else expr
+def relocated(expr: ir.Expr, span: Span) -> ir.Expr:
+    return replace(expr, loc=span) if isinstance(expr, ir.Cast) else expr
 
 
 def plural(count: int, one: str, many: str) -> str:

@@ -10,22 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    ArrayDecl,
-    Assign,
-    Exit,
-    Expr,
-    If,
-    Load,
-    Loop,
-    LoopSet,
-    ScalarResult,
-    Stmt,
-)
 from loopdiff.ir.walk import Path, loads, map_expr, map_stmt_exprs, statements, stmt_exprs, written_access
 
 Reaching = dict[str, frozenset[Path]]
@@ -41,7 +27,7 @@ class Webs:
     """
 
     cells: frozenset[str]
-    declared: Mapping[str, tuple[Expr, ...]]
+    declared: Mapping[str, tuple[ir.Expr, ...]]
     parent: dict[Path, Path] = field(default_factory=dict)
     leaving: list[Reaching] = field(default_factory=list)
     read: dict[tuple[Path, str], Path] = field(default_factory=dict)
@@ -58,35 +44,35 @@ class Webs:
         return roots[0] if roots else None
 
     # -- reaching assignments --------------------------------------------------------------------------------
-    def block(self, body: tuple[Stmt, ...], prefix: Path, reaching: Reaching, offset: int = 0) -> Reaching:
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, reaching: Reaching, offset: int = 0) -> Reaching:
         for position, stmt in enumerate(body, offset):
             reaching = self.statement(stmt, (*prefix, position), reaching)
         return reaching
 
-    def statement(self, stmt: Stmt, path: Path, reaching: Reaching) -> Reaching:
+    def statement(self, stmt: ir.Stmt, path: Path, reaching: Reaching) -> Reaching:
         self.use(stmt_exprs(stmt), path, reaching)
         match stmt:
-            case Allocate(array=array):
+            case ir.Allocate(array=array):
                 self.use(self.declared[array], path, reaching)
                 return reaching
-            case Assign(target=Access(array=cell)) if cell in self.cells:
+            case ir.Assign(target=ir.Access(array=cell)) if cell in self.cells:
                 self.unite((path,))
                 return {**reaching, cell: frozenset((path,))}
-            case Accumulate(target=Access(array=cell)) if cell in self.cells:
+            case ir.Accumulate(target=ir.Access(array=cell)) if cell in self.cells:
                 self.unite((path, *reaching.get(cell, ())))
                 return {**reaching, cell: frozenset((path,))}
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 return self.loop(body, path, reaching)
-            case Exit():
+            case ir.Exit():
                 self.leaving.append(reaching)
                 return reaching
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 after_then = self.block(then, path, reaching)
                 return joined(after_then, self.block(orelse, path, reaching, len(then)))
             case _:
                 return reaching
 
-    def loop(self, body: tuple[Stmt, ...], path: Path, reaching: Reaching) -> Reaching:
+    def loop(self, body: tuple[ir.Stmt, ...], path: Path, reaching: Reaching) -> Reaching:
         """What reaches the end of a loop: from before it, from its last iteration, or from where it is left."""
         outer, self.leaving = self.leaving, []
         while True:
@@ -99,7 +85,7 @@ class Webs:
         self.leaving = outer
         return after
 
-    def use(self, exprs: Iterable[Expr], path: Path, reaching: Reaching) -> None:
+    def use(self, exprs: Iterable[ir.Expr], path: Path, reaching: Reaching) -> None:
         for cell in {load.access.array for e in exprs for load in loads(e)} & self.cells:
             web = self.unite(reaching.get(cell, ()))
             if web is not None:
@@ -110,24 +96,24 @@ def joined(a: Reaching, b: Reaching) -> Reaching:
     return {cell: a.get(cell, frozenset()) | b.get(cell, frozenset()) for cell in (*a, *b)}
 
 
-def split_webs(ls: LoopSet) -> LoopSet:
+def split_webs(ls: ir.LoopSet) -> ir.LoopSet:
     """Surface `ls` with one cell for each web."""
     cells = frozenset(a.name for a in ls.arrays if a.role == "local" and a.extents == ())
     webs = Webs(cells, {a.name: (*(a.extents or ()), *a.values) for a in ls.arrays})
     final = webs.block(ls.body, (), {})
-    webs.use((r.value for r in ls.results if isinstance(r, ScalarResult)), RESULTS, final)
+    webs.use((r.value for r in ls.results if isinstance(r, ir.ScalarResult)), RESULTS, final)
     names = web_names(ls, webs)
     renamer = Renamer(webs, names)
     results = tuple(
-        ScalarResult(renamer.expr(r.value, RESULTS)) if isinstance(r, ScalarResult) else r for r in ls.results
+        ir.ScalarResult(renamer.expr(r.value, RESULTS)) if isinstance(r, ir.ScalarResult) else r for r in ls.results
     )
     added = tuple(replace(ls.array(old), name=new) for (old, _), new in names.items() if new != old)
-    places = {s.stmt.array: s.path for s in statements(ls.body) if isinstance(s.stmt, Allocate)}
+    places = {s.stmt.array: s.path for s in statements(ls.body) if isinstance(s.stmt, ir.Allocate)}
     arrays = tuple(renamer.declaration(a, places[a.name]) if a.name in places else a for a in ls.arrays)
     return replace(ls, body=renamer.block(ls.body, ()), arrays=(*arrays, *added), results=results)
 
 
-def web_names(ls: LoopSet, webs: Webs) -> dict[tuple[str, Path], str]:
+def web_names(ls: ir.LoopSet, webs: Webs) -> dict[tuple[str, Path], str]:
     """Names by cell and web: the first web in the text keeps the name."""
     supply = NameSupply({a.name for a in ls.arrays} | set(ls.params))
     names: dict[tuple[str, Path], str] = {}
@@ -149,34 +135,34 @@ class Renamer:
     webs: Webs
     names: Mapping[tuple[str, Path], str]
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
         return tuple(self.statement(s, (*prefix, k)) for k, s in enumerate(body, offset))
 
-    def statement(self, stmt: Stmt, path: Path) -> Stmt:
+    def statement(self, stmt: ir.Stmt, path: Path) -> ir.Stmt:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 lower, upper, step = (self.expr(e, path) for e in stmt_exprs(stmt))
                 return replace(stmt, lower=lower, upper=upper, step=step, body=self.block(body, path))
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 inner = self.block(then, path), self.block(orelse, path, len(then))
                 return replace(stmt, cond=self.expr(cond, path), then=inner[0], orelse=inner[1])
-            case Assign(target=target, value=value) | Accumulate(target=target, value=value):
+            case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
                 name = self.names.get((target.array, self.webs.root(path)), target.array)
                 subscripts = tuple(self.expr(e, path) for e in target.subscripts)
-                access = Access(name, subscripts, loc=target.loc)
+                access = ir.Access(name, subscripts, loc=target.loc)
                 return replace(stmt, target=access, value=self.expr(value, path))
             case _:
                 return map_stmt_exprs(lambda e: self.expr(e, path), stmt)
 
-    def declaration(self, decl: ArrayDecl, path: Path) -> ArrayDecl:
+    def declaration(self, decl: ir.ArrayDecl, path: Path) -> ir.ArrayDecl:
         """`decl` of an array allocated by the statement at `path`."""
         extents = None if decl.extents is None else tuple(self.expr(e, path) for e in decl.extents)
         return replace(decl, extents=extents, values=tuple(self.expr(e, path) for e in decl.values))
 
-    def expr(self, expr: Expr, path: Path) -> Expr:
-        return map_expr(lambda e: self.load(e, path) if isinstance(e, Load) else e, expr)
+    def expr(self, expr: ir.Expr, path: Path) -> ir.Expr:
+        return map_expr(lambda e: self.load(e, path) if isinstance(e, ir.Load) else e, expr)
 
-    def load(self, expr: Load, path: Path) -> Load:
+    def load(self, expr: ir.Load, path: Path) -> ir.Load:
         cell = expr.access.array
         web = self.webs.read.get((path, cell))
         if web is None:

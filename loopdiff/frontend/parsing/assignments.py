@@ -21,11 +21,11 @@ from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Access, Accumulate, Apply, Assign, Const, Dim, Expr, Load, Param, RankOf, Require
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, reads, subexprs
 
-Target = Access | View | ArrayValue | Masked
+Target = ir.Access | View | ArrayValue | Masked
 
 
 def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: Span) -> None:
@@ -105,10 +105,10 @@ def assign(state: State, target: ast.expr, value: Quantity, span: Span) -> None:
 
 def store_into(state: State, place: Target, value: Quantity, target: ast.expr, span: Span) -> None:
     match place:
-        case Access() if isinstance(value, View | ArrayValue):
+        case ir.Access() if isinstance(value, View | ArrayValue):
             message = f"an array is assigned to the element `{ast.unparse(target)}`"
             state.reject("LD121", message, target, "reduce it, or take one of its elements")
-        case Access():
+        case ir.Access():
             state.out += stores(place, state.as_number(value, target), span)
         case View():
             store_array(state, place, value, target)
@@ -139,7 +139,7 @@ def bind_view(state: State, name: str, view: View, span: Span) -> None:
     state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)
 
 
-def note_number(state: State, access: Access, value: Expr, is_only: bool) -> None:
+def note_number(state: State, access: ir.Access, value: ir.Expr, is_only: bool) -> None:
     """Remember what is known of a cell: its value, if that is known at entry and the only one, and whether it may turn
     out to be an array.
     """
@@ -149,8 +149,8 @@ def note_number(state: State, access: Access, value: Expr, is_only: bool) -> Non
     note_undecided(state, access, value)
 
 
-def note_undecided(state: State, access: Access, value: Expr) -> None:
-    if state.types is None and any(isinstance(e, Param | Load) for e in subexprs(value)):
+def note_undecided(state: State, access: ir.Access, value: ir.Expr) -> None:
+    if state.types is None and any(isinstance(e, ir.Param | ir.Load) for e in subexprs(value)):
         state.whole.undecided.add(access.array)
 
 
@@ -194,10 +194,10 @@ def unpacked_shape(
             return None
         return tuple(extents[k] for k in axes)
     if rank is not None:
-        has_rank = Apply(Op.EQ, (RankOf(array, loc=span), Const(rank, loc=span)), loc=span)
+        has_rank = ir.Apply(Op.EQ, (ir.RankOf(array, loc=span), ir.Const(rank, loc=span)), loc=span)
         message = f"`{ast.unparse(node)}` is unpacked into {len(axes)} names"
-        state.out.append(Require(has_rank, "LD207", message, loc=span))
-    return tuple(Dim(array, axis, loc=span) for axis in axes)
+        state.out.append(ir.Require(has_rank, "LD207", message, loc=span))
+    return tuple(ir.Dim(array, axis, loc=span) for axis in axes)
 
 
 def sliced_axes(part: ast.Slice, count: int) -> range | None:
@@ -276,7 +276,7 @@ def settled_value(
             return copied_view(state, value, stem(target), span)
         case View():
             return steady(state, value)
-        case _ if isinstance(value, Expr) and any(has_calls or e.access.array in written for e in loads(value)):
+        case _ if isinstance(value, ir.Expr) and any(has_calls or e.access.array in written for e in loads(value)):
             return frozen(state, value, f"{stem(target)}_new")
         case _:
             return value
@@ -312,7 +312,7 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
         case ast.Subscript() as target:
             found = target_of(state, target)
             match found:
-                case Access():
+                case ir.Access():
                     augment_element(state, node, found)
                 case View():
                     store_in_place(state, found, augmented(state, node, found), node)
@@ -342,11 +342,11 @@ def augmented(state: State, node: ast.AugAssign, old: View | ArrayValue) -> Quan
     return binary_operation(state, node.op, held(state, old, place), value, node)
 
 
-def result_of(state: State, node: ast.AugAssign, left: Expr, right: Expr) -> Expr:
+def result_of(state: State, node: ast.AugAssign, left: ir.Expr, right: ir.Expr) -> ir.Expr:
     return state.as_number(binary_operation(state, node.op, left, right, node), node.target)
 
 
-def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: Expr | ArrayValue) -> None:
+def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: ir.Expr | ArrayValue) -> None:
     """A number that is changed; by an array it becomes one."""
     place = len(state.out)
     value = state.quantity(node.value)
@@ -360,27 +360,27 @@ def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: Expr 
     note_undecided(state, access, state.as_number(value, node.value))
 
 
-def augment_element(state: State, node: ast.AugAssign, access: Access) -> None:
+def augment_element(state: State, node: ast.AugAssign, access: ir.Access) -> None:
     """`x[i] += e`: the old element is read before `e` is evaluated, which may change it."""
     place = len(state.out)
-    value, old = state.number(node.value), Load(access, loc=access.loc)
+    value, old = state.number(node.value), ir.Load(access, loc=access.loc)
     if changes(state.out[place:], old):
         before = held(state, old, place)
-        access = Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)
-        state.out.append(Assign(access, result_of(state, node, before, value), loc=state.source.span(node)))
+        access = ir.Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)
+        state.out.append(ir.Assign(access, result_of(state, node, before, value), loc=state.source.span(node)))
     else:
         accumulate(state, node, access, old, value)
 
 
-def accumulate(state: State, node: ast.AugAssign, access: Access, old: Expr, value: Expr) -> None:
+def accumulate(state: State, node: ast.AugAssign, access: ir.Access, old: ir.Expr, value: ir.Expr) -> None:
     span = state.source.span(node)
     match node.op:
         case ast.Add() if not reads(value, access):
-            state.out.append(Accumulate("add", access, value, loc=span))
+            state.out.append(ir.Accumulate("add", access, value, loc=span))
         case ast.Sub() if not reads(value, access):
-            state.out.append(Accumulate("add", access, negated_term(value), loc=span))
+            state.out.append(ir.Accumulate("add", access, negated_term(value), loc=span))
         case _:
-            state.out.append(Assign(access, result_of(state, node, old, value), loc=span))
+            state.out.append(ir.Assign(access, result_of(state, node, old, value), loc=span))
 
 
 def positions(node: ast.expr) -> dict[str, int]:

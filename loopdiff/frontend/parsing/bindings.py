@@ -8,7 +8,7 @@ from typing import Any
 
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.arrays.values import Quantity, View
-from loopdiff.ir.nodes import Expr
+from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import SourceFunction
 
 
@@ -30,7 +30,7 @@ class ArrayName:
 class Given:
     """The name stands for `value`, which nothing changes."""
 
-    value: Expr
+    value: ir.Expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Unsure:
 
     meant: Meaning
     span: Span
-    ran: Expr | None
+    ran: ir.Expr | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Set
 from loopdiff.errors import Diagnostic
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.parsing.state import Whole
-from loopdiff.ir.nodes import Accumulate, Apply, Assign, Expr, Load, Select, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements
 
 
-def shared_boxes(whole: Whole, body: tuple[Stmt, ...]) -> Iterator[Diagnostic]:
+def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic]:
     """A rejection (LD123) for each name that is changed in place while another may stand for the same array."""
     if not whole.boxed or not whole.changed:
         return
-    stores = [s.stmt for s in statements(body) if isinstance(s.stmt, Assign | Accumulate)]
-    cells = [s for s in stores if not s.target.subscripts and (isinstance(s, Assign) or s.op != "add")]
+    stores = [s.stmt for s in statements(body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)]
+    cells = [s for s in stores if not s.target.subscripts and (isinstance(s, ir.Assign) or s.op != "add")]
     origins = {(s.target.array, origin) for s in cells for origin in handed_on(s.value, whole.boxed)}
     boxes = {cell for cell, origin in origins if origin is None}
     while more := {cell for cell, origin in origins if origin in boxes} - boxes:
@@ -33,18 +33,18 @@ def shared_boxes(whole: Whole, body: tuple[Stmt, ...]) -> Iterator[Diagnostic]:
             yield reject("LD123", message, span)
 
 
-def handed_on(value: Expr, boxed: Set[Expr]) -> Iterator[str | None]:
+def handed_on(value: ir.Expr, boxed: Set[ir.Expr]) -> Iterator[str | None]:
     """Cells whose object may be the one that `value` gives; None for an array that `np.where` made."""
     if value in boxed:
         yield None
         return
     match value:
-        case Load(access=access) if not access.subscripts:
+        case ir.Load(access=access) if not access.subscripts:
             yield access.array
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             yield from handed_on(then, boxed)
             yield from handed_on(orelse, boxed)
-        case Apply(op=Op.MIN | Op.MAX, args=args):
+        case ir.Apply(op=Op.MIN | Op.MAX, args=args):
             for arg in args:
                 yield from handed_on(arg, boxed)
         case _:

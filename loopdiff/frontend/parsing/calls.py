@@ -21,7 +21,7 @@ from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
-from loopdiff.ir.nodes import Const, Expr, PartOf, Select
+from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import LIBRARIES, MISSING
 
 
@@ -34,7 +34,7 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         match node:
             case ast.Call(func=ast.Attribute(value=base, attr="conj" | "conjugate"), args=[], keywords=[]):
                 span = state.source.span(node)
-                return combined(state, lambda z: PartOf("conj", z, loc=span), [state.quantity(base)], node)
+                return combined(state, lambda z: ir.PartOf("conj", z, loc=span), [state.quantity(base)], node)
             case _:
                 found = method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
@@ -50,7 +50,7 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return state.reject("LD110", f"`{text}` is called with {named}", node)
     span = state.source.span(node)
     if callee is float and (special := special_float(node)) is not None:
-        return Const(special, loc=span)
+        return ir.Const(special, loc=span)
     nodes = unpacked(node, callee in (min, max))
     if any(isinstance(a, ast.Starred) for a in nodes):
         return state.reject("LD110", f"`{text}` is called with `*`", node, "write the arguments one by one")
@@ -76,7 +76,7 @@ def one_of(state: State, value: Varying, span: Span) -> ArrayValue:
     *others, last = (as_array(v) for b in value.options if (v := view_of(state, b, span)) is not None)
     element = last.element
     for number, option in reversed(list(enumerate(others))):
-        element = Select(is_up_to(value.which, number, span), option.element, element, loc=span)
+        element = ir.Select(is_up_to(value.which, number, span), option.element, element, loc=span)
     return ArrayValue(last.extents, element, is_choice=True)
 
 
@@ -85,7 +85,7 @@ def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quant
     text, span = ast.unparse(node.func), state.source.span(node)
     match value:
         case None:
-            return Const(0, loc=span)
+            return ir.Const(0, loc=span)
         case ArrayName(array=array):
             state.need_types()
             return state.all_of(array, span)
@@ -122,7 +122,7 @@ def unpacked(node: ast.Call, takes_sequence: bool) -> list[ast.expr]:
             return args
 
 
-def length(state: State, node: ast.Call) -> Expr:
+def length(state: State, node: ast.Call) -> ir.Expr:
     span = state.source.span(node)
     match node.args:
         case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
@@ -135,7 +135,7 @@ def length(state: State, node: ast.Call) -> Expr:
         case [argument]:
             value = state.outside(argument)
             if isinstance(value, tuple | list):
-                return Const(len(value), loc=span)
+                return ir.Const(len(value), loc=span)
         case _:
             pass
     return state.reject("LD110", "`len` takes the name of an array", node, "use `A.shape[axis]`")
@@ -145,7 +145,7 @@ def is_users_class(value: type) -> bool:
     return getattr(builtins, value.__name__, None) is not value and value.__module__.split(".")[0] not in LIBRARIES
 
 
-def unknown_call(state: State, node: ast.Call, text: str) -> Expr:
+def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
     """The precise reason why `node` cannot be called."""
     match node.func:
         case ast.Attribute(value=base, attr=attr) if root_is_local(state, base):

@@ -21,7 +21,7 @@ from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Apply, Const, Expr, PartOf
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.source.functions import MISSING
 
@@ -73,13 +73,13 @@ def name_value(state: State, node: ast.Name) -> Quantity:
         case LocalFunction():
             return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
         case Outside() | None:
-            return Const(0, loc=span)
+            return ir.Const(0, loc=span)
 
 
 def attribute(state: State, node: ast.Attribute) -> Quantity:
     if node.attr in ("real", "imag") and state.outside(node) is MISSING:
         part, span = node.attr, state.source.span(node)
-        return combined(state, lambda z: PartOf(part, z, loc=span), [parse_quantity(state, node.value)], node)
+        return combined(state, lambda z: ir.PartOf(part, z, loc=span), [parse_quantity(state, node.value)], node)
     if not root_is_local(state, node):
         return outside_value(state, node)
     return shape_attribute(state, node)
@@ -100,7 +100,7 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
             return comparison(state, node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             cond = condition(state, test)
-            if isinstance(cond, Const):
+            if isinstance(cond, ir.Const):
                 return parse_quantity(state, body if cond.value else orelse)
             return either(state, cond, body, orelse, node)
 
@@ -118,16 +118,16 @@ def unary(state: State, node: ast.UnaryOp) -> Quantity:
     span, op = state.source.span(node), node.op
     operand = parse_quantity(state, node.operand)
 
-    def build(value: Expr) -> Expr:
+    def build(value: ir.Expr) -> ir.Expr:
         match op, value:
-            case ast.Invert(), Apply() if is_array(operand) and is_truth_value(state, value):
-                return Apply(Op.NOT, (value,), loc=span)  # elements are NumPy's, whatever they are made of
+            case ast.Invert(), ir.Apply() if is_array(operand) and is_truth_value(state, value):
+                return ir.Apply(Op.NOT, (value,), loc=span)  # elements are NumPy's, whatever they are made of
             case ast.UAdd(), _:
                 return value
-            case ast.USub(), Const(value=given, dtype=None):
-                return Const(-given, loc=span)
+            case ast.USub(), ir.Const(value=given, dtype=None):
+                return ir.Const(-given, loc=span)
             case _:
-                return Apply(UNARY[type(op)], (value,), loc=span)
+                return ir.Apply(UNARY[type(op)], (value,), loc=span)
 
     return combined(state, build, [operand], node)
 
@@ -136,7 +136,7 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
     """`a < b <= c` is `a < b and b <= c`."""
     match node:
         case ast.Compare(left=ast.Name() as name, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
-            return Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
+            return ir.Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
         case _:
             pass
     for op in node.ops:
@@ -147,7 +147,7 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
             return state.reject("LD111", f"`{word}` is not supported", node, hint)
     span = state.source.span(node)
 
-    def test(op: ast.cmpop, a: Expr, b: Expr) -> Expr:
+    def test(op: ast.cmpop, a: ir.Expr, b: ir.Expr) -> ir.Expr:
         return binary(COMPARE[type(op)], a, b, span)
 
     if len(node.ops) == 1:
@@ -164,7 +164,7 @@ def is_none(state: State, node: ast.Name) -> bool:
     return False
 
 
-def condition(state: State, node: ast.expr) -> Expr:
+def condition(state: State, node: ast.expr) -> ir.Expr:
     """`node` where only its truth matters: `and` and `or` of numbers are truth values too."""
     match node:
         case ast.BoolOp(op=op, values=values):
@@ -173,6 +173,10 @@ def condition(state: State, node: ast.expr) -> Expr:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             value = condition(state, operand)
             span = state.source.span(node)
-            return Const(not value.value, loc=span) if isinstance(value, Const) else Apply(Op.NOT, (value,), loc=span)
+            return (
+                ir.Const(not value.value, loc=span)
+                if isinstance(value, ir.Const)
+                else ir.Apply(Op.NOT, (value,), loc=span)
+            )
         case _:
             return state.number(node)

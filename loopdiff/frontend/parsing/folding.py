@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from loopdiff.errors import Span
-from loopdiff.ir.nodes import Apply, Const, Expr, Pair
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
 FOLD: dict[Op, Callable[[Any, Any], Any]] = {
@@ -20,16 +20,16 @@ FOLD: dict[Op, Callable[[Any, Any], Any]] = {
 LARGEST_SHIFT = 64
 
 
-def binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr:
+def binary(op: Op, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     """`left op right`, computed now if both are weak constants (exactly as Python would)."""
-    if isinstance(left, Const) and isinstance(right, Const) and left.dtype is None and right.dtype is None:
+    if isinstance(left, ir.Const) and isinstance(right, ir.Const) and left.dtype is None and right.dtype is None:
         too_large = op in (Op.SHL, Op.POW) and abs(right.value) > LARGEST_SHIFT
         try:
             value = None if too_large else FOLD[op](left.value, right.value)
         except (ArithmeticError, TypeError, ValueError):
             value = None
         if isinstance(value, complex):  # a root of a negative number
-            return Pair(Const(value.real, loc=span), Const(value.imag, loc=span), loc=span)
+            return ir.Pair(ir.Const(value.real, loc=span), ir.Const(value.imag, loc=span), loc=span)
         if isinstance(value, float) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63):
-            return Const(value, loc=span)
-    return Apply(op, (left, right), loc=span)
+            return ir.Const(value, loc=span)
+    return ir.Apply(op, (left, right), loc=span)

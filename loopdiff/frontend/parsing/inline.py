@@ -30,7 +30,7 @@ from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.survey import survey
-from loopdiff.ir.nodes import Apply, Assign, Const, Dim, Expr, Load, Param, Select, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
 from loopdiff.source.functions import MISSING, as_definition, python_function
@@ -80,39 +80,39 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     return returned.values if returned.is_tuple else returned.values[0]
 
 
-def as_expression(inner: State, returned: Returned, body: tuple[Stmt, ...]) -> Expr | None:
+def as_expression(inner: State, returned: Returned, body: tuple[ir.Stmt, ...]) -> ir.Expr | None:
     """The result of a helper that is one expression of its parameters, with their values put in.
 
     None if there is more to it, or if a value would be computed several times, or perhaps not at all.
     """
-    if len(returned.values) != 1 or returned.is_tuple or not isinstance(value := returned.values[0], Expr):
+    if len(returned.values) != 1 or returned.is_tuple or not isinstance(value := returned.values[0], ir.Expr):
         return None
     uses = Counter(load.access.array for load in loads(value))
     cells = {cell for name, cell in inner.cells.items() if name not in inner.survey.assigned}
-    given: dict[Expr, Expr] = {}
+    given: dict[ir.Expr, ir.Expr] = {}
     for stmt in body:
-        if not isinstance(stmt, Assign) or stmt.target.array not in cells:
+        if not isinstance(stmt, ir.Assign) or stmt.target.array not in cells:
             return None
-        if uses[stmt.target.array] > 1 and not isinstance(stmt.value, Load):
+        if uses[stmt.target.array] > 1 and not isinstance(stmt.value, ir.Load):
             return None
-        is_cell = isinstance(stmt.value, Load) and not stmt.value.access.subscripts
+        is_cell = isinstance(stmt.value, ir.Load) and not stmt.value.access.subscripts
         if not is_cell and stmt.target not in (load.access for load in loads_for_certain(value)):
             return None
-        given[Load(stmt.target)] = stmt.value
+        given[ir.Load(stmt.target)] = stmt.value
     for cell in cells:
         del inner.arrays[cell]
     return substitute(value, given)
 
 
-def loads_for_certain(expr: Expr) -> Iterator[Load]:
+def loads_for_certain(expr: ir.Expr) -> Iterator[ir.Load]:
     """Loads that evaluating `expr` must make."""
     match expr:
-        case Load():
+        case ir.Load():
             yield expr
-        case Select(cond=cond):
+        case ir.Select(cond=cond):
             yield from loads_for_certain(cond)
             return
-        case Apply(op=Op.AND | Op.OR, args=(first, *_)):
+        case ir.Apply(op=Op.AND | Op.OR, args=(first, *_)):
             yield from loads_for_certain(first)
             return
         case _:
@@ -177,11 +177,11 @@ def bind_parameter(inner: State, name: str, value: Value, span: Span) -> None:
     if isinstance(value, View | ArrayValue):
         view = value if isinstance(value, View) else copied_view(inner, value, name, span)
         inner.bindings[name] = steady(inner, view)
-    elif not isinstance(value, Expr):
+    elif not isinstance(value, ir.Expr):
         inner.bindings[name] = value  # type: ignore[assignment]
-    elif isinstance(value, Const | Param | Dim) and name not in inner.survey.assigned:
+    elif isinstance(value, ir.Const | ir.Param | ir.Dim) and name not in inner.survey.assigned:
         inner.bindings[name] = Given(value)
     else:
         cell = inner.define(name, span)
-        inner.out.append(Assign(cell, value, loc=span))
+        inner.out.append(ir.Assign(cell, value, loc=span))
         note_number(inner, cell, value, name not in inner.survey.assigned)

@@ -21,7 +21,7 @@ from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Access, Apply, Const, Dim, Expr, Load, Select
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.source.functions import MISSING
 
@@ -30,10 +30,10 @@ from loopdiff.source.functions import MISSING
 class Iteration:
     """`value` of each integer in range(lower, upper, step). `is_range`: the values are those integers."""
 
-    lower: Expr
-    upper: Expr
-    step: Expr
-    value: Callable[[Expr], Value]
+    lower: ir.Expr
+    upper: ir.Expr
+    step: ir.Expr
+    value: Callable[[ir.Expr], Value]
     is_range: bool = False
 
     def placed(self, span: Span) -> Iteration:
@@ -48,7 +48,7 @@ def value_with_place(value: Value, span: Span) -> Value:
     match value:
         case tuple():
             return tuple(value_with_place(v, span) for v in value)
-        case _ if isinstance(value, Expr):
+        case _ if isinstance(value, ir.Expr):
             return with_place(value, span)
         case _:
             return value
@@ -109,7 +109,7 @@ def parse_range(state: State, node: ast.Call) -> Iteration | None:
         return None
     args = in_order(state, node.args, State.number)
     lower, upper, step = {1: (ZERO, *args, ONE), 2: (*args, ONE), 3: tuple(args)}[len(args)]
-    if isinstance(step, Const) and step.value == 0:
+    if isinstance(step, ir.Const) and step.value == 0:
         state.reject("LD110", "the step of `range` is zero", node, "use a step other than zero")
         return None
     return Iteration(lower, upper, step, lambda index: index, is_range=True)
@@ -138,7 +138,7 @@ def parse_zip(state: State, node: ast.Call) -> Iteration | None:
         state.reject("LD110", "`zip` without arguments", node)
         return None
     counts = list(dict.fromkeys(p.upper for p in parts))
-    shortest = counts[0] if len(counts) == 1 else Apply(Op.MIN, tuple(counts), loc=state.source.span(node))
+    shortest = counts[0] if len(counts) == 1 else ir.Apply(Op.MIN, tuple(counts), loc=state.source.span(node))
     return Iteration(ZERO, shortest, ONE, lambda index: tuple(p.value(index) for p in parts))
 
 
@@ -166,7 +166,9 @@ def array_elements(state: State, node: ast.expr) -> Iteration | None:
     span = state.source.span(node)
     array = array_of(state, node)
     if array is not None and (state.types is None or state.rank(array) == 1):
-        return Iteration(ZERO, Dim(array, 0, loc=span), ONE, lambda index: Load(Access(array, (index,), loc=span)))
+        return Iteration(
+            ZERO, ir.Dim(array, 0, loc=span), ONE, lambda index: ir.Load(ir.Access(array, (index,), loc=span))
+        )
     state.need_types()
     before = len(state.diagnostics)
     value = state.quantity(node)
@@ -189,9 +191,9 @@ def items_of(state: State, value: Value | None, node: ast.expr) -> Iteration | N
     view = steady(state, value)
     start, rest = starts_of(view)[0], holes(view.rank - 1)
 
-    def item(index: Expr) -> Value:
+    def item(index: ir.Expr) -> Value:
         access = replace(view.access((minus(index, start), *rest)), loc=span)
-        return View(view.array, access.subscripts, view.extents[1:]) if rest else Load(access, loc=span)
+        return View(view.array, access.subscripts, view.extents[1:]) if rest else ir.Load(access, loc=span)
 
     return Iteration(start, plus(start, count_of(view.extents[0])), ONE, item)
 
@@ -206,17 +208,17 @@ def from_zero(state: State, iteration: Iteration) -> Iteration:
     return Iteration(ZERO, count, ONE, lambda index: iteration.value(plus(lower, times(step, index))))
 
 
-def trip_count(iteration: Iteration) -> Expr:
+def trip_count(iteration: Iteration) -> ir.Expr:
     """Number of iterations, or something negative if there are none."""
     lower, upper, step = iteration.lower, iteration.upper, iteration.step
-    if not isinstance(step, Const):
-        upward = Apply(Op.GT, (step, ZERO))
-        return Select(upward, count_up(lower, upper, step), count_up(upper, lower, minus(ZERO, step)))
-    return count_up(lower, upper, step) if step.value > 0 else count_up(upper, lower, Const(-step.value))
+    if not isinstance(step, ir.Const):
+        upward = ir.Apply(Op.GT, (step, ZERO))
+        return ir.Select(upward, count_up(lower, upper, step), count_up(upper, lower, minus(ZERO, step)))
+    return count_up(lower, upper, step) if step.value > 0 else count_up(upper, lower, ir.Const(-step.value))
 
 
-def count_up(lower: Expr, upper: Expr, step: Expr) -> Expr:
+def count_up(lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> ir.Expr:
     span = minus(upper, lower)
     if step == ONE:
         return span
-    return Apply(Op.FLOORDIV, (plus(span, minus(step, ONE)), step))
+    return ir.Apply(Op.FLOORDIV, (plus(span, minus(step, ONE)), step))

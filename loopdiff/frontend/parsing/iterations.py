@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.frontend.parsing.bindings import Bindings
-from loopdiff.ir.nodes import Access, ArrayDecl
+from loopdiff.ir import nodes as ir
 
 
 @dataclass(slots=True)
@@ -20,13 +20,13 @@ class Heads:
     before the loop.
     """
 
-    which: Access
+    which: ir.Access
     names: tuple[str, ...]
     parts: list[tuple[Any, ...]]
     earlier: frozenset[str]
     buffers: dict[int, list[str]] = field(default_factory=dict)
     cells: dict[tuple[int, int], str] = field(default_factory=dict)
-    declared: dict[str, ArrayDecl] = field(default_factory=dict)
+    declared: dict[str, ir.ArrayDecl] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class LoopState:
     each before; `refused` are names of `memory` for which there was no copy.
     """
 
-    broke: Access | None = None
+    broke: ir.Access | None = None
     heads: Heads | None = None
     memory: Mapping[str, str] = field(default_factory=dict)
     breaks: list[Bindings] = field(default_factory=list)

@@ -16,7 +16,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Const, Expr
+from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import MISSING, as_definition, python_function
 from loopdiff.source.scopes import of_scope
 
@@ -97,7 +97,7 @@ def default(state: State, value: Value | None, node: ast.expr) -> Value:
     if isinstance(value, tuple):
         state.reject("LD110", f"`{ast.unparse(node)}` is no single value", node, "unpack it first")
     if value is None or isinstance(value, tuple):
-        return Const(0, loc=state.source.span(node))
+        return ir.Const(0, loc=state.source.span(node))
     match value:
         case View():
             return steady(state, value)
@@ -105,4 +105,4 @@ def default(state: State, value: Value | None, node: ast.expr) -> Value:
             state.owned(value, node)
             return copied_view(state, value, "default", state.source.span(node))
         case _:
-            return frozen(state, value, "default") if isinstance(value, Expr) else value
+            return frozen(state, value, "default") if isinstance(value, ir.Expr) else value

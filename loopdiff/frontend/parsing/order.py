@@ -18,11 +18,11 @@ from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
 from loopdiff.frontend.parsing.bindings import Value
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Apply, Assign, Const, Expr, If, Load, Require, Select, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, statements, written_arrays
 
-Parse = Callable[[State, ast.expr], Expr]
+Parse = Callable[[State, ast.expr], ir.Expr]
 
 
 V = TypeVar("V", bound=Value | None)
@@ -52,30 +52,30 @@ def held(state: State, value: V, place: int) -> V:
             view = copied_view(state, value, "held", value.element.loc)
         state.out[place:place] = body
         return view  # pyright: ignore[reportReturnType]
-    if not isinstance(value, Expr) or not changes(state.out[place:], value):
+    if not isinstance(value, ir.Expr) or not changes(state.out[place:], value):
         return value
     cell = state.temporary("held", value.loc)
-    state.out.insert(place, Assign(cell, value, loc=value.loc))
-    return Load(cell, loc=value.loc)  # pyright: ignore[reportReturnType]
+    state.out.insert(place, ir.Assign(cell, value, loc=value.loc))
+    return ir.Load(cell, loc=value.loc)  # pyright: ignore[reportReturnType]
 
 
-def frozen(state: State, expr: Expr, stem: str) -> Expr:
+def frozen(state: State, expr: ir.Expr, stem: str) -> ir.Expr:
     """`expr`, evaluated now: held in a new cell if later statements could change it."""
     known = state.known(expr)
     if not any(True for _ in loads(known)):
         return known
     cell = state.temporary(stem, expr.loc)
-    state.out.append(Assign(cell, known, loc=expr.loc))
-    return Load(cell, loc=expr.loc)
+    state.out.append(ir.Assign(cell, known, loc=expr.loc))
+    return ir.Load(cell, loc=expr.loc)
 
 
-def changes(body: Sequence[Stmt], value: Expr) -> bool:
+def changes(body: Sequence[ir.Stmt], value: ir.Expr) -> bool:
     written = written_arrays(tuple(body))
     return bool(written) and any(load.access.array in written for load in loads(value))
 
 
 # -- operands that may be skipped ----------------------------------------------------------------------------
-def alone(state: State, node: ast.expr, parse: Callable[[State, ast.expr], V]) -> tuple[V, tuple[Stmt, ...]]:
+def alone(state: State, node: ast.expr, parse: Callable[[State, ast.expr], V]) -> tuple[V, tuple[ir.Stmt, ...]]:
     """The value of `node`, which may not be evaluated, and the statements that it takes.
 
     What is known about names inside is not known afterwards.
@@ -87,40 +87,40 @@ def alone(state: State, node: ast.expr, parse: Callable[[State, ast.expr], V]) -
     return value, tuple(body)
 
 
-def only_checks(body: tuple[Stmt, ...]) -> bool:
-    return all(isinstance(site.stmt, Require | If) for site in statements(body))
+def only_checks(body: tuple[ir.Stmt, ...]) -> bool:
+    return all(isinstance(site.stmt, ir.Require | ir.If) for site in statements(body))
 
 
 def lazily(
-    state: State, op: Op, nodes: Sequence[ast.expr], parse: Parse, joined: Callable[[Op, list[Expr], Span], Expr]
-) -> list[Expr]:
+    state: State, op: Op, nodes: Sequence[ast.expr], parse: Parse, joined: Callable[[Op, list[ir.Expr], Span], ir.Expr]
+) -> list[ir.Expr]:
     """Operands of `and` / `or`, each evaluated only if those before it leave the result open.
 
     `joined` gives the value of operands. Where one takes statements, it and those before it come as one operand.
     """
-    parts: list[Expr] = [parse(state, nodes[0])]
+    parts: list[ir.Expr] = [parse(state, nodes[0])]
     for node in nodes[1:]:
         value, body = alone(state, node, parse)
         if only_checks(body):
             if body:
                 so_far = truth_value(op, list(parts), state.source.span(node))
-                state.out.append(If(is_open(op, so_far), body, loc=so_far.loc))
+                state.out.append(ir.If(is_open(op, so_far), body, loc=so_far.loc))
             parts.append(value)
             continue
         so_far = joined(op, parts, state.source.span(node))
         cell = state.temporary("value", so_far.loc)
-        store = Assign(cell, value, loc=value.loc)
-        state.out.append(Assign(cell, so_far, loc=so_far.loc))
-        state.out.append(If(is_open(op, Load(cell, loc=so_far.loc)), (*body, store), loc=so_far.loc))
-        parts = [Load(cell, loc=so_far.loc)]
+        store = ir.Assign(cell, value, loc=value.loc)
+        state.out.append(ir.Assign(cell, so_far, loc=so_far.loc))
+        state.out.append(ir.If(is_open(op, ir.Load(cell, loc=so_far.loc)), (*body, store), loc=so_far.loc))
+        parts = [ir.Load(cell, loc=so_far.loc)]
     return parts
 
 
-def is_open(op: Op, so_far: Expr) -> Expr:
-    return so_far if op is Op.AND else Apply(Op.NOT, (so_far,), loc=so_far.loc)
+def is_open(op: Op, so_far: ir.Expr) -> ir.Expr:
+    return so_far if op is Op.AND else ir.Apply(Op.NOT, (so_far,), loc=so_far.loc)
 
 
-def either(state: State, cond: Expr, body: ast.expr, orelse: ast.expr, node: ast.expr) -> Quantity:
+def either(state: State, cond: ir.Expr, body: ast.expr, orelse: ast.expr, node: ast.expr) -> Quantity:
     """`body if cond else orelse`."""
     span = state.source.span(node)
     then, then_body = alone(state, body, State.quantity)
@@ -129,29 +129,29 @@ def either(state: State, cond: Expr, body: ast.expr, orelse: ast.expr, node: ast
         return one_of(state, cond, (then, then_body), (other, other_body), node)
     if only_checks((*then_body, *other_body)):
         if then_body:
-            state.out.append(If(cond, then_body, loc=cond.loc))
+            state.out.append(ir.If(cond, then_body, loc=cond.loc))
         if other_body:
-            state.out.append(If(Apply(Op.NOT, (cond,), loc=cond.loc), other_body, loc=cond.loc))
-        return Select(cond, then, other, loc=span)
+            state.out.append(ir.If(ir.Apply(Op.NOT, (cond,), loc=cond.loc), other_body, loc=cond.loc))
+        return ir.Select(cond, then, other, loc=span)
     cell = state.temporary("value", span)
-    then_body = (*then_body, Assign(cell, then, loc=then.loc))
-    other_body = (*other_body, Assign(cell, other, loc=other.loc))
-    state.out.append(If(cond, then_body, other_body, loc=cond.loc))
-    return Load(cell, loc=span)
+    then_body = (*then_body, ir.Assign(cell, then, loc=then.loc))
+    other_body = (*other_body, ir.Assign(cell, other, loc=other.loc))
+    state.out.append(ir.If(cond, then_body, other_body, loc=cond.loc))
+    return ir.Load(cell, loc=span)
 
 
 def one_of(
     state: State,
-    cond: Expr,
-    then: tuple[Quantity, tuple[Stmt, ...]],
-    orelse: tuple[Quantity, tuple[Stmt, ...]],
+    cond: ir.Expr,
+    then: tuple[Quantity, tuple[ir.Stmt, ...]],
+    orelse: tuple[Quantity, tuple[ir.Stmt, ...]],
     node: ast.expr,
 ) -> Quantity:
     """`then if cond else orelse`, two arrays of one shape, each with the statements that it takes."""
     span = state.source.span(node)
     held_cond = frozen(state, cond, "choice")
     if then[1] or orelse[1]:
-        state.out.append(If(held_cond, then[1], orelse[1], loc=cond.loc))
+        state.out.append(ir.If(held_cond, then[1], orelse[1], loc=cond.loc))
     a, b = as_array(then[0]), as_array(orelse[0])
     for one, other in zip(a.extents, b.extents, strict=False):
         shapes = f"{shape_text(a.extents)} and {shape_text(b.extents)}"
@@ -160,13 +160,15 @@ def one_of(
         message = "the two arrays of a conditional expression must have one shape"
         return state.reject("LD108", message, node, "use an `if` statement for each of the shapes")
     is_choice = any(isinstance(v, View) or (isinstance(v, ArrayValue) and v.is_choice) for v in (a, b))
-    return ArrayValue(a.extents, Select(held_cond, a.element, b.element, loc=span), is_choice)
+    return ArrayValue(a.extents, ir.Select(held_cond, a.element, b.element, loc=span), is_choice)
 
 
-Test = Callable[[ast.cmpop, Expr, Expr], Expr]
+Test = Callable[[ast.cmpop, ir.Expr, ir.Expr], ir.Expr]
 
 
-def chain(state: State, left: Expr, ops: list[ast.cmpop], nodes: list[ast.expr], parse: Parse, test: Test) -> Expr:
+def chain(
+    state: State, left: ir.Expr, ops: list[ast.cmpop], nodes: list[ast.expr], parse: Parse, test: Test
+) -> ir.Expr:
     """`left op node op node ...`: each `node` after the first is evaluated only if the tests before it hold."""
     place = len(state.out)
     right = parse(state, nodes[0])
@@ -177,48 +179,48 @@ def chain(state: State, left: Expr, ops: list[ast.cmpop], nodes: list[ast.expr],
         so_far = all_of(tests)
         if only_checks(body):
             if body:
-                state.out.append(If(so_far, body, loc=so_far.loc))
+                state.out.append(ir.If(so_far, body, loc=so_far.loc))
             tests.append(test(ops[k], right, value))
             right = value
             continue
         cell = state.temporary("value", so_far.loc)
-        state.out.append(Assign(cell, so_far, loc=so_far.loc))
+        state.out.append(ir.Assign(cell, so_far, loc=so_far.loc))
         with state.block() as inner:
             rest = chain(state, right, ops[k:], nodes[k:], parse, test)
-            state.out.append(Assign(cell, rest, loc=rest.loc))
-        state.out.append(If(Load(cell, loc=so_far.loc), tuple(inner), loc=so_far.loc))
-        return Load(cell, loc=so_far.loc)
+            state.out.append(ir.Assign(cell, rest, loc=rest.loc))
+        state.out.append(ir.If(ir.Load(cell, loc=so_far.loc), tuple(inner), loc=so_far.loc))
+        return ir.Load(cell, loc=so_far.loc)
     return all_of(tests)
 
 
-def all_of(tests: list[Expr]) -> Expr:
+def all_of(tests: list[ir.Expr]) -> ir.Expr:
     return tests[0] if len(tests) == 1 else truth_value(Op.AND, list(tests), tests[0].loc)
 
 
 # -- truth values --------------------------------------------------------------------------------------------
-def boolean(op: Op, parts: list[Expr], span: Span) -> Expr:
+def boolean(op: Op, parts: list[ir.Expr], span: Span) -> ir.Expr:
     """`and` / `or`: a truth value if all operands are, otherwise the operand that Python would return."""
     if all(is_truth(p) for p in parts):
         return truth_value(op, parts, span)
     result = parts[-1]
     for part in reversed(parts[:-1]):
-        result = Select(part, part, result, loc=span) if op is Op.OR else Select(part, result, part, loc=span)
+        result = ir.Select(part, part, result, loc=span) if op is Op.OR else ir.Select(part, result, part, loc=span)
     return result
 
 
-def truth_value(op: Op, parts: list[Expr], span: Span) -> Expr:
+def truth_value(op: Op, parts: list[ir.Expr], span: Span) -> ir.Expr:
     """`and` / `or` of operands of which only the truth matters, decided if all are constants."""
-    constants = [bool(p.value) for p in parts if isinstance(p, Const)]
+    constants = [bool(p.value) for p in parts if isinstance(p, ir.Const)]
     if len(constants) == len(parts):
-        return Const(all(constants) if op is Op.AND else any(constants), loc=span)
-    return parts[0] if len(parts) == 1 else Apply(op, tuple(parts), loc=span)
+        return ir.Const(all(constants) if op is Op.AND else any(constants), loc=span)
+    return parts[0] if len(parts) == 1 else ir.Apply(op, tuple(parts), loc=span)
 
 
-def is_truth(expr: Expr) -> bool:
+def is_truth(expr: ir.Expr) -> bool:
     match expr:
-        case Const(value=bool()):
+        case ir.Const(value=bool()):
             return True
-        case Apply(op=op):
+        case ir.Apply(op=op):
             return op in TRUTH_OPS
         case _:
             return False

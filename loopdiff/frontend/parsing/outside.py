@@ -13,7 +13,7 @@ from loopdiff.frontend.functions import exactly_complex64, exactly_complex128
 from loopdiff.frontend.parsing.bindings import ArrayName, Unsure
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Const, Expr, Pair
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F32, F64
 from loopdiff.source.functions import MISSING
 
@@ -29,20 +29,20 @@ CALCULATING = tuple(
 )  # fmt: skip
 
 
-def outside_constant(state: State, value: Any, node: ast.expr) -> Expr:
+def outside_constant(state: State, value: Any, node: ast.expr) -> ir.Expr:
     """A literal, or the value of a name from outside the function."""
     span = state.source.span(node)
     match value:
         case bool() | np.bool_():
-            return Const(bool(value), loc=span)
+            return ir.Const(bool(value), loc=span)
         case np.floating() if value.dtype.itemsize in FLOAT_CONSTANTS:
-            return Const(float(value), FLOAT_CONSTANTS[value.dtype.itemsize], loc=span)
+            return ir.Const(float(value), FLOAT_CONSTANTS[value.dtype.itemsize], loc=span)
         case int() | np.integer():
             if not -(1 << 63) <= int(value) < 1 << 63:
                 return state.reject("LD112", f"{value} does not fit in 64 bits", node, "use an integer below 2**63")
-            return Const(int(value), loc=span)
+            return ir.Const(int(value), loc=span)
         case float():
-            return Const(float(value), loc=span)
+            return ir.Const(float(value), loc=span)
         case complex() | np.complexfloating() if np.asarray(value).itemsize <= COMPLEX_BYTES:
             return complex_constant(value, span)
         case None:
@@ -52,14 +52,14 @@ def outside_constant(state: State, value: Any, node: ast.expr) -> Expr:
             return state.reject("LD112", f"{value!r} is {kind}, not a number", node)
 
 
-def complex_constant(value: Any, span: Span) -> Expr:
-    number = Pair(Const(float(value.real)), Const(float(value.imag)))
+def complex_constant(value: Any, span: Span) -> ir.Expr:
+    number = ir.Pair(ir.Const(float(value.real)), ir.Const(float(value.imag)))
     if type(value) is complex:
         return with_place(number, span)
     return with_place(exactly_complex64(number) if value.dtype.itemsize == 8 else exactly_complex128(number), span)
 
 
-def outside_value(state: State, node: ast.expr) -> Expr:
+def outside_value(state: State, node: ast.expr) -> ir.Expr:
     """A global or closure constant."""
     text = ast.unparse(node)
     value = state.outside(node)
@@ -79,7 +79,7 @@ def is_number(value: Any) -> bool:
     return base is not None and not any(name in vars(kind) for kind in kinds[:base] for name in CALCULATING)
 
 
-def reject_outside(state: State, node: ast.AST, name: ast.expr) -> Const:
+def reject_outside(state: State, node: ast.AST, name: ast.expr) -> ir.Const:
     """`name` leads to no value: say how far it leads."""
     owner = name.value if isinstance(name, ast.Attribute) else None
     value = MISSING if owner is None else state.outside(owner)
@@ -101,7 +101,7 @@ def kind_of(value: Any) -> str:
             return f"of type {type(value).__name__}"
 
 
-def constant_element(state: State, node: ast.Subscript) -> Expr:
+def constant_element(state: State, node: ast.Subscript) -> ir.Expr:
     """`WEIGHTS[2]` for a tuple from outside the function and a constant subscript."""
     owner = state.outside(node.value)
     text = ast.unparse(node.value)
@@ -110,7 +110,7 @@ def constant_element(state: State, node: ast.Subscript) -> Expr:
     if not isinstance(owner, tuple | list) or isinstance(node.slice, ast.Slice):
         return state.reject("LD113", f"`{text}` is {kind_of(owner)} from outside the function", node)
     position = state.quantity(node.slice)
-    if not isinstance(owner, tuple) or not isinstance(position, Const) or not isinstance(position.value, int):
+    if not isinstance(owner, tuple) or not isinstance(position, ir.Const) or not isinstance(position.value, int):
         hint = "pass the values as an array argument"
         return state.reject("LD113", f"`{text}` needs to be a tuple with a constant subscript here", node, hint)
     if not -len(owner) <= position.value < len(owner):

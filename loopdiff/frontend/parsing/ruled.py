@@ -15,7 +15,7 @@ from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.bindings import ArrayName, Value
 from loopdiff.frontend.parsing.outside import outside_constant
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Access, Call, Const, Expr, Load
+from loopdiff.ir import nodes as ir
 from loopdiff.rules.definitions import Rule, parameters_of, plain
 from loopdiff.source.functions import plain_function
 
@@ -41,12 +41,12 @@ def ruled_call(state: State, rule: Rule, node: ast.Call, write_out: WriteOut) ->
         return None
     span = state.source.span(node)
     results = () if rule.result is None else (state.temporary(rule.name, span),)
-    state.out.append(Call(rule, "primal", tuple(args[p] for p in rule.params), results, tape, loc=span))
+    state.out.append(ir.Call(rule, "primal", tuple(args[p] for p in rule.params), results, tape, loc=span))
     # Not with the statement: the call may stand in a condition.
     state.whole.note_altered(
         [v.array for n, v in values.items() if n in rule.changed and isinstance(v, View)], state.whole.clock
     )
-    return Load(results[0], loc=span) if results else ()
+    return ir.Load(results[0], loc=span) if results else ()
 
 
 def given_value(state: State, value: Value, name: str, node: ast.Call) -> Value:
@@ -61,7 +61,7 @@ def given_value(state: State, value: Value, name: str, node: ast.Call) -> Value:
             return value
 
 
-def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.Call) -> Expr | None:
+def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.Call) -> ir.Expr | None:
     """`value`, given for the parameter `name`, as an argument of a Call; None after a rejection."""
     what = f"`{name}` of `{rule.name}`"
     if isinstance(value, View):
@@ -69,7 +69,7 @@ def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.Cal
         if part is None:
             state.reject("LD132", f"{what} gets a view that is neither an array nor a row of one", node)
         return part
-    if not isinstance(value, Expr):
+    if not isinstance(value, ir.Expr):
         state.reject("LD132", f"{what} gets neither a number nor an array", node, "write the call for each case")
         return None
     if name in rule.changed:
@@ -78,7 +78,7 @@ def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.Cal
     return value
 
 
-def part_of(state: State, view: View, span: Span) -> Load | None:
+def part_of(state: State, view: View, span: Span) -> ir.Load | None:
     """The array that `view` is, or its part at a few first subscripts; None if it is neither."""
     count = len(view.subscripts) - view.rank
     fixed, rest = view.subscripts[:count], view.subscripts[count:]
@@ -88,7 +88,7 @@ def part_of(state: State, view: View, span: Span) -> Load | None:
     if not is_rest or any(map(has_holes, fixed)) or any(distance(a, b) != 0 for a, b in extents):
         return None
     state.whole.fresh.discard(view.array)
-    return Load(Access(view.array, fixed, loc=span), loc=span)
+    return ir.Load(ir.Access(view.array, fixed, loc=span), loc=span)
 
 
 def is_shared(state: State, rule: Rule, values: Mapping[str, Value], node: ast.Call) -> bool:
@@ -105,7 +105,7 @@ def is_shared(state: State, rule: Rule, values: Mapping[str, Value], node: ast.C
 
 def tape_shape(
     state: State, rule: Rule, values: Mapping[str, Value], node: ast.Call, write_out: WriteOut
-) -> tuple[Expr, ...] | None:
+) -> tuple[ir.Expr, ...] | None:
     """The shape of what the rule keeps between the sweeps, () for nothing; None after a rejection."""
     if rule.shape is None:
         return ()
@@ -115,8 +115,8 @@ def tape_shape(
     if found is None:
         return None
     shape = tuple(map(state.known, found if isinstance(found, tuple) else (found,)))  # type: ignore[arg-type]
-    if not all(isinstance(e, Expr) and state.is_fixed(e) for e in shape):
+    if not all(isinstance(e, ir.Expr) and state.is_fixed(e) for e in shape):
         hint = "use extents of its arguments, and integers that nothing changes"
         state.reject("LD132", f"the shape of the tape of `{rule.name}` is not known at entry", node, hint)
         return None
-    return shape or (Const(1),)
+    return shape or (ir.Const(1),)

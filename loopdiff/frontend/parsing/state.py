@@ -33,8 +33,8 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, JoinSite, choice_site
 from loopdiff.frontend.survey import Survey
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import PLACE, Access, Apply, ArrayDecl, Const, Dim, Expr, Load, Param, Require, Select, Stmt
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr, subexprs
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
@@ -84,7 +84,7 @@ class Whole:
     parse: Callable[[State, ast.expr], Quantity]
     types: Mapping[str, ArgumentType] | None = None
     asked: set[tuple[str, int]] = field(default_factory=set)
-    fixed: dict[str, Expr] = field(default_factory=dict)
+    fixed: dict[str, ir.Expr] = field(default_factory=dict)
     truths: set[str] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     undecided: set[str] = field(default_factory=set)
@@ -93,10 +93,10 @@ class Whole:
     catching: frozenset[str] = frozenset()
     versions: int = 0
     site: int = 0
-    ranges: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
-    boxed: set[Expr] = field(default_factory=set)
+    ranges: dict[str, tuple[ir.Expr, ir.Expr]] = field(default_factory=dict)
+    boxed: set[ir.Expr] = field(default_factory=set)
     changed: dict[str, tuple[str, Span]] = field(default_factory=dict)
-    arrays: dict[str, ArrayDecl] = field(default_factory=dict)
+    arrays: dict[str, ir.ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     following: list[Diagnostic] = field(default_factory=list)
     inlined: int = 0
@@ -143,7 +143,7 @@ class State:
     around: State | None = None
     cells: dict[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=dict)
-    out: list[Stmt] = field(default_factory=list)
+    out: list[ir.Stmt] = field(default_factory=list)
     loops: list[LoopState] = field(default_factory=list)
     iterated: list[str] = field(default_factory=list)
     is_dead: bool = False
@@ -154,7 +154,7 @@ class State:
         return self.whole.names
 
     @property
-    def arrays(self) -> dict[str, ArrayDecl]:
+    def arrays(self) -> dict[str, ir.ArrayDecl]:
         return self.whole.arrays
 
     @property
@@ -172,7 +172,7 @@ class State:
     # -- rejections ------------------------------------------------------------------------------------------
     def reject(
         self, code: str, message: str, node: ast.AST | Span, hint: str | None = None, related: Related = ()
-    ) -> Const:
+    ) -> ir.Const:
         """Record a rejection, unless it only follows from another; the value stands in for the rejected expression so
         that parsing goes on."""
         span = node if isinstance(node, Span) else self.source.span(node)
@@ -181,7 +181,7 @@ class State:
         said = self.whole.following if follows else self.diagnostics
         if found not in said:
             said.append(found)
-        return Const(0, loc=span)
+        return ir.Const(0, loc=span)
 
     def is_rejected(self, node: ast.AST) -> bool:
         """Whether `node` or a part of it was rejected, or what gave a name in it its meaning."""
@@ -211,11 +211,11 @@ class State:
         """The value of `node`: a number or an array."""
         return self.whole.parse(self, node)
 
-    def number(self, node: ast.expr) -> Expr:
+    def number(self, node: ast.expr) -> ir.Expr:
         """The value of `node`, which must be a number."""
         return self.as_number(self.quantity(node), node)
 
-    def as_number(self, value: Quantity, node: ast.expr) -> Expr:
+    def as_number(self, value: Quantity, node: ast.expr) -> ir.Expr:
         if isinstance(value, View | ArrayValue):
             return self.reject("LD108", f"`{ast.unparse(node)}` is an array, used here as a number", node)
         return value
@@ -234,7 +234,7 @@ class State:
 
     # -- blocks ----------------------------------------------------------------------------------------------
     @contextmanager
-    def block(self) -> Iterator[list[Stmt]]:
+    def block(self) -> Iterator[list[ir.Stmt]]:
         """Statements written inside go to the new list."""
         outer, self.out = self.out, []
         try:
@@ -260,7 +260,7 @@ class State:
             return kind.rank if isinstance(kind, ArrayType) else 0
         return len(decl.extents) if decl.extents is not None else self.rank(decl.like or "")
 
-    def extent(self, array: str, axis: int, span: Span) -> Expr:
+    def extent(self, array: str, axis: int, span: Span) -> ir.Expr:
         """The extent of `array`, of a local one as it was stated if that is known at entry."""
         decl = self.arrays[array]
         if decl.role != "argument" and decl.like is not None:
@@ -269,34 +269,34 @@ class State:
             stated = self.known(decl.extents[axis])
             if self.is_fixed(stated):
                 return stated
-        return Dim(array, axis, loc=span)
+        return ir.Dim(array, axis, loc=span)
 
     def all_of(self, array: str, span: Span) -> View:
         """All of `array`."""
         rank = self.rank(array)
         return View(array, holes(rank), tuple(self.extent(array, k, span) for k in range(rank)))
 
-    def known(self, expr: Expr) -> Expr:
+    def known(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with cells whose value is known at entry replaced by that, and extents of local arrays likewise."""
         return map_expr(self.known_leaf, expr)
 
-    def known_leaf(self, expr: Expr) -> Expr:
+    def known_leaf(self, expr: ir.Expr) -> ir.Expr:
         match expr:
-            case Load(access=Access(array=cell)):
+            case ir.Load(access=ir.Access(array=cell)):
                 return self.whole.fixed.get(cell, expr)
-            case Dim(array=array, axis=axis) if self.arrays[array].role == "local":
+            case ir.Dim(array=array, axis=axis) if self.arrays[array].role == "local":
                 decl = self.arrays[array]
                 if decl.like is not None:
-                    return self.known_leaf(Dim(decl.like, axis, loc=expr.loc))
+                    return self.known_leaf(ir.Dim(decl.like, axis, loc=expr.loc))
                 extents = decl.extents or ()
                 stated = self.known(extents[axis]) if 0 <= axis < len(extents) else expr
                 return stated if self.is_fixed(stated) else expr
             case _:
                 return expr
 
-    def is_fixed(self, expr: Expr) -> bool:
+    def is_fixed(self, expr: ir.Expr) -> bool:
         """Whether `expr` means the same everywhere in the function."""
-        return all(isinstance(e, Const | Dim | Apply | Select | Param) for e in subexprs(expr))
+        return all(isinstance(e, ir.Const | ir.Dim | ir.Apply | ir.Select | ir.Param) for e in subexprs(expr))
 
     # -- local names -----------------------------------------------------------------------------------------
     def forget(self, target: ast.AST) -> None:
@@ -305,13 +305,13 @@ class State:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 self.bindings[node.id] = Rejected(self.diagnostics[-1])
 
-    def define(self, name: str, span: Span) -> Access:
+    def define(self, name: str, span: Span) -> ir.Access:
         """`name` gets a scalar value: the cell to store it in."""
         if name not in self.cells:
             self.cells[name] = cell = self.own_name(name)
-            self.arrays[cell] = ArrayDecl(cell, None, "local", (), loc=span)
+            self.arrays[cell] = ir.ArrayDecl(cell, None, "local", (), loc=span)
         self.bindings[name] = Cell(self.cells[name])
-        return Access(self.cells[name], loc=span)
+        return ir.Access(self.cells[name], loc=span)
 
     def own_name(self, name: str) -> str:
         """A name in the IR for what `name` stands for, also where it already stood for something else."""
@@ -326,11 +326,11 @@ class State:
         """A name for the index of a new loop."""
         return self.whole.indices.fresh(f"{self.source.name}_{stem}" if self.is_helper else stem)
 
-    def temporary(self, stem: str, span: Span) -> Access:
+    def temporary(self, stem: str, span: Span) -> ir.Access:
         """A new cell that no Python name stands for."""
         name = self.names.fresh(stem)
-        self.arrays[name] = ArrayDecl(name, None, "local", (), loc=span)
-        return Access(name, loc=span)
+        self.arrays[name] = ir.ArrayDecl(name, None, "local", (), loc=span)
+        return ir.Access(name, loc=span)
 
     def owner(self, name: str) -> State | None:
         """The function among this and those around it whose local `name` is; None if it is from outside of all."""
@@ -356,8 +356,8 @@ class State:
                 if ran is None:
                     self.reject_unsure(name, node, span)
                 else:
-                    where = f"`{name}` has no value: the loop at {PLACE} did not run"
-                    self.out.append(Require(ran, "LD331", where, loc=self.source.span(node), about=span))
+                    where = f"`{name}` has no value: the loop at {ir.PLACE} did not run"
+                    self.out.append(ir.Require(ran, "LD331", where, loc=self.source.span(node), about=span))
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
                     self.bindings[name] = meant
                 return meant
@@ -372,7 +372,7 @@ class State:
                 self.repeat(cause)
                 return None
             case None if name in owner.survey.parameters:
-                return Given(Param(name, loc=self.source.span(node)))
+                return Given(ir.Param(name, loc=self.source.span(node)))
             case None:
                 self.reject("LD114", f"`{name}` is read before it is assigned", node, f"assign `{name}` first")
                 owner.note_rejected(name, self)
@@ -392,8 +392,8 @@ class State:
         """Whether `name` stands for something that the function computes."""
         return self.owner(name) is not None and not isinstance(self.binding(name), Outside)
 
-    def load(self, binding: Cell, span: Span) -> Expr:
-        return Load(Access(binding.cell, loc=span), loc=span)
+    def load(self, binding: Cell, span: Span) -> ir.Expr:
+        return ir.Load(ir.Access(binding.cell, loc=span), loc=span)
 
     # -- names from outside ----------------------------------------------------------------------------------
     def outside(self, node: ast.expr) -> Any:

@@ -33,21 +33,7 @@ from loopdiff.frontend.parsing.ways.varying import (
     join_options,
     with_heads,
 )
-from loopdiff.ir.nodes import (
-    Apply,
-    Assign,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Jump,
-    JumpKind,
-    Load,
-    Loop,
-    Require,
-    Stmt,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, written_arrays
 from loopdiff.source.functions import MISSING
@@ -173,7 +159,7 @@ def parse_assert(state: State, node: ast.Assert) -> None:
         case _:
             text = ast.unparse(node.test)
     span = state.source.span(node)
-    state.out.append(Require(condition(state, node.test), "LD332", f"assertion failed: {text}", loc=span))
+    state.out.append(ir.Require(condition(state, node.test), "LD332", f"assertion failed: {text}", loc=span))
 
 
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
@@ -198,7 +184,7 @@ def drop(state: State, value: Value | None) -> None:
         case tuple():
             for one in value:
                 drop(state, one)
-        case _ if isinstance(value, Expr):
+        case _ if isinstance(value, ir.Expr):
             frozen(state, value, "unused")
         case _:
             pass
@@ -232,7 +218,7 @@ def keyword_span(state: State, node: ast.stmt) -> Span:
 def parse_if(state: State, node: ast.If) -> None:
     """A branch on a constant leaves only what is taken; otherwise both are parsed from the same bindings."""
     cond = condition(state, node.test)
-    if isinstance(cond, Const):
+    if isinstance(cond, ir.Const):
         parse_block(state, node.body if cond.value else node.orelse)
         return
     span = keyword_span(state, node)
@@ -242,10 +228,10 @@ def parse_if(state: State, node: ast.If) -> None:
     orelse, after_else = parse_branch(state, node.orelse)
     then_body, else_body = list(then), list(orelse)
     join_options(state, [(after_then, then_body), (after_else, else_body)], earlier, span)
-    state.out.append(If(cond, tuple(then_body), tuple(else_body), loc=span))
+    state.out.append(ir.If(cond, tuple(then_body), tuple(else_body), loc=span))
 
 
-def parse_branch(state: State, body: list[ast.stmt]) -> tuple[tuple[Stmt, ...], Bindings | None]:
+def parse_branch(state: State, body: list[ast.stmt]) -> tuple[tuple[ir.Stmt, ...], Bindings | None]:
     """Statements that may not run, and what names stand for at their end; None if nothing comes to it."""
     with state.block() as out:
         parse_block(state, body)
@@ -256,12 +242,12 @@ def parse_branch(state: State, body: list[ast.stmt]) -> tuple[tuple[Stmt, ...], 
 
 # -- jumps ---------------------------------------------------------------------------------------------------
 def parse_jump(state: State, node: ast.Break | ast.Continue | ast.Return, span: Span) -> None:
-    kind: JumpKind
+    kind: ir.JumpKind
     match node:
         case ast.Break():
             kind, loop = "break", state.loops[-1]
             if loop.broke is not None:
-                state.out.append(Assign(loop.broke, Const(True, loc=span), loc=span))
+                state.out.append(ir.Assign(loop.broke, ir.Const(True, loc=span), loc=span))
             loop.breaks.append(at_end(state, loop, span))
         case ast.Continue():
             kind = "continue"
@@ -269,7 +255,7 @@ def parse_jump(state: State, node: ast.Break | ast.Continue | ast.Return, span: 
         case ast.Return():
             kind = "return"
             for_each_choice(state, lambda: parse_return(state, node), span)
-    state.out.append(Jump(kind, loc=span))
+    state.out.append(ir.Jump(kind, loc=span))
     state.is_dead = True
 
 
@@ -280,18 +266,18 @@ def parse_for(state: State, node: ast.For) -> None:
         parse_body_of_refused(state, node)
         return
     span = keyword_span(state, node)
-    if not isinstance(iteration.step, Const):
+    if not isinstance(iteration.step, ir.Const):
         step = frozen(state, iteration.step, "step")
         iteration = replace(iteration, step=step)
-        is_moving = Apply(Op.NE, (step, Const(0, loc=span)), loc=span)
-        state.out.append(Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
+        is_moving = ir.Apply(Op.NE, (step, ir.Const(0, loc=span)), loc=span)
+        state.out.append(ir.Require(is_moving, "LD330", "the step of `range` is zero", loc=span))
     iteration = iteration.placed(span)
     index, placed = state.index(index_stem(node.target, iteration)), iteration
     around = list(state.iterated)
-    state.iterated += sorted(arrays_in(state, placed.value(Index(index))))
+    state.iterated += sorted(arrays_in(state, placed.value(ir.Index(index))))
 
     def parse() -> None:
-        bind_targets(state, node.target, placed.value(Index(index, loc=state.source.span(node.target))))
+        bind_targets(state, node.target, placed.value(ir.Index(index, loc=state.source.span(node.target))))
         with known_range(state, node, placed):
             parse_block(state, node.body)
 
@@ -305,7 +291,7 @@ def parse_for(state: State, node: ast.For) -> None:
         ran = stable_condition(state, iteration)
         flags = run_flags(state, loop, before, body, span, is_needed=ran is None)
         done = after_loop(state, before, ran, flags, written_arrays(tuple(body)), span)
-    state.out.append(Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
+    state.out.append(ir.Loop(index, iteration.lower, iteration.upper, iteration.step, tuple(body), loc=span))
     after_exits(state, node, loop, done, span)
     state.iterated = around
 
@@ -317,7 +303,7 @@ def arrays_in(state: State, value: Value) -> set[str]:
             return {a for v in value for a in arrays_in(state, v)}
         case View(array=array):
             return {array}
-        case _ if isinstance(value, Expr):
+        case _ if isinstance(value, ir.Expr):
             return {e.access.array for e in loads(value) if state.arrays[e.access.array].extents != ()}
         case _:
             return set()
@@ -328,7 +314,7 @@ def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[N
     """Inside, the range of the loop variable is known, if it stays and the body does not assign it."""
     name = node.target.id if isinstance(node.target, ast.Name) else ""
     cell = state.cells.get(name)
-    is_upward = isinstance(iteration.step, Const) and iteration.step.value > 0
+    is_upward = isinstance(iteration.step, ir.Const) and iteration.step.value > 0
     bounds = state.known(iteration.lower), state.known(iteration.upper)
     is_kept = not any(is_stored(n, name) for s in node.body for n in ast.walk(s))
     if cell is None or not (iteration.is_range and is_upward and is_kept and all(map(state.is_fixed, bounds))):
@@ -352,27 +338,27 @@ def parse_while(state: State, node: ast.While) -> None:
     def parse() -> None:
         if not is_endless:
             cond = loop_condition(state, node.test, span)
-            state.out.append(Exit(Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
+            state.out.append(ir.Exit(ir.Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
         parse_block(state, node.body)
 
     loop, before, body = parse_body(state, node, span, parse)
-    lower, upper, step = (Const(value, loc=span) for value in (0, ENDLESS, 1))
+    lower, upper, step = (ir.Const(value, loc=span) for value in (0, ENDLESS, 1))
     done: Bindings | None = None
     if not is_endless:
         flags = run_flags(state, loop, before, body, span)
         done = after_loop(state, before, None, flags, written_arrays(tuple(body)), span) if loop.ends else before
         done = done if loop.heads is None else with_heads(done, loop.heads)
-    state.out.append(Loop(index, lower, upper, step, tuple(body), loc=span))
+    state.out.append(ir.Loop(index, lower, upper, step, tuple(body), loc=span))
     after_exits(state, node, loop, done, span)
 
 
-def loop_condition(state: State, test: ast.expr, span: Span) -> Expr:
+def loop_condition(state: State, test: ast.expr, span: Span) -> ir.Expr:
     """The condition of `while`; where it depends on names that stand for several arrays, from a cell."""
     if not any(isinstance(b, Varying) for b in state.bindings.values()):
         return condition(state, test)
     cell = state.temporary("goes_on", span)
-    for_each_choice(state, lambda: state.out.append(Assign(cell, condition(state, test), loc=span)), span)
-    return Load(cell, loc=span)
+    for_each_choice(state, lambda: state.out.append(ir.Assign(cell, condition(state, test), loc=span)), span)
+    return ir.Load(cell, loc=span)
 
 
 def after_exits(state: State, node: ast.For | ast.While, loop: LoopState, done: Bindings | None, span: Span) -> None:
@@ -385,11 +371,11 @@ def after_exits(state: State, node: ast.For | ast.While, loop: LoopState, done: 
     if loop.broke is None:
         state.out += orelse
     elif orelse:
-        state.out.append(If(Apply(Op.NOT, (Load(loop.broke, loc=span),), loc=span), orelse, loc=span))
+        state.out.append(ir.If(ir.Apply(Op.NOT, (ir.Load(loop.broke, loc=span),), loc=span), orelse, loc=span))
     meet(state, [end, *(with_conditions(b, end or {}) for b in loop.breaks)], span)
 
 
-def join_end(state: State, end: Bindings, breaks: Sequence[Bindings], span: Span) -> tuple[Stmt, ...]:
+def join_end(state: State, end: Bindings, breaks: Sequence[Bindings], span: Span) -> tuple[ir.Stmt, ...]:
     """Statements after which names stand, where the loop was not left by `break`, for the arrays that they stand for
     where it was."""
     memory: dict[str, str] = {}
@@ -404,11 +390,11 @@ def join_end(state: State, end: Bindings, breaks: Sequence[Bindings], span: Span
     return tuple(out)
 
 
-def with_settled_bounds(state: State, iteration: Iteration, body: tuple[Stmt, ...]) -> Iteration:
+def with_settled_bounds(state: State, iteration: Iteration, body: tuple[ir.Stmt, ...]) -> Iteration:
     """Bounds that the body changes are held in cells: they are evaluated once, before the first iteration."""
     written = written_arrays(body)
 
-    def settled(bound: Expr, stem: str) -> Expr:
+    def settled(bound: ir.Expr, stem: str) -> ir.Expr:
         return frozen(state, bound, stem) if any(e.access.array in written for e in loads(bound)) else bound
 
     return replace(iteration, lower=settled(iteration.lower, "start"), upper=settled(iteration.upper, "stop"))
@@ -429,7 +415,7 @@ def bind_targets(state: State, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple):
         for one, single in zip(*matched(state, target, value), strict=True):
             bind_targets(state, one, single)
-    elif not isinstance(value, Expr | View) or not isinstance(target, ast.Name):
+    elif not isinstance(value, ir.Expr | View) or not isinstance(target, ast.Name):
         hint = "use one name for each value: `for i, x in enumerate(v)`"
         state.reject("LD107", f"`{ast.unparse(target)}` cannot be the variable of this loop", target, hint)
         state.forget(target)

@@ -19,26 +19,8 @@ from loopdiff.analysis.bounds import (
     unchecked_accesses,
 )
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, integer
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    Assign,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Index,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    ScalarResult,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element
 from loopdiff.ir.walk import (
@@ -58,13 +40,13 @@ from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
 from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
 from loopdiff.source.words import in_user_words
 
-Guards = tuple[Expr, ...]
-Rewrite = Callable[[Path, Stmt], tuple[Stmt, ...]]
-Table = Mapping[tuple[Path, Access], tuple[Unchecked, ...]]
+Guards = tuple[ir.Expr, ...]
+Rewrite = Callable[[Path, ir.Stmt], tuple[ir.Stmt, ...]]
+Table = Mapping[tuple[Path, ir.Access], tuple[Unchecked, ...]]
 OWN_CODES = ("LD310", "LD311", "LD324", "LD325")
 
 
-def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
+def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
     """The normal LoopSet `ls` with a `Require` (LD310, LD311) for each subscript that may leave its array.
 
     `words` are the names in the user's source, for messages.
@@ -79,14 +61,14 @@ def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
     ls = model.ls
     conditions = bounds_conditions(model)
     conditions += (*overflow_conditions(conditions), *range_conditions(ls))
-    table: dict[tuple[Path, Access], tuple[Unchecked, ...]] = {}
+    table: dict[tuple[Path, ir.Access], tuple[Unchecked, ...]] = {}
     for found in unchecked:
         key = (found.path, found.access)
         table[key] = (*table.get(key, ()), found)
     checked = check_extents(check_elements(ls, table) if table else ls)
 
-    def in_words(stmt: Stmt) -> tuple[Stmt, ...]:
-        if isinstance(stmt, Require) and stmt.code in OWN_CODES:
+    def in_words(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if isinstance(stmt, ir.Require) and stmt.code in OWN_CODES:
             message = reduce(lambda text, kept: kept.in_words(text), places, stmt.message)
             return (replace(stmt, message=in_user_words(message, words)),)
         return (stmt,)
@@ -94,18 +76,18 @@ def add_checks(ls: LoopSet, words: Collection[str] = ()) -> LoopSet:
     return replace(checked, body=without_repeats(map_body((*conditions, *checked.body), in_words)))
 
 
-def without_repeats(body: tuple[Stmt, ...], known: frozenset[Expr] = frozenset()) -> tuple[Stmt, ...]:
+def without_repeats(body: tuple[ir.Stmt, ...], known: frozenset[ir.Expr] = frozenset()) -> tuple[ir.Stmt, ...]:
     """`body` without checks of what an earlier check has found true: names keep their values, elements may not."""
-    out: list[Stmt] = []
+    out: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
-            case Require(cond=cond) if cond in known:
+            case ir.Require(cond=cond) if cond in known:
                 continue
-            case Require(cond=cond) if not any(isinstance(e, Load) for e in subexprs(cond)):
+            case ir.Require(cond=cond) if not any(isinstance(e, ir.Load) for e in subexprs(cond)):
                 known |= {cond}
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 stmt = replace(stmt, body=without_repeats(inner, known))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 stmt = replace(stmt, then=without_repeats(then, known), orelse=without_repeats(orelse, known))
             case _:
                 pass
@@ -115,19 +97,19 @@ def without_repeats(body: tuple[Stmt, ...], known: frozenset[Expr] = frozenset()
 
 # -- walking -------------------------------------------------------------------------------------------------
 def map_sites(
-    body: tuple[Stmt, ...],
+    body: tuple[ir.Stmt, ...],
     rewrite: Rewrite,
     prefix: Path = (),
     offset: int = 0,
-) -> tuple[Stmt, ...]:
+) -> tuple[ir.Stmt, ...]:
     """Every statement replaced by what `rewrite` gives for it and its path, children first."""
-    out: list[Stmt] = []
+    out: list[ir.Stmt] = []
     for number, stmt in enumerate(body, start=offset):
         path = (*prefix, number)
         match stmt:
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 stmt = replace(stmt, body=map_sites(inner, rewrite, path))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 orelse = map_sites(orelse, rewrite, path, len(then))
                 stmt = replace(stmt, then=map_sites(then, rewrite, path), orelse=orelse)
             case _:
@@ -136,26 +118,26 @@ def map_sites(
     return tuple(out)
 
 
-def with_children_of(stmt: Stmt, other: Stmt) -> Stmt:
+def with_children_of(stmt: ir.Stmt, other: ir.Stmt) -> ir.Stmt:
     match stmt, other:
-        case Loop(), Loop(body=body):
+        case ir.Loop(), ir.Loop(body=body):
             return replace(stmt, body=body)
-        case If(), If(then=then, orelse=orelse):
+        case ir.If(), ir.If(then=then, orelse=orelse):
             return replace(stmt, then=then, orelse=orelse)
         case _:
             return stmt
 
 
-def extent(ls: LoopSet, array: str, axis: int) -> Expr:
+def extent(ls: ir.LoopSet, array: str, axis: int) -> ir.Expr:
     decl = ls.array(array)
-    return Dim(array, axis) if decl.role == "argument" else (decl.extents or ())[axis]
+    return ir.Dim(array, axis) if decl.role == "argument" else (decl.extents or ())[axis]
 
 
 # -- subscripts that count from the end ----------------------------------------------------------------------
 def count_from_the_end(model: Model) -> Model:
     """The program with subscripts that are negative in every instance counted from the start."""
     ls = model.ls
-    found: dict[Path, dict[Access, Access]] = {}
+    found: dict[Path, dict[ir.Access, ir.Access]] = {}
     for negative in negative_subscripts(model):
         moved = found.setdefault(negative.path, {})
         access = moved.get(negative.access, negative.access)
@@ -163,38 +145,40 @@ def count_from_the_end(model: Model) -> Model:
         subscripts[negative.axis] = add(subscripts[negative.axis], extent(ls, access.array, negative.axis))
         moved[negative.access] = replace(access, subscripts=tuple(subscripts))
 
-    def rewrite(path: Path, stmt: Stmt) -> tuple[Stmt, ...]:
+    def rewrite(path: Path, stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         moved = found.get(path, {})
-        loads: dict[Expr, Expr] = {Load(old): Load(new) for old, new in moved.items()}
+        loads: dict[ir.Expr, ir.Expr] = {ir.Load(old): ir.Load(new) for old, new in moved.items()}
         head = without_children(stmt)
-        if isinstance(head, Assign | Accumulate) and head.target in moved:
+        if isinstance(head, ir.Assign | ir.Accumulate) and head.target in moved:
             head = replace(head, target=moved[head.target])
         return (with_children_of(map_stmt_exprs(lambda e: substitute(e, loads), head), stmt),)
 
-    at_end: dict[Expr, Expr] = {Load(old): Load(new) for old, new in found.get((), {}).items()}
-    results = tuple(ScalarResult(substitute(r.value, at_end)) if isinstance(r, ScalarResult) else r for r in ls.results)
+    at_end: dict[ir.Expr, ir.Expr] = {ir.Load(old): ir.Load(new) for old, new in found.get((), {}).items()}
+    results = tuple(
+        ir.ScalarResult(substitute(r.value, at_end)) if isinstance(r, ir.ScalarResult) else r for r in ls.results
+    )
     return build_model(replace(ls, body=map_sites(ls.body, rewrite), results=results)) if found else model
 
 
-def check_extents(ls: LoopSet) -> LoopSet:
+def check_extents(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with a check ahead of every array that is made with an extent that may be negative."""
     return replace(ls, body=map_sites(ls.body, lambda path, stmt: (*extent_conditions(ls, path, stmt), stmt)))
 
 
 # -- subscripts that depend on data --------------------------------------------------------------------------
-def check_elements(ls: LoopSet, table: Table) -> LoopSet:
+def check_elements(ls: ir.LoopSet, table: Table) -> ir.LoopSet:
     """`ls` with the accesses of `table` checked, before anything is written where that is possible."""
 
-    def rewrite(path: Path, stmt: Stmt) -> tuple[Stmt, ...]:
+    def rewrite(path: Path, stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         return (*requirements(ls, path, stmt, table), stmt)
 
     groups = [Group((stmt,), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)]
-    values = [r.value for r in ls.results if isinstance(r, ScalarResult)]
+    values = [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
     at_end = Group((), tuple(c for v in values for c in value_requirements(ls, (), v, table)))
     return place_checks(ls, [*groups, at_end])
 
 
-def requirements(ls: LoopSet, path: Path, stmt: Stmt, table: Table) -> Iterator[Require]:
+def requirements(ls: ir.LoopSet, path: Path, stmt: ir.Stmt, table: Table) -> Iterator[ir.Require]:
     """What must hold before `stmt` evaluates its own expressions and writes its target."""
     head = without_children(stmt)
     for expr in stmt_exprs(head):
@@ -204,52 +188,54 @@ def requirements(ls: LoopSet, path: Path, stmt: Stmt, table: Table) -> Iterator[
         yield from access_requirements(ls, path, target, (), table)
 
 
-def value_requirements(ls: LoopSet, path: Path, expr: Expr, table: Table) -> Iterator[Require]:
+def value_requirements(ls: ir.LoopSet, path: Path, expr: ir.Expr, table: Table) -> Iterator[ir.Require]:
     for access, guards in guarded_accesses(expr, ()):
         yield from access_requirements(ls, path, access, guards, table)
 
 
-def access_requirements(ls: LoopSet, path: Path, access: Access, guards: Guards, table: Table) -> Iterator[Require]:
+def access_requirements(
+    ls: ir.LoopSet, path: Path, access: ir.Access, guards: Guards, table: Table
+) -> Iterator[ir.Require]:
     """In range on every unchecked axis, unless a guard keeps the access from happening."""
     for unchecked in table.get((path, access), ()):
         axis = unchecked.axis
         subscript = access.subscripts[axis]
         if runs_over(ls, subscript, extent(ls, access.array, axis)):
             continue
-        excuses: list[Expr] = [Apply(Op.NOT, (g,)) for g in guards]
+        excuses: list[ir.Expr] = [ir.Apply(Op.NOT, (g,)) for g in guards]
         if unchecked.sufficient is not None:
             excuses.insert(0, unchecked.sufficient)
         low = compare(Op.GE, subscript, integer(0))
         high = compare(Op.LT, subscript, extent(ls, access.array, axis))
-        inside = Apply(Op.AND, (low, high))
-        cond = Apply(Op.OR, (*excuses, inside)) if excuses else inside
+        inside = ir.Apply(Op.AND, (low, high))
+        cond = ir.Apply(Op.OR, (*excuses, inside)) if excuses else inside
         text = f"`{print_element(access, ls)}`: the subscript is outside axis {axis} of `{access.array}`"
-        yield Require(cond, "LD310", text, loc=access.loc)
+        yield ir.Require(cond, "LD310", text, loc=access.loc)
 
 
-def runs_over(ls: LoopSet, subscript: Expr, size: Expr) -> bool:
+def runs_over(ls: ir.LoopSet, subscript: ir.Expr, size: ir.Expr) -> bool:
     """Whether `subscript` is the index of a loop up to `size`, whatever that is: it may not be affine."""
-    if not isinstance(subscript, Index) or any(isinstance(e, Load | Var | Index) for e in subexprs(size)):
+    if not isinstance(subscript, ir.Index) or any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in subexprs(size)):
         return False
-    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop) and s.stmt.index == subscript.name)
+    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop) and s.stmt.index == subscript.name)
     loop = next(loops)
-    is_upward = isinstance(loop.step, Const) and loop.step.value > 0
-    return is_upward and isinstance(loop.lower, Const) and loop.lower.value >= 0 and loop.upper == size
+    is_upward = isinstance(loop.step, ir.Const) and loop.step.value > 0
+    return is_upward and isinstance(loop.lower, ir.Const) and loop.lower.value >= 0 and loop.upper == size
 
 
-def guarded_accesses(expr: Expr, guards: Guards) -> Iterator[tuple[Access, Guards]]:
+def guarded_accesses(expr: ir.Expr, guards: Guards) -> Iterator[tuple[ir.Access, Guards]]:
     """Accesses that `expr` reads, innermost first, each with the conditions under which it is evaluated."""
     match expr:
-        case Select(cond=cond, then=then, orelse=orelse):
+        case ir.Select(cond=cond, then=then, orelse=orelse):
             yield from guarded_accesses(cond, guards)
             yield from guarded_accesses(then, (*guards, cond))
-            yield from guarded_accesses(orelse, (*guards, Apply(Op.NOT, (cond,))))
-        case Apply(op=Op.AND | Op.OR as op, args=args):
+            yield from guarded_accesses(orelse, (*guards, ir.Apply(Op.NOT, (cond,))))
+        case ir.Apply(op=Op.AND | Op.OR as op, args=args):
             for arg in args:
                 yield from guarded_accesses(arg, guards)
-                guards = (*guards, arg if op is Op.AND else Apply(Op.NOT, (arg,)))
+                guards = (*guards, arg if op is Op.AND else ir.Apply(Op.NOT, (arg,)))
         case _:
             for part in operands(expr):
                 yield from guarded_accesses(part, guards)
-            if isinstance(expr, Load):
+            if isinstance(expr, ir.Load):
                 yield expr.access, guards

@@ -13,30 +13,13 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.repeatable import Repeatable
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Allocate,
-    Apply,
-    Assign,
-    Call,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    Require,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import stmt_exprs, subexprs, written_arrays
 
-Block = tuple[Stmt, ...]
+Block = tuple[ir.Stmt, ...]
 Names = frozenset[str]
 
 
@@ -60,10 +43,14 @@ class Settler:
     known: Repeatable
     doubtful: Names
 
-    def is_clean(self, exprs: Iterable[Expr], in_doubt: bool) -> bool:
+    def is_clean(self, exprs: Iterable[ir.Expr], in_doubt: bool) -> bool:
         """Whether the expressions come out the same ahead; `in_doubt`: even where the program may not ask."""
         nodes = [e for x in exprs for e in subexprs(x)]
-        names = {e.access.array if isinstance(e, Load) else e.name for e in nodes if isinstance(e, Load | Var | Index)}
+        names = {
+            e.access.array if isinstance(e, ir.Load) else e.name
+            for e in nodes
+            if isinstance(e, ir.Load | ir.Var | ir.Index)
+        }
         is_same = not names & self.doubtful and all(map(self.known.is_operation, nodes))
         return is_same and not (in_doubt and any(map(may_raise, nodes)))
 
@@ -72,21 +59,21 @@ class Settler:
         for stmt in block:
             is_clean = self.is_clean(stmt_exprs(stmt), in_doubt)
             match stmt:
-                case Loop(index=index, body=body):
+                case ir.Loop(index=index, body=body):
                     yield from () if is_clean else (index,)
                     yield from self.doubted(body, in_doubt or not is_clean)
-                case If(then=then, orelse=orelse):
+                case ir.If(then=then, orelse=orelse):
                     yield from self.doubted((*then, *orelse), in_doubt or not is_clean)
-                case Let(name=name) if in_doubt or not is_clean:
+                case ir.Let(name=name) if in_doubt or not is_clean:
                     yield name
-                case Assign() | Accumulate() | Allocate():
+                case ir.Assign() | ir.Accumulate() | ir.Allocate():
                     is_sure = is_clean and not in_doubt and self.known.is_statement(stmt)
                     yield from () if is_sure else written_arrays((stmt,))
                 case _:
                     pass
 
     def block(self, block: Block, in_doubt: bool) -> Block | None:
-        out: list[Stmt] = []
+        out: list[ir.Stmt] = []
         for stmt in block:
             found = self.stmt(stmt, in_doubt)
             if found is None:
@@ -94,37 +81,37 @@ class Settler:
             out += found
         return tuple(out)
 
-    def stmt(self, stmt: Stmt, in_doubt: bool) -> Block | None:
+    def stmt(self, stmt: ir.Stmt, in_doubt: bool) -> Block | None:
         is_clean = self.is_clean(stmt_exprs(stmt), in_doubt)
         match stmt:
-            case Require():
+            case ir.Require():
                 return self.check(stmt, in_doubt, is_clean)
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 inner = self.block(body, in_doubt or not is_clean)
                 return (replace(stmt, body=inner),) if inner and is_clean else inner
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 one, other = (self.block(branch, in_doubt or not is_clean) for branch in (then, orelse))
                 if one is None or other is None:
                     return None
                 return (replace(stmt, then=one, orelse=other),) if is_clean else (*one, *other)
-            case Let(name=name):
+            case ir.Let(name=name):
                 return () if name in self.doubtful else (stmt,)
-            case Assign() | Accumulate() | Allocate():
+            case ir.Assign() | ir.Accumulate() | ir.Allocate():
                 return () if written_arrays((stmt,)) & self.doubtful else (stmt,)
-            case Exit() if is_clean and not in_doubt:
+            case ir.Exit() if is_clean and not in_doubt:
                 return (stmt,)
-            case Exit() | Call():
+            case ir.Exit() | ir.Call():
                 return None
             case _:
                 return (stmt,)
 
-    def check(self, stmt: Require, in_doubt: bool, is_clean: bool) -> Block | None:
+    def check(self, stmt: ir.Require, in_doubt: bool, is_clean: bool) -> Block | None:
         """A check as it is, or with the alternatives that are certain; None if data decide about which element."""
         if is_clean and not in_doubt:
             return (stmt,)
         certain = [a for a in alternatives(stmt.cond) if self.is_clean((a,), True)]
-        inside = (a for a in alternatives(stmt.cond) if not (isinstance(a, Apply) and a.op is Op.NOT))
-        if not certain or any(isinstance(e, Load | Var) for a in inside for e in subexprs(a)):
+        inside = (a for a in alternatives(stmt.cond) if not (isinstance(a, ir.Apply) and a.op is Op.NOT))
+        if not certain or any(isinstance(e, ir.Load | ir.Var) for a in inside for e in subexprs(a)):
             return None
         shown = any_of([a for a in certain if is_fixed(a)] or certain)
         why = "arithmetic on floating numbers decides whether it is used"
@@ -132,26 +119,26 @@ class Settler:
         return (replace(stmt, cond=any_of(certain), message=f"{stmt.message}, or may be: {why}, {needs}"),)
 
 
-def certain_if(cond: Expr) -> Expr | None:
+def certain_if(cond: ir.Expr) -> ir.Expr | None:
     """An alternative of `cond` that is the same for the whole call and cannot fail; None if it has none."""
     return next((a for a in alternatives(cond) if is_fixed(a)), None)
 
 
-def alternatives(cond: Expr) -> tuple[Expr, ...]:
-    return cond.args if isinstance(cond, Apply) and cond.op is Op.OR else (cond,)
+def alternatives(cond: ir.Expr) -> tuple[ir.Expr, ...]:
+    return cond.args if isinstance(cond, ir.Apply) and cond.op is Op.OR else (cond,)
 
 
-def is_fixed(expr: Expr) -> bool:
+def is_fixed(expr: ir.Expr) -> bool:
     """Whether `expr` follows from shapes and scalar arguments, without an operation that may raise."""
-    return not any(isinstance(e, Load | Var | Index) or may_raise(e) for e in subexprs(expr))
+    return not any(isinstance(e, ir.Load | ir.Var | ir.Index) or may_raise(e) for e in subexprs(expr))
 
 
-def may_raise(expr: Expr) -> bool:
+def may_raise(expr: ir.Expr) -> bool:
     """Whether an operation on integers may raise, for some operands."""
     match expr:
-        case Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
-            return not isinstance(divisor, Const) and not is_total(expr)
-        case Apply(op=Op.POW | Op.SHL | Op.SHR):
+        case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
+            return not isinstance(divisor, ir.Const) and not is_total(expr)
+        case ir.Apply(op=Op.POW | Op.SHL | Op.SHR):
             return True
         case _:
             return False

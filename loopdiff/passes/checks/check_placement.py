@@ -14,31 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.repeatable import Repeatable, repeatable
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Const,
-    Exit,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    Stmt,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
 from loopdiff.ir.slicing import Names, eliminate_dead, names_in
 from loopdiff.ir.walk import read_arrays, seen_params, statements, stmt_exprs, subexprs, written_arrays
 from loopdiff.passes.checks.certainty import certain_if, settled
 
-Block = tuple[Stmt, ...]
+Block = tuple[ir.Stmt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +39,7 @@ class Group:
 
     @property
     def defines(self) -> Names:
-        return written_arrays(self.plain) | {s.name for s in self.plain if isinstance(s, Let)}
+        return written_arrays(self.plain) | {s.name for s in self.plain if isinstance(s, ir.Let)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +48,11 @@ class Inspector:
 
     position: int
     body: Block
-    arrays: tuple[ArrayDecl, ...] = ()
+    arrays: tuple[ir.ArrayDecl, ...] = ()
     covers_all: bool = False
 
 
-def place_checks(ls: LoopSet, groups: Sequence[Group]) -> LoopSet:
+def place_checks(ls: ir.LoopSet, groups: Sequence[Group]) -> ir.LoopSet:
     """`ls` with the checks of `groups` ahead of what they guard where possible, else in place."""
     names, known = supply(ls), repeatable(ls)
     inspectors: list[Inspector] = []
@@ -80,14 +65,14 @@ def place_checks(ls: LoopSet, groups: Sequence[Group]) -> LoopSet:
             blocks[number] = group.checked
         else:
             inspectors = [found] if found.covers_all else [*inspectors, found]
-    body: list[Stmt] = []
+    body: list[ir.Stmt] = []
     for number, block in enumerate(blocks):
         body += [s for i in inspectors if i.position == number for s in i.body]
         body += block
     return replace(ls, body=tuple(body), arrays=(*ls.arrays, *(a for i in inspectors for a in i.arrays)))
 
 
-def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply, known: Repeatable) -> Inspector | None:
+def inspector(ls: ir.LoopSet, groups: Sequence[Group], names: NameSupply, known: Repeatable) -> Inspector | None:
     """The checks of the last of `groups`, without what they do not need. None if that writes an argument, or might come
     out differently from what the program does.
     """
@@ -106,11 +91,11 @@ def inspector(ls: LoopSet, groups: Sequence[Group], names: NameSupply, known: Re
     return with_own_names(ls, own, position, before, names) if is_own_private else None
 
 
-def is_cell(decl: ArrayDecl) -> bool:
+def is_cell(decl: ir.ArrayDecl) -> bool:
     return decl.role == "local" and decl.type is not None and decl.type.rank == 0
 
 
-def needed_by_checks(ls: LoopSet, block: Block, known: Repeatable) -> Block | None:
+def needed_by_checks(ls: ir.LoopSet, block: Block, known: Repeatable) -> Block | None:
     """The checks in `block` that can be asked ahead for certain, and what they need; None if others are left."""
     own = eliminate_dead(replace(ls, body=block, results=()), frozenset()).body
     certain = settled(own, known)
@@ -124,30 +109,32 @@ def earliest(before: Sequence[Group], block: Block) -> int:
     return max((number + 1 for number, g in enumerate(before) if g.defines & used), default=0)
 
 
-def with_own_names(ls: LoopSet, block: Block, position: int, before: Sequence[Group], names: NameSupply) -> Inspector:
+def with_own_names(
+    ls: ir.LoopSet, block: Block, position: int, before: Sequence[Group], names: NameSupply
+) -> Inspector:
     """`block` as an inspector: what it writes has names of its own, and starts from the values at `position`."""
     new = {array: names.fresh(array) for array in sorted(written_arrays(block))}
     renamed = rename_everywhere(replace(ls, body=block, results=()), new)
     arrays = tuple(a for a in renamed.arrays if a.name in new.values())
     defined = frozenset(n for g in before for n in g.defines)
-    starts = tuple(Assign(Access(own), Load(Access(old))) for old, own in new.items() if old in defined)
+    starts = tuple(ir.Assign(ir.Access(own), ir.Load(ir.Access(old))) for old, own in new.items() if old in defined)
     body = tuple(once(s) for s in renamed_block(renamed.body, names))
     return Inspector(position, unless_certain((*starts, *body)), arrays)
 
 
-def once(stmt: Stmt) -> Stmt:
+def once(stmt: ir.Stmt) -> ir.Stmt:
     """`stmt` with loops that check the same in every iteration entered once, if they run at all."""
     match stmt:
-        case If(then=then, orelse=orelse):
+        case ir.If(then=then, orelse=orelse):
             return replace(stmt, then=tuple(map(once, then)), orelse=tuple(map(once, orelse)))
-        case Loop(index=index, lower=lower, upper=upper, step=Const(value=step), body=body):
+        case ir.Loop(index=index, lower=lower, upper=upper, step=ir.Const(value=step), body=body):
             body = tuple(map(once, body))
             sites = list(statements(body))
-            used = any(e == Index(index) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
-            if used or written_arrays(body) or any(isinstance(s, Exit) for s in body):
+            used = any(e == ir.Index(index) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
+            if used or written_arrays(body) or any(isinstance(s, ir.Exit) for s in body):
                 return replace(stmt, body=body)
-            runs = Apply(Op.LT if step > 0 else Op.GT, (lower, upper))
-            return If(runs, body, loc=stmt.loc)
+            runs = ir.Apply(Op.LT if step > 0 else Op.GT, (lower, upper))
+            return ir.If(runs, body, loc=stmt.loc)
         case _:
             return stmt
 
@@ -155,8 +142,8 @@ def once(stmt: Stmt) -> Stmt:
 def unless_certain(block: Block) -> Block:
     """`block`, entered only by calls whose shapes and integer arguments do not already say that all its checks hold."""
     stmts = [site.stmt for site in statements(block)]
-    certain = [certain_if(s.cond) for s in stmts if isinstance(s, Require)]
+    certain = [certain_if(s.cond) for s in stmts if isinstance(s, ir.Require)]
     known = [c for c in certain if c is not None]
-    if None in certain or not known or not any(isinstance(s, Loop) for s in stmts):
+    if None in certain or not known or not any(isinstance(s, ir.Loop) for s in stmts):
         return block
-    return (If(Apply(Op.NOT, (all_of(known),)), block),)
+    return (ir.If(ir.Apply(Op.NOT, (all_of(known),)), block),)

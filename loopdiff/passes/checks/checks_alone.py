@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from loopdiff.ir.nodes import ArrayDecl, Dim, Load, LoopSet, Param, Require, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.walk import statements, subexprs
 from loopdiff.passes.checks.bounds_checks import add_checks
 
 
-def only_checks(ls: LoopSet, like: Mapping[str, str], counted: Collection[str]) -> LoopSet:
+def only_checks(ls: ir.LoopSet, like: Mapping[str, str], counted: Collection[str]) -> ir.LoopSet:
     """A program with the parameters of `ls` that raises LD310 or LD347 where `ls` would leave an array; nothing, if
     types and shapes see to it that it does not. It may write the arrays it is given.
 
@@ -28,18 +28,18 @@ def only_checks(ls: LoopSet, like: Mapping[str, str], counted: Collection[str]) 
     return found if looks_into_arrays else replace(found, body=())
 
 
-def with_extents(decl: ArrayDecl, like: Mapping[str, str], counted: Collection[str]) -> ArrayDecl:
+def with_extents(decl: ir.ArrayDecl, like: Mapping[str, str], counted: Collection[str]) -> ir.ArrayDecl:
     """A parameter with its extents in terms of arguments, or as an argument of any extents."""
     extents = decl.extents
     if decl.name in like and decl.type is not None:
-        return replace(decl, extents=tuple(Dim(like[decl.name], axis) for axis in range(decl.type.rank)))
-    if extents is None or any(isinstance(e, Param) and e.name in counted for x in extents for e in subexprs(x)):
+        return replace(decl, extents=tuple(ir.Dim(like[decl.name], axis) for axis in range(decl.type.rank)))
+    if extents is None or any(isinstance(e, ir.Param) and e.name in counted for x in extents for e in subexprs(x)):
         return replace(decl, role="argument", extents=None)
     return decl
 
 
 def is_of_elements(stmt: object, is_inside: bool) -> bool:
     """Whether a check is about more than shapes and numbers that the program is given."""
-    if not isinstance(stmt, Require):
+    if not isinstance(stmt, ir.Require):
         return False
-    return is_inside or any(isinstance(e, Load | Var) for e in subexprs(stmt.cond))
+    return is_inside or any(isinstance(e, ir.Load | ir.Var) for e in subexprs(stmt.cond))

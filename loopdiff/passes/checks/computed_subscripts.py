@@ -18,26 +18,9 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.bounds import Unchecked
 from loopdiff.analysis.repeatable import Repeatable, repeatable
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, natural, sub
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import (
-    Access,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Call,
-    Cast,
-    Exit,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
 from loopdiff.ir.slicing import eliminate_dead
@@ -64,8 +47,8 @@ class Place:
     """`value`, a Let or a cell, as the statement at `path` leaves it, the last in the innermost of the `loops` around
     it that gives it a value."""
 
-    value: Var | Load
-    loops: tuple[Loop, ...]
+    value: ir.Var | ir.Load
+    loops: tuple[ir.Loop, ...]
     path: Path
 
 
@@ -73,22 +56,22 @@ class Place:
 class Kept:
     """`ls` with a place worked out ahead of the rest, `main`: what was called `name` is now read from `element`."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     main: Block
     name: str
-    element: Load
+    element: ir.Load
 
     def in_words(self, message: str) -> str:
         """`message` with the place under its name."""
         return message.replace(print_expr(self.element), self.name)
 
 
-def keep_place(ls: LoopSet, unchecked: Sequence[Unchecked]) -> Kept | None:
+def keep_place(ls: ir.LoopSet, unchecked: Sequence[Unchecked]) -> Kept | None:
     """One place of the `unchecked` accesses worked out ahead of the loops around it; None if there is none."""
     known = repeatable(ls)
     for found in unchecked:
         for part in subexprs(found.access.subscripts[found.axis]):
-            place = place_of(ls, part, found.path) if isinstance(part, Var | Load) else None
+            place = place_of(ls, part, found.path) if isinstance(part, ir.Var | ir.Load) else None
             ahead = None if place is None else worked_out(ls, place, known)
             if place is None or ahead is None:
                 continue
@@ -98,13 +81,13 @@ def keep_place(ls: LoopSet, unchecked: Sequence[Unchecked]) -> Kept | None:
     return None
 
 
-def place_of(ls: LoopSet, value: Var | Load, path: Path) -> Place | None:
+def place_of(ls: ir.LoopSet, value: ir.Var | ir.Load, path: Path) -> Place | None:
     """Where `value`, read at `path`, was made, if only loops are around that, which run as often as shapes and integer
     arguments say; None elsewhere."""
     body, loops, found = ls.body, (), None
     for depth, number in enumerate(path[:-1]):
         loop = body[number]
-        if not isinstance(loop, Loop) or not is_suited(loop):
+        if not isinstance(loop, ir.Loop) or not is_suited(loop):
             break
         body, loops = loop.body, (*loops, loop)
         last = last_definition(body, value, ls)
@@ -114,25 +97,25 @@ def place_of(ls: LoopSet, value: Var | Load, path: Path) -> Place | None:
     return found
 
 
-def is_suited(loop: Loop) -> bool:
+def is_suited(loop: ir.Loop) -> bool:
     """Whether shapes and integer arguments say how often `loop` runs, and nothing in it keeps it from running twice."""
-    is_plain = not any(isinstance(s.stmt, Exit | Call | Require) for s in statements(loop.body))
+    is_plain = not any(isinstance(s.stmt, ir.Exit | ir.Call | ir.Require) for s in statements(loop.body))
     return is_plain and is_constant(loop.step, 1) and is_fixed(loop.lower) and is_fixed(loop.upper)
 
 
-def last_definition(body: Block, value: Var | Load, ls: LoopSet) -> int | None:
+def last_definition(body: Block, value: ir.Var | ir.Load, ls: ir.LoopSet) -> int | None:
     """The number of the last statement in `body` that gives the integer `value`, a Let or cell, a value."""
     match value:
-        case Var(name=name):
-            numbers = [k for k, s in enumerate(body) if isinstance(s, Let) and s.name == name]
-        case Load(access=Access(array=array, subscripts=())) if is_cell(ls.array(array)):
+        case ir.Var(name=name):
+            numbers = [k for k, s in enumerate(body) if isinstance(s, ir.Let) and s.name == name]
+        case ir.Load(access=ir.Access(array=array, subscripts=())) if is_cell(ls.array(array)):
             numbers = [k for k, s in enumerate(body) if array in written_arrays((s,))]
         case _:
             return None
     return numbers[-1] if numbers else None
 
 
-def worked_out(ls: LoopSet, place: Place, known: Repeatable) -> LoopSet | None:
+def worked_out(ls: ir.LoopSet, place: Place, known: Repeatable) -> ir.LoopSet | None:
     """The part of the loops that works out `place`, as a program that leaves it in an array with an axis for each loop;
     None if nothing is gained by that, or the rest of them has to run along with it.
     """
@@ -140,9 +123,9 @@ def worked_out(ls: LoopSet, place: Place, known: Repeatable) -> LoopSet | None:
         return None
     extents = tuple(natural(sub(p.upper, p.lower)) for p in place.loops)
     kind, outer = ArrayType("int64", len(extents)), place.loops[0]
-    array = ArrayDecl(supply(ls).fresh("places"), kind, extents=extents, loc=outer.loc)
-    target = Access(array.name, numbers_of(place.loops))
-    first, rest = split(place.loops, place.path[1:], Assign(target, place.value, loc=place.loops[-1].loc))
+    array = ir.ArrayDecl(supply(ls).fresh("places"), kind, extents=extents, loc=outer.loc)
+    target = ir.Access(array.name, numbers_of(place.loops))
+    first, rest = split(place.loops, place.path[1:], ir.Assign(target, place.value, loc=place.loops[-1].loc))
     alone = replace(ls, body=(first,), arrays=(*ls.arrays, array), results=())
     alone = eliminate_dead(alone, frozenset((array.name,)))
     own = written_arrays(alone.body)
@@ -152,14 +135,14 @@ def worked_out(ls: LoopSet, place: Place, known: Repeatable) -> LoopSet | None:
     return alone if is_own and is_small and not is_carried and not known.is_block(alone.body) else None
 
 
-def has_element_for_each(body: Block, loops: Sequence[Loop]) -> bool:
+def has_element_for_each(body: Block, loops: Sequence[ir.Loop]) -> bool:
     """Whether the statements read an array along an axis for each of the loops."""
-    indices = {Index(p.index) for p in loops}
+    indices = {ir.Index(p.index) for p in loops}
     reads = (load.access.subscripts for s in statements(body) for x in stmt_exprs(s.stmt) for load in loads(x))
     return any(indices <= set(subscripts) for subscripts in reads)
 
 
-def decides_again(kept: Kept, ahead: LoopSet, known: Repeatable) -> bool:
+def decides_again(kept: Kept, ahead: ir.LoopSet, known: Repeatable) -> bool:
     """Whether what `ahead` decides by arithmetic on floating numbers is decided in the rest of the program, too."""
     rest = eliminate_dead(replace(kept.ls, body=kept.main), frozenset(kept.ls.params))
     decided = {
@@ -168,15 +151,15 @@ def decides_again(kept: Kept, ahead: LoopSet, known: Repeatable) -> bool:
     return any(e in decided for s in statements(rest.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
 
 
-def is_decision(expr: Expr, known: Repeatable) -> bool:
+def is_decision(expr: ir.Expr, known: Repeatable) -> bool:
     """Whether an integer or a truth value is made from floating numbers that arithmetic has made."""
     parts = operands(expr)
-    if not isinstance(expr, Apply | Cast) or type_of(expr, known.types).is_float:
+    if not isinstance(expr, ir.Apply | ir.Cast) or type_of(expr, known.types).is_float:
         return False
     return any(type_of(e, known.types).is_float and not known.is_no_arithmetic(e) for e in parts)
 
 
-def split(loops: Sequence[Loop], path: Path, end: Stmt) -> tuple[Loop, Block]:
+def split(loops: Sequence[ir.Loop], path: Path, end: ir.Stmt) -> tuple[ir.Loop, Block]:
     """The nest up to the statement at `path`, with `end` behind that, and all that comes later in each of its loops."""
     loop, number = loops[0], path[0]
     before, rest = loop.body[:number], loop.body[number + 1 :]
@@ -186,11 +169,11 @@ def split(loops: Sequence[Loop], path: Path, end: Stmt) -> tuple[Loop, Block]:
     return replace(loop, body=(*before, inner)), (*later, *rest)
 
 
-def numbers_of(loops: Sequence[Loop]) -> tuple[Expr, ...]:
-    return tuple(sub(Index(p.index), p.lower) for p in loops)
+def numbers_of(loops: Sequence[ir.Loop]) -> tuple[ir.Expr, ...]:
+    return tuple(sub(ir.Index(p.index), p.lower) for p in loops)
 
 
-def with_place(ls: LoopSet, place: Place, ahead: LoopSet) -> Kept:
+def with_place(ls: ir.LoopSet, place: Place, ahead: ir.LoopSet) -> Kept:
     """`ls` with the loops of `ahead` as early as they may run, and what comes after `place` reading what they leave."""
     number = place.path[0]
     before = ls.body[:number]
@@ -199,20 +182,22 @@ def with_place(ls: LoopSet, place: Place, ahead: LoopSet) -> Kept:
     (array,) = (a for a in own if not is_cell(ahead.array(a)))
     new = {cell: names.fresh(cell) for cell in sorted(own - {array})}
     renamed = rename_everywhere(ahead, new)
-    starts = tuple(Assign(Access(n), Load(Access(old))) for old, n in new.items() if old in written_arrays(before))
+    starts = tuple(
+        ir.Assign(ir.Access(n), ir.Load(ir.Access(old))) for old, n in new.items() if old in written_arrays(before)
+    )
     first = (*starts, *renamed_block(renamed.body, names))
     arrays = tuple(a for a in renamed.arrays if a.name in (array, *new.values()))
-    kept = Load(Access(array, numbers_of(place.loops)))
+    kept = ir.Load(ir.Access(array, numbers_of(place.loops)))
     rest = reading(ls.body[number], place, kept, place.path[1:])
     body = (*before[:position], *first, *before[position:], rest, *ls.body[number + 1 :])
-    name = place.value.name if isinstance(place.value, Var) else place.value.access.array
+    name = place.value.name if isinstance(place.value, ir.Var) else place.value.access.array
     main = (*before, rest, *ls.body[number + 1 :])
     return Kept(replace(ls, body=body, arrays=(*ls.arrays, *arrays)), main, name, kept)
 
 
-def reading(stmt: Stmt, place: Place, kept: Load, path: Path) -> Stmt:
+def reading(stmt: ir.Stmt, place: Place, kept: ir.Load, path: Path) -> ir.Stmt:
     """The nest `stmt`, reading `kept` wherever what follows the statement at `path` in its block reads the place."""
-    assert isinstance(stmt, Loop)
+    assert isinstance(stmt, ir.Loop)
     number, after = path[0], stmt.body[path[0] + 1 :]
     if len(path) > 1:
         return replace(stmt, body=(*stmt.body[:number], reading(stmt.body[number], place, kept, path[1:]), *after))

@@ -14,22 +14,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.errors import Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, If, Index, Loop, LoopSet, Stmt
 from loopdiff.ir.walk import accesses, statements
 from loopdiff.passes.loops.fusion import fuse, is_fill, row_nest
 
 
-def fuse_with_fills(ls: LoopSet, *, is_strict: bool) -> LoopSet:
+def fuse_with_fills(ls: ir.LoopSet, *, is_strict: bool) -> ir.LoopSet:
     """`ls` fused, the zeros of gradients with the nests that follow where that is possible."""
     spread, arrays = spread_fills(ls)
     found = fuse(spread, is_strict=is_strict, waiting=arrays)
-    is_apart = any(isinstance(s, Loop) and is_fill(s, arrays) for s in found.body)
+    is_apart = any(isinstance(s, ir.Loop) and is_fill(s, arrays) for s in found.body)
     return fuse(ls, is_strict=is_strict) if is_apart else found
 
 
-def spread_fills(ls: LoopSet) -> tuple[LoopSet, frozenset[str]]:
+def spread_fills(ls: ir.LoopSet) -> tuple[ir.LoopSet, frozenset[str]]:
     """`ls` with the fills of gradients, of more than one axis, that its first loop touches as nests before that; and
     these gradients.
     """
@@ -41,10 +41,10 @@ def spread_fills(ls: LoopSet) -> tuple[LoopSet, frozenset[str]]:
     gradients = {a.name for a in ls.arrays if a.role == "gradient" and a.extents is not None and len(a.extents) > 1}
     names = supply(ls)
     arrays: set[str] = set()
-    kept: list[Stmt] = []
-    nests: list[Stmt] = []
+    kept: list[ir.Stmt] = []
+    nests: list[ir.Stmt] = []
     for stmt in ls.body[:place]:
-        if isinstance(stmt, Allocate) and isinstance(stmt.fill, Const) and stmt.array in touched & gradients:
+        if isinstance(stmt, ir.Allocate) and isinstance(stmt.fill, ir.Const) and stmt.array in touched & gradients:
             arrays.add(stmt.array)
             extents = ls.array(stmt.array).extents or ()
             stems = [*indices_of(first), *("d" for _ in extents)]
@@ -55,25 +55,25 @@ def spread_fills(ls: LoopSet) -> tuple[LoopSet, frozenset[str]]:
     return replace(ls, body=(*kept, *nests, *ls.body[place:])), frozenset(arrays)
 
 
-def is_beginning(stmt: Stmt) -> bool:
+def is_beginning(stmt: ir.Stmt) -> bool:
     """Whether `stmt` does nothing but begin arrays, perhaps under a condition."""
-    if isinstance(stmt, If):
-        return all(isinstance(s, Allocate) for s in (*stmt.then, *stmt.orelse))
-    return isinstance(stmt, Allocate)
+    if isinstance(stmt, ir.If):
+        return all(isinstance(s, ir.Allocate) for s in (*stmt.then, *stmt.orelse))
+    return isinstance(stmt, ir.Allocate)
 
 
-def indices_of(stmt: Stmt) -> list[str]:
+def indices_of(stmt: ir.Stmt) -> list[str]:
     """The indices of a nest, outermost first, as far as it has one loop in another."""
     for site in statements((stmt,)):
-        if isinstance(site.stmt, Loop):
+        if isinstance(site.stmt, ir.Loop):
             return [site.stmt.index, *(indices_of(site.stmt.body[0]) if site.stmt.body else ())]
     return []
 
 
-def nest_of(stmt: Allocate, spans: list[tuple[str, Expr]], loc: Span) -> Stmt:
+def nest_of(stmt: ir.Allocate, spans: list[tuple[str, ir.Expr]], loc: Span) -> ir.Stmt:
     """The loops over `spans`, as indices and extents, that fill an array."""
     assert stmt.fill is not None
-    out: Stmt = Assign(Access(stmt.array, tuple(Index(i) for i, _ in spans)), stmt.fill, loc=loc)
+    out: ir.Stmt = ir.Assign(ir.Access(stmt.array, tuple(ir.Index(i) for i, _ in spans)), stmt.fill, loc=loc)
     for index, extent in reversed(spans):
-        out = Loop(index, integer(0), extent, integer(1), (out,), loc=loc)
+        out = ir.Loop(index, integer(0), extent, integer(1), (out,), loc=loc)
     return out

@@ -21,23 +21,9 @@ from loopdiff.analysis.legality import commute, overtakes, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.strides import stride_of
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer, is_constant, parted, shifted, sub
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Apply,
-    Assign,
-    Const,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.typing import cell_types
@@ -59,8 +45,8 @@ MOST_ARRAYS = 12  # streams that a processor follows at once
 
 
 def fuse(
-    ls: LoopSet, *, is_strict: bool = False, is_deep: bool = True, waiting: frozenset[str] = NONE
-) -> LoopSet:  # fmt: skip
+    ls: ir.LoopSet, *, is_strict: bool = False, is_deep: bool = True, waiting: frozenset[str] = NONE
+) -> ir.LoopSet:  # fmt: skip
     """`ls` with neighbouring nests fused row by row, and, if `is_deep`, the loops of fused rows likewise; `is_strict`:
     sums keep their order. Nests that fill arrays `waiting` for what is added go along with any.
     """
@@ -75,66 +61,68 @@ def fuse(
     return ls
 
 
-def bodies(ls: LoopSet) -> Iterable[tuple[Stmt, ...]]:
+def bodies(ls: ir.LoopSet) -> Iterable[tuple[ir.Stmt, ...]]:
     yield ls.body
     for site in statements(ls.body):
-        if isinstance(site.stmt, Loop):
+        if isinstance(site.stmt, ir.Loop):
             yield site.stmt.body
 
 
-def has_neighbours(body: tuple[Stmt, ...], ls: LoopSet) -> bool:
+def has_neighbours(body: tuple[ir.Stmt, ...], ls: ir.LoopSet) -> bool:
     nests = [row_nest(s, ls) is not None for s in body]
     return any(a and b for a, b in pairwise(nests))
 
 
-def row_nest(stmt: Stmt, ls: LoopSet) -> tuple[Loop, Path, tuple[Expr, ...]] | None:
+def row_nest(stmt: ir.Stmt, ls: ir.LoopSet) -> tuple[ir.Loop, Path, tuple[ir.Expr, ...]] | None:
     """The loop over rows that `stmt` is, or has under a condition: with its path from there, and the condition."""
-    if isinstance(stmt, If) and len(stmt.then) == 1 and not stmt.orelse and is_choice_of_rows(stmt):
+    if isinstance(stmt, ir.If) and len(stmt.then) == 1 and not stmt.orelse and is_choice_of_rows(stmt):
         found = row_nest(stmt.then[0], ls)
         return None if found is None else (found[0], (0, *found[1]), (stmt.cond, *found[2]))
-    return (stmt, (), ()) if isinstance(stmt, Loop) and is_row_nest(stmt, ls) else None
+    return (stmt, (), ()) if isinstance(stmt, ir.Loop) and is_row_nest(stmt, ls) else None
 
 
-def is_row_nest(stmt: Loop, ls: LoopSet) -> bool:
+def is_row_nest(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
     """Whether the innermost loops of `stmt` move along rows of all that they touch."""
     if not is_constant(stmt.step, 1) or contraction(stmt) is not None:
         return False
-    if any(isinstance(e, Load | Var) for b in (stmt.lower, stmt.upper) for e in subexprs(b)):
+    if any(isinstance(e, ir.Load | ir.Var) for b in (stmt.lower, stmt.upper) for e in subexprs(b)):
         return False
     sites = list(statements(stmt.body))
-    if not stmt.body or not all(isinstance(s, Loop) or is_choice_of_rows(s) for s in stmt.body):
+    if not stmt.body or not all(isinstance(s, ir.Loop) or is_choice_of_rows(s) for s in stmt.body):
         return False
-    if not all(isinstance(s.stmt, Loop | If | Let | Assign | Accumulate) for s in sites):
+    if not all(isinstance(s.stmt, ir.Loop | ir.If | ir.Let | ir.Assign | ir.Accumulate) for s in sites):
         return False
     inner = [
         s
         for s in sites
-        if isinstance(s.stmt, Loop) and not any(isinstance(c.stmt, Loop) for c in statements(s.stmt.body))
+        if isinstance(s.stmt, ir.Loop) and not any(isinstance(c.stmt, ir.Loop) for c in statements(s.stmt.body))
     ]
-    if not all(is_choice_of_rows(e) for s in inner for e in s.enclosing if isinstance(e, If)):
+    if not all(is_choice_of_rows(e) for s in inner for e in s.enclosing if isinstance(e, ir.If)):
         return False
-    if any(isinstance(s.stmt, Loop) and contraction(s.stmt) is not None for s in sites):
+    if any(isinstance(s.stmt, ir.Loop) and contraction(s.stmt) is not None for s in sites):
         return False
-    return all(isinstance(s.stmt, Loop) and is_smooth(s.stmt, ls) for s in inner)
+    return all(isinstance(s.stmt, ir.Loop) and is_smooth(s.stmt, ls) for s in inner)
 
 
-def is_choice_of_rows(stmt: Stmt) -> bool:
+def is_choice_of_rows(stmt: ir.Stmt) -> bool:
     """Whether `stmt` is a condition on indices and extents alone, around loops."""
-    if not isinstance(stmt, If) or any(isinstance(e, Load | Var) for e in subexprs(stmt.cond)):
+    if not isinstance(stmt, ir.If) or any(isinstance(e, ir.Load | ir.Var) for e in subexprs(stmt.cond)):
         return False
-    return any(isinstance(s.stmt, Loop) for s in statements(children(stmt)))
+    return any(isinstance(s.stmt, ir.Loop) for s in statements(children(stmt)))
 
 
-def is_smooth(loop: Loop, ls: LoopSet) -> bool:
+def is_smooth(loop: ir.Loop, ls: ir.LoopSet) -> bool:
     """Whether the innermost `loop` moves along rows of all that it touches."""
     found = [stride_of(a, loop.index, NONE, ls) for s in statements(loop.body) for a in accesses(s.stmt)]
     return "unit" in found and all(s in ("unit", "uniform") for s in found)
 
 
-def is_fill(loop: Loop, arrays: frozenset[str]) -> bool:
+def is_fill(loop: ir.Loop, arrays: frozenset[str]) -> bool:
     """Whether `loop` does nothing but write a constant to some of `arrays`."""
     inside = [s.stmt for s in statements(loop.body)]
-    is_simple = all(isinstance(s, Loop | If) or (isinstance(s, Assign) and isinstance(s.value, Const)) for s in inside)
+    is_simple = all(
+        isinstance(s, ir.Loop | ir.If) or (isinstance(s, ir.Assign) and isinstance(s.value, ir.Const)) for s in inside
+    )
     return is_simple and written_arrays(loop.body) <= arrays
 
 
@@ -142,10 +130,10 @@ def is_fill(loop: Loop, arrays: frozenset[str]) -> bool:
 class Member:
     """A loop of a group, `behind` by so many iterations, under the conditions of `guards`."""
 
-    stmt: Stmt
-    loop: Loop
+    stmt: ir.Stmt
+    loop: ir.Loop
     path: Path
-    guards: tuple[Expr, ...]
+    guards: tuple[ir.Expr, ...]
     behind: int
 
 
@@ -157,8 +145,8 @@ class Fuser:
     waiting: frozenset[str]
     known: dict[Path, dict[str, list[Event]]] = field(default_factory=dict)
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         group: list[Member] = []
         for number, stmt in enumerate(body):
             path = (*prefix, number)
@@ -176,16 +164,16 @@ class Fuser:
             out.append(self.inside(stmt, path))
         return (*out, *self.together(group))
 
-    def inside(self, stmt: Stmt, path: Path) -> Stmt:
+    def inside(self, stmt: ir.Stmt, path: Path) -> ir.Stmt:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 return replace(stmt, body=self.block(body, path))
-            case If(then=then, orelse=()) if is_choice_of_rows(stmt):
+            case ir.If(then=then, orelse=()) if is_choice_of_rows(stmt):
                 return replace(stmt, then=self.block(then, path))
             case _:
                 return stmt
 
-    def behind(self, group: list[Member], loop: Loop, path: Path) -> int | None:
+    def behind(self, group: list[Member], loop: ir.Loop, path: Path) -> int | None:
         """How far behind the first of the group `loop` may go along with it; None if it may not, or gains nothing."""
         bodies = [m.loop.body for m in group]
         before = frozenset[str]().union(*(read_arrays(b) | written_arrays(b) for b in bodies))
@@ -248,7 +236,7 @@ class Fuser:
         return self.known[path]
 
     # -- the new loop ----------------------------------------------------------------------------------------
-    def together(self, group: list[Member]) -> tuple[Stmt, ...]:
+    def together(self, group: list[Member]) -> tuple[ir.Stmt, ...]:
         """One loop for all of a group."""
         if len(group) < 2:
             return tuple(self.inside(m.stmt, m.path[: len(m.path) - len(m.guards)]) for m in group)
@@ -257,24 +245,24 @@ class Fuser:
         lowers = [shifted(m.loop.lower, m.behind) for m in group]
         uppers = [shifted(m.loop.upper, m.behind) for m in group]
         lower, upper = hull(Op.MIN, lowers), hull(Op.MAX, uppers)
-        body: list[Stmt] = []
+        body: list[ir.Stmt] = []
         for member, first, last in zip(group, lowers, uppers, strict=True):
-            row = sub(Index(index), integer(member.behind))
-            moved = (renamed(s, {Index(member.loop.index): row}) for s in member.loop.body)
+            row = sub(ir.Index(index), integer(member.behind))
+            moved = (renamed(s, {ir.Index(member.loop.index): row}) for s in member.loop.body)
             rows = tuple(map_stmt_exprs(lambda e: map_expr(with_one_constant, e), s) for s in moved)
             limits = list(member.guards)
-            limits += [compare(Op.GE, Index(index), first)] if first != lower else []
-            limits += [compare(Op.LT, Index(index), last)] if last != upper else []
+            limits += [compare(Op.GE, ir.Index(index), first)] if first != lower else []
+            limits += [compare(Op.LT, ir.Index(index), last)] if last != upper else []
             if limits:
-                rows = (If(all_of(limits), rows, loc=member.loop.loc),)
+                rows = (ir.If(all_of(limits), rows, loc=member.loop.loc),)
             body += rows
-        return (Loop(index, lower, upper, integer(1), tuple(body), loc=group[0].loop.loc),)
+        return (ir.Loop(index, lower, upper, integer(1), tuple(body), loc=group[0].loop.loc),)
 
 
-def with_one_constant(expr: Expr) -> Expr:
+def with_one_constant(expr: ir.Expr) -> ir.Expr:
     """`expr` with the constants that are added to an index added up."""
     base, offset = parted(expr)
-    return shifted(base, offset) if isinstance(base, Index) else expr
+    return shifted(base, offset) if isinstance(base, ir.Index) else expr
 
 
 def rows_held(group: list[Member]) -> int:
@@ -283,16 +271,16 @@ def rows_held(group: list[Member]) -> int:
     for member in group:
         for access in (a for s in statements(member.loop.body) for a in accesses(s.stmt)):
             for base, offset in map(parted, access.subscripts):
-                if base == Index(member.loop.index):
+                if base == ir.Index(member.loop.index):
                     rows.setdefault(access.array, []).append(offset - member.behind)
     return sum(max(found) - min(found) for found in rows.values())
 
 
-def hull(op: Op, bounds: list[Expr]) -> Expr:
+def hull(op: Op, bounds: list[ir.Expr]) -> ir.Expr:
     """The least, or greatest, of the bounds."""
     choose = min if op is Op.MIN else max
-    offsets: dict[Expr, int] = {}
+    offsets: dict[ir.Expr, int] = {}
     for base, offset in map(parted, bounds):
         offsets[base] = choose(offsets.get(base, offset), offset)
     distinct = tuple(shifted(base, offset) for base, offset in offsets.items())
-    return distinct[0] if len(distinct) == 1 else Apply(op, distinct)
+    return distinct[0] if len(distinct) == 1 else ir.Apply(op, distinct)

@@ -8,25 +8,9 @@ from dataclasses import dataclass, replace
 
 from loopdiff.canonical.like_terms import collected
 from loopdiff.errors import NOWHERE
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer, parted, shifted, sub, zero
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    ArrayDecl,
-    Assign,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import Renaming, renamed, renamed_names
 from loopdiff.ir.slicing import keep_live, live_names
@@ -47,8 +31,8 @@ from loopdiff.passes.loops.sum_shapes import is_clear
 
 MOST_COLUMNS = 4  # at each end of a row that are written out
 FARTHEST = 4  # rows that begin at zero beyond those that something is added to
-Place = dict[str, Expr]
-Rewrite = Callable[[Stmt], tuple[Stmt, ...]]
+Place = dict[str, ir.Expr]
+Rewrite = Callable[[ir.Stmt], tuple[ir.Stmt, ...]]
 Has = Callable[[Shift], bool]
 
 
@@ -63,20 +47,20 @@ class GatherForm:
 
     found: Scatter
     names: NameSupply
-    cells: Mapping[str, ArrayDecl]
+    cells: Mapping[str, ir.ArrayDecl]
     inner: str
     is_roomy: bool
     safe: tuple[ShiftedTarget, ...]
-    decls: dict[str, ArrayDecl]
+    decls: dict[str, ir.ArrayDecl]
 
     @classmethod
-    def of(cls, found: Scatter, names: NameSupply, ls: LoopSet) -> GatherForm:
-        cells: dict[str, ArrayDecl] = {}
+    def of(cls, found: Scatter, names: NameSupply, ls: ir.LoopSet) -> GatherForm:
+        cells: dict[str, ir.ArrayDecl] = {}
         for target in found.targets:
             kind = ls.array(target.array).type
             if target.is_summed and kind is not None:
                 name = names.fresh(f"{target.array}_sum")
-                cells[target.array] = ArrayDecl(name, ArrayType(kind.dtype, 0), "local", ())
+                cells[target.array] = ir.ArrayDecl(name, ArrayType(kind.dtype, 0), "local", ())
         summed = [t for t in found.targets if t.is_summed]
         roomy = [t for t in summed if has_room(ls, found.nest, t)]
         safe = tuple(t for t in summed if t.is_certain or t.room is not None or t in roomy)
@@ -102,41 +86,41 @@ class GatherForm:
         found = [d[level] for d in self.distances]
         return max(found), min(found)
 
-    def rows(self) -> tuple[Stmt, ...]:
+    def rows(self) -> tuple[ir.Stmt, ...]:
         """The loops over all elements that something may be added to."""
         outer = self.found.nest.loops[:-1]
-        place: Place = {p.index: Index(self.names.fresh(p.index)) for p in outer}
+        place: Place = {p.index: ir.Index(self.names.fresh(p.index)) for p in outer}
         body = self.row(place)
         for level in reversed(range(len(outer))):
             index = place[outer[level].index]
-            assert isinstance(index, Index)
+            assert isinstance(index, ir.Index)
             body = (self.loop(level, index.name, self.reach(level), body),)
         return body
 
-    def asking_rows(self) -> tuple[Stmt, ...]:
+    def asking_rows(self) -> tuple[ir.Stmt, ...]:
         """The same as one perfect nest, every element of which asks for each of its terms."""
         outer = self.found.nest.loops[:-1]
-        place: Place = {p.index: Index(self.names.fresh(p.index)) for p in outer}
-        body: Stmt = self.asking(place, self.reach(len(outer)))
+        place: Place = {p.index: ir.Index(self.names.fresh(p.index)) for p in outer}
+        body: ir.Stmt = self.asking(place, self.reach(len(outer)))
         for level in reversed(range(len(outer))):
             index = place[outer[level].index]
-            assert isinstance(index, Index)
+            assert isinstance(index, ir.Index)
             body = self.loop(level, index.name, self.reach(level), (body,))
-        return (body,) if self.is_roomy else (If(self.has_iterations, (body,), loc=body.loc),)
+        return (body,) if self.is_roomy else (ir.If(self.has_iterations, (body,), loc=body.loc),)
 
     @property
-    def has_iterations(self) -> Expr:
+    def has_iterations(self) -> ir.Expr:
         """Whether the nest has iterations along those loops that its targets are shifted along."""
         spans = [s for k, s in enumerate(self.found.nest.spans) if len(set(self.reach(k))) > 1]
         return all_of(compare(Op.LT, *s) for s in spans)
 
-    def loop(self, level: int, index: str, reach: tuple[int, int], body: tuple[Stmt, ...]) -> Loop:
+    def loop(self, level: int, index: str, reach: tuple[int, int], body: tuple[ir.Stmt, ...]) -> ir.Loop:
         """A loop over the range of another, moved by `reach` at both ends."""
         low, high = self.found.nest.spans[level]
         loc = self.found.nest.loops[level].loc
-        return Loop(index, shifted(low, reach[0]), shifted(high, reach[1]), integer(1), body, loc=loc)
+        return ir.Loop(index, shifted(low, reach[0]), shifted(high, reach[1]), integer(1), body, loc=loc)
 
-    def row(self, place: Place) -> tuple[Stmt, ...]:
+    def row(self, place: Place) -> tuple[ir.Stmt, ...]:
         """The innermost loop: with all terms if they are known to exist, else with those that do."""
         level = len(self.found.nest.loops) - 1
         whole = [e for k in range(level) for e in self.within(place, k, self.core(k))]
@@ -145,17 +129,17 @@ class GatherForm:
         if len(set(self.reach(level))) > 1:
             whole.append(compare(Op.GE, sub(high, low), integer(first - last)))
         exists = all_of([]) if self.is_roomy else self.has_iterations
-        here = place | self.at(Index(self.inner))
+        here = place | self.at(ir.Index(self.inner))
         inside = self.loop(level, self.inner, (first, last), self.apart(self.known(here, is_any, is_any)))
         body = (*self.end(place, low, True), inside, *self.end(place, high, False))
         other = self.asking(place, self.reach(level))
         loc = self.found.nest.loops[level].loc
-        return (If(all_of(whole), body, (If(exists, (other,), loc=loc),), loc=loc),)
+        return (ir.If(all_of(whole), body, (ir.If(exists, (other,), loc=loc),), loc=loc),)
 
-    def at(self, position: Expr) -> Place:
+    def at(self, position: ir.Expr) -> Place:
         return {self.found.nest.indices[-1]: position}
 
-    def end(self, place: Place, edge: Expr, is_first: bool) -> tuple[Stmt, ...]:
+    def end(self, place: Place, edge: ir.Expr, is_first: bool) -> tuple[ir.Stmt, ...]:
         """The elements of a row at the lower or upper `edge` of its range, where some terms are missing."""
         level = len(self.found.nest.loops) - 1
         first, last = (
@@ -164,7 +148,7 @@ class GatherForm:
         if last - first > MOST_COLUMNS:
             loop = self.asking(place, self.reach(level))
             return (replace(loop, lower=shifted(edge, first), upper=shifted(edge, last)),)
-        out: list[Stmt] = []
+        out: list[ir.Stmt] = []
         for column in range(first, last):
 
             def has(distance: Shift, c: int = column) -> bool:
@@ -178,25 +162,25 @@ class GatherForm:
         return tuple(out)
 
     # -- elements ------------------------------------------------------------------------------------------------
-    def known(self, place: Place, has: Has, is_reached: Callable[[ShiftedTarget], bool]) -> tuple[Stmt, ...]:
+    def known(self, place: Place, has: Has, is_reached: Callable[[ShiftedTarget], bool]) -> tuple[ir.Stmt, ...]:
         """What those targets' elements at `place` get that are reached: the terms from the distances that are there."""
-        out: list[Stmt] = []
-        sums: dict[str, list[Expr]] = {a: [] for a in self.cells}
+        out: list[ir.Stmt] = []
+        sums: dict[str, list[ir.Expr]] = {a: [] for a in self.cells}
         for stmt in (s for d in self.distances if has(d) for s in self.terms(d, place)):
             array = self.summed_in(stmt)
             if array is None:
                 out.append(stmt)
                 continue
-            assert isinstance(stmt, Accumulate)
+            assert isinstance(stmt, ir.Accumulate)
             value = stmt.value
             if has_cells(value):
                 part = self.names.fresh(f"{array}_part")
-                out.append(Let(part, value, loc=stmt.loc))
-                value = Var(part)
+                out.append(ir.Let(part, value, loc=stmt.loc))
+                value = ir.Var(part)
             sums[array].append(value)
         for array, cell in self.cells.items():
             if cell.name in written_arrays(tuple(out)):
-                sums[array].append(Load(Access(cell.name)))
+                sums[array].append(ir.Load(ir.Access(cell.name)))
                 out.insert(0, self.cleared(array))
         for target in self.found.targets:
             if target.is_summed and is_reached(target):
@@ -205,51 +189,51 @@ class GatherForm:
                 out.append(self.stored(target, place, total, is_new))
         return with_needed_lets(out)
 
-    def asking(self, place: Place, reach: tuple[int, int]) -> Loop:
+    def asking(self, place: Place, reach: tuple[int, int]) -> ir.Loop:
         """A row in which every term is asked for whether it exists, first of all in all of the row."""
         level = len(self.found.nest.loops) - 1
         index = self.names.fresh(self.found.nest.indices[-1])
-        place = place | self.at(Index(index))
-        out: list[Stmt] = [self.cleared(a) for a in self.cells]
-        here: dict[int, Expr] = {}
-        rows: dict[Shift, list[Stmt]] = {}
+        place = place | self.at(ir.Index(index))
+        out: list[ir.Stmt] = [self.cleared(a) for a in self.cells]
+        here: dict[int, ir.Expr] = {}
+        rows: dict[Shift, list[ir.Stmt]] = {}
         for distance in self.distances:
             if distance[level] not in here:
                 there = self.exists(place, distance, distance, (level,))
-                if not isinstance(there, Const):
-                    let = Let(self.names.fresh("there"), there)
+                if not isinstance(there, ir.Const):
+                    let = ir.Let(self.names.fresh("there"), there)
                     out.append(let)
-                    there = Var(let.name)
+                    there = ir.Var(let.name)
                 here[distance[level]] = there
             terms = self.summed_up(self.terms(distance, place))
-            rows.setdefault(distance[:level], []).append(If(here[distance[level]], terms))
+            rows.setdefault(distance[:level], []).append(ir.If(here[distance[level]], terms))
         outer = range(level)
-        out += (If(self.exists(place, row, row, outer), tuple(terms)) for row, terms in rows.items())
+        out += (ir.If(self.exists(place, row, row, outer), tuple(terms)) for row, terms in rows.items())
         for target in self.found.targets:
             if not target.is_summed:
                 continue
-            total = Load(Access(self.cells[target.array].name))
-            store: Stmt = self.stored(target, place, total, target.room is not None)
+            total = ir.Load(ir.Access(self.cells[target.array].name))
+            store: ir.Stmt = self.stored(target, place, total, target.room is not None)
             if target.start is not None and target.room is None:
                 begins = self.exists(place, target.start, target.start, range(level + 1))
-                store = If(begins, (self.stored(target, place, total, True),), (store,))
+                store = ir.If(begins, (self.stored(target, place, total, True),), (store,))
             least, most = zip(*(target.reach(k) for k in range(level + 1)), strict=True)
             there = self.exists(place, least, most, range(level + 1))
-            out.append(If(all_of([there, *self.in_array(target, place)]), (store,)))
+            out.append(ir.If(all_of([there, *self.in_array(target, place)]), (store,)))
         return self.loop(level, index, reach, self.apart(tuple(out)))
 
-    def in_array(self, target: ShiftedTarget, place: Place) -> Iterator[Expr]:
+    def in_array(self, target: ShiftedTarget, place: Place) -> Iterator[ir.Expr]:
         """Whether the target has an element at `place`, where not every iteration proves that."""
         if target in self.safe:
             return
         for axis, subscript in enumerate(self.element(target, place).subscripts):
             yield compare(Op.GE, subscript, integer(0))
-            yield compare(Op.LT, subscript, Dim(target.array, axis))
+            yield compare(Op.LT, subscript, ir.Dim(target.array, axis))
 
-    def exists(self, place: Place, least: Shift, most: Shift, levels: Iterable[int]) -> Expr:
+    def exists(self, place: Place, least: Shift, most: Shift, levels: Iterable[int]) -> ir.Expr:
         """Whether `place` lies in the ranges of the loops at these `levels` moved by `least` at the lower and by `most`
         at the upper ends."""
-        limits: list[Expr] = []
+        limits: list[ir.Expr] = []
         for level in levels:
             first, last = self.reach(level)
             both = self.within(place, level, (least[level], most[level]))
@@ -257,7 +241,7 @@ class GatherForm:
             limits += [both[1]] if most[level] < last else []
         return all_of(limits)
 
-    def within(self, place: Place, level: int, reach: tuple[int, int]) -> list[Expr]:
+    def within(self, place: Place, level: int, reach: tuple[int, int]) -> list[ir.Expr]:
         """What it takes for `place` to be in the range of a loop moved by `reach` at both ends."""
         low, high = self.found.nest.spans[level]
         at = place[self.found.nest.indices[level]]
@@ -266,82 +250,82 @@ class GatherForm:
         return [compare(Op.GE, at, shifted(low, reach[0])), compare(Op.LT, at, shifted(high, reach[1]))]
 
     # -- statements ----------------------------------------------------------------------------------------------
-    def terms(self, distance: Shift, place: Place) -> tuple[Stmt, ...]:
+    def terms(self, distance: Shift, place: Place) -> tuple[ir.Stmt, ...]:
         """What the iteration at that distance before `place` does for the targets, their sums in cells."""
         nest = self.found.nest
         updates = {u: t for t in self.found.targets for u, d in t.shifts.items() if d == distance}
         wanted = frozenset(self.cells[t.array].name if t.is_summed else t.array for t in updates.values())
 
-        def summed(stmt: Stmt) -> tuple[Stmt, ...]:
+        def summed(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
             target = updates.get(id(stmt))
             if target is None or not target.is_summed:
                 return () if target is None else (stmt,)
-            assert isinstance(stmt, Assign | Accumulate)
+            assert isinstance(stmt, ir.Assign | ir.Accumulate)
             if is_clear(stmt):
                 return ()
-            return (Accumulate("add", Access(self.cells[target.array].name), stmt.value, loc=stmt.loc),)
+            return (ir.Accumulate("add", ir.Access(self.cells[target.array].name), stmt.value, loc=stmt.loc),)
 
         body = with_single_uses(part_of(nest.body, summed, wanted))
-        new: Renaming = {Index(i): shifted(place[i], -d) for i, d in zip(nest.indices, distance, strict=True)}
-        lets = [s.stmt.name for s in statements(body) if isinstance(s.stmt, Let)]
-        new |= {Var(name): Var(self.names.fresh(name)) for name in lets}
+        new: Renaming = {ir.Index(i): shifted(place[i], -d) for i, d in zip(nest.indices, distance, strict=True)}
+        lets = [s.stmt.name for s in statements(body) if isinstance(s.stmt, ir.Let)]
+        new |= {ir.Var(name): ir.Var(self.names.fresh(name)) for name in lets}
         return tuple(renamed(s, new) for s in body)
 
-    def apart(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def apart(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         """`body` with cells of its own: what several loops share none of their iterations owns."""
         new = {n: self.names.fresh(n) for n in sorted(written_arrays(body)) if n in self.decls}
         self.decls.update((to, replace(self.decls[n], name=to)) for n, to in new.items())
         return renamed_names(body, new)
 
-    def summed_in(self, stmt: Stmt) -> str | None:
+    def summed_in(self, stmt: ir.Stmt) -> str | None:
         """The array of which `stmt` adds to the sum."""
         target = written_access(stmt)
         return None if target is None else next((a for a, c in self.cells.items() if c.name == target.array), None)
 
-    def summed_up(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def summed_up(self, stmts: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         """`stmts` with one statement for all that they certainly add to the sum of an array, and need no cells for."""
-        out: list[Stmt] = []
-        sums: dict[str, list[Expr]] = {}
+        out: list[ir.Stmt] = []
+        sums: dict[str, list[ir.Expr]] = {}
         for stmt in stmts:
             array = self.summed_in(stmt)
-            if array is not None and isinstance(stmt, Accumulate) and not has_cells(stmt.value):
+            if array is not None and isinstance(stmt, ir.Accumulate) and not has_cells(stmt.value):
                 sums.setdefault(array, []).append(stmt.value)
             else:
                 out.append(stmt)
         loc = stmts[-1].loc if stmts else NOWHERE
         for array, values in sums.items():
-            cell = Access(self.cells[array].name)
-            out.append(Accumulate("add", cell, self.total(array, values, out), loc=loc))
+            cell = ir.Access(self.cells[array].name)
+            out.append(ir.Accumulate("add", cell, self.total(array, values, out), loc=loc))
         return with_needed_lets(out)
 
-    def total(self, array: str, values: list[Expr], before: list[Stmt]) -> Expr:
+    def total(self, array: str, values: list[ir.Expr], before: list[ir.Stmt]) -> ir.Expr:
         """The sum of what an array gets, `before` which there are Lets."""
         kind = self.cells[array].type
         assert kind is not None
-        lets = {s.name: s.value for s in before if isinstance(s, Let) and not has_cells(s.value)}
+        lets = {s.name: s.value for s in before if isinstance(s, ir.Let) and not has_cells(s.value)}
         return collected(values, lets, kind.element)
 
-    def cleared(self, array: str) -> Stmt:
-        return Assign(Access(self.cells[array].name), self.zero(array))
+    def cleared(self, array: str) -> ir.Stmt:
+        return ir.Assign(ir.Access(self.cells[array].name), self.zero(array))
 
-    def zero(self, array: str) -> Expr:
+    def zero(self, array: str) -> ir.Expr:
         kind = self.cells[array].type
         assert kind is not None
         return zero(kind.element)
 
-    def stored(self, target: ShiftedTarget, place: Place, total: Expr, is_new: bool) -> Stmt:
+    def stored(self, target: ShiftedTarget, place: Place, total: ir.Expr, is_new: bool) -> ir.Stmt:
         """The sum `total` in, or added to, the target's element at `place`."""
         element = self.element(target, place)
         if is_new:
-            return Assign(element, total, loc=element.loc)
-        return Accumulate("add", element, total, loc=element.loc)
+            return ir.Assign(element, total, loc=element.loc)
+        return ir.Accumulate("add", element, total, loc=element.loc)
 
-    def element(self, target: ShiftedTarget, place: Place) -> Access:
-        own: Renaming = {Index(i): e for i, e in place.items()}
+    def element(self, target: ShiftedTarget, place: Place) -> ir.Access:
+        own: Renaming = {ir.Index(i): e for i, e in place.items()}
         return replace(target.place, subscripts=tuple(substitute(s, own) for s in target.place.subscripts))
 
 
-def with_room(ls: LoopSet, nest: Perfect, target: ShiftedTarget) -> ShiftedTarget:
+def with_room(ls: ir.LoopSet, nest: Perfect, target: ShiftedTarget) -> ShiftedTarget:
     """`target`, which is zero before the nest, as far as its array goes; as it is where that is not near."""
     room = room_of(ls, nest, target.place)
     if room is None or not target.is_summed or not reaches_within(target, room):
@@ -350,7 +334,7 @@ def with_room(ls: LoopSet, nest: Perfect, target: ShiftedTarget) -> ShiftedTarge
     return replace(target, room=room) if is_near else target
 
 
-def has_room(ls: LoopSet, nest: Perfect, target: ShiftedTarget) -> bool:
+def has_room(ls: ir.LoopSet, nest: Perfect, target: ShiftedTarget) -> bool:
     """Whether the ranges of the nest, moved as far as the target's updates are, certainly lie within its extents."""
     room = room_of(ls, nest, target.place)
     return room is not None and reaches_within(target, room)
@@ -361,7 +345,7 @@ def reaches_within(target: ShiftedTarget, room: tuple[Shift, Shift]) -> bool:
     return all(low >= least and high <= most for (low, high), least, most in zip(reaches, *room, strict=True))
 
 
-def room_of(ls: LoopSet, nest: Perfect, place: Access) -> tuple[Shift, Shift] | None:
+def room_of(ls: ir.LoopSet, nest: Perfect, place: ir.Access) -> tuple[Shift, Shift] | None:
     """The least and the greatest distances from `place` along every loop that stay inside the array in all iterations;
     None if they are no constants."""
     extents = ls.array(place.array).extents
@@ -370,7 +354,7 @@ def room_of(ls: LoopSet, nest: Perfect, place: Access) -> tuple[Shift, Shift] | 
     least, most = ([0] * len(nest.loops) for _ in range(2))
     for subscript, extent in zip(place.subscripts, extents, strict=True):
         base, origin = parted(subscript)
-        if not isinstance(base, Index) or base.name not in nest.indices:
+        if not isinstance(base, ir.Index) or base.name not in nest.indices:
             return None
         level = nest.indices.index(base.name)
         (first, low), (last, high) = map(parted, nest.spans[level])
@@ -381,30 +365,30 @@ def room_of(ls: LoopSet, nest: Perfect, place: Access) -> tuple[Shift, Shift] | 
     return tuple(least), tuple(most)
 
 
-def with_single_uses(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def with_single_uses(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """`body`, which reads nothing that it writes but cells, with Lets of elements put where they are used, if once."""
     uses = Counter(
-        e.name for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)
+        e.name for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, ir.Var)
     )
-    known: dict[Expr, Expr] = {}
+    known: dict[ir.Expr, ir.Expr] = {}
 
-    def put(stmt: Stmt) -> tuple[Stmt, ...]:
+    def put(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         new = map_stmt_exprs(lambda e: substitute(e, known), stmt)
-        if isinstance(new, Let) and uses[new.name] == 1 and all(e.access.subscripts for e in loads(new.value)):
-            known[Var(new.name)] = new.value
+        if isinstance(new, ir.Let) and uses[new.name] == 1 and all(e.access.subscripts for e in loads(new.value)):
+            known[ir.Var(new.name)] = new.value
             return ()
         return (new,)
 
     return map_body(body, put)
 
 
-def with_needed_lets(body: list[Stmt]) -> tuple[Stmt, ...]:
+def with_needed_lets(body: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
     """`body` without Lets that nothing in it uses."""
     wanted = written_arrays(tuple(body))
     return keep_live(tuple(body), live_names(tuple(body), wanted, None), None)
 
 
-def has_cells(expr: Expr) -> bool:
+def has_cells(expr: ir.Expr) -> bool:
     return any(not e.access.subscripts for e in loads(expr))
 
 
@@ -412,10 +396,10 @@ def is_any(_: object) -> bool:
     return True
 
 
-def part_of(body: tuple[Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> tuple[Stmt, ...]:
+def part_of(body: tuple[ir.Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> tuple[ir.Stmt, ...]:
     """Of `body`, with its updates of elements rewritten, what `wanted` arrays and cells need."""
 
-    def rewritten(stmt: Stmt) -> tuple[Stmt, ...]:
+    def rewritten(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         target = written_access(stmt)
         return (stmt,) if target is None or not target.subscripts else update(stmt)
 
@@ -423,7 +407,7 @@ def part_of(body: tuple[Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> 
     return keep_live(found, live_names(found, wanted, None), None)
 
 
-def only_updates(body: tuple[Stmt, ...], updates: frozenset[int]) -> tuple[Stmt, ...]:
+def only_updates(body: tuple[ir.Stmt, ...], updates: frozenset[int]) -> tuple[ir.Stmt, ...]:
     """Of `body`, those `updates`, by identity, with all that they need."""
     own = [a.array for s in statements(body) if id(s.stmt) in updates and (a := written_access(s.stmt)) is not None]
     return part_of(body, lambda s: (s,) if id(s) in updates else (), frozenset(own))

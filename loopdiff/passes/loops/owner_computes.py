@@ -28,18 +28,8 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.analysis.privatization import is_zero
 from loopdiff.canonical.simplify import simplify_expr, simplify_stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Allocate,
-    ArrayDecl,
-    Assign,
-    If,
-    Index,
-    Let,
-    Loop,
-    LoopSet,
-    Stmt,
-)
 from loopdiff.ir.renaming import Renaming, renamed, renamed_block
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
@@ -60,7 +50,7 @@ from loopdiff.passes.loops.sum_shapes import is_clear, separate_shifts
 from loopdiff.passes.storage.first_writes import drop_unread_zeros
 
 
-def gather_sums(ls: LoopSet, machine: Machine | None) -> LoopSet:
+def gather_sums(ls: ir.LoopSet, machine: Machine | None) -> ir.LoopSet:
     """`ls` with nests that add to shifted elements in gather form, where that is faster on `machine`.
 
     Without a machine all of them, in the form in which all elements do the same: as threads have to.
@@ -70,10 +60,10 @@ def gather_sums(ls: LoopSet, machine: Machine | None) -> LoopSet:
     return replace(ls, arrays=(*ls.arrays, *gatherer.cells), body=body) if gatherer.is_changed else ls
 
 
-def gather_with_zeros(ls: LoopSet, machine: Machine) -> LoopSet:
+def gather_with_zeros(ls: ir.LoopSet, machine: Machine) -> ir.LoopSet:
     """`ls` with sums in gather form, which may leave nothing of the zeros that arrays begin with."""
     found = gather_sums(ls, machine)
-    cleared = {s.stmt.array for s in statements(ls.body) if isinstance(s.stmt, Allocate) and is_zero(s.stmt.fill)}
+    cleared = {s.stmt.array for s in statements(ls.body) if isinstance(s.stmt, ir.Allocate) and is_zero(s.stmt.fill)}
     dead = {a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint"}
     cleared &= dead | {a.name for a in ls.arrays if a.role == "gradient"}
     return drop_unread_zeros(found, cleared, dead) if cleared and found is not ls else found
@@ -83,29 +73,29 @@ def gather_with_zeros(ls: LoopSet, machine: Machine) -> LoopSet:
 class Gatherer:
     """Goes through `ls`; `cells` are those of the nests in gather form."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     machine: Machine | None
     names: NameSupply
     types: TypeEnv
-    cells: list[ArrayDecl] = field(default_factory=list)
+    cells: list[ir.ArrayDecl] = field(default_factory=list)
     is_changed: bool = False
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path, first: int = 0) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, first: int = 0) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         for number, stmt in enumerate(body, start=first):
             path = (*prefix, number)
             match stmt:
-                case Loop(body=inner):
+                case ir.Loop(body=inner):
                     if not self.nest(stmt, path, out):
                         out.append(replace(stmt, body=self.block(inner, path)))
-                case If(then=then, orelse=orelse):
+                case ir.If(then=then, orelse=orelse):
                     yes, no = self.block(then, path), self.block(orelse, path, len(then))
                     out.append(replace(stmt, then=yes, orelse=no))
                 case _:
                     out.append(stmt)
         return tuple(out)
 
-    def nest(self, stmt: Loop, path: Path, out: list[Stmt]) -> bool:
+    def nest(self, stmt: ir.Loop, path: Path, out: list[ir.Stmt]) -> bool:
         """Write the nest `stmt` to `out` in gather form, if it is one that has a better one."""
         found = shifted_scatter(stmt, path, self.ls)
         if found is None:
@@ -139,30 +129,30 @@ class Gatherer:
     def is_zero_before(self, array: str, path: Path) -> bool:
         """Whether nothing happens to an array of the function's own before the nest at `path` but a clear."""
         before = [s for s in self.ls.body[: path[0]] if array in written_arrays((s,)) | read_arrays((s,))]
-        is_cleared = all(isinstance(s, Allocate) and is_zero(s.fill) for s in before)
+        is_cleared = all(isinstance(s, ir.Allocate) and is_zero(s.fill) for s in before)
         return len(path) == 1 and bool(before) and is_cleared and self.ls.array(array).role in ("adjoint", "gradient")
 
-    def typed(self, body: tuple[Stmt, ...], cells: Sequence[ArrayDecl]) -> TypeEnv:
+    def typed(self, body: tuple[ir.Stmt, ...], cells: Sequence[ir.ArrayDecl]) -> TypeEnv:
         """The types of what there is, and of `cells` and the Lets of `body`."""
         arrays = {c.name: c.type for c in cells if c.type is not None}
         found = TypeEnv({**self.types.arrays, **arrays}, self.types.scalars, lets := dict(self.types.lets))
         for site in statements(body):
-            if isinstance(site.stmt, Let):
+            if isinstance(site.stmt, ir.Let):
                 lets[site.stmt.name] = type_of(site.stmt.value, found)
         return found
 
 
-def tidied(stmt: Stmt, types: TypeEnv) -> tuple[Stmt, ...]:
+def tidied(stmt: ir.Stmt, types: TypeEnv) -> tuple[ir.Stmt, ...]:
     return map_body((map_stmt_exprs(lambda e: simplify_expr(e, types), stmt),), simplify_stmt)
 
 
 # -- what is faster ------------------------------------------------------------------------------------------
-def takes(costs: CostModel, body: tuple[Stmt, ...], inner: str) -> float:
+def takes(costs: CostModel, body: tuple[ir.Stmt, ...], inner: str) -> float:
     """Nanoseconds of a row in gather form, with all terms: its loop over `inner`, and the elements at its ends."""
     for site in statements(body):
-        if isinstance(site.stmt, Loop) and site.stmt.index == inner:
+        if isinstance(site.stmt, ir.Loop) and site.stmt.index == inner:
             row = site.enclosing[-1] if site.enclosing else site.stmt
-            ends = row.then if isinstance(row, If) else ()
+            ends = row.then if isinstance(row, ir.If) else ()
             return costs.vector(site.stmt, {}) + costs.machine.nanoseconds(costs.straight(ends).cycles)
     return math.inf
 
@@ -176,27 +166,29 @@ def takes_scattered(costs: CostModel, found: Scatter) -> float:
 
 
 # -- what comes before and after -----------------------------------------------------------------------------
-def begun_by(found: Scatter, before: Stmt) -> Scatter | None:
+def begun_by(found: Scatter, before: ir.Stmt) -> Scatter | None:
     """`found` with what the nest `before` it clears beginning at zero instead; None if it clears nothing of it."""
-    nest = perfect(before) if isinstance(before, Loop) else None
+    nest = perfect(before) if isinstance(before, ir.Loop) else None
     if nest is None or nest.spans != found.nest.spans or len(nest.body) != 1 or not is_clear(nest.body[0]):
         return None
     cleared, indices = nest.body[0], found.nest.indices
-    same: Renaming = {Index(a): Index(b) for a, b in zip(nest.indices, indices, strict=True)}
+    same: Renaming = {ir.Index(a): ir.Index(b) for a, b in zip(nest.indices, indices, strict=True)}
     access = written_access(renamed(cleared, same))
     place = None if access is None else place_of(access, indices)
     for target in found.targets:
         own = place_of(target.place, indices)
         if place is None or own is None or access is None or access.array != target.array or place[0] != own[0]:
             continue
-        if any(isinstance(s.stmt, Assign) and s.stmt.target.array == access.array for s in statements(found.nest.body)):
+        if any(
+            isinstance(s.stmt, ir.Assign) and s.stmt.target.array == access.array for s in statements(found.nest.body)
+        ):
             return None
         begun = replace(target, start=without_shift(place[1], own[1]))
         return replace(found, targets=tuple(begun if t is target else t for t in found.targets))
     return None
 
 
-def others(found: Scatter, names: NameSupply) -> tuple[Stmt, ...]:
+def others(found: Scatter, names: NameSupply) -> tuple[ir.Stmt, ...]:
     """The rest of a nest: clears one by one, anything else in one nest."""
     body = found.nest.body
     clears = [s for s in body if id(s) in found.rest and is_clear(s)]

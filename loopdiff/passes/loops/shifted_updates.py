@@ -10,12 +10,12 @@ from loopdiff.analysis.ownership import cell_owners
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, parted, shifted
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Expr, If, Index, Let, Load, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs, subexprs, written_access
 
 Shift = tuple[int, ...]
-Span = tuple[Expr, Expr]
+Span = tuple[ir.Expr, ir.Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,18 @@ class Perfect:
     """Loops around nothing but each other and, in the innermost, `body`; `spans` are their least indices and those
     after the greatest, which do not depend on each other."""
 
-    loops: tuple[Loop, ...]
+    loops: tuple[ir.Loop, ...]
     spans: tuple[Span, ...]
 
     @property
-    def body(self) -> tuple[Stmt, ...]:
+    def body(self) -> tuple[ir.Stmt, ...]:
         return self.loops[-1].body
 
     @property
     def indices(self) -> tuple[str, ...]:
         return tuple(p.index for p in self.loops)
 
-    def around(self, body: tuple[Stmt, ...]) -> Loop:
+    def around(self, body: tuple[ir.Stmt, ...]) -> ir.Loop:
         """The same loops around another `body`."""
         *outer, last = self.loops
         found = replace(last, body=body)
@@ -53,7 +53,7 @@ class ShiftedTarget:
     greatest distance along each loop, so all elements up to there are in the array.
     """
 
-    place: Access
+    place: ir.Access
     shifts: Mapping[int, Shift]
     start: Shift | None = None
     room: tuple[Shift, Shift] | None = None
@@ -94,28 +94,28 @@ class Scatter:
 
 
 # -- which nests ---------------------------------------------------------------------------------------------
-def perfect(loop: Loop) -> Perfect | None:
+def perfect(loop: ir.Loop) -> Perfect | None:
     """`loop` as a nest around plain statements, in steps of one up or down; None if it is none."""
-    loops: list[Loop] = []
-    stmt: Stmt = loop
-    while isinstance(stmt, Loop):
+    loops: list[ir.Loop] = []
+    stmt: ir.Stmt = loop
+    while isinstance(stmt, ir.Loop):
         if not (is_constant(stmt.step, 1) or is_constant(stmt.step, -1)):
             return None
         loops.append(stmt)
-        if len(stmt.body) != 1 or not isinstance(stmt.body[0], Loop):
+        if len(stmt.body) != 1 or not isinstance(stmt.body[0], ir.Loop):
             break
         stmt = stmt.body[0]
     indices = {p.index for p in loops}
     bounds = [e for p in loops for b in (p.lower, p.upper) for e in subexprs(b)]
-    if any(isinstance(e, Load) or (isinstance(e, Index) and e.name in indices) for e in bounds):
+    if any(isinstance(e, ir.Load) or (isinstance(e, ir.Index) and e.name in indices) for e in bounds):
         return None
-    if not all(isinstance(s.stmt, Let | Assign | Accumulate | If) for s in statements(loops[-1].body)):
+    if not all(isinstance(s.stmt, ir.Let | ir.Assign | ir.Accumulate | ir.If) for s in statements(loops[-1].body)):
         return None
     spans = tuple((shifted(low, 0), shifted(high, 0)) for low, high in map(span, loops))
     return Perfect(tuple(loops), spans)
 
 
-def shifted_scatter(loop: Loop, path: Path, ls: LoopSet) -> Scatter | None:
+def shifted_scatter(loop: ir.Loop, path: Path, ls: ir.LoopSet) -> Scatter | None:
     """The nest at `path` if it adds to several elements of an array in each iteration, and may first do all that."""
     nest = perfect(loop)
     if nest is None:
@@ -132,7 +132,7 @@ def shifted_scatter(loop: Loop, path: Path, ls: LoopSet) -> Scatter | None:
     return found if may_lead(ls, path, rest) else None
 
 
-def may_lead(ls: LoopSet, path: Path, rest: list[Site]) -> bool:
+def may_lead(ls: ir.LoopSet, path: Path, rest: list[Site]) -> bool:
     """Whether all that is read in the nest at `path` may be read before the statements `rest` write."""
     if not rest:
         return True
@@ -143,7 +143,7 @@ def may_lead(ls: LoopSet, path: Path, rest: list[Site]) -> bool:
 
 
 # -- where they add ------------------------------------------------------------------------------------------
-def find_targets(nest: Perfect, ls: LoopSet) -> tuple[ShiftedTarget, ...]:
+def find_targets(nest: Perfect, ls: ir.LoopSet) -> tuple[ShiftedTarget, ...]:
     """The arrays that a nest only updates, each iteration at constant distances."""
     sites = list(statements(nest.body))
     read = {e.access.array for s in sites for x in stmt_exprs(s.stmt) for e in loads(x)}
@@ -158,7 +158,7 @@ def find_targets(nest: Perfect, ls: LoopSet) -> tuple[ShiftedTarget, ...]:
 
 def target_of(nest: Perfect, updates: list[Site]) -> ShiftedTarget | None:
     """What the `updates` of one array have in common; None if an element's share cannot be told."""
-    if any(isinstance(s.stmt, Accumulate) and s.stmt.op != "add" for s in updates):
+    if any(isinstance(s.stmt, ir.Accumulate) and s.stmt.op != "add" for s in updates):
         return None
     places = {id(s.stmt): place_of(a, nest.indices) for s in updates if (a := written_access(s.stmt)) is not None}
     known = [p for p in places.values() if p is not None]
@@ -170,21 +170,21 @@ def target_of(nest: Perfect, updates: list[Site]) -> ShiftedTarget | None:
     shifts = {u: without_shift(p[1], origin) for u, p in places.items() if p is not None}
     moved = tuple(with_offset(s, nest.indices, origin) for s in base)
     stmt = updates[0].stmt
-    assert isinstance(stmt, Assign | Accumulate)
+    assert isinstance(stmt, ir.Assign | ir.Accumulate)
     always = [p[1] for s in updates if len(s.path) == 1 and (p := places[id(s.stmt)]) is not None]
     ends = [tuple(map(f, zip(*always, strict=True))) for f in (min, max)]
-    target = ShiftedTarget(Access(stmt.target.array, moved, loc=stmt.loc), shifts, is_certain=ends == [least, most])
+    target = ShiftedTarget(ir.Access(stmt.target.array, moved, loc=stmt.loc), shifts, is_certain=ends == [least, most])
     return started(nest, target, updates) if target.is_summed else target
 
 
-def is_float(ls: LoopSet, array: str) -> bool:
+def is_float(ls: ir.LoopSet, array: str) -> bool:
     kind = ls.array(array).type
     return kind is not None and kind.element.is_float
 
 
 def started(nest: Perfect, target: ShiftedTarget, updates: list[Site]) -> ShiftedTarget | None:
     """`target`, whose elements begin anew where an iteration assigns to them; None if something is overwritten."""
-    (starts, sums) = ([s for s in updates if isinstance(s.stmt, Assign) is wanted] for wanted in (True, False))
+    (starts, sums) = ([s for s in updates if isinstance(s.stmt, ir.Assign) is wanted] for wanted in (True, False))
     if not starts:
         return target
     (start, *others) = starts
@@ -199,15 +199,15 @@ def started(nest: Perfect, target: ShiftedTarget, updates: list[Site]) -> Shifte
     return replace(target, start=own)
 
 
-def place_of(access: Access, indices: tuple[str, ...]) -> tuple[tuple[Expr, ...], Shift] | None:
+def place_of(access: ir.Access, indices: tuple[str, ...]) -> tuple[tuple[ir.Expr, ...], Shift] | None:
     """The subscripts of an access without constants, and these by loop; None unless each of the `indices` moves along
     an axis of its own."""
-    bases: list[Expr] = []
+    bases: list[ir.Expr] = []
     shifts: dict[str, int] = {}
     for subscript in access.subscripts:
         base, offset = parted(subscript)
-        inside = {e.name for e in subexprs(base) if isinstance(e, Index)} & set(indices)
-        if any(isinstance(e, Load | Var) for e in subexprs(base)) or len(inside) > 1 or inside & shifts.keys():
+        inside = {e.name for e in subexprs(base) if isinstance(e, ir.Index)} & set(indices)
+        if any(isinstance(e, ir.Load | ir.Var) for e in subexprs(base)) or len(inside) > 1 or inside & shifts.keys():
             return None
         for index in inside:
             if coefficient(base, index) != 1:
@@ -217,9 +217,9 @@ def place_of(access: Access, indices: tuple[str, ...]) -> tuple[tuple[Expr, ...]
     return (tuple(bases), tuple(shifts[i] for i in indices)) if len(shifts) == len(indices) else None
 
 
-def with_offset(base: Expr, indices: tuple[str, ...], offsets: Shift) -> Expr:
+def with_offset(base: ir.Expr, indices: tuple[str, ...], offsets: Shift) -> ir.Expr:
     """`base` moved by the offset of the loop that it moves along."""
-    used = {e.name for e in subexprs(base) if isinstance(e, Index)}
+    used = {e.name for e in subexprs(base) if isinstance(e, ir.Index)}
     return next((shifted(base, by) for i, by in zip(indices, offsets, strict=True) if i in used), base)
 
 

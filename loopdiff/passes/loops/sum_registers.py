@@ -7,26 +7,9 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.privatization import is_zero
 from loopdiff.errors import Span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    ArrayDecl,
-    Assign,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import Site, accesses, map_accesses, statements, stmt_exprs, subexprs, written_arrays
@@ -37,9 +20,9 @@ from loopdiff.mapping.launches import Launch
 class SumHolder:
     """`lists`: arrays whose elements a thread cannot read, as what it adds to them goes to a list."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     names: NameSupply
-    cells: list[ArrayDecl]
+    cells: list[ir.ArrayDecl]
     lists: frozenset[str] = frozenset()
 
     def launch(self, launch: Launch) -> Launch:
@@ -49,84 +32,84 @@ class SumHolder:
         own = tuple(c.name for c in self.cells[before:])
         return replace(launch, body=new, cells=(*launch.cells, *own)) if own else launch
 
-    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def block(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         for stmt in body:
             match stmt:
-                case Loop():
+                case ir.Loop():
                     found = dict(self.sums(stmt))
                     started = self.started(stmt, found, out)
                     if started is not None:
                         out[len(out) - len(found) :] = started
                     else:
                         out.append(self.held(stmt, found) or replace(stmt, body=self.block(stmt.body)))
-                case If(then=then, orelse=orelse):
+                case ir.If(then=then, orelse=orelse):
                     out.append(replace(stmt, then=self.block(then), orelse=self.block(orelse)))
                 case _:
                     out.append(stmt)
         return tuple(out)
 
     def started(
-        self, loop: Loop, found: Mapping[Access, tuple[Loop, ...]], before: Sequence[Stmt]
-    ) -> tuple[Stmt, ...] | None:  # fmt: skip
+        self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop, ...]], before: Sequence[ir.Stmt]
+    ) -> tuple[ir.Stmt, ...] | None:  # fmt: skip
         """The loop with all that it adds to in cells, if the statements right before it say where that starts."""
         last = before[len(before) - len(found) :]
-        starts = {s.target: s.value for s in last if isinstance(s, Assign) and is_zero(s.value)}
+        starts = {s.target: s.value for s in last if isinstance(s, ir.Assign) and is_zero(s.value)}
         if not found or starts.keys() != found.keys() or any(found.values()):
             return None
         kept, new = self.in_cells(loop, found)
-        begin = (Assign(kept[element], value, loc=loop.loc) for element, value in starts.items())
-        return (*begin, new, *(Assign(element, Load(cell), loc=loop.loc) for element, cell in kept.items()))
+        begin = (ir.Assign(kept[element], value, loc=loop.loc) for element, value in starts.items())
+        return (*begin, new, *(ir.Assign(element, ir.Load(cell), loc=loop.loc) for element, cell in kept.items()))
 
-    def held(self, loop: Loop, found: Mapping[Access, tuple[Loop, ...]]) -> Stmt | None:
+    def held(self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop, ...]]) -> ir.Stmt | None:
         """The loop with the elements in cells that it only adds to; None if there are none."""
         around = [p for loops in found.values() for p in loops]
         runs = runs_all(loop, around) if found else None
         if runs is None:
             return None
         kept, new = self.in_cells(loop, found)
-        before = [Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
+        before = [ir.Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
         after = [self.last(element, cell, loop.loc) for element, cell in kept.items()]
         # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
-        return If(runs, (*before, new, *after), (loop,) if around else (), loc=loop.loc)
+        return ir.If(runs, (*before, new, *after), (loop,) if around else (), loc=loop.loc)
 
-    def in_cells(self, loop: Loop, found: Iterable[Access]) -> tuple[dict[Access, Access], Loop]:
+    def in_cells(self, loop: ir.Loop, found: Iterable[ir.Access]) -> tuple[dict[ir.Access, ir.Access], ir.Loop]:
         """A cell for each element, and the loop with these."""
-        kept: dict[Access, Access] = {}
+        kept: dict[ir.Access, ir.Access] = {}
         for target in found:
             kind = self.ls.array(target.array).type
             assert kind is not None
-            cell = ArrayDecl(self.names.fresh(f"{target.array}_total"), ArrayType(kind.dtype, 0), "local", ())
+            cell = ir.ArrayDecl(self.names.fresh(f"{target.array}_total"), ArrayType(kind.dtype, 0), "local", ())
             self.cells.append(cell)
-            kept[target] = Access(cell.name)
+            kept[target] = ir.Access(cell.name)
         new = map_accesses(lambda a: kept.get(a, a), loop)
-        assert isinstance(new, Loop)
+        assert isinstance(new, ir.Loop)
         return kept, replace(new, body=self.block(new.body))
 
-    def first(self, element: Access) -> Expr:
+    def first(self, element: ir.Access) -> ir.Expr:
         """What a cell begins with."""
-        return Const(0.0, F64) if element.array in self.lists else Load(element)
+        return ir.Const(0.0, F64) if element.array in self.lists else ir.Load(element)
 
-    def last(self, element: Access, cell: Access, loc: Span) -> Stmt:
+    def last(self, element: ir.Access, cell: ir.Access, loc: Span) -> ir.Stmt:
         """The statement that brings a cell back."""
         if element.array in self.lists:
-            return Accumulate("add", element, Load(cell), loc=loc)
-        return Assign(element, Load(cell), loc=loc)
+            return ir.Accumulate("add", element, ir.Load(cell), loc=loc)
+        return ir.Assign(element, ir.Load(cell), loc=loc)
 
-    def sums(self, loop: Loop) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
+    def sums(self, loop: ir.Loop) -> Iterator[tuple[ir.Access, tuple[ir.Loop, ...]]]:
         """Elements that every iteration adds to, and that nothing else in the loop touches, with the loops around."""
         inside = list(statements(loop.body))
-        if any(isinstance(s.stmt, Exit | Require) for s in inside):
+        if any(isinstance(s.stmt, ir.Exit | ir.Require) for s in inside):
             return
         changing = frozenset(
             {loop.index}
-            | {s.stmt.index for s in inside if isinstance(s.stmt, Loop)}
-            | {s.stmt.name for s in inside if isinstance(s.stmt, Let)}
+            | {s.stmt.index for s in inside if isinstance(s.stmt, ir.Loop)}
+            | {s.stmt.name for s in inside if isinstance(s.stmt, ir.Let)}
         )
         written = written_arrays(loop.body)
         for site in inside:
             match site.stmt:
-                case Accumulate(op="add", target=target) if not site.is_conditional and self.is_array(target.array):
+                case ir.Accumulate(op="add", target=target) if not site.is_conditional and self.is_array(target.array):
                     others = (a for s in inside for a in accesses(s.stmt) if a.array == target.array)
                     is_alone = all(a == target for a in others) and not is_used(target, inside)
                     parts = (e for s in target.subscripts for e in subexprs(s))
@@ -140,40 +123,40 @@ class SumHolder:
         return kind is not None and kind.rank > 0 and kind.dtype in ("float64", "float32")
 
 
-def is_used(target: Access, inside: Iterable[Site]) -> bool:
+def is_used(target: ir.Access, inside: Iterable[Site]) -> bool:
     """Whether the element is read, or given a value, beside being added to."""
     for site in inside:
         match site.stmt:
-            case Assign(target=other) if other == target:
+            case ir.Assign(target=other) if other == target:
                 return True
-            case Accumulate(op="max" | "min", target=other) if other == target:
+            case ir.Accumulate(op="max" | "min", target=other) if other == target:
                 return True
             case _:
                 pass
-        if any(isinstance(e, Load) and e.access == target for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+        if any(isinstance(e, ir.Load) and e.access == target for x in stmt_exprs(site.stmt) for e in subexprs(x)):
             return True
     return False
 
 
-def is_changing(expr: Expr, names: frozenset[str], written: frozenset[str]) -> bool:
+def is_changing(expr: ir.Expr, names: frozenset[str], written: frozenset[str]) -> bool:
     match expr:
-        case Index(name=name) | Var(name=name):
+        case ir.Index(name=name) | ir.Var(name=name):
             return name in names
-        case Load(access=access):
+        case ir.Load(access=access):
             return access.array in written
         case _:
             return False
 
 
-def runs_all(loop: Loop, around: Sequence[Loop]) -> Expr | None:
+def runs_all(loop: ir.Loop, around: Sequence[ir.Loop]) -> ir.Expr | None:
     """Whether the loop, and each of those `around` what it adds to, has an iteration; None if that changes inside."""
-    conditions: list[Expr] = []
+    conditions: list[ir.Expr] = []
     inner = list({p.index: p for p in (loop, *around)}.values())
     indices = {p.index for p in inner}
-    lets = {s.stmt.name for s in statements(loop.body) if isinstance(s.stmt, Let)}
+    lets = {s.stmt.name for s in statements(loop.body) if isinstance(s.stmt, ir.Let)}
     written = written_arrays(loop.body)
     for part in inner:
-        if not isinstance(part.step, Const):
+        if not isinstance(part.step, ir.Const):
             return None
         bounds = [e for b in (part.lower, part.upper) for e in subexprs(b)]
         if any(is_changing(e, frozenset(indices | lets), written) for e in bounds):

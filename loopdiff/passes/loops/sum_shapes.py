@@ -11,60 +11,46 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.analysis.strides import coefficient
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Assign,
-    Const,
-    Exit,
-    If,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    ScalarResult,
-    Stmt,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import loads, read_arrays, statements, stmt_exprs, written_arrays
 
 
-def tidy_sums(ls: LoopSet) -> LoopSet:
+def tidy_sums(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with scalar sums accumulated where they are stored, and clears as late as possible."""
     cells = frozenset(cell_types(ls))
     return replace(ls, body=tidy_block(ls.body, ls, cells))
 
 
-def tidy_block(body: tuple[Stmt, ...], ls: LoopSet, cells: frozenset[str]) -> tuple[Stmt, ...]:
+def tidy_block(body: tuple[ir.Stmt, ...], ls: ir.LoopSet, cells: frozenset[str]) -> tuple[ir.Stmt, ...]:
     inner = [tidy(s, ls, cells) for s in body]
     return tuple(sink_clears(sum_in_place(inner, ls, cells)))
 
 
-def tidy(stmt: Stmt, ls: LoopSet, cells: frozenset[str]) -> Stmt:
+def tidy(stmt: ir.Stmt, ls: ir.LoopSet, cells: frozenset[str]) -> ir.Stmt:
     match stmt:
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return replace(stmt, body=tidy_block(body, ls, cells))
-        case If(then=then, orelse=orelse):
+        case ir.If(then=then, orelse=orelse):
             return replace(stmt, then=tidy_block(then, ls, cells), orelse=tidy_block(orelse, ls, cells))
         case _:
             return stmt
 
 
 # -- scalar sums ---------------------------------------------------------------------------------------------
-def sum_in_place(body: list[Stmt], ls: LoopSet, cells: frozenset[str]) -> list[Stmt]:
+def sum_in_place(body: list[ir.Stmt], ls: ir.LoopSet, cells: frozenset[str]) -> list[ir.Stmt]:
     """Triples start, sum, store of a block rewritten to sum where the result is stored."""
     out = list(body)
     for k in range(len(out) - 2):
         match out[k], out[k + 1], out[k + 2]:
             case (
-                Assign(target=Access(array=cell, subscripts=()), value=Const() as start),
-                Loop() as loop,
-                Assign(target=target, value=Load(access=Access(array=stored, subscripts=()))),
+                ir.Assign(target=ir.Access(array=cell, subscripts=()), value=ir.Const() as start),
+                ir.Loop() as loop,
+                ir.Assign(target=target, value=ir.Load(access=ir.Access(array=stored, subscripts=()))),
             ) if cell == stored and cell in cells and is_plain_sum(loop, cell, target, ls):
                 if uses(ls, cell) > 1:
                     continue
-                out[k] = Assign(target, start, loc=out[k].loc)
+                out[k] = ir.Assign(target, start, loc=out[k].loc)
                 out[k + 1] = retarget(loop, cell, target)
                 del out[k + 2]
                 return sum_in_place(out, ls, cells)
@@ -73,20 +59,20 @@ def sum_in_place(body: list[Stmt], ls: LoopSet, cells: frozenset[str]) -> list[S
     return out
 
 
-def uses(ls: LoopSet, cell: str) -> int:
+def uses(ls: ir.LoopSet, cell: str) -> int:
     """How many expressions of the function and its results load the cell."""
     inside = sum(1 for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in loads(x) if e.access.array == cell)
-    values = [r.value for r in ls.results if isinstance(r, ScalarResult)]
+    values = [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
     return inside + sum(1 for v in values for e in loads(v) if e.access.array == cell)
 
 
-def is_plain_sum(loop: Loop, cell: str, target: Access, ls: LoopSet) -> bool:
+def is_plain_sum(loop: ir.Loop, cell: str, target: ir.Access, ls: ir.LoopSet) -> bool:
     """Whether the loop does nothing but add to the cell, without touching what the sum is stored in."""
     sites = list(statements((loop,)))
-    kinds = (Loop, Let, Accumulate)
+    kinds = (ir.Loop, ir.Let, ir.Accumulate)
     if not target.subscripts or not all(isinstance(s.stmt, kinds) for s in sites):
         return False
-    sums = [s.stmt for s in sites if isinstance(s.stmt, Accumulate)]
+    sums = [s.stmt for s in sites if isinstance(s.stmt, ir.Accumulate)]
     touched = read_arrays((loop,)) | written_arrays((loop,))
     same_type = element(ls, cell) == element(ls, target.array)
     only = all(a.op == "add" and a.target.array == cell for a in sums)
@@ -94,23 +80,23 @@ def is_plain_sum(loop: Loop, cell: str, target: Access, ls: LoopSet) -> bool:
     return bool(sums) and only and same_type and target.array not in touched and not reads_cell
 
 
-def element(ls: LoopSet, array: str) -> object:
+def element(ls: ir.LoopSet, array: str) -> object:
     kind = ls.array(array).type
     return None if kind is None else kind.dtype
 
 
-def retarget(stmt: Stmt, cell: str, target: Access) -> Stmt:
+def retarget(stmt: ir.Stmt, cell: str, target: ir.Access) -> ir.Stmt:
     match stmt:
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return replace(stmt, body=tuple(retarget(s, cell, target) for s in body))
-        case Accumulate(target=Access(array=array)) if array == cell:
+        case ir.Accumulate(target=ir.Access(array=array)) if array == cell:
             return replace(stmt, target=target)
         case _:
             return stmt
 
 
 # -- clears --------------------------------------------------------------------------------------------------
-def sink_clears(body: list[Stmt]) -> list[Stmt]:
+def sink_clears(body: list[ir.Stmt]) -> list[ir.Stmt]:
     """Zeroing of an array element moved behind the statements that do not concern the array."""
     out = list(body)
     for k in range(len(out) - 2, -1, -1):
@@ -124,43 +110,43 @@ def sink_clears(body: list[Stmt]) -> list[Stmt]:
     return out
 
 
-def is_clear(stmt: Stmt) -> bool:
+def is_clear(stmt: ir.Stmt) -> bool:
     match stmt:
-        case Assign(target=Access(subscripts=subscripts), value=Const(value=value)):
+        case ir.Assign(target=ir.Access(subscripts=subscripts), value=ir.Const(value=value)):
             return bool(subscripts) and value == 0
         case _:
             return False
 
 
-def may_pass(clear: Stmt, other: Stmt) -> bool:
+def may_pass(clear: ir.Stmt, other: ir.Stmt) -> bool:
     """Whether the clear may happen after `other` instead of before it."""
-    assert isinstance(clear, Assign)
+    assert isinstance(clear, ir.Assign)
     array = clear.target.array
-    if any(isinstance(s.stmt, Require | Exit) for s in statements((other,))):
+    if any(isinstance(s.stmt, ir.Require | ir.Exit) for s in statements((other,))):
         return False
     addressed = {e.access.array for s in clear.target.subscripts for e in loads(s)}
     return array not in read_arrays((other,)) | written_arrays((other,)) and not addressed & written_arrays((other,))
 
 
 # -- shifted updates -----------------------------------------------------------------------------------------
-def separate_shifts(loop: Loop) -> list[tuple[Stmt, ...]] | None:
+def separate_shifts(loop: ir.Loop) -> list[tuple[ir.Stmt, ...]] | None:
     """Groups of an innermost loop's statements in which no two updates overlap by a shift; None if it has none.
 
     All updates must commute with everything between them: nothing else touches the arrays they go to.
     """
-    lets = [s for s in loop.body if isinstance(s, Let)]
-    rest = [s for s in loop.body if not isinstance(s, Let)]
-    updates = [s for s in rest if isinstance(s, Accumulate)]
-    others = [s for s in rest if not isinstance(s, Accumulate)]
+    lets = [s for s in loop.body if isinstance(s, ir.Let)]
+    rest = [s for s in loop.body if not isinstance(s, ir.Let)]
+    updates = [s for s in rest if isinstance(s, ir.Accumulate)]
+    others = [s for s in rest if not isinstance(s, ir.Accumulate)]
     targets = {u.target.array for u in updates}
     if not all(is_clear(s) for s in others) or len(updates) < 2 or any(u.op != "add" for u in updates):
         return None
     read = {e.access.array for s in loop.body for x in stmt_exprs(s) for e in loads(x)}
-    cleared = {s.target.array for s in others if isinstance(s, Assign)}
-    is_in_order = all(isinstance(s, Accumulate) for s in rest[: len(updates)])
+    cleared = {s.target.array for s in others if isinstance(s, ir.Assign)}
+    is_in_order = all(isinstance(s, ir.Accumulate) for s in rest[: len(updates)])
     if targets & (read | cleared) or not is_in_order:
         return None
-    groups: list[list[Accumulate]] = []
+    groups: list[list[ir.Accumulate]] = []
     for update in updates:
         home = next((g for g in groups if not any(overlap(u.target, update.target, loop.index) for u in g)), None)
         if home is None:
@@ -169,11 +155,11 @@ def separate_shifts(loop: Loop) -> list[tuple[Stmt, ...]] | None:
             home.append(update)
     if len(groups) == 1:
         return None
-    parts: list[tuple[Stmt, ...]] = [(*lets, *g) for g in groups[:-1]]
+    parts: list[tuple[ir.Stmt, ...]] = [(*lets, *g) for g in groups[:-1]]
     return [*parts, (*lets, *groups[-1], *others)]
 
 
-def overlap(a: Access, b: Access, index: str) -> bool:
+def overlap(a: ir.Access, b: ir.Access, index: str) -> bool:
     """Whether two updates run along the same row at different offsets."""
     if a.array != b.array or a == b:
         return False

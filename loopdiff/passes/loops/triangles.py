@@ -14,35 +14,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.analysis.contractions import Contraction, contraction
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.build import is_constant, shifted
-from loopdiff.ir.nodes import Expr, If, Index, Load, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.walk import subexprs
 from loopdiff.model.register_tiles import choose_tile
 
 
-def turn_triangles(ls: LoopSet) -> LoopSet:
+def turn_triangles(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with summed loops moved inside of loops over a triangle with them, where that makes a register tile."""
     return replace(ls, body=tuple(turned(s, ls) for s in ls.body))
 
 
-def turned(stmt: Stmt, ls: LoopSet) -> Stmt:
+def turned(stmt: ir.Stmt, ls: ir.LoopSet) -> ir.Stmt:
     match stmt:
-        case Loop(body=body):
+        case ir.Loop(body=body):
             found = contraction(stmt)
             better = None if found is None else turned_nest(found, ls)
             return better or replace(stmt, body=tuple(turned(s, ls) for s in body))
-        case If(then=then, orelse=orelse):
+        case ir.If(then=then, orelse=orelse):
             return replace(stmt, then=tuple(turned(s, ls) for s in then), orelse=tuple(turned(s, ls) for s in orelse))
         case _:
             return stmt
 
 
-def turned_nest(found: Contraction, ls: LoopSet) -> Loop | None:
+def turned_nest(found: Contraction, ls: ir.LoopSet) -> ir.Loop | None:
     """The nest with its outermost loop, which is summed over, inside of one whose range grows with it."""
     outer, *others = found.loops
     array = found.update.target.array
-    reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, Load)}
+    reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, ir.Load)}
     if found.start is not None or outer.index not in found.sums or array in reads:
         return None
     for loop in others:
@@ -57,7 +57,7 @@ def turned_nest(found: Contraction, ls: LoopSet) -> Loop | None:
     return None
 
 
-def turned_pair(outer: Loop, inner: Loop) -> tuple[Loop, Loop] | None:
+def turned_pair(outer: ir.Loop, inner: ir.Loop) -> tuple[ir.Loop, ir.Loop] | None:
     """The two loops, one of whose bounds grows with the other's index, the other way round.
 
     `for i in range(a, b): for j in range(c, i + d)` is `for j in range(c, b + d - 1): for i in range(j - d + 1, b)`
@@ -70,40 +70,40 @@ def turned_pair(outer: Loop, inner: Loop) -> tuple[Loop, Loop] | None:
     free = [not depends(e, outer.index) for e in (inner.upper, inner.lower)]
     if over is not None and free[1] and is_at_most(outer.lower, inner.lower, 1 - over):
         upper = shifted(outer.upper, over - 1)
-        return replace(inner, upper=upper), replace(outer, lower=shifted(Index(inner.index), 1 - over))
+        return replace(inner, upper=upper), replace(outer, lower=shifted(ir.Index(inner.index), 1 - over))
     if under is not None and free[0] and is_at_most(inner.upper, outer.upper, under):
         lower = shifted(outer.lower, under)
-        return replace(inner, lower=lower), replace(outer, upper=shifted(Index(inner.index), 1 - under))
+        return replace(inner, lower=lower), replace(outer, upper=shifted(ir.Index(inner.index), 1 - under))
     return None
 
 
-def shift(bound: Expr, index: str) -> int | None:
+def shift(bound: ir.Expr, index: str) -> int | None:
     """`d` of a bound that is `index + d`."""
     terms, constant = linear(bound)
-    return constant if terms == {Index(index): 1} else None
+    return constant if terms == {ir.Index(index): 1} else None
 
 
-def is_at_most(a: Expr, b: Expr, more: int) -> bool:
+def is_at_most(a: ir.Expr, b: ir.Expr, more: int) -> bool:
     """Whether `a <= b + more` is plain."""
     (left, low), (right, high) = linear(a), linear(b)
     return left == right and low <= high + more
 
 
-def depends(expr: Expr, index: str) -> bool:
-    return any(isinstance(e, Index) and e.name == index for e in subexprs(expr))
+def depends(expr: ir.Expr, index: str) -> bool:
+    return any(isinstance(e, ir.Index) and e.name == index for e in subexprs(expr))
 
 
-def is_apart(loop: Loop, *others: Loop) -> bool:
+def is_apart(loop: ir.Loop, *others: ir.Loop) -> bool:
     """Whether the range of `loop` depends on none of the others, nor on memory."""
     bounds = [e for bound in (loop.lower, loop.upper) for e in subexprs(bound)]
-    return not any(isinstance(e, Load | Var) or any(e == Index(p.index) for p in others) for e in bounds)
+    return not any(isinstance(e, ir.Load | ir.Var) or any(e == ir.Index(p.index) for p in others) for e in bounds)
 
 
-def nest(loops: tuple[Loop, ...], found: Contraction) -> Loop:
+def nest(loops: tuple[ir.Loop, ...], found: Contraction) -> ir.Loop:
     """The update of a contraction inside of these loops alone."""
-    body: tuple[Stmt, ...] = (replace(found.update, value=found.summand),)
+    body: tuple[ir.Stmt, ...] = (replace(found.update, value=found.summand),)
     for loop in reversed(loops):
         body = (replace(loop, body=body),)
     inner = body[0]
-    assert isinstance(inner, Loop)
+    assert isinstance(inner, ir.Loop)
     return inner

@@ -16,28 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from loopdiff.analysis.strides import coefficient
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, is_descending, turned_round
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Call,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    ScalarResult,
-    Stmt,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import (
     Path,
@@ -70,15 +50,15 @@ class Copy:
     site: Site
 
     @property
-    def element(self) -> Access:
-        assert isinstance(self.site.stmt, Assign)
+    def element(self) -> ir.Access:
+        assert isinstance(self.site.stmt, ir.Assign)
         return self.site.stmt.target
 
 
-def without_copies(ls: LoopSet) -> LoopSet:
+def without_copies(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` without copies inside outermost loops where all that reads them finds the same in the originals."""
     for number, stmt in enumerate(ls.body):
-        if isinstance(stmt, Loop):
+        if isinstance(stmt, ir.Loop):
             sites = [replace(s, path=(number, *s.path[1:])) for s in statements((stmt,))]
             found = (copy_at(number, s) for s in sites)
             unneeded = (c for c in found if c is not None and is_private(ls, c) and is_unneeded(sites, c))
@@ -88,7 +68,7 @@ def without_copies(ls: LoopSet) -> LoopSet:
 
 
 # -- copies of whole arrays ----------------------------------------------------------------------------------
-def without_whole_copies(ls: LoopSet) -> LoopSet:
+def without_whole_copies(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` without arrays of its own that get all their elements from an argument which stays as it is, or that are
     constant: the adjoint of an array is that where the loss is its weighted sum, or its sum."""
     for number, stmt in enumerate(ls.body):
@@ -98,19 +78,19 @@ def without_whole_copies(ls: LoopSet) -> LoopSet:
     return ls
 
 
-def whole_copy(ls: LoopSet, number: int, stmt: Stmt) -> Assign | None:
+def whole_copy(ls: ir.LoopSet, number: int, stmt: ir.Stmt) -> ir.Assign | None:
     """A statement of the perfect nest `number` that gives all elements of an array values which nothing changes, and is
     the only one that writes it, before all that read it."""
-    loops: list[Loop] = []
-    body: tuple[Stmt, ...] = (stmt,)
-    while len(body) == 1 and isinstance(loop := body[0], Loop):
+    loops: list[ir.Loop] = []
+    body: tuple[ir.Stmt, ...] = (stmt,)
+    while len(body) == 1 and isinstance(loop := body[0], ir.Loop):
         loops.append(turned_round(loop) if is_descending(loop) else loop)
         body = loop.body
-    indices = tuple(Index(p.index) for p in loops)
-    if not loops or not all(isinstance(s, Let | Assign | Accumulate) for s in body):
+    indices = tuple(ir.Index(p.index) for p in loops)
+    if not loops or not all(isinstance(s, ir.Let | ir.Assign | ir.Accumulate) for s in body):
         return None
     for made in body:
-        if isinstance(made, Assign) and made.target.subscripts == indices and is_fixed_value(ls, made):
+        if isinstance(made, ir.Assign) and made.target.subscripts == indices and is_fixed_value(ls, made):
             decl = ls.array(made.target.array)
             is_alone = not any(a.array == decl.name for s in body if s is not made for a in accesses(s))
             if is_alone and is_written_once(ls, number, decl.name) and is_covered(ls, decl, loops, number):
@@ -118,45 +98,47 @@ def whole_copy(ls: LoopSet, number: int, stmt: Stmt) -> Assign | None:
     return None
 
 
-def is_fixed_value(ls: LoopSet, made: Assign) -> bool:
+def is_fixed_value(ls: ir.LoopSet, made: ir.Assign) -> bool:
     """Whether an array of the function's own gets the same element of an argument that stays as it is, or a number."""
     decl = ls.array(made.target.array)
     if decl.role not in ("local", "adjoint") or decl.name in {*ls.params, *result_arrays(ls)}:
         return False
     match made.value:
-        case Const(dtype=dtype):
+        case ir.Const(dtype=dtype):
             return decl.type is not None and decl.type.element.is_float and dtype is decl.type.element
-        case Load(access=Access(array=source, subscripts=subscripts)):
+        case ir.Load(access=ir.Access(array=source, subscripts=subscripts)):
             is_same = source in ls.params and subscripts == made.target.subscripts
             return is_same and ls.array(source).type == decl.type and source not in written_arrays(ls.body)
         case _:
             return False
 
 
-def is_written_once(ls: LoopSet, number: int, array: str) -> bool:
+def is_written_once(ls: ir.LoopSet, number: int, array: str) -> bool:
     """Whether the nest `number` alone writes the array, before all that read it, and nobody asks how large it is."""
     extents = [e for a in ls.arrays for x in a.extents or () for e in subexprs(x)]
-    results = [e for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value)]
+    results = [e for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value)]
     own = [e for s in statements((ls.body[number],)) for e in nodes_of(s.stmt)]
-    if any(isinstance(e, Dim) and e.array == array for e in (*extents, *results, *own)):
+    if any(isinstance(e, ir.Dim) and e.array == array for e in (*extents, *results, *own)):
         return False
     for place, stmt in enumerate(ls.body):
-        if isinstance(stmt, Allocate) and place < number:
+        if isinstance(stmt, ir.Allocate) and place < number:
             continue
         used = [a for s in statements((stmt,)) for a in accesses(s.stmt) if a.array == array]
-        is_asked = any(isinstance(e, Dim) and e.array == array for s in statements((stmt,)) for e in nodes_of(s.stmt))
-        is_called = any(isinstance(s.stmt, Call) for s in statements((stmt,)))
+        is_asked = any(
+            isinstance(e, ir.Dim) and e.array == array for s in statements((stmt,)) for e in nodes_of(s.stmt)
+        )
+        is_called = any(isinstance(s.stmt, ir.Call) for s in statements((stmt,)))
         if place != number and (is_asked or is_called or array in written_arrays((stmt,)) or (used and place < number)):
             return False
     return True
 
 
-def is_covered(ls: LoopSet, decl: ArrayDecl, loops: Sequence[Loop], number: int) -> bool:
+def is_covered(ls: ir.LoopSet, decl: ir.ArrayDecl, loops: Sequence[ir.Loop], number: int) -> bool:
     """Whether the loops go over all of an array; extents may be equal because something else was refused."""
-    required = [s.cond for s in ls.body[:number] if isinstance(s, Require) and is_equation(s.cond)]
-    equal = [c.args for c in required if not any(isinstance(e, Load) for e in subexprs(c))]
+    required = [s.cond for s in ls.body[:number] if isinstance(s, ir.Require) and is_equation(s.cond)]
+    equal = [c.args for c in required if not any(isinstance(e, ir.Load) for e in subexprs(c))]
 
-    def same(a: Expr, b: Expr) -> bool:
+    def same(a: ir.Expr, b: ir.Expr) -> bool:
         return a == b or (a, b) in equal or (b, a) in equal
 
     pairs = zip(loops, decl.extents or (), strict=False)
@@ -164,32 +146,36 @@ def is_covered(ls: LoopSet, decl: ArrayDecl, loops: Sequence[Loop], number: int)
     return is_whole and bool(loops) and len(loops) == len(decl.extents or ())
 
 
-def is_equation(cond: Expr) -> TypeGuard[Apply]:
-    return isinstance(cond, Apply) and cond.op is Op.EQ
+def is_equation(cond: ir.Expr) -> TypeGuard[ir.Apply]:
+    return isinstance(cond, ir.Apply) and cond.op is Op.EQ
 
 
-def nodes_of(stmt: Stmt) -> Iterator[Expr]:
+def nodes_of(stmt: ir.Stmt) -> Iterator[ir.Expr]:
     return (e for x in stmt_exprs(stmt) for e in subexprs(x))
 
 
-def with_value(ls: LoopSet, number: int, copy: Assign) -> LoopSet:
+def with_value(ls: ir.LoopSet, number: int, copy: ir.Assign) -> ir.LoopSet:
     """`ls` without the statement `copy` of the nest `number`, and what it copies read in place of the copy."""
     array = copy.target.array
 
-    def read(expr: Expr) -> Expr:
+    def read(expr: ir.Expr) -> ir.Expr:
         match expr:
-            case Load(access=access) if access.array == array:
+            case ir.Load(access=access) if access.array == array:
                 kept = copy.value
-                return Load(replace(access, array=kept.access.array), loc=expr.loc) if isinstance(kept, Load) else kept
+                return (
+                    ir.Load(replace(access, array=kept.access.array), loc=expr.loc)
+                    if isinstance(kept, ir.Load)
+                    else kept
+                )
             case _:
                 return expr
 
-    def remaining(stmt: Stmt) -> tuple[Stmt, ...]:
-        return () if stmt == copy or (isinstance(stmt, Loop) and not stmt.body) else (stmt,)
+    def remaining(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        return () if stmt == copy or (isinstance(stmt, ir.Loop) and not stmt.body) else (stmt,)
 
     nest = map_body((ls.body[number],), remaining)
     others = (s for part in (ls.body[:number], nest, ls.body[number + 1 :]) for s in part)
-    body = (s for s in others if not (isinstance(s, Allocate) and s.array == array))
+    body = (s for s in others if not (isinstance(s, ir.Allocate) and s.array == array))
     body = tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in body)
     return replace(ls, arrays=tuple(a for a in ls.arrays if a.name != array), body=body)
 
@@ -197,14 +183,14 @@ def with_value(ls: LoopSet, number: int, copy: Assign) -> LoopSet:
 # -- copies inside loops -------------------------------------------------------------------------------------
 def copy_at(number: int, site: Site) -> Copy | None:
     match site.stmt:
-        case Assign(target=target, value=Load(access=source)) if target.subscripts and target != source:
+        case ir.Assign(target=target, value=ir.Load(access=source)) if target.subscripts and target != source:
             is_same = target.subscripts == source.subscripts
             return Copy(target.array, source.array, number, site) if is_same else None
         case _:
             return None
 
 
-def is_private(ls: LoopSet, copy: Copy) -> bool:
+def is_private(ls: ir.LoopSet, copy: Copy) -> bool:
     """Whether both arrays are floats of one shape that only the loop has to do with, and hold nothing at first."""
     to, source = ls.array(copy.to), ls.array(copy.source)
     is_alike = to.extents is not None and (to.type, to.extents) == (source.type, source.extents)
@@ -212,13 +198,13 @@ def is_private(ls: LoopSet, copy: Copy) -> bool:
     return is_alike and is_float and not {copy.to, copy.source} & known_outside(ls, copy.number)
 
 
-def known_outside(ls: LoopSet, number: int) -> frozenset[str]:
+def known_outside(ls: ir.LoopSet, number: int) -> frozenset[str]:
     """Arrays that others than the loop `number` of the body look at or fill, and all if functions are called."""
     outside = [s.stmt for k, t in enumerate(ls.body) if k != number for s in statements((t,))]
-    filled = {s.array for s in outside if isinstance(s, Allocate) and s.fill is not None}
+    filled = {s.array for s in outside if isinstance(s, ir.Allocate) and s.fill is not None}
     nodes = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-    asked = {e.array for e in nodes if isinstance(e, Dim)}
-    if any(isinstance(s.stmt, Call) for s in statements(ls.body)):
+    asked = {e.array for e in nodes if isinstance(e, ir.Dim)}
+    if any(isinstance(s.stmt, ir.Call) for s in statements(ls.body)):
         return frozenset(a.name for a in ls.arrays)
     used = {a.array for s in outside for a in accesses(s)}
     return frozenset(asked | filled | used) | seen_params(ls) | returned_arrays(ls)
@@ -227,7 +213,7 @@ def known_outside(ls: LoopSet, number: int) -> frozenset[str]:
 def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:
     """Whether the copy is made just once, and all reads of it, later in the iteration, are of elements that were copied
     and have not been written in the original since. `sites`: the statements of the loop, in textual order."""
-    if copy.site.is_conditional or any(isinstance(s.stmt, Exit) for s in sites):
+    if copy.site.is_conditional or any(isinstance(s.stmt, ir.Exit) for s in sites):
         return False
     is_later = False
     for site in sites:
@@ -235,7 +221,7 @@ def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:
             is_later = True
             continue
         target = written_access(site.stmt)
-        if is_later and isinstance(site.stmt, Allocate) and site.stmt.array in (copy.to, copy.source):
+        if is_later and isinstance(site.stmt, ir.Allocate) and site.stmt.array in (copy.to, copy.source):
             return False
         if target is not None and target.array == copy.to:
             return False
@@ -247,30 +233,30 @@ def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:
     return True
 
 
-def is_in_step(site: Site, written: Access, copy: Copy) -> bool:
+def is_in_step(site: Site, written: ir.Access, copy: Copy) -> bool:
     """Whether each iteration of the loops around both the write and the copy has elements of its own, for both."""
     shared = [p for p in copy.site.loops[1:] if any(p is q for q in site.loops)]
     pairs = [(s, t) for s, t in zip(copy.element.subscripts, written.subscripts, strict=True) if s == t]
     return all(any(coefficient(s, p.index) in (1, -1) for s, _ in pairs) for p in shared)
 
 
-def covers(copy: Copy, site: Site, read: Access) -> bool:
+def covers(copy: Copy, site: Site, read: ir.Access) -> bool:
     """Whether the loops around the read go over no other elements than those around the copy, loops around both in
     step."""
     return same_elements(copy.element, copy.site.loops[1:], read, site.loops[1:])
 
 
-def same_elements(first: Access, inner: Sequence[Loop], second: Access, others: Sequence[Loop]) -> bool:
+def same_elements(first: ir.Access, inner: Sequence[ir.Loop], second: ir.Access, others: Sequence[ir.Loop]) -> bool:
     """Whether the loops `inner` around the first access go over the same elements as `others` do around the second, one
     loop for each, the same one where it is around both."""
-    bound: dict[Expr, Expr] = {}
+    bound: dict[ir.Expr, ir.Expr] = {}
     for s, t in zip(first.subscripts, second.subscripts, strict=True):
         own = [p for p in inner if coefficient(s, p.index) != 0]
         their = [q for q in others if coefficient(t, q.index) != 0]
         if len(own) > 1 or len(own) != len(their):
             return False
         for p, q in zip(own, their, strict=True):
-            if bound.setdefault(Index(p.index), Index(q.index)) != Index(q.index):
+            if bound.setdefault(ir.Index(p.index), ir.Index(q.index)) != ir.Index(q.index):
                 return False
             if any(p is r for r in others) and p is not q:
                 return False
@@ -281,14 +267,14 @@ def same_elements(first: Access, inner: Sequence[Loop], second: Access, others: 
     return len(bound) == len(inner)
 
 
-def with_source(ls: LoopSet, copy: Copy) -> LoopSet:
+def with_source(ls: ir.LoopSet, copy: Copy) -> ir.LoopSet:
     """`ls` with the original read in place of the copy."""
 
-    def dropped(stmt: Stmt, path: Path) -> Stmt | None:
-        is_gone = path == copy.site.path or (isinstance(stmt, Allocate) and stmt.array == copy.to)
+    def dropped(stmt: ir.Stmt, path: Path) -> ir.Stmt | None:
+        is_gone = path == copy.site.path or (isinstance(stmt, ir.Allocate) and stmt.array == copy.to)
         return None if is_gone else stmt
 
-    def in_place(access: Access) -> Access:
+    def in_place(access: ir.Access) -> ir.Access:
         return replace(access, array=copy.source) if access.array == copy.to else access
 
     arrays = tuple(a for a in ls.arrays if a.name != copy.to or a.name in ls.params)

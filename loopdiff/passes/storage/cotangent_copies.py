@@ -15,13 +15,13 @@ from dataclasses import replace
 from loopdiff.ad.tape.sweeps import Sweeps
 from loopdiff.analysis.exposure import is_exposed
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import Access, Accumulate, Assign, Dim, Expr, Let, Load, Stmt
 from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs, written_arrays
 from loopdiff.passes.storage.first_writes import rewritten, sees
 from loopdiff.passes.storage.workspace import with_workspace
 
-Places = set[tuple[Path, Access]]
+Places = set[tuple[Path, ir.Access]]
 
 
 def keep_cotangents(sweeps: Sweeps, forgotten: frozenset[str]) -> Sweeps:
@@ -43,7 +43,9 @@ def places_of_cotangent(model: Model, buffer: str) -> Places | None:
     """Where the sweep reads the cotangent; None if it does so in a place where it also reads what it wrote."""
     writes = model.touching(buffer, True)
     reads = [read for read in model.touching(buffer, False) if not read.is_final]
-    if not all(isinstance(model.sites[e.path].stmt, Let | Assign | Accumulate) for e in (*reads, *writes) if e.path):
+    if not all(
+        isinstance(model.sites[e.path].stmt, ir.Let | ir.Assign | ir.Accumulate) for e in (*reads, *writes) if e.path
+    ):
         return None
     exposed = [read for read in reads if is_exposed(model, read)]
     if any(r.combines or any(sees(model, w, r) for w in writes) for r in exposed) or not all(r.path for r in reads):
@@ -61,19 +63,19 @@ def with_own_array(sweeps: Sweeps, buffer: str, argument: str, places: Places) -
         name=supply(forward, reverse).fresh(f"{buffer}_own"),
         type=replace(decl.type, layout="C"),
         role="adjoint",
-        extents=tuple(Dim(argument, k) for k in range(decl.type.rank)),
+        extents=tuple(ir.Dim(argument, k) for k in range(decl.type.rank)),
     )
 
-    def renamed(stmt: Stmt, path: Path) -> Stmt:
-        def load(expr: Expr) -> Expr:
+    def renamed(stmt: ir.Stmt, path: Path) -> ir.Stmt:
+        def load(expr: ir.Expr) -> ir.Expr:
             match expr:
-                case Load(access=access) if access.array == buffer and (path, access) not in places:
+                case ir.Load(access=access) if access.array == buffer and (path, access) not in places:
                     return replace(expr, access=replace(access, array=own.name))
                 case _:
                     return expr
 
         found = map_stmt_exprs(lambda e: map_expr(load, e), stmt)
-        if isinstance(found, Assign | Accumulate) and found.target.array == buffer:
+        if isinstance(found, ir.Assign | ir.Accumulate) and found.target.array == buffer:
             return replace(found, target=replace(found.target, array=own.name))
         return found
 

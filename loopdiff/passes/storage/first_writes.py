@@ -22,31 +22,17 @@ from loopdiff.analysis.polyhedral.expressions import basic_sets, constraint, row
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.polyhedral.sets import PARAM, orders
 from loopdiff.analysis.privatization import Names, is_zero
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    Assign,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Loop,
-    LoopSet,
-    Param,
-    Stmt,
-)
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, statements, subexprs
 
-Rewrite = Callable[[Stmt, Path], Stmt | None]
+Rewrite = Callable[[ir.Stmt, Path], ir.Stmt | None]
 NOTHING: Names = frozenset()
-ALWAYS, NEVER = Const(True, BOOL), Const(False, BOOL)
+ALWAYS, NEVER = ir.Const(True, BOOL), ir.Const(False, BOOL)
 
 
-def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
+def drop_zeros(ls: ir.LoopSet, dead: Names, forgotten: Names = NOTHING) -> ir.LoopSet:
     """`ls` with first writes into zeros as assignments, and without zeros that nothing reads.
 
     Nobody looks at the contents of the `dead` arrays before or after the function, nor at those of the `forgotten` ones
@@ -54,7 +40,7 @@ def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
     """
     arrays = {a.name for a in ls.arrays if a.type is not None and a.type.rank > 0}
     cleared = {array for s in statements(ls.body) if (array := cleared_by(s.stmt)) is not None} & arrays
-    updated = {s.stmt.target.array for s in statements(ls.body) if is_sum(s.stmt) and isinstance(s.stmt, Accumulate)}
+    updated = {s.stmt.target.array for s in statements(ls.body) if is_sum(s.stmt) and isinstance(s.stmt, ir.Accumulate)}
     if not cleared & (updated | forgotten):
         return ls
     model = build_model(ls)
@@ -62,13 +48,13 @@ def drop_zeros(ls: LoopSet, dead: Names, forgotten: Names = NOTHING) -> LoopSet:
     first = {e.path for e in sums if finds_zeros(model, e) and not binds(model, e)}
     needed = needed_zeros(model, cleared, first, dead | forgotten)
 
-    def rewrite(stmt: Stmt, path: Path) -> Stmt | None:
+    def rewrite(stmt: ir.Stmt, path: Path) -> ir.Stmt | None:
         return zero_where(stmt, needed[path]) if path in needed else assigned(stmt) if path in first else stmt
 
     return rewritten(ls, rewrite)
 
 
-def drop_unread_zeros(ls: LoopSet, arrays: Names | set[str], dead: Names | set[str]) -> LoopSet:
+def drop_unread_zeros(ls: ir.LoopSet, arrays: Names | set[str], dead: Names | set[str]) -> ir.LoopSet:
     """`ls` without zeros in `arrays` that nothing reads; after the function somebody reads all but the `dead` ones."""
     needed = needed_zeros(build_model(ls), arrays, set(), dead)
     return rewritten(ls, lambda stmt, path: zero_where(stmt, needed[path]) if path in needed else stmt)
@@ -76,7 +62,7 @@ def drop_unread_zeros(ls: LoopSet, arrays: Names | set[str], dead: Names | set[s
 
 def needed_zeros(
     model: Model, arrays: Names | set[str], first: set[Path], unseen: Names | set[str]
-) -> dict[Path, Expr]:
+) -> dict[Path, ir.Expr]:
     """When something may read the zeros that a statement writes into one of `arrays`, by the path of the statement.
 
     The sums `first` no longer look, and nobody looks at the `unseen` arrays at the end.
@@ -112,27 +98,27 @@ def events_of(model: Model, array: str) -> list[Event]:
     return [e for is_write in (True, False) for e in model.touching(array, is_write) if e.path]
 
 
-def read_where(model: Model, write: Event, first: set[Path], is_unseen: bool) -> Expr:
+def read_where(model: Model, write: Event, first: set[Path], is_unseen: bool) -> ir.Expr:
     """When anything may see what `write` wrote: a constant, or, where only the caller does, who gets an array that the
     function fills but for elements beyond the extents of another one, a comparison of these extents."""
     reads = [r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first)]
     if any(sees(model, write, r) for r in reads if not r.is_final):
         return ALWAYS
     final = [] if is_unseen else [r for r in reads if r.is_final and sees(model, write, r)]
-    is_start = len(write.path) == 1 and isinstance(model.sites[write.path].stmt, Allocate)
+    is_start = len(write.path) == 1 and isinstance(model.sites[write.path].stmt, ir.Allocate)
     if not final or not is_start or write.access.array not in model.ls.params:
-        return Const(bool(final), BOOL)
+        return ir.Const(bool(final), BOOL)
     return model.bounded(lambda: beyond(model, write, final), ALWAYS)
 
 
-def beyond(model: Model, write: Event, reads: list[Event]) -> Expr:
+def beyond(model: Model, write: Event, reads: list[Event]) -> ir.Expr:
     """The condition on extents under which one of `reads` sees what `write` wrote, if it is that some differ; that they
     are not negative goes without saying."""
     ways = [(read, order) for read in reads for order in orders(write, read)]
     where = reduce(lambda a, b: a.union(b), (visible(model, write, r, o).params() for r, o in ways))
     parts = [[row for row in rows(part) if involved(row) > 1] for part in basic_sets(where)]
     cond = any_of(all_of(constraint(model, row, False) for row in part) for part in parts)
-    is_known = all(isinstance(e, Dim | Param | Const | Apply) for e in subexprs(cond))
+    is_known = all(isinstance(e, ir.Dim | ir.Param | ir.Const | ir.Apply) for e in subexprs(cond))
     return cond if is_known else ALWAYS
 
 
@@ -154,45 +140,47 @@ def is_zero_write(model: Model, write: Event) -> bool:
     return cleared_by(model.sites[write.path].stmt) is not None
 
 
-def cleared_by(stmt: Stmt) -> str | None:
+def cleared_by(stmt: ir.Stmt) -> str | None:
     """The array that a statement writes zeros into, if it does."""
     match stmt:
-        case Allocate(array=array, fill=value) | Assign(target=Access(array=array), value=value) if is_zero(value):
+        case ir.Allocate(array=array, fill=value) | ir.Assign(target=ir.Access(array=array), value=value) if is_zero(
+            value
+        ):
             return array
         case _:
             return None
 
 
-def is_sum(stmt: Stmt) -> bool:
-    return isinstance(stmt, Accumulate) and stmt.op == "add" and bool(stmt.target.subscripts)
+def is_sum(stmt: ir.Stmt) -> bool:
+    return isinstance(stmt, ir.Accumulate) and stmt.op == "add" and bool(stmt.target.subscripts)
 
 
-def assigned(stmt: Stmt) -> Stmt:
-    assert isinstance(stmt, Accumulate)
-    return Assign(stmt.target, stmt.value, loc=stmt.loc)
+def assigned(stmt: ir.Stmt) -> ir.Stmt:
+    assert isinstance(stmt, ir.Accumulate)
+    return ir.Assign(stmt.target, stmt.value, loc=stmt.loc)
 
 
-def zero_where(stmt: Stmt, needed: Expr) -> Stmt | None:
+def zero_where(stmt: ir.Stmt, needed: ir.Expr) -> ir.Stmt | None:
     """`stmt`, which writes zeros, as far as these are needed."""
     if needed == ALWAYS:
         return stmt
-    empty = replace(stmt, fill=None) if isinstance(stmt, Allocate) else None
-    return empty if empty is None or isinstance(needed, Const) else If(needed, (stmt,), (empty,), loc=stmt.loc)
+    empty = replace(stmt, fill=None) if isinstance(stmt, ir.Allocate) else None
+    return empty if empty is None or isinstance(needed, ir.Const) else ir.If(needed, (stmt,), (empty,), loc=stmt.loc)
 
 
-def rewritten(ls: LoopSet, rewrite: Rewrite) -> LoopSet:
+def rewritten(ls: ir.LoopSet, rewrite: Rewrite) -> ir.LoopSet:
     """`ls` with every statement but loops and conditions rewritten or left out; what is empty then goes too."""
 
-    def block(body: tuple[Stmt, ...], prefix: Path, offset: int = 0) -> tuple[Stmt, ...]:
+    def block(body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
         found = (statement(s, (*prefix, k)) for k, s in enumerate(body, start=offset))
         return tuple(s for s in found if s is not None)
 
-    def statement(stmt: Stmt, path: Path) -> Stmt | None:
+    def statement(stmt: ir.Stmt, path: Path) -> ir.Stmt | None:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 inner = block(body, path)
                 return replace(stmt, body=inner) if inner or not body else None
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 yes, no = block(then, path), block(orelse, path, len(then))
                 return replace(stmt, then=yes, orelse=no) if yes or no or not (then or orelse) else None
             case _:

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import is_zero
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, is_constant, natural, zero
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import Access, Allocate, Apply, Assign, Exit, Expr, Index, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Site, accesses, read_arrays, statements, written_arrays
@@ -33,14 +33,14 @@ MOST_OPEN = 2  # Axes that the loops may leave a part of: each needs a loop nest
 ONE = integer(1)
 
 
-def start_sums(ls: LoopSet, *, in_tiles_only: bool = True) -> LoopSet:
+def start_sums(ls: ir.LoopSet, *, in_tiles_only: bool = True) -> ir.LoopSet:
     """`ls`, whose loops are arranged, with zeros for contractions left to these where they are in register tiles, or
     everywhere, as threads of a GPU hold each sum in a register.
     """
     starter = Starter(ls, type_env(ls), supply(ls), in_tiles_only)
     body = ls.body
     for stmt in ls.body:
-        if isinstance(stmt, Allocate) and is_zero(stmt.fill):
+        if isinstance(stmt, ir.Allocate) and is_zero(stmt.fill):
             body = starter.without_zeros(body, stmt)
     ls = replace(ls, body=tuple(starter.inside(s) for s in body))
     for number in range(len(ls.body)):
@@ -50,12 +50,12 @@ def start_sums(ls: LoopSet, *, in_tiles_only: bool = True) -> LoopSet:
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    ls: LoopSet
+    ls: ir.LoopSet
     types: TypeEnv
     names: NameSupply
     in_tiles_only: bool
 
-    def without_zeros(self, body: tuple[Stmt, ...], fill: Allocate) -> tuple[Stmt, ...]:
+    def without_zeros(self, body: tuple[ir.Stmt, ...], fill: ir.Allocate) -> tuple[ir.Stmt, ...]:
         """`body` with the zeros of `fill` left to the next statement that has to do with its array, if it can."""
         place = body.index(fill)
         users = (k for k, s in enumerate(body) if k > place and fill.array in read_arrays((s,)) | written_arrays((s,)))
@@ -65,7 +65,7 @@ class Starter:
             return body
         return (*body[:place], replace(fill, fill=None), *body[place + 1 : user], *started, *body[user + 1 :])
 
-    def started(self, stmt: Stmt, array: str) -> tuple[Stmt, ...] | None:
+    def started(self, stmt: ir.Stmt, array: str) -> tuple[ir.Stmt, ...] | None:
         """`stmt`, if it holds its sums in registers, with zeros at the start of those in `array`, and in what is left
         over."""
         found = contraction(stmt)
@@ -79,23 +79,23 @@ class Starter:
         if sum(is_open) > MOST_OPEN:
             return None
         within = {
-            loop.index: replace(loop, upper=Apply(Op.MIN, (loop.upper, extent)))
+            loop.index: replace(loop, upper=ir.Apply(Op.MIN, (loop.upper, extent)))
             for loop, extent, is_left in zip(axes, extents, is_open, strict=True)
             if is_left
         }
         rest = (self.zeros(found, axes, extents, within, k) for k, is_left in enumerate(is_open) if is_left)
         return nest_of(found, within, self.zero_in(found.update.target)), *rest
 
-    def inside(self, stmt: Stmt) -> Stmt:
+    def inside(self, stmt: ir.Stmt) -> ir.Stmt:
         """`stmt` with zeros in the bodies of loops left to contractions there."""
-        if not isinstance(stmt, Loop):
+        if not isinstance(stmt, ir.Loop):
             return stmt
         body = tuple(self.inside(s) for s in stmt.body)
         for place in range(len(body)):
             body = self.with_start(body, place)
         return replace(stmt, body=tuple(s for s in body if not is_empty(s)))
 
-    def with_start(self, body: tuple[Stmt, ...], place: int) -> tuple[Stmt, ...]:
+    def with_start(self, body: tuple[ir.Stmt, ...], place: int) -> tuple[ir.Stmt, ...]:
         """`body` with the zeros of the contraction at `place` in it, if those are what last became of its elements."""
         found = contraction(body[place])
         if found is None or found.start is not None or not self.can_start(found):
@@ -106,7 +106,7 @@ class Starter:
         if len(zeros) != 1 or not is_zeroing(zeros[0]) or has_exits(body[before[-1] : place]):
             return body
         (site,) = zeros
-        assert isinstance(site.stmt, Assign)
+        assert isinstance(site.stmt, ir.Assign)
         if not same_elements(site.stmt.target, site.loops, found.update.target, found.loops):
             return body
         started = nest_of(found, {}, self.zero_in(found.update.target))
@@ -124,15 +124,20 @@ class Starter:
             return choose_tile(self.ls, found) is not None
         return is_product_operand(found.summand, frozenset(p.index for p in found.loops))
 
-    def zero_in(self, target: Access) -> Stmt:
-        return Assign(target, zero(self.types.arrays[target.array].element), loc=target.loc)
+    def zero_in(self, target: ir.Access) -> ir.Stmt:
+        return ir.Assign(target, zero(self.types.arrays[target.array].element), loc=target.loc)
 
     def zeros(
-        self, found: Contraction, axes: Sequence[Loop], extents: Sequence[Expr], within: dict[str, Loop], open_: int
-    ) -> Stmt:
+        self,
+        found: Contraction,
+        axes: Sequence[ir.Loop],
+        extents: Sequence[ir.Expr],
+        within: dict[str, ir.Loop],
+        open_: int,
+    ) -> ir.Stmt:
         """Zeros beyond the loop over axis `open_`: as far as loops go along axes before it, all along the others."""
         indices = [self.names.fresh(loop.index) for loop in axes]
-        target = replace(found.update.target, subscripts=tuple(map(Index, indices)))
+        target = replace(found.update.target, subscripts=tuple(map(ir.Index, indices)))
         stmt = self.zero_in(target)
         for k in reversed(range(len(axes))):
             lower, upper = axes[k].lower, extents[k]
@@ -140,21 +145,21 @@ class Starter:
                 upper = within.get(axes[k].index, axes[k]).upper
             elif k == open_:
                 lower = natural(axes[k].upper)
-            stmt = Loop(indices[k], lower, upper, ONE, (stmt,), loc=axes[k].loc)
+            stmt = ir.Loop(indices[k], lower, upper, ONE, (stmt,), loc=axes[k].loc)
         return stmt
 
 
-def own_axes(found: Contraction) -> list[Loop] | None:
+def own_axes(found: Contraction) -> list[ir.Loop] | None:
     """The loop that goes along each axis of the target, if each has one of its own that begins at 0."""
     loops = {p.index: p for p in found.loops}
-    names = [s.name if isinstance(s, Index) else "" for s in found.update.target.subscripts]
+    names = [s.name if isinstance(s, ir.Index) else "" for s in found.update.target.subscripts]
     is_own = len(set(names)) == len(names) and all(n in loops and is_constant(loops[n].lower, 0) for n in names)
     return [loops[n] for n in names] if is_own else None
 
 
-def nest_of(found: Contraction, within: dict[str, Loop], start: Stmt) -> Stmt:
+def nest_of(found: Contraction, within: dict[str, ir.Loop], start: ir.Stmt) -> ir.Stmt:
     """The contraction with the loops `within` in place of those that have their names, and `start` before its sums."""
-    inner: tuple[Stmt, ...] = (replace(found.update, value=found.summand),)
+    inner: tuple[ir.Stmt, ...] = (replace(found.update, value=found.summand),)
     for loop in reversed(found.loops):
         if loop.index in found.sums:
             inner = (replace(loop, body=inner),)
@@ -166,36 +171,36 @@ def nest_of(found: Contraction, within: dict[str, Loop], start: Stmt) -> Stmt:
 
 
 # -- inside loops ---------------------------------------------------------------------------------------------
-def touches(stmt: Stmt, array: str) -> bool:
+def touches(stmt: ir.Stmt, array: str) -> bool:
     return any(a.array == array for a in accesses(stmt))
 
 
 def is_zeroing(site: Site) -> bool:
     """Whether the statement sets elements of an array to zero under no condition."""
-    is_plain = isinstance(site.stmt, Assign) and is_zero(site.stmt.value) and bool(site.stmt.target.subscripts)
+    is_plain = isinstance(site.stmt, ir.Assign) and is_zero(site.stmt.value) and bool(site.stmt.target.subscripts)
     return is_plain and not site.is_conditional
 
 
-def has_exits(body: Sequence[Stmt]) -> bool:
-    return any(isinstance(s.stmt, Exit) for s in statements(tuple(body)))
+def has_exits(body: Sequence[ir.Stmt]) -> bool:
+    return any(isinstance(s.stmt, ir.Exit) for s in statements(tuple(body)))
 
 
-def is_empty(stmt: Stmt) -> bool:
-    return isinstance(stmt, Loop) and not stmt.body
+def is_empty(stmt: ir.Stmt) -> bool:
+    return isinstance(stmt, ir.Loop) and not stmt.body
 
 
-def without_statement(stmt: Stmt, gone: Stmt) -> Stmt:
+def without_statement(stmt: ir.Stmt, gone: ir.Stmt) -> ir.Stmt:
     """A nest without the statement `gone`, and without loops around nothing else."""
-    if not isinstance(stmt, Loop):
+    if not isinstance(stmt, ir.Loop):
         return stmt
     body = (without_statement(s, gone) for s in stmt.body if s is not gone)
     return replace(stmt, body=tuple(s for s in body if not is_empty(s)))
 
 
-def without_last_zeros(ls: LoopSet, number: int) -> LoopSet:
+def without_last_zeros(ls: ir.LoopSet, number: int) -> ir.LoopSet:
     """`ls` without zeros at the end of an iteration of loop `number`, in arrays of its own, that nothing reads."""
     loop = ls.body[number]
-    if not isinstance(loop, Loop):
+    if not isinstance(loop, ir.Loop):
         return ls
     sites = [replace(s, path=(number, *s.path[1:])) for s in statements((loop,))]
     last = {a.array: s for s in sites for a in accesses(s.stmt) if a.subscripts}

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedral.model import build_model
-from loopdiff.ir.nodes import ArrayDecl, ArrayResult, Index, Load, LoopSet, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs, written_arrays
 
 
-def scratch(ls: LoopSet) -> frozenset[str]:
+def scratch(ls: ir.LoopSet) -> frozenset[str]:
     """Arrays that a function makes for itself."""
     return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role in ("local", "adjoint", "lent"))
 
 
-def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
+def own_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> frozenset[str]:
     """Arrays that a function makes for itself and nobody looks at afterwards, `reader` included.
 
     A tape may be one, where the reverse sweep fills it again.
@@ -26,13 +26,13 @@ def own_arrays(ls: LoopSet, reader: LoopSet | None = None) -> frozenset[str]:
     return own
 
 
-def refilled_tapes(reverse: LoopSet) -> frozenset[str]:
+def refilled_tapes(reverse: ir.LoopSet) -> frozenset[str]:
     """Tapes that the reverse sweep fills itself before it reads them."""
     tapes = frozenset(a.name for a in reverse.arrays if a.role == "tape") & written_arrays(reverse.body)
     return tapes - {access.array for _, access in exposed_reads(build_model(reverse))} if tapes else tapes
 
 
-def in_workspace(ls: LoopSet) -> LoopSet:
+def in_workspace(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with arrays that it makes for itself as parameters after all others, where those say how large they are."""
     used = {a.array for s in statements(ls.body) for a in accesses(s.stmt)}
     own = scratch(ls) & used - returned_arrays(ls) - frozenset(ls.params)
@@ -41,22 +41,22 @@ def in_workspace(ls: LoopSet) -> LoopSet:
     return with_workspace(replace(ls, arrays=arrays), lent, len(ls.params), ())
 
 
-def with_given_results(ls: LoopSet) -> LoopSet:
+def with_given_results(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with the arrays that it returns as parameters after all others, in their order."""
-    names = tuple(r.array for r in ls.results if isinstance(r, ArrayResult))
+    names = tuple(r.array for r in ls.results if isinstance(r, ir.ArrayResult))
     arrays = tuple(replace(a, role="gradient") if a.name in names else a for a in ls.arrays)
-    results = tuple(r for r in ls.results if not isinstance(r, ArrayResult))
+    results = tuple(r for r in ls.results if not isinstance(r, ir.ArrayResult))
     return replace(ls, params=(*ls.params, *names), arrays=arrays, results=results)
 
 
-def is_sized_outside(decl: ArrayDecl) -> bool:
+def is_sized_outside(decl: ir.ArrayDecl) -> bool:
     nodes = [e for extent in decl.extents or () for e in subexprs(extent)]
-    return bool(decl.extents) and not any(isinstance(e, Load | Var | Index) for e in nodes)
+    return bool(decl.extents) and not any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in nodes)
 
 
 def with_workspace(
-    ls: LoopSet, workspace: tuple[ArrayDecl, ...], place: int, missing: tuple[ArrayDecl, ...]
-) -> LoopSet:
+    ls: ir.LoopSet, workspace: tuple[ir.ArrayDecl, ...], place: int, missing: tuple[ir.ArrayDecl, ...]
+) -> ir.LoopSet:
     """`ls` with `workspace` as parameters at `place`, those it is `missing` declared."""
     names = (a.name for a in workspace)
     return replace(ls, params=(*ls.params[:place], *names, *ls.params[place:]), arrays=(*ls.arrays, *missing))

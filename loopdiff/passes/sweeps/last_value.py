@@ -20,24 +20,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, integer
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import (
-    Access,
-    ArrayDecl,
-    Assign,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import accesses, exits, map_body, map_stmt_exprs, statements, subexprs, substitute
@@ -50,116 +35,116 @@ NONE = integer(-(1 << 63))
 class Kept:
     """A tape of flags, the loops that fill and read it, and where the one index goes that is kept instead."""
 
-    flags: ArrayDecl
-    writer: Loop
-    reader: Loop
-    stored: Access
-    read: Access
+    flags: ir.ArrayDecl
+    writer: ir.Loop
+    reader: ir.Loop
+    stored: ir.Access
+    read: ir.Access
 
-    def declared(self, ls: LoopSet) -> tuple[ArrayDecl, ...]:
+    def declared(self, ls: ir.LoopSet) -> tuple[ir.ArrayDecl, ...]:
         """The arrays of a sweep with indices in place of flags."""
         extents = (self.flags.extents or ())[:-1] or (integer(1),)
         indices = replace(self.flags, type=ArrayType("int64", len(extents)), extents=extents)
         return tuple(indices if a.name == indices.name else a for a in ls.arrays)
 
 
-def keep_last(forward: LoopSet, reverse: LoopSet) -> tuple[LoopSet, LoopSet]:
+def keep_last(forward: ir.LoopSet, reverse: ir.LoopSet) -> tuple[ir.LoopSet, ir.LoopSet]:
     """Both sweeps with indices on the tape in place of flags that one iteration at most makes use of."""
     tapes = {a.name: a for a in forward.arrays if a.role == "tape" and a.type is not None and a.type.dtype == "bool"}
-    for reader in [s.stmt for s in statements(reverse.body) if isinstance(s.stmt, Loop)] if tapes else ():
+    for reader in [s.stmt for s in statements(reverse.body) if isinstance(s.stmt, ir.Loop)] if tapes else ():
         kept = kept_for(reader, forward, reverse, tapes)
         if kept is not None:
             return keep_last(in_writer(forward, kept), in_reader(reverse, kept))
     return forward, reverse
 
 
-def kept_for(reader: Loop, forward: LoopSet, reverse: LoopSet, tapes: dict[str, ArrayDecl]) -> Kept | None:
+def kept_for(reader: ir.Loop, forward: ir.LoopSet, reverse: ir.LoopSet, tapes: dict[str, ir.ArrayDecl]) -> Kept | None:
     """What the loop `reader` of the reverse sweep needs to know of its flags; None if it needs more than an index."""
     choice = sole_taker(reader, reverse)
     flag = None if choice is None else choice.cond
-    if not isinstance(flag, Load) or flag.access.array not in tapes:
+    if not isinstance(flag, ir.Load) or flag.access.array not in tapes:
         return None
     name = flag.access.array
     writers = [
         (loop, stmt)
         for loop in (s.stmt for s in statements(forward.body))
-        if isinstance(loop, Loop)
+        if isinstance(loop, ir.Loop)
         for stmt in loop.body
-        if isinstance(stmt, Assign) and stmt.target.array == name
+        if isinstance(stmt, ir.Assign) and stmt.target.array == name
     ]
     if len(writers) != 1 or [touches(ls, name) for ls in (forward, reverse)] != [1, 1]:
         return None
     ((writer, stmt),) = writers
     stored, read = row_of(stmt.target, writer), row_of(flag.access, reader)
-    is_same = substitute(flag.access.subscripts[-1], {Index(reader.index): Index(writer.index)})
+    is_same = substitute(flag.access.subscripts[-1], {ir.Index(reader.index): ir.Index(writer.index)})
     if stored is None or read is None or is_same != stmt.target.subscripts[-1] or exits(writer):
         return None
     return Kept(tapes[name], writer, reader, stored, read) if are_opposite(writer.step, reader.step) else None
 
 
-def touches(ls: LoopSet, array: str) -> int:
+def touches(ls: ir.LoopSet, array: str) -> int:
     return sum(a.array == array for s in statements(ls.body) for a in accesses(s.stmt))
 
 
-def row_of(access: Access, loop: Loop) -> Access | None:
+def row_of(access: ir.Access, loop: ir.Loop) -> ir.Access | None:
     """The `access` without its last subscript, which alone has to do with the index of `loop` and is made of sizes and
     of indices that tell rows apart; None if that is not so."""
     *row, last = access.subscripts
-    index, found = Index(loop.index), set(subexprs(last))
-    others = {e for e in found if isinstance(e, Index)} - {index}
-    is_plain = index in found and not any(isinstance(e, Var | Load) for e in found)
+    index, found = ir.Index(loop.index), set(subexprs(last))
+    others = {e for e in found if isinstance(e, ir.Index)} - {index}
+    is_plain = index in found and not any(isinstance(e, ir.Var | ir.Load) for e in found)
     in_row = {part for e in row for part in subexprs(e)}
     if not is_plain or index in in_row or not others <= in_row:
         return None
     return replace(access, subscripts=tuple(row) or (integer(0),))
 
 
-def are_opposite(step: Expr, other: Expr) -> bool:
+def are_opposite(step: ir.Expr, other: ir.Expr) -> bool:
     """Whether one loop goes up and the other one down."""
-    return isinstance(step, Const) and isinstance(other, Const) and step.value * other.value < 0
+    return isinstance(step, ir.Const) and isinstance(other, ir.Const) and step.value * other.value < 0
 
 
-def in_writer(ls: LoopSet, kept: Kept) -> LoopSet:
+def in_writer(ls: ir.LoopSet, kept: Kept) -> ir.LoopSet:
     """The forward sweep with the index of the last iteration whose flag is set, or `NONE`, on the tape."""
-    cell = Access(supply(ls).fresh(f"last_{kept.writer.index}"))
+    cell = ir.Access(supply(ls).fresh(f"last_{kept.writer.index}"))
 
-    def without_flags(stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, Assign) or stmt.target.array != kept.flags.name:
+    def without_flags(stmt: ir.Stmt) -> ir.Stmt:
+        if not isinstance(stmt, ir.Assign) or stmt.target.array != kept.flags.name:
             return stmt
-        return If(stmt.value, (Assign(cell, Index(kept.writer.index), loc=stmt.loc),), loc=stmt.loc)
+        return ir.If(stmt.value, (ir.Assign(cell, ir.Index(kept.writer.index), loc=stmt.loc),), loc=stmt.loc)
 
-    def keeping(stmt: Stmt) -> tuple[Stmt, ...]:
-        if not isinstance(stmt, Loop) or stmt.index != kept.writer.index:
+    def keeping(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if not isinstance(stmt, ir.Loop) or stmt.index != kept.writer.index:
             return (stmt,)
         loop = replace(stmt, body=tuple(map(without_flags, stmt.body)))
         return (
-            Assign(cell, NONE, loc=stmt.loc),
+            ir.Assign(cell, NONE, loc=stmt.loc),
             loop,
-            Assign(kept.stored, Load(cell, loc=stmt.loc), loc=stmt.loc),
+            ir.Assign(kept.stored, ir.Load(cell, loc=stmt.loc), loc=stmt.loc),
         )
 
-    local = ArrayDecl(cell.array, ArrayType("int64", 0), "local", (), loc=kept.writer.loc)
+    local = ir.ArrayDecl(cell.array, ArrayType("int64", 0), "local", (), loc=kept.writer.loc)
     return replace(ls, body=map_body(ls.body, keeping), arrays=(*kept.declared(ls), local))
 
 
-def in_reader(ls: LoopSet, kept: Kept) -> LoopSet:
+def in_reader(ls: ir.LoopSet, kept: Kept) -> ir.LoopSet:
     """The reverse sweep with the one iteration that does anything, if there is one."""
-    index = Var(supply(ls).fresh(kept.reader.index))
-    at: dict[Expr, Expr] = {Index(kept.reader.index): index}
+    index = ir.Var(supply(ls).fresh(kept.reader.index))
+    at: dict[ir.Expr, ir.Expr] = {ir.Index(kept.reader.index): index}
 
-    def once(stmt: Stmt) -> tuple[Stmt, ...]:
-        if not isinstance(stmt, Loop) or stmt.index != kept.reader.index:
+    def once(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if not isinstance(stmt, ir.Loop) or stmt.index != kept.reader.index:
             return (stmt,)
         body = tuple(s for part in stmt.body for s in unconditional(part))
         found = tuple(map_stmt_exprs(lambda e: substitute(e, at), s) for s in body)
-        let = Let(index.name, Load(kept.read, loc=stmt.loc), loc=stmt.loc)
-        return (let, If(compare(Op.NE, index, NONE), found, loc=stmt.loc))
+        let = ir.Let(index.name, ir.Load(kept.read, loc=stmt.loc), loc=stmt.loc)
+        return (let, ir.If(compare(Op.NE, index, NONE), found, loc=stmt.loc))
 
-    def unconditional(stmt: Stmt) -> tuple[Stmt, ...]:
+    def unconditional(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         match stmt:
-            case If(cond=Load(access=access), then=then) if access.array == kept.flags.name:
+            case ir.If(cond=ir.Load(access=access), then=then) if access.array == kept.flags.name:
                 return then
-            case Exit():
+            case ir.Exit():
                 return ()
             case _:
                 return (stmt,)

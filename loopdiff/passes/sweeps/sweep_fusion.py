@@ -24,30 +24,8 @@ from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, mentioned
 from loopdiff.analysis.recurrences import hands_on
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_descending, turned_round
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    ArrayDecl,
-    Assign,
-    Call,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    ScalarDecl,
-    ScalarResult,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import BOOL, INT, ScalarType
 from loopdiff.ir.typing import type_env, type_of
@@ -69,10 +47,10 @@ from loopdiff.ir.walk import (
 from loopdiff.passes.loops.distribution import ascend
 from loopdiff.passes.loops.sum_shapes import tidy_sums
 
-Body = tuple[Stmt, ...]
+Body = tuple[ir.Stmt, ...]
 
 
-def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
+def in_one_pass(ls: ir.LoopSet, recorded: frozenset[str]) -> ir.LoopSet | None:
     """The gradient `ls` with loops of both sweeps run together. Sums may come out in another order.
 
     None unless some of the `recorded` arrays get smaller that hold numbers (flags are few bytes, and loops that look at
@@ -87,7 +65,7 @@ def in_one_pass(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
     return less_kept(ls, recorded) or read_once(ls)
 
 
-def less_kept(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
+def less_kept(ls: ir.LoopSet, recorded: frozenset[str]) -> ir.LoopSet | None:
     """`ls` with two loops run together, and some `recorded` array as large as one iteration; the loops inside of them
     likewise."""
     for first, second in candidates(ls, recorded):
@@ -103,15 +81,15 @@ def less_kept(ls: LoopSet, recorded: frozenset[str]) -> LoopSet | None:
     return None
 
 
-def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
+def deeper(ls: ir.LoopSet, place: int, own: frozenset[str]) -> ir.LoopSet:
     """`ls` with loops inside of the loop at `place` run together, too, where they make rows in the caches out of arrays
     `own`, which each iteration fills anew."""
     loop = ls.body[place]
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     if shares_matrices(loop, own) or any(hands_on(p, ls) for p in loops_of(loop)):
         return ls
     given, types = given_to(loop), type_env(ls)
-    kinds = {e: type_of(e, types) if isinstance(e, Var) else INT for e in given}
+    kinds = {e: type_of(e, types) if isinstance(e, ir.Var) else INT for e in given}
     elsewhere = touched(s for k, s in enumerate(ls.body) if k != place)
     seen = elsewhere | asked_for(ls)
     seen |= {a.name for a in ls.arrays if a.type is not None and a.type.rank > 0} - own
@@ -119,58 +97,58 @@ def deeper(ls: LoopSet, place: int, own: frozenset[str]) -> LoopSet:
     inside = replace(
         ls,
         params=(*ls.params, *others, *(p.name for p in given.values())),
-        scalars=(*ls.scalars, *(ScalarDecl(p.name, kinds[e]) for e, p in given.items())),
+        scalars=(*ls.scalars, *(ir.ScalarDecl(p.name, kinds[e]) for e, p in given.items())),
         body=tuple(map_stmt_exprs(lambda e: substitute(e, given), s) for s in loop.body),
         results=(),
     )
     found = less_kept(upwards(inside, used_once(loop) & carriers(ls) - elsewhere), own)
     if found is None:
         return ls
-    back: dict[Expr, Expr] = {p: e for e, p in given.items()}
+    back: dict[ir.Expr, ir.Expr] = {p: e for e, p in given.items()}
     body = tuple(map_stmt_exprs(lambda e: substitute(e, back), s) for s in found.body)
     new = (*ls.body[:place], replace(loop, body=body), *ls.body[place + 1 :])
     numbers = {a.name for a in found.arrays if a.type is not None and a.type.rank == 0}
-    left = tuple(s for s in new if not (isinstance(s, Allocate) and s.array in numbers))
+    left = tuple(s for s in new if not (isinstance(s, ir.Allocate) and s.array in numbers))
     return replace(ls, arrays=found.arrays, body=left)
 
 
-def shares_matrices(loop: Loop, own: frozenset[str]) -> bool:
+def shares_matrices(loop: ir.Loop, own: frozenset[str]) -> bool:
     """Whether iterations read the same arrays of two axes or more, beside their `own`: those of products, which many
     iterations at once make matrices of."""
-    read = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Load)}
+    read = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, ir.Load)}
     matrices = (e.access for e in read if len(e.access.subscripts) > 1 and e.access.array not in own)
-    return any(Index(loop.index) not in subexprs_of(access.subscripts) for access in matrices)
+    return any(ir.Index(loop.index) not in subexprs_of(access.subscripts) for access in matrices)
 
 
-def subexprs_of(subscripts: tuple[Expr, ...]) -> set[Expr]:
+def subexprs_of(subscripts: tuple[ir.Expr, ...]) -> set[ir.Expr]:
     return {e for s in subscripts for e in subexprs(s)}
 
 
-def given_to(loop: Loop) -> dict[Expr, Param]:
+def given_to(loop: ir.Loop) -> dict[ir.Expr, ir.Param]:
     """What the body of `loop` knows of what is around it, as if these were arguments: its index, and Lets."""
     inside = lets_in(loop.body)
-    used = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, Var)}
+    used = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, ir.Var)}
     lets = sorted(e.name for e in used if e.name not in inside)
-    return {Index(loop.index): Param(loop.index), **{Var(n): Param(n) for n in lets}}
+    return {ir.Index(loop.index): ir.Param(loop.index), **{ir.Var(n): ir.Param(n) for n in lets}}
 
 
-def used_once(loop: Loop) -> frozenset[str]:
+def used_once(loop: ir.Loop) -> frozenset[str]:
     """Arrays that one statement of the body of `loop` has to itself in there."""
     users = Counter(name for s in loop.body for name in touched((s,)))
     return frozenset(name for name, count in users.items() if count == 1)
 
 
-def touched(body: Iterable[Stmt]) -> set[str]:
+def touched(body: Iterable[ir.Stmt]) -> set[str]:
     """Arrays that statements have to do with, but for making room for them."""
-    return {a.array for s in statements(tuple(body)) if not isinstance(s.stmt, Allocate) for a in accesses(s.stmt)}
+    return {a.array for s in statements(tuple(body)) if not isinstance(s.stmt, ir.Allocate) for a in accesses(s.stmt)}
 
 
-def upwards(ls: LoopSet, dead: frozenset[str]) -> LoopSet:
+def upwards(ls: ir.LoopSet, dead: frozenset[str]) -> ir.LoopSet:
     """`ls` with outermost loops upwards whose iterations share nothing but sums and what each fills anew."""
     model = build_model(ls)
 
-    def turned(stmt: Stmt, place: int) -> Stmt:
-        if not (isinstance(stmt, Loop) and is_descending(stmt)) or exits(stmt):
+    def turned(stmt: ir.Stmt, place: int) -> ir.Stmt:
+        if not (isinstance(stmt, ir.Loop) and is_descending(stmt)) or exits(stmt):
             return stmt
         if find_privates(model, dead, stmt, (place,)) is None:
             return stmt
@@ -179,21 +157,21 @@ def upwards(ls: LoopSet, dead: frozenset[str]) -> LoopSet:
     return replace(ls, body=tuple(turned(s, k) for k, s in enumerate(ls.body)))
 
 
-def carriers(ls: LoopSet) -> frozenset[str]:
+def carriers(ls: ir.LoopSet) -> frozenset[str]:
     """Arrays that are the function's own and that nobody sees."""
     return frozenset(a.name for a in ls.arrays if is_carrier(ls, a))
 
 
-def is_carrier(ls: LoopSet, decl: ArrayDecl) -> bool:
+def is_carrier(ls: ir.LoopSet, decl: ir.ArrayDecl) -> bool:
     """Whether the array is the function's own and nobody sees it."""
     is_own = decl.role != "argument" and decl.name not in ls.params
     return is_own and decl.name not in returned_arrays(ls) and decl.type is not None and decl.type.rank > 0
 
 
-def candidates(ls: LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
+def candidates(ls: ir.LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
     """Places of two loops over the same range of which the second reads what the first leaves in `recorded` arrays:
     those furthest apart first, as a reverse sweep ends where the forward sweep began."""
-    loops = [(k, s) for k, s in enumerate(ls.body) if isinstance(s, Loop)]
+    loops = [(k, s) for k, s in enumerate(ls.body) if isinstance(s, ir.Loop)]
     return [
         (k, n)
         for k, a in loops
@@ -201,17 +179,17 @@ def candidates(ls: LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
         if k < n
         and (a.lower, a.upper, a.step) == (b.lower, b.upper, b.step)
         and written_arrays((a,)) & read_arrays((b,)) & recorded
-        and not any(isinstance(s.stmt, Exit | Allocate) for s in statements((a, b)))
+        and not any(isinstance(s.stmt, ir.Exit | ir.Allocate) for s in statements((a, b)))
         and not is_ragged(a)
     ]
 
 
 # -- neighbours ----------------------------------------------------------------------------------------------
-def side_by_side(ls: LoopSet, first: int, second: int) -> tuple[LoopSet, int] | None:
+def side_by_side(ls: ir.LoopSet, first: int, second: int) -> tuple[ir.LoopSet, int] | None:
     """`ls` with the loops at `first` and `second` next to each other, and the place of the first; None if a statement
     between them can go neither before nor after both."""
-    earlier: list[Stmt] = []
-    later: list[Stmt] = []
+    earlier: list[ir.Stmt] = []
+    later: list[ir.Stmt] = []
     a, b = ls.body[first], ls.body[second]
     for stmt in ls.body[first + 1 : second]:
         if are_apart((a, *later), stmt):
@@ -224,30 +202,30 @@ def side_by_side(ls: LoopSet, first: int, second: int) -> tuple[LoopSet, int] | 
     return replace(ls, body=body), first + len(earlier)
 
 
-def are_apart(block: Body, stmt: Stmt) -> bool:
+def are_apart(block: Body, stmt: ir.Stmt) -> bool:
     """Whether `stmt` may change places with all of `block`."""
     return not (
         defined(block) & mentioned((stmt,))
         or defined((stmt,)) & mentioned(block)
-        or any(isinstance(s.stmt, Exit | Require | Call) for s in statements((stmt,)))
+        or any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Call) for s in statements((stmt,)))
     )
 
 
 def defined(block: Body) -> frozenset[str]:
     """Arrays, cells and Lets that get a value in `block`."""
-    return written_arrays(block) | {s.stmt.name for s in statements(block) if isinstance(s.stmt, Let)}
+    return written_arrays(block) | {s.stmt.name for s in statements(block) if isinstance(s.stmt, ir.Let)}
 
 
 # -- one loop for both ---------------------------------------------------------------------------------------
-def run_together(ls: LoopSet, place: int) -> tuple[LoopSet, int] | None:
+def run_together(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     """`ls` with the loop at `place` and the next one as one loop, and its place; None if a dependence forbids it."""
     model = build_model(ls)
     if not may_join(model, place):
         return None
     a, b = ls.body[place], ls.body[place + 1]
-    assert isinstance(a, Loop)
-    assert isinstance(b, Loop)
-    second = tuple(renamed(s, {Index(b.index): Index(a.index)}) for s in b.body)
+    assert isinstance(a, ir.Loop)
+    assert isinstance(b, ir.Loop)
+    second = tuple(renamed(s, {ir.Index(b.index): ir.Index(a.index)}) for s in b.body)
     loop = replace(a, body=(*a.body, *second))
     return replace(ls, body=(*ls.body[:place], loop, *ls.body[place + 2 :])), place
 
@@ -265,18 +243,18 @@ def may_join(model: Model, place: int) -> bool:
 
 
 # -- arrays of one iteration ---------------------------------------------------------------------------------
-def contracted(ls: LoopSet, place: int) -> tuple[LoopSet, int] | None:
+def contracted(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     """`ls` without the first axis of arrays that only the loop at `place` uses, its index being their first subscript
     everywhere, and the place of the loop then; None if there is none."""
     loop = ls.body[place]
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     outside = [s.stmt for k, t in enumerate(ls.body) if k != place for s in statements((t,))]
     elsewhere = {a.array for s in outside for a in accesses(s)} | asked_for(ls)
-    filled = {s.array for s in outside if isinstance(s, Allocate) and s.fill is not None}
+    filled = {s.array for s in outside if isinstance(s, ir.Allocate) and s.fill is not None}
     inside: dict[str, bool] = {}
     for site in statements((loop,)):
         for access in accesses(site.stmt):
-            is_own = access.subscripts[:1] == (Index(loop.index),)
+            is_own = access.subscripts[:1] == (ir.Index(loop.index),)
             inside[access.array] = inside.get(access.array, True) and is_own
     smaller = {
         a.name
@@ -286,12 +264,12 @@ def contracted(ls: LoopSet, place: int) -> tuple[LoopSet, int] | None:
     if not smaller:
         return None
 
-    def shorter(access: Access) -> Access:
+    def shorter(access: ir.Access) -> ir.Access:
         return replace(access, subscripts=access.subscripts[1:]) if access.array in smaller else access
 
     cells = {a.name: a.type.element for a in ls.arrays if a.name in smaller and a.type is not None and a.type.rank == 1}
     before, after = (
-        tuple(map_accesses(shorter, s) for s in part if not (isinstance(s, Allocate) and s.array in cells))
+        tuple(map_accesses(shorter, s) for s in part if not (isinstance(s, ir.Allocate) and s.array in cells))
         for part in (ls.body[:place], ls.body[place + 1 :])
     )
     body = (*before, with_starts(map_accesses(shorter, loop), cells), *after)
@@ -299,23 +277,23 @@ def contracted(ls: LoopSet, place: int) -> tuple[LoopSet, int] | None:
     return replace(ls, body=body, arrays=arrays), len(before)
 
 
-def with_starts(loop: Stmt, cells: Mapping[str, ScalarType]) -> Loop:
+def with_starts(loop: ir.Stmt, cells: Mapping[str, ScalarType]) -> ir.Loop:
     """The loop with a first value for those `cells` that its iterations, which share nothing by them, may not set."""
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     exposed = sorted(exposed_cells(loop.body, frozenset(cells), frozenset(cells)))
-    starts = (Assign(Access(name), Const(0.0 if cells[name].is_float else 0, cells[name])) for name in exposed)
+    starts = (ir.Assign(ir.Access(name), ir.Const(0.0 if cells[name].is_float else 0, cells[name])) for name in exposed)
     return replace(loop, body=(*starts, *loop.body))
 
 
-def asked_for(ls: LoopSet) -> set[str]:
+def asked_for(ls: ir.LoopSet) -> set[str]:
     """Arrays whose extents, or whose elements after the body, are asked for."""
-    ends = [e for r in ls.results if isinstance(r, ScalarResult) for e in subexprs(r.value)]
+    ends = [e for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value)]
     nodes = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-    asked = {e.array for e in (*ends, *nodes) if isinstance(e, Dim)}
-    return asked | {e.access.array for e in ends if isinstance(e, Load)}
+    asked = {e.array for e in (*ends, *nodes) if isinstance(e, ir.Dim)}
+    return asked | {e.access.array for e in ends if isinstance(e, ir.Load)}
 
 
-def without_axis(decl: ArrayDecl) -> ArrayDecl:
+def without_axis(decl: ir.ArrayDecl) -> ir.ArrayDecl:
     assert decl.type is not None
     kind = replace(decl.type, rank=decl.type.rank - 1)
     return replace(decl, type=kind, extents=(decl.extents or ())[1:])
@@ -327,11 +305,11 @@ class Around:
     """The statements of a body `before` its one loop, and `after` it."""
 
     before: Body
-    loop: Loop
+    loop: ir.Loop
     after: Body
 
 
-def read_once(ls: LoopSet) -> LoopSet | None:
+def read_once(ls: ir.LoopSet) -> ir.LoopSet | None:
     """`ls` with nests that read the same elements, and have nothing else to do with each other, as one."""
     nests = walks(ls.body)
     for first, a in nests.items():
@@ -345,21 +323,23 @@ def read_once(ls: LoopSet) -> LoopSet | None:
     return None
 
 
-def uses_other(a: Loop, b: Loop) -> bool:
+def uses_other(a: ir.Loop, b: ir.Loop) -> bool:
     """Whether one of the nests has a use for what the other does."""
     return bool(defined((a,)) & mentioned((b,)) or defined((b,)) & mentioned((a,)))
 
 
-def walks(body: Body) -> dict[int, Loop]:
+def walks(body: Body) -> dict[int, ir.Loop]:
     """The nests of one loop inside another in `body` that are no register tiles, and add to or store something, by
     place."""
-    nests = {k: s for k, s in enumerate(body) if isinstance(s, Loop) and is_walk(innermost(s))}
+    nests = {k: s for k, s in enumerate(body) if isinstance(s, ir.Loop) and is_walk(innermost(s))}
     return {k: s for k, s in nests.items() if contraction(s) is None or any(map(is_ragged, s.body))}
 
 
-def is_ragged(stmt: Stmt) -> bool:
+def is_ragged(stmt: ir.Stmt) -> bool:
     """Whether it is a loop over a row with a length of its own."""
-    return isinstance(stmt, Loop) and any(isinstance(e, Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
+    return isinstance(stmt, ir.Loop) and any(
+        isinstance(e, ir.Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b)
+    )
 
 
 def is_walk(body: Body) -> bool:
@@ -367,10 +347,10 @@ def is_walk(body: Body) -> bool:
 
 
 def is_straight(body: Body) -> bool:
-    return all(isinstance(s, Let | Assign | Accumulate) for s in body)
+    return all(isinstance(s, ir.Let | ir.Assign | ir.Accumulate) for s in body)
 
 
-def innermost(loop: Loop) -> Body:
+def innermost(loop: ir.Loop) -> Body:
     """What is inside a nest of one loop inside another."""
     found = around(loop.body)
     return loop.body if found is None else innermost(found.loop)
@@ -379,26 +359,26 @@ def innermost(loop: Loop) -> Body:
 def around(body: Body) -> Around | None:
     """A loop and what is around it: nothing but where rows have a length of their own. Other rows are better off by
     themselves, where vectors and tiles are made of them; these cost a guess of the processor each, where they end."""
-    places = [k for k, s in enumerate(body) if isinstance(s, Loop)]
+    places = [k for k, s in enumerate(body) if isinstance(s, ir.Loop)]
     if len(places) != 1:
         return None
     loop = body[places[0]]
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ir.Loop)
     found = Around(body[: places[0]], loop, body[places[0] + 1 :])
     return found if len(body) == 1 or (is_ragged(loop) and is_straight((*found.before, *found.after))) else None
 
 
-def elements_in(stmt: Stmt) -> frozenset[Access]:
+def elements_in(stmt: ir.Stmt) -> frozenset[ir.Access]:
     """The elements of arrays that a statement reads."""
     nodes = (e for x in stmt_exprs(stmt) for e in subexprs(x))
-    return frozenset(e.access for e in nodes if isinstance(e, Load) and e.access.subscripts)
+    return frozenset(e.access for e in nodes if isinstance(e, ir.Load) and e.access.subscripts)
 
 
-def walked_together(a: Loop, b: Loop) -> Loop | None:
+def walked_together(a: ir.Loop, b: ir.Loop) -> ir.Loop | None:
     """Two nests that have nothing to do with each other as one, if both go over the same range and read some element in
     common."""
-    inner = renamed(b, {Index(b.index): Index(a.index)})
-    assert isinstance(inner, Loop)
+    inner = renamed(b, {ir.Index(b.index): ir.Index(a.index)})
+    assert isinstance(inner, ir.Loop)
     if (a.lower, a.upper, a.step) != (b.lower, b.upper, b.step):
         return None
     match around(a.body), around(inner.body):

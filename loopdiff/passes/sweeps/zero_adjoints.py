@@ -19,30 +19,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Apply,
-    Assign,
-    Const,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
 from loopdiff.ir.walk import expressions, operands, statements, stmt_exprs, subexprs
 from loopdiff.passes.sweeps.zero_iterations import IterationIdler
 
 
-def leave_out_idle(ls: LoopSet) -> LoopSet:
+def leave_out_idle(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with loops under the condition that what they add is not zero, or is asked for."""
     if not any(varies_inside(s.stmt) for s in statements(ls.body)):
         return ls
@@ -50,54 +35,54 @@ def leave_out_idle(ls: LoopSet) -> LoopSet:
     return replace(ls, body=tuple(idler.visited(s) for s in ls.body))
 
 
-def varies_inside(stmt: Stmt) -> bool:
-    return isinstance(stmt, Loop) and any(isinstance(s, Loop) and has_range_of(s, stmt) for s in stmt.body)
+def varies_inside(stmt: ir.Stmt) -> bool:
+    return isinstance(stmt, ir.Loop) and any(isinstance(s, ir.Loop) and has_range_of(s, stmt) for s in stmt.body)
 
 
-def has_range_of(loop: Loop, around: Loop) -> bool:
+def has_range_of(loop: ir.Loop, around: ir.Loop) -> bool:
     """Whether the range of `loop` depends on the iteration of the loop `around` it."""
-    return any(e == Index(around.index) for b in (loop.lower, loop.upper) for e in subexprs(b))
+    return any(e == ir.Index(around.index) for b in (loop.lower, loop.upper) for e in subexprs(b))
 
 
 @dataclass(frozen=True, slots=True)
 class Idler:
-    ls: LoopSet
+    ls: ir.LoopSet
     types: TypeEnv
     cells: frozenset[str]
 
-    def visited(self, stmt: Stmt) -> Stmt:
+    def visited(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 if varies_inside(stmt):
                     skipping = IterationIdler(self.ls, self.types, self.cells).skipping(body)
                     if skipping is not None:
                         return replace(stmt, body=skipping)
                 return replace(stmt, body=tuple(self.inside(s, k, stmt) for k, s in enumerate(body)))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 then, orelse = (tuple(map(self.visited, branch)) for branch in (then, orelse))
                 return replace(stmt, then=then, orelse=orelse)
             case _:
                 return stmt
 
-    def inside(self, stmt: Stmt, number: int, around: Loop) -> Stmt:
+    def inside(self, stmt: ir.Stmt, number: int, around: ir.Loop) -> ir.Stmt:
         """Statement `number` of the body of `around`, under the condition that it does something."""
-        if not isinstance(stmt, Loop) or not has_range_of(stmt, around):
+        if not isinstance(stmt, ir.Loop) or not has_range_of(stmt, around):
             return self.visited(stmt)
         cond = self.adds_something(stmt) or self.is_asked_for(stmt, around.body[:number], around.body[number + 1 :])
-        return self.visited(stmt) if cond is None else If(cond, (stmt,), loc=stmt.loc)
+        return self.visited(stmt) if cond is None else ir.If(cond, (stmt,), loc=stmt.loc)
 
-    def adds_something(self, loop: Loop) -> Expr | None:
+    def adds_something(self, loop: ir.Loop) -> ir.Expr | None:
         """The condition that `loop` adds anything, if all that it adds is one value from outside."""
         added = {a.value for a in additions(loop)}
         if len(added) != 1:
             return None
         (value,) = added
-        inside = {s.stmt.name for s in statements((loop,)) if isinstance(s.stmt, Let)}
+        inside = {s.stmt.name for s in statements((loop,)) if isinstance(s.stmt, ir.Let)}
         kind = type_of(value, self.types)
-        is_outside = isinstance(value, Var) and value.name not in inside and kind.is_float
+        is_outside = isinstance(value, ir.Var) and value.name not in inside and kind.is_float
         return compare(Op.NE, value, zero(kind)) if is_outside else None
 
-    def is_asked_for(self, loop: Loop, before: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> Expr | None:
+    def is_asked_for(self, loop: ir.Loop, before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...]) -> ir.Expr | None:
         """The condition under which alone the cell that `loop` adds to is read, if it is known ahead of the loop.
 
         The cell has a new value in each iteration of the loop around, which has the statements `before` and `after`.
@@ -106,32 +91,34 @@ class Idler:
         if len(targets) != 1:
             return None
         (target,) = targets
-        is_new = target.array in self.cells and any(isinstance(s, Assign) and s.target == target for s in before)
+        is_new = target.array in self.cells and any(isinstance(s, ir.Assign) and s.target == target for s in before)
         exprs = [x for s in statements(after) for x in stmt_exprs(s.stmt)]
         found = [c for x in exprs for c in conditions_of(target.array, x, None)]
         reads = sum(1 for x in expressions(self.ls) for _ in conditions_of(target.array, x, None))
-        later = {s.stmt.name for s in statements((loop, *after)) if isinstance(s.stmt, Let)}
+        later = {s.stmt.name for s in statements((loop, *after)) if isinstance(s.stmt, ir.Let)}
         match list(dict.fromkeys(found)):
-            case [Apply(op=Op.NE, args=(Var(name=name), Const())) as cond] if name not in later:
+            case [ir.Apply(op=Op.NE, args=(ir.Var(name=name), ir.Const())) as cond] if name not in later:
                 return cond if is_new and reads == len(found) else None
             case _:
                 return None
 
 
-def additions(loop: Loop) -> list[Accumulate]:
+def additions(loop: ir.Loop) -> list[ir.Accumulate]:
     """All that the loop does, if it only adds; else nothing."""
     inside = [s.stmt for s in statements(loop.body)]
-    if not all(isinstance(s, Loop | If | Let) or (isinstance(s, Accumulate) and s.op == "add") for s in inside):
+    if not all(
+        isinstance(s, ir.Loop | ir.If | ir.Let) or (isinstance(s, ir.Accumulate) and s.op == "add") for s in inside
+    ):
         return []
-    return [s for s in inside if isinstance(s, Accumulate)]
+    return [s for s in inside if isinstance(s, ir.Accumulate)]
 
 
-def conditions_of(cell: str, expr: Expr, under: Expr | None) -> Iterator[Expr | None]:
+def conditions_of(cell: str, expr: ir.Expr, under: ir.Expr | None) -> Iterator[ir.Expr | None]:
     """The innermost condition around each read of `cell` in `expr`."""
     match expr:
-        case Load(access=access) if access.array == cell:
+        case ir.Load(access=access) if access.array == cell:
             yield under
-        case Select(cond=cond, then=then, orelse=orelse):
+        case ir.Select(cond=cond, then=then, orelse=orelse):
             yield from conditions_of(cell, cond, under)
             yield from conditions_of(cell, then, cond)
             yield from conditions_of(cell, orelse, None)

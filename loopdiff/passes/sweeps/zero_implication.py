@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from loopdiff.ir.nodes import Access, Apply, Cast, Const, Expr, Load, Select, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, QUOTIENTS, SUMS, Op
 
 
-def vanishes(expr: Expr, zeros: Collection[str]) -> bool:
+def vanishes(expr: ir.Expr, zeros: Collection[str]) -> bool:
     """Whether `expr` is zero where the cells and Lets `zeros` are, or would be but for what is multiplied with them not
     being finite."""
     match expr:
-        case Const(value=value):
+        case ir.Const(value=value):
             return value == 0
-        case Load(access=Access(array=name, subscripts=())) | Var(name=name):
+        case ir.Load(access=ir.Access(array=name, subscripts=())) | ir.Var(name=name):
             return name in zeros
-        case Cast(value=value):
+        case ir.Cast(value=value):
             return vanishes(value, zeros)
-        case Apply(op=op, args=args) if op in PRODUCTS:
+        case ir.Apply(op=op, args=args) if op in PRODUCTS:
             return any(vanishes(a, zeros) for a in args)
-        case Apply(op=op, args=(value, _)) if op in QUOTIENTS or op is Op.STRONG_MUL:
+        case ir.Apply(op=op, args=(value, _)) if op in QUOTIENTS or op is Op.STRONG_MUL:
             return vanishes(value, zeros)
-        case Apply(op=op, args=args) if op in SUMS or op is Op.NEG:
+        case ir.Apply(op=op, args=args) if op in SUMS or op is Op.NEG:
             return all(vanishes(a, zeros) for a in args)
-        case Select(cond=Apply(op=Op.NE, args=(value, Const(value=0.0))), orelse=orelse) if vanishes(value, zeros):
+        case ir.Select(cond=ir.Apply(op=Op.NE, args=(value, ir.Const(value=0.0))), orelse=orelse) if vanishes(
+            value, zeros
+        ):
             return vanishes(orelse, zeros)
-        case Select(then=then, orelse=orelse):
+        case ir.Select(then=then, orelse=orelse):
             return vanishes(then, zeros) and vanishes(orelse, zeros)
         case _:
             return False

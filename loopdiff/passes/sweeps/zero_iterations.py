@@ -18,21 +18,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.liveness import exposed_cells
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
-from loopdiff.ir.nodes import Access, Accumulate, Assign, If, Let, Load, Loop, LoopSet, Stmt, Var
 from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import names_in
 from loopdiff.ir.typing import TypeEnv
 from loopdiff.ir.walk import accesses, lets_in, result_arrays, statements, stmt_exprs, written_arrays
 from loopdiff.passes.sweeps.zero_implication import vanishes
 
-Body = tuple[Stmt, ...]
+Body = tuple[ir.Stmt, ...]
 Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class IterationIdler:
-    ls: LoopSet
+    ls: ir.LoopSet
     types: TypeEnv
     cells: Names
 
@@ -41,7 +41,7 @@ class IterationIdler:
         if there is no such adjoint."""
         for number, stmt in enumerate(body):
             match stmt:
-                case Let(name=name, value=Load(access=access)) if self.is_adjoint(access):
+                case ir.Let(name=name, value=ir.Load(access=access)) if self.is_adjoint(access):
                     found = self.under(name, body[number + 1 :])
                     if found is not None:
                         late = late_lets(body[:number], mentions((stmt, *found.orelse)))
@@ -51,22 +51,22 @@ class IterationIdler:
                     pass
         return None
 
-    def is_adjoint(self, access: Access) -> bool:
+    def is_adjoint(self, access: ir.Access) -> bool:
         """Whether it is an element of an adjoint: of other numbers zero times infinity is to be seen."""
         decl = self.ls.array(access.array)
         return bool(access.subscripts) and decl.role in ("adjoint", "gradient")
 
-    def under(self, name: str, rest: Body) -> If | None:
+    def under(self, name: str, rest: Body) -> ir.If | None:
         """What follows the Let `name` in an iteration, under the condition that this is not zero; None if it may do
         something where it is."""
-        if not any(isinstance(s, Loop) for s in rest) or not self.is_inside(rest):
+        if not any(isinstance(s, ir.Loop) for s in rest) or not self.is_inside(rest):
             return None
         zeros = {name}
         left = self.left(rest, zeros)
         if left is None or mentions(left) & (lets_in(rest) | written_arrays(rest)):
             return None
         kind = self.types.lets[name]
-        return If(compare(Op.NE, Var(name), zero(kind)), rest, left, loc=rest[0].loc)
+        return ir.If(compare(Op.NE, ir.Var(name), zero(kind)), rest, left, loc=rest[0].loc)
 
     def is_inside(self, rest: Body) -> bool:
         """Whether the cells that statements write matter to them alone, and have a new value each time."""
@@ -79,7 +79,7 @@ class IterationIdler:
     def left(self, body: Body, zeros: set[str]) -> Body | None:
         """What `body` still does where `zeros`, to which Lets are added, are zero; None if that is more than to store
         zeros."""
-        out: list[Stmt] = []
+        out: list[ir.Stmt] = []
         for stmt in body:
             found = self.left_of(stmt, zeros)
             if found is None:
@@ -87,24 +87,24 @@ class IterationIdler:
             out += found
         return tuple(out)
 
-    def left_of(self, stmt: Stmt, zeros: set[str]) -> Body | None:
+    def left_of(self, stmt: ir.Stmt, zeros: set[str]) -> Body | None:
         match stmt:
-            case Let(name=name, value=value):
+            case ir.Let(name=name, value=value):
                 if vanishes(value, zeros):
                     zeros.add(name)
                 return ()
-            case Assign(target=target) | Accumulate(target=target) if target.array in self.cells:
+            case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in self.cells:
                 return ()
-            case Accumulate(op="add", value=value) if vanishes(value, zeros):
+            case ir.Accumulate(op="add", value=value) if vanishes(value, zeros):
                 return ()
-            case Assign(target=target, value=value) if vanishes(value, zeros):
+            case ir.Assign(target=target, value=value) if vanishes(value, zeros):
                 return (replace(stmt, value=zero(self.types.arrays[target.array].element)),)
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 yes, no = self.left(then, set(zeros)), self.left(orelse, set(zeros))
                 if yes is None or no is None:
                     return None
                 return (replace(stmt, then=yes, orelse=no),) if yes or no else ()
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 return () if self.left(body, set(zeros)) == () else None
             case _:
                 return None
@@ -112,9 +112,9 @@ class IterationIdler:
 
 def late_lets(body: Body, needed: Names) -> Body:
     """The Lets at the end of `body` beside those `needed` there."""
-    out: list[Stmt] = []
+    out: list[ir.Stmt] = []
     for stmt in reversed(body):
-        if not isinstance(stmt, Let):
+        if not isinstance(stmt, ir.Let):
             break
         if stmt.name in needed:
             needed |= mentions((stmt,))

@@ -19,8 +19,8 @@ from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of, is_exposed
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_constant, parted
-from loopdiff.ir.nodes import Access, Allocate, Apply, Call, Expr, Index, Loop, LoopSet, ScalarResult
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, returned_arrays, statements
 from loopdiff.passes.storage.workspace import scratch
@@ -28,13 +28,13 @@ from loopdiff.passes.storage.workspace import scratch
 MOST_ROWS = 16
 
 
-def roll_rows(ls: LoopSet, reader: LoopSet | None = None) -> LoopSet:
+def roll_rows(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> ir.LoopSet:
     """`ls` with places for a few rows only in arrays of its own that one loop uses row by row.
 
     `reader` goes on with the arrays that `ls` leaves.
     """
     wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
-    values = (r.value for r in ls.results if isinstance(r, ScalarResult))
+    values = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
     wanted |= {e.access.array for v in values for e in loads(v)}
     ours = scratch(ls)
     own = (a.name for a in ls.arrays if a.name in ours)
@@ -50,7 +50,7 @@ def roll_rows(ls: LoopSet, reader: LoopSet | None = None) -> LoopSet:
     if not any(counts.values()):
         return ls
 
-    def rolled(access: Access) -> Access:
+    def rolled(access: ir.Access) -> ir.Access:
         few = counts.get(access.array, ()) if access.subscripts else ()
         places = (place(s, c) for s, c in zip(access.subscripts, few, strict=False))
         return replace(access, subscripts=(*places, *access.subscripts[len(few) :]))
@@ -58,22 +58,22 @@ def roll_rows(ls: LoopSet, reader: LoopSet | None = None) -> LoopSet:
     return replace(ls, body=tuple(map_accesses(rolled, s) for s in ls.body))
 
 
-def place(row: Expr, count: int) -> Expr:
+def place(row: ir.Expr, count: int) -> ir.Expr:
     """Where a row is among so many."""
-    return integer(0) if count == 1 else Apply(Op.MOD, (row, integer(count)))
+    return integer(0) if count == 1 else ir.Apply(Op.MOD, (row, integer(count)))
 
 
 def rows_by_array(sites: list[Site], names: Iterable[str], axis: int) -> dict[str, tuple[int, Path]]:
     """For those of the arrays that one loop uses a few rows along `axis` of at a time: how many, and the path of the
     loop.
     """
-    loops = {s.stmt.index: s.path for s in sites if isinstance(s.stmt, Loop)}
-    touched: dict[str, list[tuple[Access, Path]]] = {}
+    loops = {s.stmt.index: s.path for s in sites if isinstance(s.stmt, ir.Loop)}
+    touched: dict[str, list[tuple[ir.Access, Path]]] = {}
     for site in sites:
         for access in accesses(site.stmt):
             touched.setdefault(access.array, []).append((access, site.path))
-    excluded = {s.stmt.array for s in sites if isinstance(s.stmt, Allocate) and s.stmt.fill is not None}
-    excluded |= read_arrays(tuple(s.stmt for s in sites if isinstance(s.stmt, Call)))
+    excluded = {s.stmt.array for s in sites if isinstance(s.stmt, ir.Allocate) and s.stmt.fill is not None}
+    excluded |= read_arrays(tuple(s.stmt for s in sites if isinstance(s.stmt, ir.Call)))
     found: dict[str, tuple[int, Path]] = {}
     for name in names:
         uses = touched.get(name, [])
@@ -81,7 +81,7 @@ def rows_by_array(sites: list[Site], names: Iterable[str], axis: int) -> dict[st
             continue
         rows = [parted(a.subscripts[axis]) for a, _ in uses]
         base = rows[0][0]
-        if not isinstance(base, Index) or any(b != base for b, _ in rows):
+        if not isinstance(base, ir.Index) or any(b != base for b, _ in rows):
             continue
         path = loops[base.name]
         offsets = [offset for _, offset in rows]

@@ -22,26 +22,9 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import Names, Privates, find_privates, span
 from loopdiff.analysis.recurrences import hands_on
 from loopdiff.analysis.strides import stride_of, varying_names
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    ArrayDecl,
-    Assign,
-    Call,
-    Const,
-    Exit,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
@@ -65,8 +48,8 @@ GAIN = 2.5  # times as fast as in order lanes have to be there: their code takes
 
 
 def widen_lanes(
-    ls: LoopSet, dead: Names, names: NameSupply, lanes: int, requests: Requests
-) -> tuple[LoopSet, Names]:  # fmt: skip
+    ls: ir.LoopSet, dead: Names, names: NameSupply, lanes: int, requests: Requests
+) -> tuple[ir.LoopSet, Names]:  # fmt: skip
     """`ls` with independent outer loops in blocks of `lanes`, where the loops inside make no vectors, and the indices
     of the loops over lanes. Loops that `requests` want in no blocks stay as they are.
 
@@ -80,60 +63,60 @@ def widen_lanes(
     body = tuple(widener.visit(s, (k,)) for k, s in enumerate(tidy.body))
     if not widener.indices:
         return ls, frozenset()
-    fresh = tuple(Allocate(a.name) for a in widener.buffers)
+    fresh = tuple(ir.Allocate(a.name) for a in widener.buffers)
     wide = replace(tidy, arrays=(*ls.arrays, *widener.buffers), body=(*fresh, *body))
     return wide, frozenset(widener.indices)
 
 
-def is_promising(stmt: Stmt, ls: LoopSet, dead: Names) -> TypeGuard[Loop]:
+def is_promising(stmt: ir.Stmt, ls: ir.LoopSet, dead: Names) -> TypeGuard[ir.Loop]:
     """Whether `stmt` is a loop around triangles, or one with buffers around loops that hand on values."""
-    if not isinstance(stmt, Loop) or not is_candidate(stmt):
+    if not isinstance(stmt, ir.Loop) or not is_candidate(stmt):
         return False
     has_own = has_buffers(stmt, ls, dead) or fills_tapes(stmt, ls)
     return has_triangles(stmt) or (has_own and any(hands_on(p, ls) for p in loops_of(stmt)))
 
 
-def is_candidate(stmt: Loop) -> bool:
+def is_candidate(stmt: ir.Loop) -> bool:
     """Whether the iterations of a loop run through nests of the same shape."""
     if not is_unit(stmt):
         return False
     sites = list(statements(stmt.body))
-    if any(isinstance(s.stmt, Exit | Require | Allocate | Call) for s in sites):
+    if any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Allocate | ir.Call) for s in sites):
         return False
-    defined = {s.stmt.name for s in sites if isinstance(s.stmt, Let)}
-    inner = [s.stmt for s in sites if isinstance(s.stmt, Loop)]
-    if any(s.is_conditional for s in sites if isinstance(s.stmt, Loop)):
+    defined = {s.stmt.name for s in sites if isinstance(s.stmt, ir.Let)}
+    inner = [s.stmt for s in sites if isinstance(s.stmt, ir.Loop)]
+    if any(s.is_conditional for s in sites if isinstance(s.stmt, ir.Loop)):
         return False
     bounds = [e for p in inner for b in (p.lower, p.upper, p.step) for e in subexprs(b)]
     is_uniform = not any(
-        isinstance(e, Load)
-        or (isinstance(e, Index) and e.name == stmt.index)
-        or (isinstance(e, Var) and e.name in defined)
+        isinstance(e, ir.Load)
+        or (isinstance(e, ir.Index) and e.name == stmt.index)
+        or (isinstance(e, ir.Var) and e.name in defined)
         for e in bounds
     )
     return is_uniform and bool(inner)
 
 
-def has_triangles(loop: Loop) -> bool:
+def has_triangles(loop: ir.Loop) -> bool:
     """Whether loops inside of `loop` are as long as the index of another one says."""
-    return any(isinstance(e, Index) for p in loops_of(loop) for b in (p.lower, p.upper, p.step) for e in subexprs(b))
+    return any(isinstance(e, ir.Index) for p in loops_of(loop) for b in (p.lower, p.upper, p.step) for e in subexprs(b))
 
 
-def has_buffers(loop: Loop, ls: LoopSet, dead: Names) -> bool:
+def has_buffers(loop: ir.Loop, ls: ir.LoopSet, dead: Names) -> bool:
     """Whether iterations write arrays that may be their own."""
     own = written_arrays(loop.body) & dead
     return any((kind := ls.array(n).type) is not None and kind.rank > 0 for n in own)
 
 
-def fills_tapes(loop: Loop, ls: LoopSet) -> bool:
+def fills_tapes(loop: ir.Loop, ls: ir.LoopSet) -> bool:
     """Whether iterations fill rows of tapes, which are laid out as lanes like them."""
-    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, Assign)]
-    rows = (t for t in targets if Index(loop.index) in t.subscripts[:-1])
+    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Assign)]
+    rows = (t for t in targets if ir.Index(loop.index) in t.subscripts[:-1])
     return any(ls.array(t.array).role == "tape" for t in rows)
 
 
-def is_unit(loop: Loop) -> bool:
-    return isinstance(loop.step, Const) and abs(loop.step.value) == 1
+def is_unit(loop: ir.Loop) -> bool:
+    return isinstance(loop.step, ir.Const) and abs(loop.step.value) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,24 +126,24 @@ class Widener:
     names: NameSupply
     lanes: int
     requests: Requests
-    buffers: list[ArrayDecl]
+    buffers: list[ir.ArrayDecl]
     indices: set[str]
 
     @property
     def model(self) -> Model:
         return self.planner.model
 
-    def visit(self, stmt: Stmt, path: Path) -> Stmt:
+    def visit(self, stmt: ir.Stmt, path: Path) -> ir.Stmt:
         """`stmt` with loops that qualify in blocks: the outermost of those around triangles, the innermost of those
         around loops that hand on values."""
-        if not isinstance(stmt, Loop):
+        if not isinstance(stmt, ir.Loop):
             return stmt
         is_wanted = self.requests.rows(stmt.index, stmt.loc.line, self.lanes) > 0
         is_wanted = is_wanted and is_promising(stmt, self.model.ls, self.dead) and not self.planner.obstacle(stmt)
         made = self.in_blocks(stmt, path) if is_wanted else None
         return made or replace(stmt, body=tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body)))
 
-    def in_blocks(self, loop: Loop, path: Path) -> Loop | None:
+    def in_blocks(self, loop: ir.Loop, path: Path) -> ir.Loop | None:
         """A promising loop in blocks; None if that takes longer, or if iterations conflict in more than buffers."""
         lanes = self.lanes if has_triangles(loop) else FEW
         if not (self.is_worth_it(loop) if has_triangles(loop) else self.waits(loop, path)):
@@ -170,7 +153,7 @@ class Widener:
             return None
         return Outermost(self, loop, own, lanes).loop()
 
-    def waits(self, loop: Loop, path: Path) -> bool:
+    def waits(self, loop: ir.Loop, path: Path) -> bool:
         """Whether iterations of `loop`, right around loops that hand on values, take longer one after the other than
         lanes do, though what these use lies apart; or are lanes anyway, for which tapes can be laid out."""
         if any(is_promising(p, self.model.ls, self.dead) for p in loops_of(loop)):
@@ -180,9 +163,9 @@ class Widener:
         is_vector = isinstance(dict(found).get(path), VectorLoop)
         return is_vector or GAIN * self.planner.costs.vector(loop, {}) < best
 
-    def is_worth_it(self, loop: Loop) -> bool:
+    def is_worth_it(self, loop: ir.Loop) -> bool:
         """Whether most accesses of the deepest statements stay, or move by one element, from lane to lane."""
-        sites = [s for s in statements(loop.body) if isinstance(s.stmt, Assign | Accumulate)]
+        sites = [s for s in statements(loop.body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)]
         depth = max((len(s.loops) for s in sites), default=0)
         varying = varying_names(loop)
         found: list[str] = []
@@ -195,7 +178,7 @@ class Widener:
 class Outermost:
     """One loop in blocks, each with buffers for its lanes."""
 
-    def __init__(self, widener: Widener, loop: Loop, own: Privates, lanes: int) -> None:
+    def __init__(self, widener: Widener, loop: ir.Loop, own: Privates, lanes: int) -> None:
         self.widener = widener
         self.source = loop
         self.own = own
@@ -205,11 +188,11 @@ class Outermost:
         self.block = LaneBlock(loop.index, self.start, lanes)
         self.arrays = {array: self.buffer(array) for array in sorted(own.arrays)}
 
-    def loop(self) -> Loop:
+    def loop(self) -> ir.Loop:
         body = [self.cleared(a) for a in sorted(self.own.zero)]
         body.append(self.lanes_loop(tuple(map_accesses(self.placed, s) for s in self.source.body)))
         step = integer(self.lanes)
-        return Loop(self.start, self.lower, self.upper, step, tuple(body), loc=self.source.loc)
+        return ir.Loop(self.start, self.lower, self.upper, step, tuple(body), loc=self.source.loc)
 
     def buffer(self, array: str) -> str:
         """A new array with an element for each lane where `array` has one."""
@@ -217,28 +200,28 @@ class Outermost:
         assert decl.type is not None
         name = self.widener.names.fresh(f"{array}_lanes")
         shape = (*(decl.extents or ()), integer(self.lanes))
-        self.widener.buffers.append(ArrayDecl(name, ArrayType(decl.type.dtype, len(shape)), "local", shape))
+        self.widener.buffers.append(ir.ArrayDecl(name, ArrayType(decl.type.dtype, len(shape)), "local", shape))
         return name
 
-    def lanes_loop(self, body: tuple[Stmt, ...]) -> Stmt:
+    def lanes_loop(self, body: tuple[ir.Stmt, ...]) -> ir.Stmt:
         loop = self.block.loop(self.upper, body, self.source.loc)
         (made,) = renamed_block((loop,), self.widener.names)
-        assert isinstance(made, Loop)
+        assert isinstance(made, ir.Loop)
         self.widener.indices.add(made.index)
         return made
 
-    def cleared(self, array: str) -> Stmt:
+    def cleared(self, array: str) -> ir.Stmt:
         decl = self.widener.model.ls.array(array)
         assert decl.type is not None
         extents = decl.extents or ()
         indices = [self.widener.names.fresh("d") for _ in extents]
-        access = Access(self.arrays[array], (*map(Index, indices), self.block.place))
-        out = self.lanes_loop((Assign(access, Const(0.0, decl.type.element), loc=self.source.loc),))
+        access = ir.Access(self.arrays[array], (*map(ir.Index, indices), self.block.place))
+        out = self.lanes_loop((ir.Assign(access, ir.Const(0.0, decl.type.element), loc=self.source.loc),))
         for index, extent in reversed(list(zip(indices, extents, strict=True))):
-            out = Loop(index, integer(0), extent, ONE, (out,), loc=self.source.loc)
+            out = ir.Loop(index, integer(0), extent, ONE, (out,), loc=self.source.loc)
         return out
 
-    def placed(self, access: Access) -> Access:
+    def placed(self, access: ir.Access) -> ir.Access:
         """Where `access` goes in the buffers of the block; its subscripts are placed already."""
         if access.array in self.arrays:
             return replace(access, array=self.arrays[access.array], subscripts=(*access.subscripts, self.block.place))

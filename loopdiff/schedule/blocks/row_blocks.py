@@ -26,30 +26,9 @@ from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.polyhedral.sets import orders
 from loopdiff.analysis.privatization import Privates, find_privates, mentioned, moved, span
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, sub
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Call,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
@@ -78,12 +57,12 @@ class Fitting:
     least: int
     most: int
 
-    def rows(self, shapes: Iterable[tuple[Expr, ...]]) -> Expr:
+    def rows(self, shapes: Iterable[tuple[ir.Expr, ...]]) -> ir.Expr:
         """The number of rows, of which buffers hold a part of each of these `shapes`."""
         sizes = dict.fromkeys(reduce(mul, shape, ONE) for shape in shapes)
-        largest = reduce(lambda a, b: Apply(Op.MAX, (a, b)), sizes)
+        largest = reduce(lambda a, b: ir.Apply(Op.MAX, (a, b)), sizes)
         fitting = floordiv(integer(self.elements), at_least_one(largest))
-        return Apply(Op.MAX, (integer(self.least), Apply(Op.MIN, (integer(self.most), fitting))))
+        return ir.Apply(Op.MAX, (integer(self.least), ir.Apply(Op.MIN, (integer(self.most), fitting))))
 
 
 # Rows whose buffers are for kernels: as many as keep a GPU busy, and its memory holds.
@@ -91,14 +70,14 @@ FOR_THREADS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
 
 
 CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG))
-CHEAP_NODES = (Const, Index, Param, Dim, Var, Load)
+CHEAP_NODES = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Var, ir.Load)
 MOST_REPEATED = 2
 Names = frozenset[str]
 
 
 def block_rows(
-    ls: LoopSet, dead: Names, names: NameSupply, rows: int | Fitting = ROWS, requests: Requests = NOTHING
-) -> LoopSet:  # fmt: skip
+    ls: ir.LoopSet, dead: Names, names: NameSupply, rows: int | Fitting = ROWS, requests: Requests = NOTHING
+) -> ir.LoopSet:  # fmt: skip
     """`ls` with loops run in blocks of `rows` where that isolates contractions; the same values up to reassociation.
     `requests` may say other sizes, or none.
 
@@ -112,27 +91,27 @@ def block_rows(
     body = blocker.block(tidy.body, ())
     if not blocker.buffers:
         return ls
-    fresh = tuple(Allocate(a.name) for a in blocker.buffers)
+    fresh = tuple(ir.Allocate(a.name) for a in blocker.buffers)
     return replace(tidy, arrays=(*ls.arrays, *blocker.buffers), body=(*fresh, *body))
 
 
-def block_for_threads(ls: LoopSet, dead: Names, requests: Requests) -> LoopSet:
+def block_for_threads(ls: ir.LoopSet, dead: Names, requests: Requests) -> ir.LoopSet:
     """`ls` with loops run in blocks of as many rows as keep a GPU busy, where that isolates contractions."""
     return block_rows(ls, dead, supply(ls), FOR_THREADS, requests)
 
 
-def is_promising(stmt: Stmt) -> bool:
+def is_promising(stmt: ir.Stmt) -> bool:
     """Whether `stmt` is a loop with a sum below two loops of its own, and something beside it."""
-    if not isinstance(stmt, Loop) or not (isinstance(stmt.step, Const) and abs(stmt.step.value) == 1):
+    if not isinstance(stmt, ir.Loop) or not (isinstance(stmt.step, ir.Const) and abs(stmt.step.value) == 1):
         return False
     sites = list(statements(stmt.body))
-    if any(isinstance(s.stmt, Exit | Require | Allocate | Call) for s in sites):
+    if any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Allocate | ir.Call) for s in sites):
         return False
     return any(is_deep_sum(s.stmt, s.loops) and not s.is_conditional for s in sites)
 
 
-def is_deep_sum(stmt: Stmt, loops: tuple[Loop, ...]) -> bool:
-    return isinstance(stmt, Accumulate) and stmt.op == "add" and len(loops) >= 2
+def is_deep_sum(stmt: ir.Stmt, loops: tuple[ir.Loop, ...]) -> bool:
+    return isinstance(stmt, ir.Accumulate) and stmt.op == "add" and len(loops) >= 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +119,12 @@ class Leaf:
     """A statement of a row that is moved as one, with the loops of the row around it."""
 
     path: Path
-    stmt: Stmt
+    stmt: ir.Stmt
     loops: tuple[Path, ...]
 
     @property
     def is_sum(self) -> bool:
-        return isinstance(self.stmt, Accumulate) and self.stmt.op == "add" and len(self.loops) >= 2
+        return isinstance(self.stmt, ir.Accumulate) and self.stmt.op == "add" and len(self.loops) >= 2
 
 
 Piece = tuple[Leaf, ...]
@@ -158,14 +137,14 @@ class Row:
     `repeated` are the Lets that every piece evaluates where it needs them, `lets` the others.
     """
 
-    loop: Loop
+    loop: ir.Loop
     path: Path
     own: Privates
     leaves: tuple[Leaf, ...]
     lets: Mapping[str, Leaf]
     repeated: Mapping[str, Leaf]
 
-    def mentioned(self, stmt: Stmt) -> Names:
+    def mentioned(self, stmt: ir.Stmt) -> Names:
         """Arrays, cells and Lets in a leaf and in the Lets that are repeated with it."""
         names = mentioned((stmt,))
         for name in names & self.repeated.keys():
@@ -173,13 +152,13 @@ class Row:
                 names |= self.mentioned(self.repeated[name].stmt)
         return names
 
-    def inlined(self, expr: Expr) -> Expr:
+    def inlined(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with the Lets that are repeated with it in place."""
-        values: dict[Expr, Expr] = {}
+        values: dict[ir.Expr, ir.Expr] = {}
         for name in self.repeated:
             stmt = self.repeated[name].stmt
-            assert isinstance(stmt, Let)
-            values[Var(name)] = stmt.value
+            assert isinstance(stmt, ir.Let)
+            values[ir.Var(name)] = stmt.value
         used = [e for e in subexprs(expr) if e in values]
         return self.inlined(substitute(expr, values)) if used else expr
 
@@ -198,25 +177,25 @@ class Blocker:
     names: NameSupply
     rows: int | Fitting
     requests: Requests
-    buffers: list[ArrayDecl]
+    buffers: list[ir.ArrayDecl]
 
-    def block(self, body: tuple[Stmt, ...], prefix: Path) -> tuple[Stmt, ...]:
+    def block(self, body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
         """`body` with its innermost promising loops in blocks."""
-        out: list[Stmt] = []
+        out: list[ir.Stmt] = []
         for number, stmt in enumerate(body):
             path = (*prefix, number)
-            if not isinstance(stmt, Loop):
+            if not isinstance(stmt, ir.Loop):
                 out.append(stmt)
                 continue
             inner = stmt.body if self.is_for_threads(stmt, path) else self.block(stmt.body, path)
             out.append(replace(stmt, body=inner) if inner != stmt.body else self.in_blocks(stmt, path))
         return tuple(out)
 
-    def is_for_threads(self, loop: Loop, path: Path) -> bool:
+    def is_for_threads(self, loop: ir.Loop, path: Path) -> bool:
         """Whether rows are for kernels, and the iterations of `loop` may be threads: these would have blocks inside."""
         return isinstance(self.rows, Fitting) and find_privates(self.model, self.dead, loop, path) is not None
 
-    def in_blocks(self, loop: Loop, path: Path) -> Stmt:
+    def in_blocks(self, loop: ir.Loop, path: Path) -> ir.Stmt:
         """`loop` in blocks of rows, distributed, if it may be and something is gained."""
         size = self.requests.rows(loop.index, loop.loc.line, self.rows)
         if isinstance(self.rows, Fitting) and isinstance(size, int) and size:
@@ -274,42 +253,42 @@ class Blocker:
 
         A product needs nothing but its factors; of other sums, as of squares of differences, dots of rows are as fast.
         """
-        if not (isinstance(leaf.stmt, Accumulate) and leaf.is_sum):
+        if not (isinstance(leaf.stmt, ir.Accumulate) and leaf.is_sum):
             return False
         own = {*row.lets, *row.repeated}
         value = row.inlined(leaf.stmt.value)
         inner = {self.model.loop(p).index for p in leaf.loops}
 
-        def is_same(access: Access) -> bool:
+        def is_same(access: ir.Access) -> bool:
             if access.array in row.own.names or not access.subscripts:
                 return False
             parts = [e for s in access.subscripts for e in subexprs(s)]
-            if any(isinstance(e, Load) or (isinstance(e, Var) and e.name in own) for e in parts):
+            if any(isinstance(e, ir.Load) or (isinstance(e, ir.Var) and e.name in own) for e in parts):
                 return False
-            used = {e.name for e in parts if isinstance(e, Index)}
+            used = {e.name for e in parts if isinstance(e, ir.Index)}
             return row.loop.index not in used and len(used & inner) >= 2
 
-        loads = [e.access for e in subexprs(value) if isinstance(e, Load)]
+        loads = [e.access for e in subexprs(value) if isinstance(e, ir.Load)]
         is_of_row = any(a.array in row.own.names for a in (*loads, leaf.stmt.target))
         is_of_row |= bool(row.mentioned(leaf.stmt) & row.lets.keys())
-        single = [f.access for _, term in terms(value) for f in factors(term) if isinstance(f, Load)]
+        single = [f.access for _, term in terms(value) for f in factors(term) if isinstance(f, ir.Load)]
         return is_of_row and any(is_same(a) for a in (*single, leaf.stmt.target))
 
 
-def row_of(loop: Loop, path: Path, own: Privates) -> Row:
+def row_of(loop: ir.Loop, path: Path, own: Privates) -> Row:
     found = tuple(leaves(loop.body, path, ()))
-    lets = {leaf.stmt.name: leaf for leaf in found if isinstance(leaf.stmt, Let)}
+    lets = {leaf.stmt.name: leaf for leaf in found if isinstance(leaf.stmt, ir.Let)}
     repeated = repeated_lets(lets, written_arrays(loop.body))
-    rest = tuple(leaf for leaf in found if not (isinstance(leaf.stmt, Let) and leaf.stmt.name in repeated))
+    rest = tuple(leaf for leaf in found if not (isinstance(leaf.stmt, ir.Let) and leaf.stmt.name in repeated))
     kept = {n: leaf for n, leaf in lets.items() if n not in repeated}
     return Row(loop, path, own, rest, kept, {n: lets[n] for n in repeated})
 
 
-def leaves(body: tuple[Stmt, ...], prefix: Path, loops: tuple[Path, ...]) -> Iterator[Leaf]:
+def leaves(body: tuple[ir.Stmt, ...], prefix: Path, loops: tuple[Path, ...]) -> Iterator[Leaf]:
     """Statements in textual order, those of nested loops one by one, conditions whole."""
     for number, stmt in enumerate(body):
         path = (*prefix, number)
-        if isinstance(stmt, Loop):
+        if isinstance(stmt, ir.Loop):
             yield from leaves(stmt.body, path, (*loops, path))
         else:
             yield Leaf(path, stmt, loops)
@@ -319,25 +298,25 @@ def repeated_lets(lets: Mapping[str, Leaf], written: Names) -> Names:
     """Lets that would take a buffer as large as the work, and those that are cheap and of values not `written`."""
     operations: dict[str, int] = {}
     for name, leaf in lets.items():
-        assert isinstance(leaf.stmt, Let)
+        assert isinstance(leaf.stmt, ir.Let)
         parts = list(subexprs(leaf.stmt.value))
-        is_cheap = all(isinstance(e, CHEAP_NODES) or (isinstance(e, Apply) and e.op in CHEAP) for e in parts)
-        reads = {e.access.array for e in parts if isinstance(e, Load)}
-        used = [e.name for e in parts if isinstance(e, Var) and e.name in lets]
-        count = sum(isinstance(e, Apply) for e in parts) + sum(operations.get(u, MOST_REPEATED) for u in used)
+        is_cheap = all(isinstance(e, CHEAP_NODES) or (isinstance(e, ir.Apply) and e.op in CHEAP) for e in parts)
+        reads = {e.access.array for e in parts if isinstance(e, ir.Load)}
+        used = [e.name for e in parts if isinstance(e, ir.Var) and e.name in lets]
+        count = sum(isinstance(e, ir.Apply) for e in parts) + sum(operations.get(u, MOST_REPEATED) for u in used)
         is_free = is_cheap and count <= MOST_REPEATED and not reads & written and operations.keys() >= set(used)
         if is_free or len(leaf.loops) >= 2:
             operations[name] = count
     return frozenset(operations)
 
 
-def is_rectangular(stmt: Stmt) -> bool:
+def is_rectangular(stmt: ir.Stmt) -> bool:
     """Whether a nested loop counts by one between bounds that are known before the function's first statement."""
-    if not isinstance(stmt, Loop):
+    if not isinstance(stmt, ir.Loop):
         return True
-    if not (isinstance(stmt.step, Const) and abs(stmt.step.value) == 1):
+    if not (isinstance(stmt.step, ir.Const) and abs(stmt.step.value) == 1):
         return False
-    return not any(isinstance(e, Index | Var | Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
+    return not any(isinstance(e, ir.Index | ir.Var | ir.Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
 
 
 # -- the new loops -------------------------------------------------------------------------------------------
@@ -348,26 +327,26 @@ class Expansion:
         self.blocker = blocker
         self.row = row
         self.pieces = pieces
-        self.shapes: dict[str, tuple[str, tuple[Expr, ...]]] = {}
+        self.shapes: dict[str, tuple[str, tuple[ir.Expr, ...]]] = {}
         self.size = size
         self.start = blocker.names.fresh(f"{row.loop.index}_block")
         self.lower, self.upper = span(row.loop)
         self.piece_of = {leaf.path: k for k, piece in enumerate(pieces) for leaf in piece}
-        self.cells: dict[str, Access] = {}
-        self.kept: dict[str, Access] = {}
+        self.cells: dict[str, ir.Access] = {}
+        self.kept: dict[str, ir.Access] = {}
         self.arrays: dict[str, str] = {}
 
-    def loop(self) -> Loop:
+    def loop(self) -> ir.Loop:
         self.expand()
         shapes = [shape for _, shape in self.shapes.values()]
         self.rows = self.size.rows(shapes) if isinstance(self.size, Fitting) else integer(self.size)
         for name, (dtype, shape) in self.shapes.items():
             kind = ArrayType(dtype, 1 + len(shape))
-            self.blocker.buffers.append(ArrayDecl(name, kind, "local", (self.rows, *shape)))
-        body: list[Stmt] = [self.cleared(a) for a in sorted(self.row.own.zero)]
+            self.blocker.buffers.append(ir.ArrayDecl(name, kind, "local", (self.rows, *shape)))
+        body: list[ir.Stmt] = [self.cleared(a) for a in sorted(self.row.own.zero)]
         for number in range(len(self.pieces)):
             body += renamed_block((self.nest(number),), self.blocker.names)
-        return Loop(self.start, self.lower, self.upper, self.rows, tuple(body), loc=self.row.loop.loc)
+        return ir.Loop(self.start, self.lower, self.upper, self.rows, tuple(body), loc=self.row.loop.loc)
 
     # -- buffers ---------------------------------------------------------------------------------------------
     def expand(self) -> None:
@@ -388,54 +367,56 @@ class Expansion:
                 self.cells[cell] = self.element(cell, decl.type.dtype, home)
         for name, leaf in row.lets.items():
             if len(users[name]) > 1:
-                assert isinstance(leaf.stmt, Let)
+                assert isinstance(leaf.stmt, ir.Let)
                 dtype = type_of(leaf.stmt.value, blocker.types).value
                 self.kept[name] = self.element(name, dtype, leaf.loops[-1] if leaf.loops else row.path)
 
-    def buffer(self, stem: str, dtype: str, extents: tuple[Expr, ...]) -> str:
+    def buffer(self, stem: str, dtype: str, extents: tuple[ir.Expr, ...]) -> str:
         name = self.blocker.names.fresh(f"{stem}_rows")
         self.shapes[name] = dtype, extents
         return name
 
-    def element(self, stem: str, dtype: str, home: Path) -> Access:
+    def element(self, stem: str, dtype: str, home: Path) -> ir.Access:
         """The element of a new buffer for one iteration of the loop at `home` in a row."""
         loops = [self.blocker.model.loop(home[:k]) for k in range(len(self.row.path) + 1, len(home) + 1)]
         spans = [span(p) for p in loops]
         name = self.buffer(stem, dtype, tuple(natural(sub(upper, lower)) for lower, upper in spans))
-        inner = tuple(sub(Index(p.index), lower) for p, (lower, _) in zip(loops, spans, strict=True))
-        return Access(name, (self.place, *inner))
+        inner = tuple(sub(ir.Index(p.index), lower) for p, (lower, _) in zip(loops, spans, strict=True))
+        return ir.Access(name, (self.place, *inner))
 
     @property
-    def place(self) -> Expr:
+    def place(self) -> ir.Expr:
         """Which row of the block an iteration is."""
-        return sub(Index(self.row.loop.index), Index(self.start))
+        return sub(ir.Index(self.row.loop.index), ir.Index(self.start))
 
     # -- nests -----------------------------------------------------------------------------------------------
-    def rows_loop(self, body: tuple[Stmt, ...]) -> Loop:
+    def rows_loop(self, body: tuple[ir.Stmt, ...]) -> ir.Loop:
         return block_loop(self.row.loop.index, self.start, self.rows, self.upper, body, self.row.loop.loc)
 
-    def cleared(self, array: str) -> Stmt:
+    def cleared(self, array: str) -> ir.Stmt:
         """Zeros in every row of the block."""
         decl, loc = self.blocker.model.ls.array(array), self.row.loop.loc
         assert decl.type is not None
         assert decl.extents is not None
         indices = [self.blocker.names.fresh("d") for _ in decl.extents]
-        access = Access(self.arrays[array], (self.place, *map(Index, indices)))
-        body: Stmt = Assign(access, Const(0.0, decl.type.element), loc=loc)
+        access = ir.Access(self.arrays[array], (self.place, *map(ir.Index, indices)))
+        body: ir.Stmt = ir.Assign(access, ir.Const(0.0, decl.type.element), loc=loc)
         for index, extent in reversed(list(zip(indices, decl.extents, strict=True))):
-            body = Loop(index, integer(0), extent, ONE, (body,), loc=loc)
+            body = ir.Loop(index, integer(0), extent, ONE, (body,), loc=loc)
         return renamed_block((self.rows_loop((body,)),), self.blocker.names)[0]
 
-    def nest(self, number: int) -> Stmt:
+    def nest(self, number: int) -> ir.Stmt:
         """The leaves of one piece and the Lets repeated with them, for all rows of the block."""
         paths = self.row.paths(self.pieces[number])
         return self.rows_loop(self.chosen(self.row.loop.body, self.row.path, paths, number))
 
-    def chosen(self, body: tuple[Stmt, ...], prefix: Path, paths: frozenset[Path], number: int) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+    def chosen(
+        self, body: tuple[ir.Stmt, ...], prefix: Path, paths: frozenset[Path], number: int
+    ) -> tuple[ir.Stmt, ...]:
+        out: list[ir.Stmt] = []
         for position, stmt in enumerate(body):
             path = (*prefix, position)
-            if isinstance(stmt, Loop):
+            if isinstance(stmt, ir.Loop):
                 inner = self.chosen(stmt.body, path, paths, number)
                 if inner:
                     out.append(replace(stmt, body=inner))
@@ -444,7 +425,7 @@ class Expansion:
                 out += moved(stmt, self.placed, self.kept, here)
         return tuple(out)
 
-    def placed(self, access: Access) -> Access:
+    def placed(self, access: ir.Access) -> ir.Access:
         """Where `access` goes in the buffers of the block; its subscripts are placed already."""
         if access.array in self.cells:
             return self.cells[access.array]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.walk import returned_arrays
 from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_workspace
 from loopdiff.schedule.blocks.outer_vectors import widen_lanes
@@ -12,8 +12,8 @@ from loopdiff.settings.requests import NOTHING, Requests
 
 
 def block_sweeps(
-    forward: LoopSet, reverse: LoopSet, rows: int = ROWS, asked: tuple[Requests, Requests] = (NOTHING, NOTHING)
-) -> tuple[LoopSet, LoopSet, frozenset[str]]:
+    forward: ir.LoopSet, reverse: ir.LoopSet, rows: int = ROWS, asked: tuple[Requests, Requests] = (NOTHING, NOTHING)
+) -> tuple[ir.LoopSet, ir.LoopSet, frozenset[str]]:
     """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
     indices of loops over the lanes of a block. `asked` may say otherwise for each sweep."""
     names, place = supply(forward, reverse), len(forward.params)
@@ -28,14 +28,14 @@ def block_sweeps(
     return new_forward, with_workspace(new_reverse, workspace, place, ours), lanes | others
 
 
-def block_primal(ls: LoopSet, rows: int = ROWS, requests: Requests = NOTHING) -> LoopSet:
+def block_primal(ls: ir.LoopSet, rows: int = ROWS, requests: Requests = NOTHING) -> ir.LoopSet:
     """The function itself in blocks of `rows`, whose buffers are its own."""
     return in_blocks(ls, scratch(ls) - returned_arrays(ls) - frozenset(ls.params), supply(ls), rows, requests)[0]
 
 
 def in_blocks(
-    ls: LoopSet, dead: frozenset[str], names: NameSupply, rows: int, requests: Requests
-) -> tuple[LoopSet, frozenset[str]]:  # fmt: skip
+    ls: ir.LoopSet, dead: frozenset[str], names: NameSupply, rows: int, requests: Requests
+) -> tuple[ir.LoopSet, frozenset[str]]:  # fmt: skip
     """As rows of a matrix where that isolates contractions, else as lanes where the loops inside make no vectors; the
     indices of these lanes."""
     return widen_lanes(block_rows(ls, dead, names, rows, requests), dead, names, rows, requests)

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.strides import coefficient
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, floordiv, integer
-from loopdiff.ir.nodes import Access, ArrayDecl, Call, Dim, Expr, Index, Loop, LoopSet, Stmt
 from loopdiff.ir.walk import (
     accesses,
     map_accesses,
@@ -33,7 +33,9 @@ TRIPS = 32
 ADVANTAGE = 2
 
 
-def align_tapes(forward: LoopSet, reverse: LoopSet, lanes: frozenset[str] = frozenset()) -> tuple[LoopSet, LoopSet]:
+def align_tapes(
+    forward: ir.LoopSet, reverse: ir.LoopSet, lanes: frozenset[str] = frozenset()
+) -> tuple[ir.LoopSet, ir.LoopSet]:
     """Both sweeps with the axes of tapes reordered where vectors run along another than the last.
 
     Vectors run along the loops over `lanes`, and elsewhere along the innermost ones.
@@ -51,12 +53,12 @@ def align_tapes(forward: LoopSet, reverse: LoopSet, lanes: frozenset[str] = froz
     return first, second
 
 
-def called_with(ls: LoopSet) -> frozenset[str]:
+def called_with(ls: ir.LoopSet) -> frozenset[str]:
     """Arrays that functions get parts of, as they lie in memory."""
-    return read_arrays(tuple(s.stmt for s in statements(ls.body) if isinstance(s.stmt, Call)))
+    return read_arrays(tuple(s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Call)))
 
 
-def better_order(decl: ArrayDecl, sweeps: tuple[LoopSet, LoopSet], lanes: frozenset[str]) -> Order | None:
+def better_order(decl: ir.ArrayDecl, sweeps: tuple[ir.LoopSet, ir.LoopSet], lanes: frozenset[str]) -> Order | None:
     """The axes of a tape with that one last which most accesses move along; None if it is the last already."""
     votes: Counter[int] = Counter()
     for ls in sweeps:
@@ -73,7 +75,7 @@ def better_order(decl: ArrayDecl, sweeps: tuple[LoopSet, LoopSet], lanes: frozen
     return (*(k for k in range(rank) if k != axis), axis)
 
 
-def in_loops(ls: LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[Access, str, int]]:
+def in_loops(ls: ir.LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[ir.Access, str, int]]:
     """Accesses of `array` in loops, the index that vectors run along, and how many loops there are."""
     for access, loops in touching(ls, array):
         if loops:
@@ -81,24 +83,24 @@ def in_loops(ls: LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[A
             yield access, next((i for i in indices if i in lanes), indices[-1]), len(loops)
 
 
-def touching(ls: LoopSet, array: str) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
+def touching(ls: ir.LoopSet, array: str) -> Iterator[tuple[ir.Access, tuple[ir.Loop, ...]]]:
     """Accesses of `array`, each with the loops around it."""
     for site in statements(ls.body):
         yield from ((a, site.loops) for a in accesses(site.stmt) if a.array == array)
 
 
-def reordered(ls: LoopSet, orders: Mapping[str, Order]) -> LoopSet:
-    def extent(e: Expr) -> Expr:
-        if isinstance(e, Dim) and e.array in orders:
+def reordered(ls: ir.LoopSet, orders: Mapping[str, Order]) -> ir.LoopSet:
+    def extent(e: ir.Expr) -> ir.Expr:
+        if isinstance(e, ir.Dim) and e.array in orders:
             return replace(e, axis=orders[e.array].index(e.axis))
         return e
 
-    def access(a: Access) -> Access:
+    def access(a: ir.Access) -> ir.Access:
         if a.array not in orders:
             return a
         return replace(a, subscripts=tuple(a.subscripts[k] for k in orders[a.array]))
 
-    def declaration(decl: ArrayDecl) -> ArrayDecl:
+    def declaration(decl: ir.ArrayDecl) -> ir.ArrayDecl:
         if decl.name not in orders or decl.extents is None:
             return decl
         return replace(decl, extents=tuple(decl.extents[k] for k in orders[decl.name]))
@@ -117,20 +119,20 @@ class Fold:
     blocks: Mapping[str, LaneBlock]
 
 
-def common_fold(tape: str, sweeps: tuple[LoopSet, LoopSet], lanes: frozenset[str]) -> Fold | None:
+def common_fold(tape: str, sweeps: tuple[ir.LoopSet, ir.LoopSet], lanes: frozenset[str]) -> Fold | None:
     """How to keep `tape` in blocks of lanes; None unless all that touches it are lanes of blocks alike."""
     blocks: dict[str, LaneBlock] = {}
     places: set[tuple[int, int]] = set()
     for ls in sweeps:
-        if any(isinstance(e, Dim) and e.array == tape for s in statements(ls.body) for e in all_exprs(s.stmt)):
+        if any(isinstance(e, ir.Dim) and e.array == tape for s in statements(ls.body) for e in all_exprs(s.stmt)):
             return None
         for access, loops in touching(ls, tape):
             loop = next((p for p in loops if p.index in lanes), None)
             block = None if loop is None else lane_block(loop)
             if block is None or not starts_at_zero(block, loops):
                 return None
-            axes = [k for k, s in enumerate(access.subscripts) if s == Index(block.index)]
-            used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index)}
+            axes = [k for k, s in enumerate(access.subscripts) if s == ir.Index(block.index)]
+            used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
             if len(axes) != 1 or block.start in used or sum(mentions(s, block.index) for s in access.subscripts) != 1:
                 return None
             blocks[block.index] = block
@@ -141,32 +143,32 @@ def common_fold(tape: str, sweeps: tuple[LoopSet, LoopSet], lanes: frozenset[str
     return Fold(axis, size, blocks)
 
 
-def all_exprs(stmt: Stmt) -> Iterator[Expr]:
+def all_exprs(stmt: ir.Stmt) -> Iterator[ir.Expr]:
     return (e for x in stmt_exprs(stmt) for e in subexprs(x))
 
 
-def mentions(expr: Expr, index: str) -> bool:
-    return any(isinstance(e, Index) and e.name == index for e in subexprs(expr))
+def mentions(expr: ir.Expr, index: str) -> bool:
+    return any(isinstance(e, ir.Index) and e.name == index for e in subexprs(expr))
 
 
-def starts_at_zero(block: LaneBlock, loops: tuple[Loop, ...]) -> bool:
+def starts_at_zero(block: LaneBlock, loops: tuple[ir.Loop, ...]) -> bool:
     """Whether the blocks are those of 0, size, 2 size and so on."""
     outer = next((p for p in loops if p.index == block.start), None)
     return outer is not None and outer.lower == integer(0) and outer.step == integer(block.size)
 
 
-def folded(ls: LoopSet, folds: Mapping[str, Fold]) -> LoopSet:
-    def access(a: Access) -> Access:
+def folded(ls: ir.LoopSet, folds: Mapping[str, Fold]) -> ir.LoopSet:
+    def access(a: ir.Access) -> ir.Access:
         if a.array not in folds:
             return a
         fold, subscripts = folds[a.array], list(a.subscripts)
         index = subscripts.pop(fold.axis)
-        assert isinstance(index, Index)
+        assert isinstance(index, ir.Index)
         block = fold.blocks[index.name]
-        number = floordiv(Index(block.start), integer(fold.size))
+        number = floordiv(ir.Index(block.start), integer(fold.size))
         return replace(a, subscripts=(number, *subscripts, block.place))
 
-    def declaration(decl: ArrayDecl) -> ArrayDecl:
+    def declaration(decl: ir.ArrayDecl) -> ir.ArrayDecl:
         if decl.name not in folds or decl.extents is None or decl.type is None:
             return decl
         fold, extents = folds[decl.name], list(decl.extents)

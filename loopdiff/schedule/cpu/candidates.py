@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import ScheduleError
-from loopdiff.ir.nodes import Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Arranged, VectorLoop
@@ -49,12 +49,12 @@ def vectors(arranged: Arranged, times: dict[tuple[int, ...], float], total: floa
         top = arranged.ls.body[path[0]]
         for site in statements((top,)):
             place = (path[0], *site.path[1:])
-            if isinstance(site.stmt, Loop) and not isinstance(arranged.schedule.of(place), VectorLoop):
+            if isinstance(site.stmt, ir.Loop) and not isinstance(arranged.schedule.of(place), VectorLoop):
                 yield Request(sweep, site.stmt.index, 0, "vector", is_exact=True)
 
 
 def without_blocks(arranged: Arranged, sweep: str) -> list[Request]:
     """Requests for none of the blocks of rows or lanes that there are."""
-    loops = [s.stmt for s in statements(arranged.ls.body) if isinstance(s.stmt, Loop)]
+    loops = [s.stmt for s in statements(arranged.ls.body) if isinstance(s.stmt, ir.Loop)]
     names = {(stem_of(p.index).removesuffix("_block"), p.loc.line) for p in loops if is_block_loop(p)}
     return [Request(sweep, index, line, "rows", 0) for index, line in sorted(names)]

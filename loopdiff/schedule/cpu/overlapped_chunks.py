@@ -21,16 +21,16 @@ from loopdiff.analysis.legality import dependence_distance, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import Names, conflicting
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Let, Loop, Stmt
 from loopdiff.ir.walk import Path, read_arrays, statements, written_arrays
 
 MOST = 16  # iterations that a chunk begins earlier
 
-Taken = Callable[[Loop, Loop], None]
+Taken = Callable[[ir.Loop, ir.Loop], None]
 
 
-def find_early(model: Model, dead: Names, loop: Loop, path: Path, own: Names) -> tuple[Names, int] | None:
+def find_early(model: Model, dead: Names, loop: ir.Loop, path: Path, own: Names) -> tuple[Names, int] | None:
     """Arrays that each chunk of the loop at `path` has for itself, and how many iterations it begins earlier to find in
     them what it needs; None if that does not make chunks independent. Iterations have the cells `own` for themselves,
     and nobody looks at the contents of the `dead` arrays before or after the function.
@@ -48,14 +48,14 @@ def find_early(model: Model, dead: Names, loop: Loop, path: Path, own: Names) ->
     return None if count is None else (arrays, count)
 
 
-def may_repeat(loop: Loop, arrays: Names) -> bool:
+def may_repeat(loop: ir.Loop, arrays: Names) -> bool:
     """Whether what the loop writes to `arrays` can be computed again, from nothing else that the loop writes."""
     return not read_arrays(only_into((loop,), arrays)) & (written_arrays((loop,)) - arrays)
 
 
 def is_filled(model: Model, arrays: Names) -> bool:
     """Whether any of the `arrays` begins with a value."""
-    fills = (s.stmt for s in statements(model.ls.body) if isinstance(s.stmt, Allocate) and s.stmt.fill is not None)
+    fills = (s.stmt for s in statements(model.ls.body) if isinstance(s.stmt, ir.Allocate) and s.stmt.fill is not None)
     return any(s.array in arrays for s in fills)
 
 
@@ -96,32 +96,32 @@ def lag(model: Model, write: Event, read: Event, path: Path) -> int | None:
 
 def innermost(model: Model, path: Path) -> Path:
     """The path of the innermost loop around a statement."""
-    return max(path[:k] for k in range(1, len(path)) if isinstance(model.sites[path[:k]].stmt, Loop))
+    return max(path[:k] for k in range(1, len(path)) if isinstance(model.sites[path[:k]].stmt, ir.Loop))
 
 
 def is_block(model: Model, path: Path) -> bool:
     """Whether the loop at `path` has none inside, so that all that it computes on the way it needs itself."""
-    return not any(isinstance(s.stmt, Loop) for s in statements(model.loop(path).body))
+    return not any(isinstance(s.stmt, ir.Loop) for s in statements(model.loop(path).body))
 
 
-def only_into(body: tuple[Stmt, ...], arrays: Names, take: Taken = lambda new, old: None) -> tuple[Stmt, ...]:
+def only_into(body: tuple[ir.Stmt, ...], arrays: Names, take: Taken = lambda new, old: None) -> tuple[ir.Stmt, ...]:
     """Of `body` what writes to `arrays`; `take` gets each loop with the one that it was."""
-    found: list[Stmt] = []
+    found: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
-            case Loop(body=inside):
+            case ir.Loop(body=inside):
                 inner = only_into(inside, arrays, take)
-                if not all(isinstance(s, Let) for s in inner):
+                if not all(isinstance(s, ir.Let) for s in inner):
                     new = replace(stmt, body=inner)
                     take(new, stmt)
                     found.append(new)
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 yes, no = only_into(then, arrays, take), only_into(orelse, arrays, take)
-                if not all(isinstance(s, Let) for s in (*yes, *no)):
+                if not all(isinstance(s, ir.Let) for s in (*yes, *no)):
                     found.append(replace(stmt, then=yes, orelse=no))
-            case Let():
+            case ir.Let():
                 found.append(stmt)
-            case Assign(target=target) | Accumulate(target=target) if target.array in arrays:
+            case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in arrays:
                 found.append(stmt)
             case _:
                 pass

@@ -14,23 +14,8 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.strides import is_varying, stride_of, varying_names
 from loopdiff.errors import ScheduleError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Apply,
-    Assign,
-    Call,
-    Const,
-    Exit,
-    If,
-    Index,
-    Load,
-    Loop,
-    Require,
-    Stmt,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -87,23 +72,23 @@ class Planner:
         return cls(model, types, costs, may_reassociate, requests)
 
     def below(
-        self, body: tuple[Stmt, ...], path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]
+        self, body: tuple[ir.Stmt, ...], path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]
     ) -> float:  # fmt: skip
         """Choose mappings of the loops in `body`; the nanoseconds of running them once."""
         total = 0.0
         for number, stmt in enumerate(body):
             match stmt:
-                case Loop():
+                case ir.Loop():
                     total += self.loop(stmt, (*path, number), ranges, found)
-                case If():
+                case ir.If():
                     total += OFTEN * self.below(children(stmt), (*path, number), ranges, found)
                 case _:
                     pass
         return total
 
-    def loop(self, stmt: Loop, path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]) -> float:
+    def loop(self, stmt: ir.Loop, path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]) -> float:
         wish = self.wish(stmt)
-        inside = {self.wish(s.stmt) for s in statements(stmt.body) if isinstance(s.stmt, Loop)} - {None}
+        inside = {self.wish(s.stmt) for s in statements(stmt.body) if isinstance(s.stmt, ir.Loop)} - {None}
         tile = None if {wish, *inside} & {"vector", "scalar"} else self.tile(stmt)
         if tile is not None:
             found.append((path, tile[1]))
@@ -138,10 +123,10 @@ class Planner:
         registers = self.costs.machine.registers
         return rows_together(self.model, path, inner, registers, self.may_reassociate) if inner else 1
 
-    def wish(self, loop: Loop) -> Wish | None:
+    def wish(self, loop: ir.Loop) -> Wish | None:
         return self.requests.wish(loop.index, loop.loc.line)
 
-    def refused(self, stmt: Loop, path: Path, mapping: ScalarLoop) -> ScheduleError:
+    def refused(self, stmt: ir.Loop, path: Path, mapping: ScalarLoop) -> ScheduleError:
         """Why a loop that is wanted as a vector has to be scalar."""
         private = owned_cells(self.model, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
@@ -150,14 +135,14 @@ class Planner:
         return refuse_dependence(self.model, stmt, conflict, self.requests)
 
     # -- vector loops ----------------------------------------------------------------------------------------
-    def scalar_only(self, stmt: Loop, path: Path) -> ScalarLoop | None:
+    def scalar_only(self, stmt: ir.Loop, path: Path) -> ScalarLoop | None:
         """The loop as a scalar one if it is plain to see that it has to be: by its step, or what is in its body."""
         if not is_constant(stmt.step, 1):
             return self.in_order(stmt, path)
         obstacle = self.obstacle(stmt)
         return ScalarLoop(obstacle) if obstacle else None
 
-    def vector(self, stmt: Loop, path: Path) -> VectorLoop | ScalarLoop:
+    def vector(self, stmt: ir.Loop, path: Path) -> VectorLoop | ScalarLoop:
         """Whether the dependences let the loop's iterations run in lanes."""
         private = owned_cells(self.model, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
@@ -170,11 +155,11 @@ class Planner:
         sums = {
             s.stmt.target.array
             for s in statements(stmt.body)
-            if isinstance(s.stmt, Accumulate)
+            if isinstance(s.stmt, ir.Accumulate)
             and stride_of(s.stmt.target, stmt.index, varying, self.model.ls) == "uniform"
         }
         inside = (e for s in statements(stmt.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
-        seen_inside = {e.access.array for e in inside if isinstance(e, Load)}
+        seen_inside = {e.access.array for e in inside if isinstance(e, ir.Load)}
         reductions = frozenset(sums - private)
         if any(self.model.ls.array(name).extents == () for name in reductions & seen_inside):
             return ScalarLoop(NEVER_RUNS)
@@ -184,32 +169,32 @@ class Planner:
         may_be_short = self.may_be_short(stmt, self.model.sites[path].loops)
         return VectorLoop(tuple(sorted(reductions)), may_be_short)
 
-    def may_be_short(self, loop: Loop, around: tuple[Loop, ...]) -> bool:
+    def may_be_short(self, loop: ir.Loop, around: tuple[ir.Loop, ...]) -> bool:
         """Whether `loop`, innermost and of fast instructions, is longer or shorter in iterations of loops around it."""
         inside = [s.stmt for s in statements(loop.body)]
         nodes = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
-        is_slow = any(isinstance(e, Apply) and (e.op in FUNCTIONS or e.op in DIVISIONS) for e in nodes)
-        if is_slow or any(isinstance(s, Loop) for s in inside):
+        is_slow = any(isinstance(e, ir.Apply) and (e.op in FUNCTIONS or e.op in DIVISIONS) for e in nodes)
+        if is_slow or any(isinstance(s, ir.Loop) for s in inside):
             return False
-        moving = {Index(p.index) for p in around if isinstance(p.step, Const) and p.step.value in (1, -1)}
+        moving = {ir.Index(p.index) for p in around if isinstance(p.step, ir.Const) and p.step.value in (1, -1)}
         by_index = any(e in moving for b in (loop.lower, loop.upper) for e in subexprs(b))
         return by_index or is_row_of_elements(loop, self.costs.counter.lets)
 
-    def held_back(self, loop: Loop, private: frozenset[str]) -> str:
+    def held_back(self, loop: ir.Loop, private: frozenset[str]) -> str:
         """A cell that some iteration leaves a value in; lanes have no order to say which one."""
         for site in statements(loop.body):
             match site.stmt:
-                case Assign(target=target) if not target.subscripts and target.array not in private:
+                case ir.Assign(target=target) if not target.subscripts and target.array not in private:
                     return f"`{target.array}` keeps the value of one iteration"
                 case _:
                     pass
         return ""
 
-    def in_order(self, stmt: Loop, path: Path) -> ScalarLoop:
+    def in_order(self, stmt: ir.Loop, path: Path) -> ScalarLoop:
         """Why a loop that does not count up by one was not turned into one that does."""
-        if isinstance(stmt.step, Const) and is_block_loop(stmt):
+        if isinstance(stmt.step, ir.Const) and is_block_loop(stmt):
             return ScalarLoop(f"it goes by blocks of {stmt.step.value} rows, each row with buffers of its own")
-        if not (isinstance(stmt.step, Const) and stmt.step.value == -1):
+        if not (isinstance(stmt.step, ir.Const) and stmt.step.value == -1):
             return ScalarLoop("its step is not 1")
         private = owned_cells(self.model, path)
         conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
@@ -217,30 +202,30 @@ class Planner:
             return ScalarLoop("it runs backwards")
         return ScalarLoop(f"it runs backwards; {describe_conflict(self.model, conflict)}", seen(conflict))
 
-    def obstacle(self, loop: Loop) -> str:
+    def obstacle(self, loop: ir.Loop) -> str:
         """What in the body has no vector form."""
         varying = varying_names(loop)
         for site in statements(loop.body):
             match site.stmt:
-                case Require() | Exit() | Allocate() | Call():
+                case ir.Require() | ir.Exit() | ir.Allocate() | ir.Call():
                     return scalar_only(site)
-                case Loop(lower=lower, upper=upper, step=step, index=index):
+                case ir.Loop(lower=lower, upper=upper, step=step, index=index):
                     if any(is_varying(e, varying) for e in (lower, upper, step)):
                         return f"the trip count of its inner loop `{index}` differs between iterations"
-                    if any(isinstance(s, If) and is_varying(s.cond, varying) for s in site.enclosing):
+                    if any(isinstance(s, ir.If) and is_varying(s.cond, varying) for s in site.enclosing):
                         return f"its inner loop `{index}` depends on a condition"
-                case Accumulate(op="max" | "min", target=target):
+                case ir.Accumulate(op="max" | "min", target=target):
                     if stride_of(target, loop.index, varying, self.model.ls) == "indexed":
                         return "its maximum goes to computed places"
                 case _:
                     pass
             for node in (e for x in stmt_exprs(site.stmt) for e in subexprs(x)):
-                if isinstance(node, Apply) and not has_vector_form(node, self.types):
+                if isinstance(node, ir.Apply) and not has_vector_form(node, self.types):
                     return f"`{node.op.value}` on integers may fail and has no vector form"
         return ""
 
     # -- contractions ----------------------------------------------------------------------------------------
-    def tile(self, stmt: Loop) -> tuple[Contraction, TiledNest] | None:
+    def tile(self, stmt: ir.Loop) -> tuple[Contraction, TiledNest] | None:
         """The contraction that starts here and its tile, if its access patterns suit one."""
         found = contraction(stmt) if self.may_reassociate else None
         if found is None or not is_rectangular(found.loops) or not is_uniform(found, self.types):
@@ -252,27 +237,27 @@ class Planner:
 def scalar_only(site: Site) -> str:
     """Why the statement at `site`, of the body of a loop, runs in one iteration after the other."""
     match site.stmt:
-        case Require():
+        case ir.Require():
             return "it checks a condition in each iteration"
-        case Exit(loc=loc):
+        case ir.Exit(loc=loc):
             where = f" ({loc.in_words})" if loc.line else ""
             owner = "it" if len(site.path) == 1 else f"its inner loop `{site.loops[-1].index}`"
             return f"{owner} may end early{where}"
-        case Call(rule=rule):
+        case ir.Call(rule=rule):
             return f"it calls `{rule.name}`, which is not looked into"
         case _:
             return "it allocates an array"
 
 
-def has_vector_form(node: Apply, types: TypeEnv) -> bool:
+def has_vector_form(node: ir.Apply, types: TypeEnv) -> bool:
     """False for integer division by what may be zero, integer powers and shifts, which can raise."""
     if node.op in (Op.FLOORDIV, Op.MOD) and type_of(node, types) == INT:
-        return isinstance(node.args[1], Const) and node.args[1].value > 0
+        return isinstance(node.args[1], ir.Const) and node.args[1].value > 0
     if node.op in (Op.POW, Op.SHL, Op.SHR) and type_of(node, types) == INT:
-        return isinstance(node.args[1], Const) and node.args[1].value >= 0
+        return isinstance(node.args[1], ir.Const) and node.args[1].value >= 0
     return True
 
 
-def seen(conflict: Conflict) -> Access | None:
+def seen(conflict: Conflict) -> ir.Access | None:
     """The read of a conflict, which sees what another iteration left."""
     return next((e.access for e in (conflict.first, conflict.second) if not e.is_write), None)

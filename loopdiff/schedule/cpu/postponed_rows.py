@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import commute, conflicting_pairs, dependence_distance, within
 from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
-from loopdiff.ir.nodes import If, Loop
 from loopdiff.ir.walk import Path
 
 
@@ -36,12 +36,16 @@ class Length:
 
 
 def find_late(
-    model: Model, loop: Loop, path: Path, own: frozenset[str], *, may_reassociate: bool
+    model: Model, loop: ir.Loop, path: Path, own: frozenset[str], *, may_reassociate: bool
 ) -> tuple[tuple[int, ...], int] | None:  # fmt: skip
     """For each statement of the loop at `path` in how many first iterations of a chunk it is late, and how long chunks
     are at least; None if that does not make chunks independent. Iterations have the arrays `own` for themselves.
     """
-    if not is_constant(loop.step, 1) or len(loop.body) < 2 or not all(isinstance(s, Loop | If) for s in loop.body):
+    if (
+        not is_constant(loop.step, 1)
+        or len(loop.body) < 2
+        or not all(isinstance(s, ir.Loop | ir.If) for s in loop.body)
+    ):
         return None
     found = lengths(model, path, own, may_reassociate)
     if found is None:

@@ -23,26 +23,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from loopdiff.analysis.strides import stride_of
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.build import compare, is_constant, shifted
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -72,7 +56,7 @@ class Use:
     `is_start`: it gives the element a value, whatever it held.
     """
 
-    access: Access
+    access: ir.Access
     row: Row
     reach: int
     is_write: bool
@@ -85,9 +69,9 @@ class Window:
     """The cells of a row's elements by reach, as iterations begin: what comes next has the greatest."""
 
     array: str
-    loop: Loop
+    loop: ir.Loop
     uses: tuple[Use, ...]
-    cells: Mapping[int, Access]
+    cells: Mapping[int, ir.Access]
 
     @property
     def written(self) -> list[int]:
@@ -98,40 +82,40 @@ class Window:
         """Whether iterations give the element that comes next a value, whatever it held."""
         return next(u for u in self.uses if u.reach == max(self.cells)).is_start
 
-    def element(self, reach: int, index: Expr | None = None) -> Access:
+    def element(self, reach: int, index: ir.Expr | None = None) -> ir.Access:
         """The element, at another `index` than that of the loop if there is one."""
-        access, here = next(u.access for u in self.uses if u.reach == reach), Index(self.loop.index)
+        access, here = next(u.access for u in self.uses if u.reach == reach), ir.Index(self.loop.index)
         if index is None:
             return access
         return replace(access, subscripts=tuple(at_index(s, here, index) for s in access.subscripts))
 
-    def before(self) -> list[Stmt]:
+    def before(self) -> list[ir.Stmt]:
         """What the first iteration finds."""
         *earlier, _ = sorted(self.cells)
-        return [Assign(self.cells[k], Load(self.element(k, self.loop.lower))) for k in earlier]
+        return [ir.Assign(self.cells[k], ir.Load(self.element(k, self.loop.lower))) for k in earlier]
 
-    def begin(self) -> list[Stmt]:
+    def begin(self) -> list[ir.Stmt]:
         """What an iteration is the first one to look at."""
         newest = max(self.cells)
-        return [] if self.is_started else [Assign(self.cells[newest], Load(self.element(newest)))]
+        return [] if self.is_started else [ir.Assign(self.cells[newest], ir.Load(self.element(newest)))]
 
-    def end(self, now: Mapping[int, Access]) -> list[Stmt]:
+    def end(self, now: Mapping[int, ir.Access]) -> list[ir.Stmt]:
         """What an iteration is the last one to write, and all others one further. `now`: cells as iterations end."""
         done = [min(self.written)] if self.written else []
-        store: list[Stmt] = [Assign(self.element(k), Load(now[k])) for k in done]
-        return store + [Assign(self.cells[k], Load(now[n])) for k, n in pairwise(sorted(self.cells))]
+        store: list[ir.Stmt] = [ir.Assign(self.element(k), ir.Load(now[k])) for k in done]
+        return store + [ir.Assign(self.cells[k], ir.Load(now[n])) for k, n in pairwise(sorted(self.cells))]
 
-    def after(self) -> list[Stmt]:
+    def after(self) -> list[ir.Stmt]:
         """What waits to be stored when the last iteration has ended: later ones would have written it once more."""
         last = shifted(self.loop.upper, -1 if is_constant(self.loop.step, 1) else 1)
         left = range(min(self.written) + 1, max(self.written) + 1) if self.written else ()
-        return [Assign(self.element(k, last), Load(self.cells[k - 1])) for k in left]
+        return [ir.Assign(self.element(k, last), ir.Load(self.cells[k - 1])) for k in left]
 
 
-def hold_in_registers(ls: LoopSet, schedule: Schedule) -> LoopSet:
+def hold_in_registers(ls: ir.LoopSet, schedule: Schedule) -> ir.LoopSet:
     """`ls` with elements in cells that iterations of its innermost loops hand on, where they run in order. Statements
     keep their paths, but those inside of such loops."""
-    loops = {s.path: s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop)}
+    loops = {s.path: s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)}
     mappings = dict(schedule.mappings)
     vectors = {path: loop.index for path, loop in loops.items() if isinstance(mappings.get(path), VectorLoop)}
     chosen: dict[Path, str | None] = {}
@@ -168,23 +152,23 @@ def is_cut(shared: Parallel) -> bool:
     return bool(shared.early or shared.late)
 
 
-def exchanged(stmt: Stmt, path: Path, found: Mapping[Path, Stmt]) -> Stmt:
+def exchanged(stmt: ir.Stmt, path: Path, found: Mapping[Path, ir.Stmt]) -> ir.Stmt:
     """`stmt` with the statements at some paths exchanged for others."""
     if path in found:
         return found[path]
     match stmt:
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return replace(stmt, body=tuple(exchanged(s, (*path, k), found) for k, s in enumerate(body)))
-        case If(then=then, orelse=orelse):
+        case ir.If(then=then, orelse=orelse):
             new = [exchanged(s, (*path, k), found) for k, s in enumerate((*then, *orelse))]
             return replace(stmt, then=tuple(new[: len(then)]), orelse=tuple(new[len(then) :]))
         case _:
             return stmt
 
 
-def is_plain(loop: Loop) -> bool:
+def is_plain(loop: ir.Loop) -> bool:
     """Whether the loop goes by one, and does nothing but give values."""
-    kinds = (Let, Assign, Accumulate, If)
+    kinds = (ir.Let, ir.Assign, ir.Accumulate, ir.If)
     is_flat = all(isinstance(s.stmt, kinds) for s in statements(loop.body))
     written = written_arrays(loop.body)
     bounds = (e.access.array for bound in (loop.lower, loop.upper) for e in loads(bound))
@@ -193,12 +177,12 @@ def is_plain(loop: Loop) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    ls: LoopSet
+    ls: ir.LoopSet
     types: TypeEnv
     names: NameSupply
-    cells: list[ArrayDecl]
+    cells: list[ir.ArrayDecl]
 
-    def held(self, loop: Loop, lanes: str | None) -> Stmt | None:
+    def held(self, loop: ir.Loop, lanes: str | None) -> ir.Stmt | None:
         """The loop with elements that its iterations hand on in cells; None if there are none."""
         written = written_arrays(loop.body)
         apart = frozenset[str]() if lanes is None else self.apart(loop, lanes)
@@ -209,27 +193,27 @@ class Holder:
         first = [s for w in windows for s in w.before()]
         last = [s for w in windows for s in w.after()]
         some = compare(Op.LT if is_constant(loop.step, 1) else Op.GT, loop.lower, loop.upper)
-        return If(some, (*first, replace(loop, body=inside), *last), loc=loop.loc)
+        return ir.If(some, (*first, replace(loop, body=inside), *last), loc=loop.loc)
 
-    def with_sums(self, loop: Loop) -> Stmt | None:
+    def with_sums(self, loop: ir.Loop) -> ir.Stmt | None:
         """The loop, which has none inside, with elements in cells that all of its iterations add to."""
         sums = SumHolder(self.ls, self.names, self.cells)
         return sums.held(loop, {target: () for target, _ in sums.sums(loop)})
 
-    def inside(self, loop: Loop, windows: Sequence[Window]) -> tuple[Stmt, ...]:
+    def inside(self, loop: ir.Loop, windows: Sequence[Window]) -> tuple[ir.Stmt, ...]:
         """An iteration with its elements in cells. One that gets a new value gets a new cell: what it held before came
         from memory, and sums need not wait for it."""
         now = [dict(w.cells) for w in windows]
         places = {u.access: (n, u.reach) for n, w in enumerate(windows) for u in w.uses}
 
-        def place(access: Access) -> Access:
+        def place(access: ir.Access) -> ir.Access:
             found = places.get(access)
             return access if found is None else now[found[0]][found[1]]
 
         out = [s for w in windows for s in w.begin()]
         for stmt in loop.body:
             new = map_accesses(place, stmt)
-            if isinstance(new, Assign) and isinstance(stmt, Assign) and stmt.target in places:
+            if isinstance(new, ir.Assign) and isinstance(stmt, ir.Assign) and stmt.target in places:
                 number, reach = places[stmt.target]
                 window = windows[number]
                 if not (window.is_started and reach == max(window.cells)):
@@ -238,19 +222,19 @@ class Holder:
             out.append(new)
         return tuple(out + [s for w, found in zip(windows, now, strict=True) for s in w.end(found)])
 
-    def apart(self, loop: Loop, lanes: str) -> frozenset[str]:
+    def apart(self, loop: ir.Loop, lanes: str) -> frozenset[str]:
         """Arrays whose elements lanes load one by one."""
         loaded = {e.access for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in loads(x)}
         return frozenset(a.array for a in loaded if stride_of(a, lanes, frozenset((lanes,)), self.ls) == "strided")
 
-    def windows(self, loop: Loop, array: str, lanes: str | None, is_apart: bool) -> Iterator[Window]:
+    def windows(self, loop: ir.Loop, array: str, lanes: str | None, is_apart: bool) -> Iterator[Window]:
         """Rows of `array` whose elements several accesses of `loop` use, if no others can be the same elements. Those
         that it only reads are worth it where lanes load them one by one."""
         kind = self.types.arrays[array]
         values = [
             s.stmt.value
             for s in statements(loop.body)
-            if isinstance(s.stmt, Assign | Accumulate) and s.stmt.target.array == array
+            if isinstance(s.stmt, ir.Assign | ir.Accumulate) and s.stmt.target.array == array
         ]
         if not (kind.rank and kind.element.is_float) or any(type_of(v, self.types) != kind.element for v in values):
             return
@@ -261,23 +245,23 @@ class Holder:
             if pays(uses) and (is_apart or any(u.is_write for u in uses)):
                 yield Window(array, loop, tuple(uses), {k: self.cell(array) for k in sorted({u.reach for u in uses})})
 
-    def cell(self, array: str) -> Access:
+    def cell(self, array: str) -> ir.Access:
         name = self.names.fresh(f"{array}_at")
-        self.cells.append(ArrayDecl(name, ArrayType(self.types.arrays[array].dtype, 0), "local", ()))
-        return Access(name, ())
+        self.cells.append(ir.ArrayDecl(name, ArrayType(self.types.arrays[array].dtype, 0), "local", ()))
+        return ir.Access(name, ())
 
 
-def at_index(subscript: Expr, here: Index, there: Expr) -> Expr:
+def at_index(subscript: ir.Expr, here: ir.Index, there: ir.Expr) -> ir.Expr:
     """`subscript` with another index."""
     terms, constant = linear(subscript)
     return shifted(there, constant) if terms == {here: 1} else substitute(subscript, {here: there})
 
 
-def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
+def uses_of(loop: ir.Loop, array: str, lanes: str | None) -> list[Use]:
     """All accesses of `loop` to `array`, in order; none where they are not all in rows side by side along the loop, or
     where `lanes` write to the rows of each other."""
     sites = list(statements(loop.body))
-    changing = written_arrays(loop.body) | {s.stmt.name for s in sites if isinstance(s.stmt, Let)}
+    changing = written_arrays(loop.body) | {s.stmt.name for s in sites if isinstance(s.stmt, ir.Let)}
     found = [
         (access, site, is_write) for site in sites for access, is_write in touched(site.stmt) if access.array == array
     ]
@@ -285,13 +269,13 @@ def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
     if not forms:
         return []
     terms = [t for t, _ in forms[0]]
-    axes = [k for k, t in enumerate(terms) if t.get(Index(loop.index)) == 1]
+    axes = [k for k, t in enumerate(terms) if t.get(ir.Index(loop.index)) == 1]
     if len(axes) != 1 or any([t for t, _ in f] != terms for f in forms) or is_moving(terms, loop, changing):
         return []
     (axis,) = axes
     is_own = lanes is None or (
         any(tells_lanes_apart(t, lanes) and is_same_row(forms, k) for k, t in enumerate(terms) if k != axis)
-        and Index(lanes) not in terms[axis]
+        and ir.Index(lanes) not in terms[axis]
     )
     if array in changing and not is_own:
         return []
@@ -301,7 +285,7 @@ def uses_of(loop: Loop, array: str, lanes: str | None) -> list[Use]:
         offsets = [c for _, c in form]
         row = tuple(0 if k == axis else c for k, c in enumerate(offsets))
         is_sure = not site.is_conditional and (is_write or access in sure_loads(site.stmt))
-        is_start = is_sure and is_write and isinstance(site.stmt, Assign)
+        is_start = is_sure and is_write and isinstance(site.stmt, ir.Assign)
         uses.append(Use(access, row, direction * offsets[axis], is_write, is_start, not is_sure))
     return uses
 
@@ -313,11 +297,11 @@ def is_same_row(forms: Sequence[Sequence[tuple[Sum, int]]], axis: int) -> bool:
 
 def tells_lanes_apart(terms: Sum, lanes: str) -> bool:
     """Whether a subscript is another one in each of the lanes, as nothing but their index differs between them."""
-    others = [e for term in terms if term != Index(lanes) for e in subexprs(term)]
-    return Index(lanes) in terms and not any(isinstance(e, Load | Var) or e == Index(lanes) for e in others)
+    others = [e for term in terms if term != ir.Index(lanes) for e in subexprs(term)]
+    return ir.Index(lanes) in terms and not any(isinstance(e, ir.Load | ir.Var) or e == ir.Index(lanes) for e in others)
 
 
-def touched(stmt: Stmt) -> Iterator[tuple[Access, bool]]:
+def touched(stmt: ir.Stmt) -> Iterator[tuple[ir.Access, bool]]:
     """What the statement itself accesses, in order, and whether it writes there."""
     target = written_access(stmt)
     yield from ((e.access, False) for expr in stmt_exprs(stmt) for e in loads(expr))
@@ -325,32 +309,32 @@ def touched(stmt: Stmt) -> Iterator[tuple[Access, bool]]:
         yield target, True
 
 
-def sure_loads(stmt: Stmt) -> set[Access]:
+def sure_loads(stmt: ir.Stmt) -> set[ir.Access]:
     """What the statement loads whatever it computes."""
-    return {e.access for expr in stmt_exprs(stmt) for e in surely(expr) if isinstance(e, Load)}
+    return {e.access for expr in stmt_exprs(stmt) for e in surely(expr) if isinstance(e, ir.Load)}
 
 
-def surely(expr: Expr) -> Iterator[Expr]:
+def surely(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Parts of `expr` that are always evaluated."""
     yield expr
     match expr:
-        case Select(cond=part) | Apply(op=Op.AND | Op.OR, args=(part, *_)):
+        case ir.Select(cond=part) | ir.Apply(op=Op.AND | Op.OR, args=(part, *_)):
             yield from surely(part)
         case _:
             for part in operands(expr):
                 yield from surely(part)
 
 
-def is_moving(terms: Sequence[Sum], loop: Loop, changing: Collection[str]) -> bool:
+def is_moving(terms: Sequence[Sum], loop: ir.Loop, changing: Collection[str]) -> bool:
     """Whether subscripts have more that differs between iterations than multiples of the index, which is in one."""
-    index = Index(loop.index)
+    index = ir.Index(loop.index)
     if sum(index in t for t in terms) != 1:
         return True
     inside = [e for t in terms for term in t if term != index for e in subexprs(term)]
     return any(
         e == index
-        or (isinstance(e, Var) and e.name in changing)
-        or (isinstance(e, Load) and e.access.array in changing)
+        or (isinstance(e, ir.Var) and e.name in changing)
+        or (isinstance(e, ir.Load) and e.access.array in changing)
         for e in inside
     )
 

@@ -17,21 +17,7 @@ from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
 from loopdiff.analysis.strides import coefficient
-from loopdiff.ir.nodes import (
-    Accumulate,
-    Allocate,
-    Apply,
-    Call,
-    Const,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Loop,
-    LoopSet,
-    Require,
-    Stmt,
-)
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import (
@@ -69,25 +55,25 @@ def share_loops(
     return tuple(found)
 
 
-def shares_all_of(arranged: Arranged, before: LoopSet) -> bool:
+def shares_all_of(arranged: Arranged, before: ir.LoopSet) -> bool:
     """Whether loops that were made of several ones of `before` all run on several threads, or inside one that does."""
-    known = {s.stmt.index for s in statements(before.body) if isinstance(s.stmt, Loop)}
+    known = {s.stmt.index for s in statements(before.body) if isinstance(s.stmt, ir.Loop)}
     shared = arranged.schedule.shared
     return all(
         any(site.path[: k + 1] in shared for k in range(len(site.path)))
         for site in statements(arranged.ls.body)
-        if isinstance(site.stmt, Loop) and site.stmt.index not in known and len(site.stmt.body) > 1
+        if isinstance(site.stmt, ir.Loop) and site.stmt.index not in known and len(site.stmt.body) > 1
     )
 
 
 def shares_everything(arranged: Arranged) -> bool:
     """Whether all outermost loops run on several threads."""
     found = arranged.threads or arranged
-    outermost = (s for s in statements(found.ls.body) if isinstance(s.stmt, Loop) and not s.loops)
+    outermost = (s for s in statements(found.ls.body) if isinstance(s.stmt, ir.Loop) and not s.loops)
     return all(s.path in found.schedule.shared for s in outermost)
 
 
-def with_rows_apart(arranged: Arranged, rolled: LoopSet, dead: frozenset[str]) -> Found | None:
+def with_rows_apart(arranged: Arranged, rolled: ir.LoopSet, dead: frozenset[str]) -> Found | None:
     """What `arranged` says of threads, for `rolled`, where arrays have fewer rows: each chunk has its own of these.
 
     None where chunks cannot, because one needs rows of another, or somebody looks at the array but the chunk.
@@ -104,7 +90,7 @@ def with_rows_apart(arranged: Arranged, rolled: LoopSet, dead: frozenset[str]) -
                 return None
             sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
             loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
-            assert isinstance(loop, Loop)
+            assert isinstance(loop, ir.Loop)
             if sharing.early and not may_repeat(loop, frozenset((*sharing.arrays, *sharing.cells))):
                 return None
         found.append((path, sharing))
@@ -118,8 +104,8 @@ class Sharer:
     dead: frozenset[str]
     may_reassociate: bool
 
-    def visit(self, stmt: Stmt, path: Path, found: Found, *, is_inside: bool = False) -> None:
-        if isinstance(stmt, Loop):
+    def visit(self, stmt: ir.Stmt, path: Path, found: Found, *, is_inside: bool = False) -> None:
+        if isinstance(stmt, ir.Loop):
             mapping = self.schedule.of(path)
             sharing = self.tile(stmt, mapping) if isinstance(mapping, TiledNest) else self.loop(stmt, path)
             if isinstance(sharing, Parallel) and is_inside:
@@ -127,12 +113,12 @@ class Sharer:
             found.append((path, sharing))
             if isinstance(sharing, Parallel) or not isinstance(mapping, ScalarLoop):
                 return
-        if isinstance(stmt, Loop | If):
+        if isinstance(stmt, ir.Loop | ir.If):
             for number, child in enumerate(children(stmt)):
-                self.visit(child, (*path, number), found, is_inside=is_inside or isinstance(stmt, Loop))
+                self.visit(child, (*path, number), found, is_inside=is_inside or isinstance(stmt, ir.Loop))
 
     # -- register tiles --------------------------------------------------------------------------------------
-    def tile(self, stmt: Loop, tile: TiledNest) -> Sharing:
+    def tile(self, stmt: ir.Loop, tile: TiledNest) -> Sharing:
         """Chunks along an index of the target: at best one that the tile leaves alone, else the outermost of its sides
         that makes whole tiles."""
         found = contraction(stmt)
@@ -148,7 +134,7 @@ class Sharer:
         return Serial("no index of its result tells the results of chunks apart")
 
     # -- other loops -----------------------------------------------------------------------------------------
-    def loop(self, stmt: Loop, path: Path) -> Sharing:
+    def loop(self, stmt: ir.Loop, path: Path) -> Sharing:
         obstacle = self.obstacle(stmt)
         if obstacle:
             return Serial(obstacle)
@@ -179,7 +165,7 @@ class Sharer:
             zero=tuple(sorted(private.zero)),
         )
 
-    def early(self, loop: Loop, path: Path) -> Parallel | None:
+    def early(self, loop: ir.Loop, path: Path) -> Parallel | None:
         """Chunks of a loop that begin earlier to fill arrays of their own."""
         own = frozenset(homes_of_cells(self.model, path))
         found = find_early(self.model, self.dead, loop, path, own)
@@ -192,7 +178,7 @@ class Sharer:
         least, cells = max(1, early), tuple(sorted(own))
         return Parallel(loop.index, AT_ONCE * least, least, cells=cells, arrays=tuple(sorted(arrays)), early=early)
 
-    def late(self, loop: Loop, path: Path) -> Parallel | None:
+    def late(self, loop: ir.Loop, path: Path) -> Parallel | None:
         """Chunks of a loop some of whose statements wait in their first iterations until all chunks have ended."""
         homes = homes_of_cells(self.model, path)
         own = frozenset(homes)
@@ -202,16 +188,16 @@ class Sharer:
         late, least = found
         return Parallel(loop.index, AT_ONCE * least, least, cells=tuple(sorted(homes)), late=late)
 
-    def obstacle(self, loop: Loop) -> str:
+    def obstacle(self, loop: ir.Loop) -> str:
         """What in the loop has to happen on one thread."""
-        if not isinstance(loop.step, Const):
+        if not isinstance(loop.step, ir.Const):
             return "its step is not known"
         for site in statements(loop.body):
-            if isinstance(site.stmt, Exit | Allocate | Call):
+            if isinstance(site.stmt, ir.Exit | ir.Allocate | ir.Call):
                 return scalar_only(site)
         return ""
 
-    def lost(self, loop: Loop, owned: frozenset[str], sums: Sums) -> str:
+    def lost(self, loop: ir.Loop, owned: frozenset[str], sums: Sums) -> str:
         """What chunks could not hand on to those who need it."""
         if sums and not self.may_reassociate:
             return f"`{min(sums)}` is summed in the order that is written"
@@ -225,23 +211,23 @@ class Sharer:
         return lost_values(loop, owned, sums, lambda target: not target.subscripts, has_parts)
 
 
-def unchecked(loop: Loop, own: frozenset[str]) -> str:
+def unchecked(loop: ir.Loop, own: frozenset[str]) -> str:
     """What iterations would do after one that is refused: nothing outside the loop may come of it."""
-    checks = [s for s in statements(loop.body) if isinstance(s.stmt, Require)]
+    checks = [s for s in statements(loop.body) if isinstance(s.stmt, ir.Require)]
     return scalar_only(checks[0]) if checks and written_arrays(loop.body) - own else ""
 
 
-def reach(loop: Loop, array: str) -> int | None:
+def reach(loop: ir.Loop, array: str) -> int | None:
     """How many iterations of `loop` apart the farthest are that accumulate into one element of `array`.
 
     None unless all do so along one axis, at a fixed distance from the iteration's own place.
     """
-    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, Accumulate)]
+    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Accumulate)]
     axes = zip(*(t.subscripts for t in targets if t.array == array), strict=True)
     return min((r for places in axes if (r := spread(places, loop.index)) is not None), default=None)
 
 
-def spread(places: tuple[Expr, ...], index: str) -> int | None:
+def spread(places: tuple[ir.Expr, ...], index: str) -> int | None:
     """The same for the subscripts of one axis."""
     factors = {coefficient(p, index) for p in places}
     if len(factors) > 1 or factors <= {0, None}:
@@ -254,17 +240,17 @@ def spread(places: tuple[Expr, ...], index: str) -> int | None:
     return -(-(max(known) - min(known)) // abs(factor))
 
 
-def constant_part(expr: Expr, index: str) -> int | None:
+def constant_part(expr: ir.Expr, index: str) -> int | None:
     """`expr`, which is linear in the index, where the index is zero; None if that is not a number."""
     match expr:
-        case Index(name=name) if name == index:
+        case ir.Index(name=name) if name == index:
             return 0
-        case Const(value=value):
+        case ir.Const(value=value):
             return int(value)
-        case Apply(op=Op.NEG, args=(a,)):
+        case ir.Apply(op=Op.NEG, args=(a,)):
             inner = constant_part(a, index)
             return None if inner is None else -inner
-        case Apply(op=Op.ADD | Op.SUB | Op.MUL as op, args=(a, b)):
+        case ir.Apply(op=Op.ADD | Op.SUB | Op.MUL as op, args=(a, b)):
             left, right = constant_part(a, index), constant_part(b, index)
             if left is None or right is None:
                 return None
@@ -278,6 +264,6 @@ def is_apart(found: Contraction, index: str) -> bool:
     others = {p.index for p in found.loops} - {index}
     return any(
         coefficient(s, index) not in (0, None)
-        and not any(isinstance(e, Index) and e.name in others for e in subexprs(s))
+        and not any(isinstance(e, ir.Index) and e.name in others for e in subexprs(s))
         for s in found.update.target.subscripts
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedral.model import build_model
-from loopdiff.ir.nodes import Accumulate, Allocate, Assign, If, Index, Let, Loop, LoopSet, Require, Stmt, Var
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.renaming import Renaming, renamed
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import Path, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
@@ -27,7 +27,7 @@ Names = frozenset[str]
 FARTHEST = 4  # statements between nests that are put together
 
 
-def fuse_grids(ls: LoopSet, dead: Names, requests: Requests, *, may_reassociate: bool) -> LoopSet:
+def fuse_grids(ls: ir.LoopSet, dead: Names, requests: Requests, *, may_reassociate: bool) -> ir.LoopSet:
     """`ls` with neighbouring nests as one, where that makes one kernel of two which touch the same arrays."""
     fuser = Fuser(ls, dead, requests, may_reassociate)
     fuser.block(())
@@ -36,13 +36,13 @@ def fuse_grids(ls: LoopSet, dead: Names, requests: Requests, *, may_reassociate:
 
 @dataclass(slots=True)
 class Fuser:
-    ls: LoopSet
+    ls: ir.LoopSet
     dead: Names
     requests: Requests
     may_reassociate: bool
     mapper: GridMapper | None = None
 
-    def grid(self, stmt: Loop, path: Path) -> Grid | None:
+    def grid(self, stmt: ir.Loop, path: Path) -> Grid | None:
         if self.mapper is None:
             self.mapper = GridMapper(build_model(self.ls), self.dead, self.may_reassociate, self.requests)
         found = self.mapper.mapped(stmt, path)
@@ -53,14 +53,14 @@ class Fuser:
         place = 0
         while place < len(body := self.body(prefix)):
             stmt = body[place]
-            if isinstance(stmt, Loop):
+            if isinstance(stmt, ir.Loop):
                 if self.fused(prefix, place):
                     continue
                 if may_hold_neighbours(stmt.body) and self.grid(stmt, (*prefix, place)) is None:
                     self.block((*prefix, place))
             place += 1
 
-    def body(self, prefix: Path) -> tuple[Stmt, ...]:
+    def body(self, prefix: Path) -> tuple[ir.Stmt, ...]:
         found = self.ls.body
         for number in prefix:
             found = children(found[number])
@@ -69,17 +69,17 @@ class Fuser:
     def fused(self, prefix: Path, place: int) -> bool:
         """Whether the nest at `place` of a block is now one with the next one."""
         body = self.body(prefix)
-        other = next((k for k in range(place + 1, len(body)) if isinstance(body[k], Loop)), None)
+        other = next((k for k in range(place + 1, len(body)) if isinstance(body[k], ir.Loop)), None)
         if other is None or other - place > FARTHEST:
             return False
         first, second, between = body[place], body[other], body[place + 1 : other]
-        assert isinstance(first, Loop)
-        assert isinstance(second, Loop)
+        assert isinstance(first, ir.Loop)
+        assert isinstance(second, ir.Loop)
         if not touched((first,)) & touched((second,)) - frozenset(cell_types(self.ls)):
             return False
         if not has_same_range(first, second) or not self.may_lead(between, first):
             return False
-        if any(isinstance(s.stmt, Require) for s in statements(first.body)):
+        if any(isinstance(s.stmt, ir.Require) for s in statements(first.body)):
             return False
         one, two = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
         if one is None or two is None or one.copies or two.copies or len(one.axes) != len(two.axes):
@@ -97,25 +97,25 @@ class Fuser:
         self.ls, self.mapper = before, mapper
         return False
 
-    def may_lead(self, between: tuple[Stmt, ...], nest: Loop) -> bool:
+    def may_lead(self, between: tuple[ir.Stmt, ...], nest: ir.Loop) -> bool:
         """Whether the statements `between` may run before the `nest` that they stand after."""
         cells = frozenset(cell_types(self.ls))
         for stmt in between:
             match stmt:
-                case Let() | Allocate():
+                case ir.Let() | ir.Allocate():
                     pass
-                case Assign(target=target) | Accumulate(target=target) if target.array in cells:
+                case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in cells:
                     pass
                 case _:
                     return False
         made, used = written_arrays((nest,)), touched((nest,)) | vars_in((nest,))
-        lets = frozenset(s.name for s in between if isinstance(s, Let))
+        lets = frozenset(s.name for s in between if isinstance(s, ir.Let))
         return not (touched(between) & made) and not ((written_arrays(between) | lets) & used)
 
 
-def may_hold_neighbours(body: tuple[Stmt, ...]) -> bool:
-    return sum(isinstance(s, Loop) for s in body) > 1 or any(
-        isinstance(s, Loop | If) and may_hold_neighbours(children(s)) for s in body
+def may_hold_neighbours(body: tuple[ir.Stmt, ...]) -> bool:
+    return sum(isinstance(s, ir.Loop) for s in body) > 1 or any(
+        isinstance(s, ir.Loop | ir.If) and may_hold_neighbours(children(s)) for s in body
     )
 
 
@@ -123,41 +123,41 @@ def axes_of(grid: Grid) -> Names:
     return frozenset(a.loop.index for a in grid.axes)
 
 
-def has_same_range(first: Loop, second: Loop) -> bool:
+def has_same_range(first: ir.Loop, second: ir.Loop) -> bool:
     return (first.lower, first.upper, first.step) == (second.lower, second.upper, second.step)
 
 
-def together(first: Loop, second: Loop, ones: Names, twos: Names) -> Loop | None:
+def together(first: ir.Loop, second: ir.Loop, ones: Names, twos: Names) -> ir.Loop | None:
     """Two nests as one, as deep as their loops are axes, `ones` those of the first and `twos` those of the second; None
     if these are not the outermost loops of both, over the same ranges. What runs inside threads stays one after the
     other."""
     if first.index not in ones or second.index not in twos or not has_same_range(first, second):
         return None
-    same: Renaming = {Index(second.index): Index(first.index)}
+    same: Renaming = {ir.Index(second.index): ir.Index(first.index)}
     rest = tuple(renamed(s, same) for s in second.body)
     if len(ones) == 1:
         return replace(first, body=(*first.body, *rest))
-    if not (len(first.body) == 1 == len(rest) and isinstance(first.body[0], Loop) and isinstance(rest[0], Loop)):
+    if not (len(first.body) == 1 == len(rest) and isinstance(first.body[0], ir.Loop) and isinstance(rest[0], ir.Loop)):
         return None
     inner = together(first.body[0], rest[0], ones - {first.index}, twos - {second.index})
     return None if inner is None else replace(first, body=(inner,))
 
 
-def with_block(body: tuple[Stmt, ...], prefix: Path, new: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def with_block(body: tuple[ir.Stmt, ...], prefix: Path, new: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """`body` with the block at `prefix` exchanged for another."""
     if not prefix:
         return new
     number, *rest = prefix
     stmt = body[number]
     inner = with_block(children(stmt), tuple(rest), new)
-    assert isinstance(stmt, Loop)
+    assert isinstance(stmt, ir.Loop)
     return (*body[:number], replace(stmt, body=inner), *body[number + 1 :])
 
 
-def touched(stmts: tuple[Stmt, ...]) -> Names:
+def touched(stmts: tuple[ir.Stmt, ...]) -> Names:
     return read_arrays(stmts) | written_arrays(stmts)
 
 
-def vars_in(stmts: tuple[Stmt, ...]) -> Names:
+def vars_in(stmts: tuple[ir.Stmt, ...]) -> Names:
     exprs = (x for s in statements(stmts) for x in stmt_exprs(s.stmt))
-    return frozenset(e.name for x in exprs for e in subexprs(x) if isinstance(e, Var))
+    return frozenset(e.name for x in exprs for e in subexprs(x) if isinstance(e, ir.Var))

@@ -19,25 +19,8 @@ from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
 from loopdiff.analysis.strides import coefficient
 from loopdiff.canonical.invariant_motion import PLAIN
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    AccumulateOp,
-    Apply,
-    Const,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    Param,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, accesses, statements, subexprs, written_arrays
@@ -57,7 +40,7 @@ class Mapped:
     """A nest as the threads of a `grid`: the `body` that each of them runs, and the `cells` that are its own."""
 
     grid: Grid
-    body: tuple[Stmt, ...]
+    body: tuple[ir.Stmt, ...]
     cells: tuple[str, ...]
 
 
@@ -68,7 +51,7 @@ class Independence:
     cells: Names
     arrays: Names
     zero: Names
-    sums: tuple[tuple[str, AccumulateOp], ...]
+    sums: tuple[tuple[str, ir.AccumulateOp], ...]
     copies: Names
     lists: Names
 
@@ -82,15 +65,15 @@ class GridMapper:
     may_reassociate: bool
     requests: Requests
 
-    def wish(self, loop: Loop) -> Wish | None:
+    def wish(self, loop: ir.Loop) -> Wish | None:
         """What was asked of a loop."""
         return self.requests.wish(loop.index, loop.loc.line)
 
-    def is_too_short(self, loop: Loop) -> bool:
+    def is_too_short(self, loop: ir.Loop) -> bool:
         """Whether a loop is not worth a launch, unless that was asked for."""
         return is_short(loop) and self.wish(loop) != "threads"
 
-    def mapped(self, stmt: Loop, path: Path, apart: Names = frozenset()) -> Mapped | str:
+    def mapped(self, stmt: ir.Loop, path: Path, apart: Names = frozenset()) -> Mapped | str:
         """The nest at `path` as threads, or why its outermost loop is none of them, if its iterations touch the arrays
         `apart` in different places."""
         return self.model.cached(
@@ -98,17 +81,17 @@ class GridMapper:
             lambda: self.compute_mapped(stmt, path, apart),
         )
 
-    def compute_mapped(self, stmt: Loop, path: Path, apart: Names) -> Mapped | str:
+    def compute_mapped(self, stmt: ir.Loop, path: Path, apart: Names) -> Mapped | str:
         first = self.independence(stmt, path, apart)
         if isinstance(first, str):
             return first
         if self.wish(stmt) in INSIDE:
             return "that was requested"
         axes: list[Axis] = []
-        inside: list[Loop] = []
+        inside: list[ir.Loop] = []
         found: list[Independence] = []
-        lets: list[Let] = []
-        innermost, conditions = stmt, list[Expr]()
+        lets: list[ir.Let] = []
+        innermost, conditions = stmt, list[ir.Expr]()
         nest = list(perfect_nest(stmt, path, written_arrays(stmt.body)))
         for loop, place, between in nest:
             own = self.independence(loop, place) if loop is not stmt else first
@@ -134,11 +117,11 @@ class GridMapper:
         for loop in reversed(inside):
             body = (replace(loop, body=body),)
         if conditions:
-            body = (If(all_of(conditions), body, loc=stmt.loc),)
+            body = (ir.If(all_of(conditions), body, loc=stmt.loc),)
         lists = frozenset[str]().union(*(f.lists for f in found))
         return joined(self.coalesced(axes, body, lists), body, found)
 
-    def coalesced(self, axes: list[Axis], body: tuple[Stmt, ...], lists: Names) -> list[Axis]:
+    def coalesced(self, axes: list[Axis], body: tuple[ir.Stmt, ...], lists: Names) -> list[Axis]:
         """`axes` with the one last along which most accesses are neighbours in memory: threads side by side take what
         comes from there in one go. It is none that is cut into pieces for the sake of `lists`, if there is another."""
         used = [a for s in statements(body) for a in accesses(s.stmt) if a.subscripts]
@@ -151,7 +134,7 @@ class GridMapper:
         best = max(reversed([a for k, a in enumerate(axes) if k not in leading] or axes), key=score)
         return [*(a for a in axes if a is not best), best]
 
-    def steps(self, access: Access, index: str) -> int:
+    def steps(self, access: ir.Access, index: str) -> int:
         """1 for an access that goes by one element in memory with the index, -1 for more, 0 where it stays."""
         kind = self.model.ls.array(access.array).type
         dense = 0 if kind is not None and kind.layout == "F" else len(access.subscripts) - 1
@@ -160,7 +143,7 @@ class GridMapper:
             return 0
         return 1 if moving == [dense] and abs(coefficient(access.subscripts[dense], index) or 0) == 1 else -1
 
-    def with_copies(self, stmt: Loop, own: Independence) -> Mapped:
+    def with_copies(self, stmt: ir.Loop, own: Independence) -> Mapped:
         """The outermost loop alone, each of whose threads sums into copies."""
         axes = (Axis(stmt, stmt.lower, stmt.upper),)
         sparse = {n for n in own.copies if is_listed(stmt.body, n, self.rank(n), own.cells, is_last_resort=True)}
@@ -168,7 +151,7 @@ class GridMapper:
         grid = Grid(axes, ordered(own.arrays), ordered(own.zero), *sums)
         return Mapped(grid, stmt.body, ordered(own.cells))
 
-    def axis(self, loop: Loop, path: Path, outer: set[str], inside: set[str]) -> Axis | None:
+    def axis(self, loop: ir.Loop, path: Path, outer: set[str], inside: set[str]) -> Axis | None:
         """The loop as an axis inside those over `outer`; None where its bounds depend on loops `inside` the threads,
         or are unknown."""
         used = indices_of(loop.lower) | indices_of(loop.upper)
@@ -184,20 +167,20 @@ class GridMapper:
             return Axis(loop, low, add(high, integer(1)))
         return Axis(loop, high, add(low, integer(-1)))
 
-    def within_bounds(self, axis: Axis) -> Iterator[Expr]:
+    def within_bounds(self, axis: Axis) -> Iterator[ir.Expr]:
         """What an iteration of the hull asks before it is one of the loop."""
-        loop, here = axis.loop, Index(axis.loop.index)
+        loop, here = axis.loop, ir.Index(axis.loop.index)
         is_up = step_of(loop) > 0
         if axis.lower != loop.lower:
             yield compare(Op.GE if is_up else Op.LE, here, loop.lower)
         if axis.upper != loop.upper:
             yield compare(Op.LT if is_up else Op.GT, here, loop.upper)
 
-    def independence(self, loop: Loop, path: Path, apart: Names = frozenset()) -> Independence | str:
+    def independence(self, loop: ir.Loop, path: Path, apart: Names = frozenset()) -> Independence | str:
         """What the iterations of the loop at `path` have for themselves, or why they are not independent."""
-        if not isinstance(loop.step, Const):
+        if not isinstance(loop.step, ir.Const):
             return "it goes by blocks of rows" if is_block_loop(loop) else "its step is not known"
-        if any(isinstance(s, Exit) for s in loop.body):
+        if any(isinstance(s, ir.Exit) for s in loop.body):
             return "it may end early"
         private = find_privates(self.model, self.dead, loop, path, apart)
         if private is None:
@@ -221,7 +204,7 @@ class GridMapper:
         assert decl.type is not None
         return 1 if name in self.model.ls.params else decl.type.rank
 
-    def lost(self, loop: Loop, owned: Names, sums: Sums) -> str:
+    def lost(self, loop: ir.Loop, owned: Names, sums: Sums) -> str:
         """What threads could not hand on to those who need it."""
         if sums and not self.may_reassociate:
             return f"`{min(sums)}` is summed in the order that is written"
@@ -234,7 +217,7 @@ class GridMapper:
         return lost_values(loop, owned, sums, lambda target: not self.rank(target.array), has_parts)
 
 
-def joined(axes: list[Axis], body: tuple[Stmt, ...], found: list[Independence]) -> Mapped:
+def joined(axes: list[Axis], body: tuple[ir.Stmt, ...], found: list[Independence]) -> Mapped:
     """One grid of what the loops of a nest have for themselves: the outermost loop's own are all of them."""
     arrays = frozenset[str]().union(*(f.arrays for f in found))
     zero = frozenset[str]().union(*(f.zero for f in found))
@@ -249,11 +232,11 @@ def ordered(names: Names) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-Nest = tuple[Loop, Path, tuple[Let, ...]]
+Nest = tuple[ir.Loop, Path, tuple[ir.Let, ...]]
 
 
 def perfect_nest(
-    stmt: Loop, path: Path, written: Names, lets: tuple[Let, ...] = (), known: Names = frozenset()
+    stmt: ir.Loop, path: Path, written: Names, lets: tuple[ir.Let, ...] = (), known: Names = frozenset()
 ) -> Iterator[Nest]:  # fmt: skip
     """The loop at `path`, the loop that is its whole body, and so on; each with the `lets` that stand right before it,
     which every thread may make for itself: they are cheap, read nothing that the nest writes, and bound no loop of it.
@@ -264,60 +247,63 @@ def perfect_nest(
     if not stmt.body:
         return
     *before, last = stmt.body
-    between = tuple(s for s in before if isinstance(s, Let) and is_cheap(s.value, written))
-    if not isinstance(last, Loop) or len(between) < len(before):
+    between = tuple(s for s in before if isinstance(s, ir.Let) and is_cheap(s.value, written))
+    if not isinstance(last, ir.Loop) or len(between) < len(before):
         return
     known |= {s.name for s in between}
     bounds = (e for b in (last.lower, last.upper, last.step) for e in subexprs(b))
-    if not any(isinstance(e, Var) and e.name in known for e in bounds):
+    if not any(isinstance(e, ir.Var) and e.name in known for e in bounds):
         yield from perfect_nest(last, (*path, len(before)), written, between, known)
 
 
-def is_cheap(expr: Expr, written: Names) -> bool:
+def is_cheap(expr: ir.Expr, written: Names) -> bool:
     """Whether an expression is elements and plain arithmetic, with nothing in it that is `written`."""
     for e in subexprs(expr):
         match e:
-            case Load(access=access) if access.array in written:
+            case ir.Load(access=access) if access.array in written:
                 return False
-            case Apply(op=op) if op not in PLAIN and op not in COMPARISONS:
+            case ir.Apply(op=op) if op not in PLAIN and op not in COMPARISONS:
                 return False
             case _:
                 pass
     return True
 
 
-def is_apart(nest: list[Nest], array: str, loop: Loop) -> bool:
+def is_apart(nest: list[Nest], array: str, loop: ir.Loop) -> bool:
     """Whether iterations of `loop` sum into different elements of `array`, whatever the other loops of the nest do."""
     targets = [
         s.stmt.target
         for s in statements(nest[-1][0].body)
-        if isinstance(s.stmt, Accumulate) and s.stmt.target.array == array
+        if isinstance(s.stmt, ir.Accumulate) and s.stmt.target.array == array
     ]
     return any(
         len(set(places)) == 1
         and coefficient(places[0], loop.index) not in (0, None)
-        and all(isinstance(e, Apply | Const | Param | Dim) or e == Index(loop.index) for e in subexprs(places[0]))
+        and all(
+            isinstance(e, ir.Apply | ir.Const | ir.Param | ir.Dim) or e == ir.Index(loop.index)
+            for e in subexprs(places[0])
+        )
         for places in zip(*(t.subscripts for t in targets), strict=True)
     )
 
 
-def indices_of(expr: Expr) -> set[str]:
-    return {e.name for e in subexprs(expr) if isinstance(e, Index)}
+def indices_of(expr: ir.Expr) -> set[str]:
+    return {e.name for e in subexprs(expr) if isinstance(e, ir.Index)}
 
 
-def step_of(loop: Loop) -> int:
-    assert isinstance(loop.step, Const)
+def step_of(loop: ir.Loop) -> int:
+    assert isinstance(loop.step, ir.Const)
     return int(loop.step.value)
 
 
-def is_unit_step(loop: Loop) -> bool:
-    return isinstance(loop.step, Const) and abs(loop.step.value) == 1
+def is_unit_step(loop: ir.Loop) -> bool:
+    return isinstance(loop.step, ir.Const) and abs(loop.step.value) == 1
 
 
-def is_short(loop: Loop) -> bool:
+def is_short(loop: ir.Loop) -> bool:
     """Whether the loop plainly has few iterations."""
     match loop:
-        case Loop(lower=Const(value=low), upper=Const(value=high), step=Const(value=step)):
+        case ir.Loop(lower=ir.Const(value=low), upper=ir.Const(value=high), step=ir.Const(value=step)):
             return abs(high - low) <= FEW * abs(step)
         case _:
             return False

@@ -13,28 +13,9 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    ArrayDecl,
-    Assign,
-    Call,
-    Exit,
-    Expr,
-    If,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Require,
-    ScalarResult,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import cell_types
@@ -79,44 +60,44 @@ class Planner:
     model: Model
     mapper: GridMapper
     names: NameSupply
-    cells: list[ArrayDecl]
+    cells: list[ir.ArrayDecl]
 
-    def steps(self, body: tuple[Stmt, ...], path: Path, first: int = 0) -> tuple[Step, ...]:
+    def steps(self, body: tuple[ir.Stmt, ...], path: Path, first: int = 0) -> tuple[Step, ...]:
         """The steps of statements at `path`, numbered there from `first`."""
         return tuple(step for k, s in enumerate(body, first) for step in self.steps_of(s, (*path, k)))
 
-    def steps_of(self, stmt: Stmt, path: Path) -> tuple[Step, ...]:
+    def steps_of(self, stmt: ir.Stmt, path: Path) -> tuple[Step, ...]:
         usual = self.step(stmt, path)
         found = self.by_rows(stmt, path) if not is_free(usual) else None
         return (usual,) if found is None else self.if_apart(*found, usual)
 
-    def by_rows(self, stmt: Stmt, path: Path) -> tuple[Loop, RaggedRows, Launch] | None:
+    def by_rows(self, stmt: ir.Stmt, path: Path) -> tuple[ir.Loop, RaggedRows, Launch] | None:
         """A loop that is a kernel if the rows of its iterations do not overlap."""
-        if not isinstance(stmt, Loop) or (rows := ragged_rows(stmt)) is None:
+        if not isinstance(stmt, ir.Loop) or (rows := ragged_rows(stmt)) is None:
             return None
         found = self.mapper.mapped(stmt, path, rows.arrays)
         if isinstance(found, str) or len(found.grid.axes) > 1:
             return None
         return stmt, rows, Launch(found.body, found.cells, found.grid)
 
-    def if_apart(self, loop: Loop, rows: RaggedRows, launch: Launch, usual: Step) -> tuple[Step, ...]:
+    def if_apart(self, loop: ir.Loop, rows: RaggedRows, launch: Launch, usual: Step) -> tuple[Step, ...]:
         """A launch that is right if the rows of a loop do not overlap, or else what is done as a rule."""
-        cell = ArrayDecl(self.names.fresh("are_apart"), ArrayType("int64", 0), extents=())
+        cell = ir.ArrayDecl(self.names.fresh("are_apart"), ArrayType("int64", 0), extents=())
         self.cells.append(cell)
-        told = Access(cell.name)
-        holds = Select(all_of(rows.conditions), integer(1), integer(0))
-        check = Accumulate("min", told, holds, loc=loop.loc)
+        told = ir.Access(cell.name)
+        holds = ir.Select(all_of(rows.conditions), integer(1), integer(0))
+        check = ir.Accumulate("min", told, holds, loc=loop.loc)
         axes = (Axis(loop, loop.lower, loop.upper),)
-        asked = If(compare(Op.NE, Load(told), integer(0)), (loop,), (loop,), loc=loop.loc)
+        asked = ir.If(compare(Op.NE, ir.Load(told), integer(0)), (loop,), (loop,), loc=loop.loc)
         return (
-            OnHost(Assign(told, integer(1), loc=loop.loc)),
+            OnHost(ir.Assign(told, integer(1), loc=loop.loc)),
             Launch((check,), (), Grid(axes, sums=((cell.name, "min"),))),
             HostIf(asked, (launch,), (usual,)),
         )
 
-    def step(self, stmt: Stmt, path: Path) -> Step:
+    def step(self, stmt: ir.Stmt, path: Path) -> Step:
         match stmt:
-            case Loop():
+            case ir.Loop():
                 found = self.mapper.mapped(stmt, path)
                 if isinstance(found, Mapped) and self.is_kernel(stmt, path):
                     return Launch(found.body, found.cells, found.grid)
@@ -124,35 +105,35 @@ class Planner:
                 if self.holds_kernels(stmt, path):
                     return HostLoop(stmt, self.steps(stmt.body, path), reason)
                 return Launch((stmt,), self.own_cells((stmt,), path), reason=reason)
-            case If(then=then, orelse=orelse) if self.holds_kernels(stmt, path):
+            case ir.If(then=then, orelse=orelse) if self.holds_kernels(stmt, path):
                 return HostIf(stmt, self.steps(then, path), self.steps(orelse, path, len(then)))
-            case If():
+            case ir.If():
                 return Launch((stmt,), self.own_cells((stmt,), path))
             case _:
                 return OnHost(stmt)
 
-    def is_kernel(self, loop: Loop, path: Path) -> bool:
+    def is_kernel(self, loop: ir.Loop, path: Path) -> bool:
         """Whether a loop is worth a launch, and its iterations are threads."""
         return not self.mapper.is_too_short(loop) and isinstance(self.mapper.mapped(loop, path), Mapped)
 
-    def holds_kernels(self, stmt: Stmt, path: Path) -> bool:
+    def holds_kernels(self, stmt: ir.Stmt, path: Path) -> bool:
         """Whether a loop inside is worth a kernel."""
         for number, child in enumerate(children(stmt)):
             place = (*path, number)
-            if isinstance(child, Loop) and self.is_kernel(child, place):
+            if isinstance(child, ir.Loop) and self.is_kernel(child, place):
                 return True
             if self.by_rows(child, place) is not None or self.holds_kernels(child, place):
                 return True
         return False
 
-    def own_cells(self, body: tuple[Stmt, ...], path: Path) -> tuple[str, ...]:
+    def own_cells(self, body: tuple[ir.Stmt, ...], path: Path) -> tuple[str, ...]:
         """Cells that nothing outside of the statement at `path` touches, or sees the value of."""
         cells = frozenset(cell_types(self.model.ls))
         used = (read_arrays(body) | written_arrays(body)) & cells
         sites = [s for s in statements(self.model.ls.body) if s.path[: len(path)] != path]
         outside = {a.array for s in sites for a in accesses(s.stmt)}
-        outside |= {e.access.array for r in results(self.model.ls) for e in subexprs(r) if isinstance(e, Load)}
-        around = [path[:k] for k in range(1, len(path)) if isinstance(self.model.sites[path[:k]].stmt, Loop)]
+        outside |= {e.access.array for r in results(self.model.ls) for e in subexprs(r) if isinstance(e, ir.Load)}
+        around = [path[:k] for k in range(1, len(path)) if isinstance(self.model.sites[path[:k]].stmt, ir.Loop)]
         own = used - outside
         if around and own:
             own &= owned_cells(self.model, around[-1])
@@ -164,12 +145,12 @@ def is_free(step: Step) -> bool:
     return isinstance(step, Launch) and step.grid is not None and not step.grid.lists and not step.grid.copies
 
 
-def results(ls: LoopSet) -> Iterator[Expr]:
-    return (r.value for r in ls.results if isinstance(r, ScalarResult))
+def results(ls: ir.LoopSet) -> Iterator[ir.Expr]:
+    return (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
 
 
 # -- where scalars live --------------------------------------------------------------------------------------
-def scalars_on_device(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
+def scalars_on_device(ls: ir.LoopSet, steps: tuple[Step, ...]) -> Names:
     """Cells and Lets that kernels make, or that are made from what the device holds."""
     cells = frozenset(cell_types(ls))
     found: set[str] = set()
@@ -183,9 +164,9 @@ def scalars_on_device(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
         for step in all_steps(steps):
             if isinstance(step, OnHost):
                 match step.stmt:
-                    case Let(name=name, value=value) if depends_on_device(value, cells, found):
+                    case ir.Let(name=name, value=value) if depends_on_device(value, cells, found):
                         found.add(name)
-                    case Assign(target=t, value=v) | Accumulate(target=t, value=v) if t.array in cells:
+                    case ir.Assign(target=t, value=v) | ir.Accumulate(target=t, value=v) if t.array in cells:
                         if depends_on_device(v, cells, found):
                             found.add(t.array)
                     case _:
@@ -197,18 +178,18 @@ def scalars_on_device(ls: LoopSet, steps: tuple[Step, ...]) -> Names:
 def wishes_for(launch: Launch, requests: Requests) -> frozenset[Wish | None]:
     """What was asked of the loops that are a kernel, and of those inside of it."""
     axes = () if launch.grid is None else tuple(a.loop for a in launch.grid.axes)
-    inside = (s.stmt for s in statements(launch.body) if isinstance(s.stmt, Loop))
+    inside = (s.stmt for s in statements(launch.body) if isinstance(s.stmt, ir.Loop))
     return frozenset(requests.wish(p.index, p.loc.line) for p in (*axes, *inside))
 
 
-def used_elsewhere(ls: LoopSet, launch: Launch) -> Names:
+def used_elsewhere(ls: ir.LoopSet, launch: Launch) -> Names:
     """Lets that are read outside of a kernel."""
     inside = {id(s.stmt) for s in statements(launch.body)}
     exprs = [e for s in statements(ls.body) if id(s.stmt) not in inside for e in stmt_exprs(s.stmt)]
-    return frozenset(e.name for x in (*exprs, *results(ls)) for e in subexprs(x) if isinstance(e, Var))
+    return frozenset(e.name for x in (*exprs, *results(ls)) for e in subexprs(x) if isinstance(e, ir.Var))
 
 
-def with_own_lets(ls: LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def with_own_lets(ls: ir.LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Launches with the Lets that only they read."""
     return map_launches(lambda k: (replace(k, lets=lets_in(k.body) - used_elsewhere(ls, k)),), steps)
 
@@ -220,14 +201,14 @@ def lets_of_one_kernel(steps: tuple[Step, ...]) -> Names:
     return frozenset(n for s in launches for n in s.lets) - shared
 
 
-def depends_on_device(expr: Expr, cells: Names, on_device: Iterable[str]) -> bool:
+def depends_on_device(expr: ir.Expr, cells: Names, on_device: Iterable[str]) -> bool:
     """Whether the value is made from elements of arrays, or from scalars that are `on_device`."""
     known = frozenset(on_device)
     for e in subexprs(expr):
         match e:
-            case Load(access=access) if access.array not in cells or access.array in known:
+            case ir.Load(access=access) if access.array not in cells or access.array in known:
                 return True
-            case Var(name=name) if name in known:
+            case ir.Var(name=name) if name in known:
                 return True
             case _:
                 pass
@@ -238,7 +219,7 @@ def depends_on_device(expr: Expr, cells: Names, on_device: Iterable[str]) -> boo
 class Settler:
     """Decides for the statements left `OnHost` whether they stay there; kernels of one thread are put together."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     on_device: Names
 
     def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -264,18 +245,18 @@ class Settler:
             case Launch():
                 return step
 
-    def is_for_host(self, stmt: Stmt) -> bool:
+    def is_for_host(self, stmt: ir.Stmt) -> bool:
         cells = frozenset(cell_types(self.ls))
         match stmt:
-            case Let(name=name):
+            case ir.Let(name=name):
                 return name not in self.on_device
-            case Assign(target=target) | Accumulate(target=target):
+            case ir.Assign(target=target) | ir.Accumulate(target=target):
                 return target.array in cells and target.array not in self.on_device
-            case Require(cond=cond):
+            case ir.Require(cond=cond):
                 return not depends_on_device(cond, cells, self.on_device)
-            case Allocate(array=array):
+            case ir.Allocate(array=array):
                 return array not in cells or array not in self.on_device
-            case Exit() | Call():
+            case ir.Exit() | ir.Call():
                 return True
             case _:
                 return False

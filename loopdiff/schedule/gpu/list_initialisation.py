@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.analysis.privatization import is_zero
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, sub
-from loopdiff.ir.nodes import Allocate, Expr, Loop, LoopSet
 from loopdiff.ir.walk import read_arrays, written_arrays
 from loopdiff.mapping.launches import Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.update_lists import leading_axis, most_updates
@@ -23,7 +23,7 @@ def start_lists(plan: LaunchPlan) -> LaunchPlan:
     """`plan` with zeros left to the lists that are added to them."""
     steps = list(plan.steps)
     for place, step in enumerate(steps):
-        if isinstance(step, OnHost) and isinstance(step.stmt, Allocate) and is_zero(step.stmt.fill):
+        if isinstance(step, OnHost) and isinstance(step.stmt, ir.Allocate) and is_zero(step.stmt.fill):
             array = step.stmt.array
             user = next((k for k in range(place + 1, len(steps)) if array in arrays_of(steps[k])), None)
             started = None if user is None else with_start(plan.ls, steps[user], array)
@@ -42,7 +42,7 @@ def arrays_of(step: Step) -> frozenset[str]:
     return found
 
 
-def with_start(ls: LoopSet, step: Step, array: str) -> Launch | None:
+def with_start(ls: ir.LoopSet, step: Step, array: str) -> Launch | None:
     """The launch that sets `array` to zero piece by piece, if it lists what is added to all of it; None otherwise."""
     if not isinstance(step, Launch) or step.grid is None or array not in step.grid.lists:
         return None
@@ -56,7 +56,7 @@ def with_start(ls: LoopSet, step: Step, array: str) -> Launch | None:
     return replace(step, grid=replace(grid, starts=(*grid.starts, array))) if is_whole else None
 
 
-def goes_through(loop: Loop, extent: Expr) -> bool:
+def goes_through(loop: ir.Loop, extent: ir.Expr) -> bool:
     """Whether the loop goes from 0 to `extent`, or back."""
     upwards, downwards = (integer(0), extent, ONE), (sub(extent, ONE), BACK, BACK)
     return (loop.lower, loop.upper, loop.step) in (upwards, downwards)

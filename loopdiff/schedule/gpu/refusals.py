@@ -6,7 +6,7 @@ from loopdiff.analysis.legality import carried
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import ScheduleError, Span
-from loopdiff.ir.nodes import Loop, Require
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Site, statements
 from loopdiff.mapping.launches import Launch, LaunchPlan, all_steps
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Independence
@@ -31,17 +31,17 @@ def refuse_ungranted(model: Model, plan: LaunchPlan, dead: frozenset[str], reque
     mapper = GridMapper(model, dead, True, requests)
     for site in statements(model.ls.body):
         loop = site.stmt
-        if isinstance(loop, Loop) and not any(isinstance(s.stmt, Require) for s in statements(loop.body)):
+        if isinstance(loop, ir.Loop) and not any(isinstance(s.stmt, ir.Require) for s in statements(loop.body)):
             wish = mapper.wish(loop)
             if wish in granted and key(loop) not in granted[wish]:
                 raise refusal(mapper, site, loop, wish)
 
 
-def key(loop: Loop) -> Key:
+def key(loop: ir.Loop) -> Key:
     return loop.index, loop.loc
 
 
-def refusal(mapper: GridMapper, site: Site, loop: Loop, wish: Wish) -> ScheduleError:
+def refusal(mapper: GridMapper, site: Site, loop: ir.Loop, wish: Wish) -> ScheduleError:
     """Why a loop is not what was asked for."""
     form = "threads" if wish == "threads" else "shared by the lanes of a warp"
     own = mapper.independence(loop, site.path)

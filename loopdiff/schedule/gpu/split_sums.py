@@ -20,26 +20,9 @@ from functools import reduce
 from loopdiff.analysis.polyhedral.model import trip_count
 from loopdiff.analysis.privatization import is_zero
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Apply,
-    ArrayDecl,
-    Assign,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Select,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ArrayType
 from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exprs, subexprs, written_arrays
@@ -68,11 +51,11 @@ def split_sums(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
 class Splitter:
     """Splits launches; `arrays` collects cells and parts."""
 
-    ls: LoopSet
+    ls: ir.LoopSet
     on_device: Names
     names: NameSupply
     requests: Requests
-    arrays: list[ArrayDecl]
+    arrays: list[ir.ArrayDecl]
 
     def split(self, launch: Launch) -> tuple[Step, ...]:
         """A launch, or what is launched instead for sums into elements that the host knows the number of."""
@@ -80,8 +63,8 @@ class Splitter:
         if grid is None or len(grid.axes) == AXES or grid != Grid(grid.axes):
             return (launch,)
         *head, loop = launch.body
-        starts = frozenset(s.target for s in head if isinstance(s, Assign) and is_zero(s.value))
-        if not isinstance(loop, Loop) or len(starts) != sum(not isinstance(s, Let) for s in head):
+        starts = frozenset(s.target for s in head if isinstance(s, ir.Assign) and is_zero(s.value))
+        if not isinstance(loop, ir.Loop) or len(starts) != sum(not isinstance(s, ir.Let) for s in head):
             return (launch,)
         if {t.array for t in starts} & {e.access.array for s in head for x in stmt_exprs(s) for e in loads(x)}:
             return (launch,)
@@ -94,7 +77,7 @@ class Splitter:
         is_known = all(map(is_extent, counts)) and all(is_on_host(e, inside) for e in (loop.lower, loop.upper))
         is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
         targets = self.targets(launch, loop) if is_known and is_dense else ()
-        around = [p for s in statements(loop.body) if isinstance(s.stmt, Accumulate) for p in s.loops]
+        around = [p for s in statements(loop.body) if isinstance(s.stmt, ir.Accumulate) for p in s.loops]
         runs = runs_all(loop, around) if targets and not starts - set(targets) else None
         if runs is None:
             return (launch,)
@@ -102,72 +85,78 @@ class Splitter:
         return self.in_parts(launch, grid, loop, is_started, [natural(n) for n in counts], runs)
 
     def in_parts(
-        self, launch: Launch, grid: Grid, loop: Loop, targets: dict[Access, bool], counts: list[Expr], runs: Expr
-    ) -> tuple[Step, ...]:  # fmt: skip
+        self,
+        launch: Launch,
+        grid: Grid,
+        loop: ir.Loop,
+        targets: dict[ir.Access, bool],
+        counts: list[ir.Expr],
+        runs: ir.Expr,
+    ) -> tuple[Step, ...]:
         """The sum over `loop` into `targets`, for so many iterations along each axis; true: it starts there at zero.
         Others may not be there unless the loop `runs`, and those inside."""
         most = most_parts(counts)
-        wanted = Apply(Op.MIN, (most, parts_by_terms(loop)))
+        wanted = ir.Apply(Op.MIN, (most, parts_by_terms(loop)))
         number, length = self.cell("parts", "int64"), self.cell("part_length", "int64")
-        several = compare(Op.GE, Load(number), integer(2))
-        part = Loop(self.names.fresh("part"), integer(0), Load(number), integer(1), (), loc=loop.loc)
-        first = add(loop.lower, mul(Index(part.index), Load(length)))
+        several = compare(Op.GE, ir.Load(number), integer(2))
+        part = ir.Loop(self.names.fresh("part"), integer(0), ir.Load(number), integer(1), (), loc=loop.loc)
+        first = add(loop.lower, mul(ir.Index(part.index), ir.Load(length)))
         totals = {t: self.cell(f"{t.array}_total", self.dtype(t)) for t in targets}
-        place = (Index(part.index), *(sub(Index(a.loop.index), a.lower) for a in grid.axes))
-        extents = (Select(compare(Op.GE, most, integer(2)), most, integer(0)), *counts)
-        parts = {t: Access(self.part_array(t, extents), place) for t in targets}
-        last = Apply(Op.MIN, (add(first, Load(length)), loop.upper))
+        place = (ir.Index(part.index), *(sub(ir.Index(a.loop.index), a.lower) for a in grid.axes))
+        extents = (ir.Select(compare(Op.GE, most, integer(2)), most, integer(0)), *counts)
+        parts = {t: ir.Access(self.part_array(t, extents), place) for t in targets}
+        last = ir.Apply(Op.MIN, (add(first, ir.Load(length)), loop.upper))
         inner = map_accesses(lambda a: totals.get(a, a), replace(loop, lower=first, upper=last))
-        clears = tuple(Assign(t, Const(0.0, F64), loc=loop.loc) for t in totals.values())
-        kept = tuple(Assign(parts[t], Load(total), loc=loop.loc) for t, total in totals.items())
-        begun = tuple(Assign(t, Load(total), loc=loop.loc) for t, total in totals.items() if targets[t])
+        clears = tuple(ir.Assign(t, ir.Const(0.0, F64), loc=loop.loc) for t in totals.values())
+        kept = tuple(ir.Assign(parts[t], ir.Load(total), loc=loop.loc) for t, total in totals.items())
+        begun = tuple(ir.Assign(t, ir.Load(total), loc=loop.loc) for t, total in totals.items() if targets[t])
         added = tuple(
-            Accumulate("add", t, Load(total), loc=loop.loc) for t, total in totals.items() if not targets[t]
+            ir.Accumulate("add", t, ir.Load(total), loc=loop.loc) for t, total in totals.items() if not targets[t]
         )  # fmt: skip
-        together = tuple(Accumulate("add", t, Load(p), loc=loop.loc) for t, p in parts.items())
+        together = tuple(ir.Accumulate("add", t, ir.Load(p), loc=loop.loc) for t, p in parts.items())
         head, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
-        lets = tuple(s for s in head if isinstance(s, Let))
-        rest = (If(runs, added, loc=loop.loc),) if added else ()
-        ends = If(several, kept, (*begun, *rest), loc=loop.loc)
+        lets = tuple(s for s in head if isinstance(s, ir.Let))
+        rest = (ir.If(runs, added, loc=loop.loc),) if added else ()
+        ends = ir.If(several, kept, (*begun, *rest), loc=loop.loc)
         partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
-        finish = Launch((*head, If(runs, (replace(part, body=together),), loc=loop.loc)), (), grid, lets=launch.lets)
-        longest = floordiv(add(natural(trip_count(loop)), sub(Load(number), integer(1))), Load(number))
+        finish = Launch((*head, ir.If(runs, (replace(part, body=together),), loc=loop.loc)), (), grid, lets=launch.lets)
+        longest = floordiv(add(natural(trip_count(loop)), sub(ir.Load(number), integer(1))), ir.Load(number))
         return (
-            OnHost(Assign(number, at_least_one(wanted), loc=loop.loc)),
-            OnHost(Assign(length, longest, loc=loop.loc)),
+            OnHost(ir.Assign(number, at_least_one(wanted), loc=loop.loc)),
+            OnHost(ir.Assign(length, longest, loc=loop.loc)),
             replace(launch, body=(*lets, *clears, inner, ends), cells=cells, grid=partial),
-            HostIf(If(several, (loop,), (), loc=loop.loc), (finish,), (), "there are several parts"),
+            HostIf(ir.If(several, (loop,), (), loc=loop.loc), (finish,), (), "there are several parts"),
         )
 
-    def cell(self, stem: str, dtype: str) -> Access:
+    def cell(self, stem: str, dtype: str) -> ir.Access:
         name = self.names.fresh(stem)
-        self.arrays.append(ArrayDecl(name, ArrayType(dtype, 0), extents=()))
-        return Access(name)
+        self.arrays.append(ir.ArrayDecl(name, ArrayType(dtype, 0), extents=()))
+        return ir.Access(name)
 
-    def dtype(self, target: Access) -> str:
+    def dtype(self, target: ir.Access) -> str:
         kind = self.ls.array(target.array).type
         assert kind is not None
         return kind.dtype
 
-    def part_array(self, target: Access, extents: tuple[Expr, ...]) -> str:
+    def part_array(self, target: ir.Access, extents: tuple[ir.Expr, ...]) -> str:
         name = self.names.fresh(f"{target.array}_of_parts")
-        self.arrays.append(ArrayDecl(name, ArrayType(self.dtype(target), len(extents)), extents=extents))
+        self.arrays.append(ir.ArrayDecl(name, ArrayType(self.dtype(target), len(extents)), extents=extents))
         return name
 
-    def targets(self, launch: Launch, loop: Loop) -> tuple[Access, ...]:
+    def targets(self, launch: Launch, loop: ir.Loop) -> tuple[ir.Access, ...]:
         """The elements that a thread adds to in all iterations of `loop`; none if it does anything else there."""
         inside = [s.stmt for s in statements(loop.body)]
-        if not all(isinstance(s, Let | Loop | If | Assign | Accumulate) for s in inside):
+        if not all(isinstance(s, ir.Let | ir.Loop | ir.If | ir.Assign | ir.Accumulate) for s in inside):
             return ()
-        found: dict[Access, None] = {}
+        found: dict[ir.Access, None] = {}
         changing = names_made((loop,)).union(launch.cells, written_arrays(loop.body))
         for stmt in inside:
             match stmt:
-                case Assign(target=target) | Accumulate(target=target) if target.array in launch.cells:
+                case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in launch.cells:
                     pass
-                case Accumulate(op="add", target=target) if self.is_floating(target.array):
+                case ir.Accumulate(op="add", target=target) if self.is_floating(target.array):
                     found[target] = None
-                case Assign() | Accumulate():
+                case ir.Assign() | ir.Accumulate():
                     return ()
                 case _:
                     pass
@@ -184,24 +173,26 @@ class Splitter:
         return kind is not None and kind.rank > 0 and kind.element in (F32, F64)
 
 
-def is_extent(expr: Expr) -> bool:
+def is_extent(expr: ir.Expr) -> bool:
     """Whether the host knows it from the arguments alone, and nothing fails where it asks."""
-    return all(isinstance(e, Const | Dim | Param) or (isinstance(e, Apply) and is_total(e)) for e in subexprs(expr))
+    return all(
+        isinstance(e, ir.Const | ir.Dim | ir.Param) or (isinstance(e, ir.Apply) and is_total(e)) for e in subexprs(expr)
+    )
 
 
-def most_parts(counts: list[Expr]) -> Expr:
+def most_parts(counts: list[ir.Expr]) -> ir.Expr:
     """In how many parts a sum is made at most, for so many iterations along each axis; none, if there are many."""
     threads = reduce(mul, counts, integer(1))
-    return Apply(Op.MIN, (integer(MOST_PARTS), floordiv(integer(SPREAD), at_least_one(threads))))
+    return ir.Apply(Op.MIN, (integer(MOST_PARTS), floordiv(integer(SPREAD), at_least_one(threads))))
 
 
-def parts_by_terms(loop: Loop) -> Expr:
+def parts_by_terms(loop: ir.Loop) -> ir.Expr:
     """In how many parts the sum over `loop` is made at most, so that each has enough terms."""
-    inner: Expr = integer(1)
+    inner: ir.Expr = integer(1)
     for site in statements(loop.body):
-        if isinstance(site.stmt, Loop) and is_extent(trip_count(site.stmt)) and not site.loops:
+        if isinstance(site.stmt, ir.Loop) and is_extent(trip_count(site.stmt)) and not site.loops:
             inner = mul(inner, natural(trip_count(site.stmt)))
-    least: Expr = integer(TERMS)
+    least: ir.Expr = integer(TERMS)
     if inner != integer(1):
         least = at_least_one(floordiv(integer(TERMS), at_least_one(inner)))
     return floordiv(natural(trip_count(loop)), least)

@@ -24,29 +24,9 @@ from itertools import combinations, product
 from math import prod
 
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    AccumulateOp,
-    Allocate,
-    Apply,
-    Assign,
-    Call,
-    Cast,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Let,
-    Load,
-    Loop,
-    Require,
-    Select,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.walk import (
     accesses,
@@ -129,27 +109,29 @@ def is_plain(launch: Launch) -> bool:
         return False
     for site in statements(launch.body):
         match site.stmt:
-            case Require() | Exit() | Allocate() | Call():
+            case ir.Require() | ir.Exit() | ir.Allocate() | ir.Call():
                 return False
-            case Let(name=name) if name not in launch.lets:
+            case ir.Let(name=name) if name not in launch.lets:
                 return False
             case _:
                 pass
     return True
 
 
-def may_read_anything(body: tuple[Stmt, ...]) -> bool:
+def may_read_anything(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether the values of elements that `body` writes decide nothing but other values, and nothing can fail."""
     written = {n for n in written_arrays(body) if any(a.array == n and a.subscripts for a in all_accesses(body))}
     parts = [e for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-    if not any(isinstance(e, Load) and e.access.array in written for e in parts):
+    if not any(isinstance(e, ir.Load) and e.access.array in written for e in parts):
         return True
     places = [e for a in all_accesses(body) for s in a.subscripts for e in subexprs(s)]
-    is_decided = any(isinstance(e, Var | Cast) or (isinstance(e, Load) and e.access.array in written) for e in places)
-    return not is_decided and not any(isinstance(e, Apply) and e.op in FAILING and not is_total(e) for e in parts)
+    is_decided = any(
+        isinstance(e, ir.Var | ir.Cast) or (isinstance(e, ir.Load) and e.access.array in written) for e in places
+    )
+    return not is_decided and not any(isinstance(e, ir.Apply) and e.op in FAILING and not is_total(e) for e in parts)
 
 
-def all_accesses(body: tuple[Stmt, ...]) -> list[Access]:
+def all_accesses(body: tuple[ir.Stmt, ...]) -> list[ir.Access]:
     return [a for s in statements(body) for a in accesses(s.stmt)]
 
 
@@ -159,12 +141,12 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     varying = varying_names(launch, frozenset(i for i, size in tile.items() if size > 1))
     loops = list(merged_loops(launch.body, varying))
     inside = [s.stmt for loop in loops for s in statements(loop.body)]
-    written = {s.target.array for s in inside if isinstance(s, Assign | Accumulate)}
+    written = {s.target.array for s in inside if isinstance(s, ir.Assign | ir.Accumulate)}
     copies, merged = prod(tile.values()), set(map(id, loops))
     parts = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
-    read = {e.access for e in parts if isinstance(e, Load) and e.access.subscripts}
+    read = {e.access for e in parts if isinstance(e, ir.Load) and e.access.subscripts}
     is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
-    values = (x for s in statements(launch.body) if not isinstance(s.stmt, Loop) for x in stmt_exprs(s.stmt))
+    values = (x for s in statements(launch.body) if not isinstance(s.stmt, ir.Loop) for x in stmt_exprs(s.stmt))
     calls = any(is_function(e) for x in values for e in subexprs(x))
     most_sums = prod(SHAPES[-1]) if calls else HELD
     are_merged = all(id(w.loop) in merged for w in launch.warp_loops)
@@ -173,16 +155,16 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     return sum(times(access, varying, tile) for access in read) / (copies * len(read))
 
 
-def times(access: Access, varying: Names, tile: Mapping[str, int]) -> int:
+def times(access: ir.Access, varying: Names, tile: Mapping[str, int]) -> int:
     """How many different elements an access has in a tile."""
-    used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, Index | Var)} & varying
-    is_direct = used <= tile.keys() and not any(isinstance(e, Load) for s in access.subscripts for e in subexprs(s))
+    used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index | ir.Var)} & varying
+    is_direct = used <= tile.keys() and not any(isinstance(e, ir.Load) for s in access.subscripts for e in subexprs(s))
     return prod(tile[i] for i in used) if is_direct else prod(tile.values())
 
 
-def is_function(expr: Expr) -> bool:
+def is_function(expr: ir.Expr) -> bool:
     """Whether it takes much longer than a product."""
-    if not isinstance(expr, Apply):
+    if not isinstance(expr, ir.Apply):
         return False
     is_slow = expr.op in (*QUOTIENTS, Op.FLOORDIV, Op.MOD, Op.SQRT)
     return is_slow or (INFO[expr.op].result == "float" and expr.op not in (Op.COPYSIGN, Op.STRONG_MUL))
@@ -197,14 +179,14 @@ class Tile:
 
     axes: tuple[tuple[str, ...], ...]
     inside: Mapping[str, str]
-    body: tuple[Stmt, ...]
+    body: tuple[ir.Stmt, ...]
     cells: Mapping[str, str]
     lets: Mapping[str, str]
     reads: Mapping[str, str]
     warp_loops: tuple[WarpLoop, ...]
 
 
-def untiled(body: tuple[Stmt, ...], cells: tuple[str, ...], indices: tuple[str, ...]) -> Tile:
+def untiled(body: tuple[ir.Stmt, ...], cells: tuple[str, ...], indices: tuple[str, ...]) -> Tile:
     """A tile of one iteration."""
     return Tile(tuple((i,) for i in indices), {}, body, dict(zip(cells, cells, strict=True)), {}, {}, ())
 
@@ -223,7 +205,7 @@ def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
         new = {} if is_first else {n: names.fresh(n) for n in sorted(varying - set(indices))}
         cells |= {new[c]: c for c in launch.cells if c in new}
         lets |= {new[n]: n for n in new if n not in launch.cells}
-        guards = tuple(Var(inside[i]) for i in chosen if i in inside)
+        guards = tuple(ir.Var(inside[i]) for i in chosen if i in inside)
         copies.append(Copy(dict(zip(indices, chosen, strict=True)), new, guards))
     jammer = Jammer(copies, varying, frozenset(launch.cells), names)
     body = jammer.block(launch.body)
@@ -238,31 +220,31 @@ class Copy:
 
     indices: Mapping[str, str]
     names: Mapping[str, str]
-    guards: tuple[Expr, ...]
+    guards: tuple[ir.Expr, ...]
 
-    def of(self, stmt: Stmt) -> Stmt:
-        def renamed(expr: Expr) -> Expr:
+    def of(self, stmt: ir.Stmt) -> ir.Stmt:
+        def renamed(expr: ir.Expr) -> ir.Expr:
             match expr:
-                case Index(name=name) if name in self.indices:
+                case ir.Index(name=name) if name in self.indices:
                     return replace(expr, name=self.indices[name])
-                case Var(name=name) if name in self.names:
+                case ir.Var(name=name) if name in self.names:
                     return replace(expr, name=self.names[name])
                 case _:
                     return expr
 
-        def moved(access: Access) -> Access:
+        def moved(access: ir.Access) -> ir.Access:
             return replace(access, array=self.names.get(access.array, access.array))
 
         return self.named(map_stmt_exprs(lambda e: map_expr(renamed, e), map_accesses(moved, stmt)))
 
-    def named(self, stmt: Stmt) -> Stmt:
+    def named(self, stmt: ir.Stmt) -> ir.Stmt:
         """A statement whose Lets have their new names."""
         match stmt:
-            case Let(name=name):
+            case ir.Let(name=name):
                 return replace(stmt, name=self.names.get(name, name))
-            case Loop(body=body):
+            case ir.Loop(body=body):
                 return replace(stmt, body=tuple(map(self.named, body)))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 return replace(stmt, then=tuple(map(self.named, then)), orelse=tuple(map(self.named, orelse)))
             case _:
                 return stmt
@@ -278,29 +260,29 @@ class Jammer:
     cells: Names
     names: NameSupply
     reads: dict[str, str] = field(default_factory=dict)
-    joined: dict[int, Loop] = field(default_factory=dict)
+    joined: dict[int, ir.Loop] = field(default_factory=dict)
 
-    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def block(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return tuple(new for stmt in body for new in self.stmt(stmt))
 
-    def stmt(self, stmt: Stmt) -> Iterator[Stmt]:
+    def stmt(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         match stmt:
-            case Loop(body=body) if is_same(stmt, self.varying):
+            case ir.Loop(body=body) if is_same(stmt, self.varying):
                 new = self.joined[id(stmt)] = replace(stmt, body=self.without_repeats(self.block(body)))
                 yield new
-            case If(then=then, orelse=orelse) if is_same(stmt, self.varying):
+            case ir.If(then=then, orelse=orelse) if is_same(stmt, self.varying):
                 yield replace(stmt, then=self.block(then), orelse=self.block(orelse))
-            case Let(name=name) if name not in self.varying:
+            case ir.Let(name=name) if name not in self.varying:
                 yield stmt
             case _:
                 is_seen = any(s.target.array not in self.cells for s in writes(stmt))
                 for copy in self.copies:
                     new = copy.of(stmt)
-                    yield If(all_of(copy.guards), (new,), (), loc=stmt.loc) if is_seen and copy.guards else new
+                    yield ir.If(all_of(copy.guards), (new,), (), loc=stmt.loc) if is_seen and copy.guards else new
 
-    def without_repeats(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def without_repeats(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         """The statements of a loop that writes no arrays, with each element read once that is read in any case."""
-        if any(isinstance(s, Loop | If) for s in body):
+        if any(isinstance(s, ir.Loop | ir.If) for s in body):
             return body
         reader = Reader(self.cells, self.names, self.reads)
         for stmt in body:
@@ -309,7 +291,7 @@ class Jammer:
 
     def shared(self, spread: WarpLoop) -> WarpLoop:
         """A loop that lanes share, with what they sum for all iterations of the tile."""
-        sums: tuple[tuple[str, AccumulateOp], ...] = tuple(
+        sums: tuple[tuple[str, ir.AccumulateOp], ...] = tuple(
             (c.names.get(n, n), op) for n, op in spread.sums for c in self.copies
         )
         assert len(dict(sums)) == len(sums)  # what a grid sums is summed elsewhere
@@ -324,55 +306,55 @@ class Reader:
     cells: Names
     names: NameSupply
     reads: dict[str, str]
-    body: list[Stmt] = field(default_factory=list)
-    known: dict[Expr, str] = field(default_factory=dict)
+    body: list[ir.Stmt] = field(default_factory=list)
+    known: dict[ir.Expr, str] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
 
-    def statement(self, stmt: Stmt) -> None:
+    def statement(self, stmt: ir.Stmt) -> None:
         new = map_stmt_exprs(lambda e: self.once(e, is_certain=True), stmt)
         match new:
-            case Let(name=name, value=Var(name=other)):
+            case ir.Let(name=name, value=ir.Var(name=other)):
                 self.same[name] = other
             case _:
                 self.body.append(new)
 
-    def once(self, expr: Expr, *, is_certain: bool) -> Expr:
+    def once(self, expr: ir.Expr, *, is_certain: bool) -> ir.Expr:
         """An expression with names instead of elements; those that may not be there are read where they are asked
         for."""
         match expr:
-            case Var(name=name):
+            case ir.Var(name=name):
                 return replace(expr, name=self.same.get(name, name))
-            case Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse):
                 first = self.once(cond, is_certain=is_certain)
                 return rebuild(expr, (first, *(self.once(e, is_certain=False) for e in (then, orelse))))
-            case Apply(op=Op.AND | Op.OR, args=(left, *rest)):
+            case ir.Apply(op=Op.AND | Op.OR, args=(left, *rest)):
                 first = self.once(left, is_certain=is_certain)
                 return rebuild(expr, (first, *(self.once(e, is_certain=False) for e in rest)))
             case _:
                 parts = tuple(self.once(e, is_certain=is_certain) for e in operands(expr))
                 new = rebuild(expr, parts) if parts else expr
-                return self.element(new, is_certain) if isinstance(new, Load) and new.access.subscripts else new
+                return self.element(new, is_certain) if isinstance(new, ir.Load) and new.access.subscripts else new
 
-    def element(self, load: Load, is_certain: bool) -> Expr:
+    def element(self, load: ir.Load, is_certain: bool) -> ir.Expr:
         parts = (e for s in load.access.subscripts for e in subexprs(s))
-        is_chosen = any(isinstance(e, Load) and not e.access.subscripts for e in parts)  # by a cell, which changes
+        is_chosen = any(isinstance(e, ir.Load) and not e.access.subscripts for e in parts)  # by a cell, which changes
         if is_chosen or (load not in self.known and not is_certain):
             return load
         if load not in self.known:
             self.known[load] = self.names.fresh(f"{load.access.array}_value")
             self.reads[self.known[load]] = load.access.array
-            self.body.append(Let(self.known[load], load))
-        return Var(self.known[load])
+            self.body.append(ir.Let(self.known[load], load))
+        return ir.Var(self.known[load])
 
 
-def writes(stmt: Stmt) -> list[Assign | Accumulate]:
-    return [s.stmt for s in statements((stmt,)) if isinstance(s.stmt, Assign | Accumulate)]
+def writes(stmt: ir.Stmt) -> list[ir.Assign | ir.Accumulate]:
+    return [s.stmt for s in statements((stmt,)) if isinstance(s.stmt, ir.Assign | ir.Accumulate)]
 
 
 def varying_names(launch: Launch, indices: Names) -> Names:
     """Cells, Lets and the `indices` whose values are not the same in all iterations of a tile."""
     varying = indices | frozenset(launch.cells)
-    lets = [s.stmt for s in statements(launch.body) if isinstance(s.stmt, Let)]
+    lets = [s.stmt for s in statements(launch.body) if isinstance(s.stmt, ir.Let)]
     while True:
         found = varying | {s.name for s in lets if names_used((s.value,)) & varying}
         if found == varying:
@@ -380,19 +362,19 @@ def varying_names(launch: Launch, indices: Names) -> Names:
         varying = found
 
 
-def is_same(stmt: Loop | If, varying: Names) -> bool:
+def is_same(stmt: ir.Loop | ir.If, varying: Names) -> bool:
     """Whether all iterations of a tile go the same way."""
     return not names_used(stmt_exprs(stmt)) & varying
 
 
-def merged_loops(body: tuple[Stmt, ...], varying: Names) -> Iterator[Loop]:
+def merged_loops(body: tuple[ir.Stmt, ...], varying: Names) -> Iterator[ir.Loop]:
     """The loops that all iterations of a tile go through together."""
     for stmt in body:
         match stmt:
-            case Loop(body=inner) if is_same(stmt, varying):
+            case ir.Loop(body=inner) if is_same(stmt, varying):
                 yield stmt
                 yield from merged_loops(inner, varying)
-            case If() if is_same(stmt, varying):
+            case ir.If() if is_same(stmt, varying):
                 yield from merged_loops(children(stmt), varying)
             case _:
                 pass

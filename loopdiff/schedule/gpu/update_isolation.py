@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.legality import may_split
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import Accumulate, Apply, Assign, If, Let, Loop, Stmt
 from loopdiff.ir.ops import INFO, ROUNDINGS
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.slicing import keep_live, live_names
@@ -32,7 +32,7 @@ from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
 from loopdiff.settings.requests import Requests
 
 Names = frozenset[str]
-Numbered = list[tuple[int, Stmt]]
+Numbered = list[tuple[int, ir.Stmt]]
 
 
 def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
@@ -40,7 +40,7 @@ def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
 
     Nobody looks at the `dead` arrays before or after; sums may be added up in another order.
     """
-    tried: list[tuple[Loop, str]] = []
+    tried: list[tuple[ir.Loop, str]] = []
     while (found := next(candidates(GridMapper(model, dead, True, requests), tried), None)) is not None:
         nest, path, array, axes = found
         tried.append((nest, array))
@@ -48,7 +48,7 @@ def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
         if parts is None or not parts.may_be_apart(model, path):
             continue
         (first,) = renamed_block((parts.loop(parts.updates),), supply(model.ls))
-        assert isinstance(first, Loop)
+        assert isinstance(first, ir.Loop)
         rest = (parts.loop(parts.rest),) if parts.rest else ()
         *prefix, number = path
         block = children(model.sites[tuple(prefix)].stmt) if prefix else model.ls.body
@@ -60,14 +60,14 @@ def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
     return model
 
 
-def candidates(mapper: GridMapper, tried: list[tuple[Loop, str]]) -> Iterator[tuple[Loop, Path, str, int]]:
+def candidates(mapper: GridMapper, tried: list[tuple[ir.Loop, str]]) -> Iterator[tuple[ir.Loop, Path, str, int]]:
     """Nests that become kernels of few axes, with their paths, an array that they list updates of, and the number of
     axes."""
 
-    def inside(body: tuple[Stmt, ...], prefix: Path) -> Iterator[tuple[Loop, Path, str, int]]:
+    def inside(body: tuple[ir.Stmt, ...], prefix: Path) -> Iterator[tuple[ir.Loop, Path, str, int]]:
         for number, stmt in enumerate(body):
             path = (*prefix, number)
-            if not isinstance(stmt, Loop):
+            if not isinstance(stmt, ir.Loop):
                 continue
             found = mapper.mapped(stmt, path)
             if isinstance(found, str):
@@ -83,21 +83,23 @@ class Parts:
     """Two parts of the body of a `nest`, each statement with its number there: `updates` and what they need, and what
     is left without them."""
 
-    nest: Loop
+    nest: ir.Loop
     updates: Numbered
     rest: Numbered
 
     @classmethod
-    def of(cls, nest: Loop, array: str) -> Parts | None:
+    def of(cls, nest: ir.Loop, array: str) -> Parts | None:
         """The parts with the updates of `array` and without; None where what is costly would be computed twice."""
-        if not all(isinstance(s.stmt, Let | Assign | Accumulate | Loop | If) for s in statements(nest.body)):
+        if not all(
+            isinstance(s.stmt, ir.Let | ir.Assign | ir.Accumulate | ir.Loop | ir.If) for s in statements(nest.body)
+        ):
             return None
         updates = kept(list(enumerate(nest.body)), frozenset({array}))
         others = [(k, s) for k, stmt in enumerate(nest.body) for s in without(stmt, array)]
         rest = kept(others, written_arrays(tuple(s for _, s in others)))
         return None if any(map(is_costly, updates)) else cls(nest, updates, rest)
 
-    def loop(self, part: Numbered) -> Loop:
+    def loop(self, part: Numbered) -> ir.Loop:
         return replace(self.nest, body=tuple(s for _, s in part))
 
     def may_be_apart(self, model: Model, path: Path) -> bool:
@@ -111,16 +113,16 @@ def kept(body: Numbered, wanted: Names) -> Numbered:
     return [(k, s) for k, stmt in body for s in keep_live((stmt,), live, wanted)]
 
 
-def without(stmt: Stmt, array: str) -> tuple[Stmt, ...]:
+def without(stmt: ir.Stmt, array: str) -> tuple[ir.Stmt, ...]:
     """A statement without what goes to an array."""
 
-    def other(s: Stmt) -> tuple[Stmt, ...]:
-        return () if isinstance(s, Accumulate) and s.target.array == array else (s,)
+    def other(s: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        return () if isinstance(s, ir.Accumulate) and s.target.array == array else (s,)
 
     return map_body((stmt,), other)
 
 
-def is_costly(numbered: tuple[int, Stmt]) -> bool:
+def is_costly(numbered: tuple[int, ir.Stmt]) -> bool:
     """Whether elementary functions or quotients are in a statement."""
     exprs = (e for s in statements(numbered[1:]) for x in stmt_exprs(s.stmt) for e in subexprs(x))
-    return any(isinstance(e, Apply) and INFO[e.op].result == "float" and e.op not in ROUNDINGS for e in exprs)
+    return any(isinstance(e, ir.Apply) and INFO[e.op].result == "float" and e.op not in ROUNDINGS for e in exprs)

@@ -18,25 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedral.model import build_model, trip_count
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, at_least_one, compare, integer, mul, natural, sub
-from loopdiff.ir.nodes import (
-    Access,
-    Apply,
-    Dim,
-    Exit,
-    Expr,
-    If,
-    Index,
-    Load,
-    Loop,
-    LoopSet,
-    Param,
-    Require,
-    ScalarDecl,
-    ScalarResult,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import cell_types, type_env
@@ -97,7 +80,7 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     grid = launch.grid
     if grid is None or not may_spread(launch, grid):
         return launch
-    if not any(isinstance(s, Loop) and not is_short(s) for s in (site.stmt for site in statements(launch.body))):
+    if not any(isinstance(s, ir.Loop) and not is_short(s) for s in (site.stmt for site in statements(launch.body))):
         return launch
     found = Spreader.of(plan.ls, launch, grid, may_reassociate).loops()
     axes = (a.loop.index for a in grid.axes)
@@ -107,35 +90,35 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     is_refused = any(requests.wish(w.loop.index, w.loop.loc.line) == "sequential" for w in found)
     if not found or None in lengths or is_refused:
         return launch
-    stmt = If(all_of(conditions), launch.body, launch.body, loc=launch.body[0].loc)
+    stmt = ir.If(all_of(conditions), launch.body, launch.body, loc=launch.body[0].loc)
     named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
     reason = f"{named} {'has' if len(found) == 1 else 'have'} {LONG} iterations or more"
     return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
 
 
-def alone(ls: LoopSet, launch: Launch, grid: Grid) -> LoopSet:
+def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:
     """A LoopSet with nothing but one kernel in it: indices and Lets from outside are its arguments, and cells that are
     not its own its results."""
     nest = launch.body
     for axis in reversed(grid.axes):
         nest = (replace(axis.span, body=nest),)
     exprs = (e for s in statements(nest) for x in stmt_exprs(s.stmt) for e in subexprs(x))
-    given = sorted({e.name for e in exprs if isinstance(e, Var | Index)} - names_made(nest))
+    given = sorted({e.name for e in exprs if isinstance(e, ir.Var | ir.Index)} - names_made(nest))
     lets = type_env(ls).lets
 
-    def argument(expr: Expr) -> Expr:
-        return Param(expr.name) if isinstance(expr, Var | Index) and expr.name in given else expr
+    def argument(expr: ir.Expr) -> ir.Expr:
+        return ir.Param(expr.name) if isinstance(expr, ir.Var | ir.Index) and expr.name in given else expr
 
     body = tuple(map_stmt_exprs(lambda e: map_expr(argument, e), s) for s in nest) if given else nest
-    scalars = (*ls.scalars, *(ScalarDecl(n, lets.get(n, INT)) for n in given))
+    scalars = (*ls.scalars, *(ir.ScalarDecl(n, lets.get(n, INT)) for n in given))
     shared = sorted((written_arrays(nest) & cell_types(ls).keys()) - set(launch.cells))
-    results = tuple(ScalarResult(Load(Access(n))) for n in shared)
+    results = tuple(ir.ScalarResult(ir.Load(ir.Access(n))) for n in shared)
     return replace(ls, params=(*ls.params, *given), scalars=scalars, body=body, results=results)
 
 
-def can_wait(body: tuple[Stmt, ...]) -> bool:
+def can_wait(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether lanes stay together: none of them finds something wrong, and leaves."""
-    return not any(isinstance(s.stmt, Require | Exit) for s in statements(body))
+    return not any(isinstance(s.stmt, ir.Require | ir.Exit) for s in statements(body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +130,7 @@ class Spreader:
     grid: Grid
 
     @staticmethod
-    def of(ls: LoopSet, launch: Launch, grid: Grid, may_reassociate: bool) -> Spreader:
+    def of(ls: ir.LoopSet, launch: Launch, grid: Grid, may_reassociate: bool) -> Spreader:
         mapper = GridMapper(build_model(alone(ls, launch, grid)), frozenset(), may_reassociate, NOTHING)
         return Spreader(mapper, launch, grid)
 
@@ -155,45 +138,47 @@ class Spreader:
         """The loops that lanes share; none if others take long, too."""
         found = tuple(self.best(self.launch.body, (0,) * len(self.grid.axes)))
         inside = {id(s.stmt) for w in found for s in statements((w.loop,))}
-        around = [s.stmt for s in statements(self.launch.body) if isinstance(s.stmt, Loop) and id(s.stmt) not in inside]
+        around = [
+            s.stmt for s in statements(self.launch.body) if isinstance(s.stmt, ir.Loop) and id(s.stmt) not in inside
+        ]
         shared = {id(w.loop) for w in found}
         is_all = all(is_short(p) or any(id(s.stmt) in shared for s in statements((p,))) for p in around)
         return found if is_all else ()
 
-    def requested(self, body: tuple[Stmt, ...], path: Path, requests: Requests) -> Iterator[WarpLoop]:
+    def requested(self, body: tuple[ir.Stmt, ...], path: Path, requests: Requests) -> Iterator[WarpLoop]:
         """The outermost loops in `body` of which that is asked, if their iterations are independent."""
         for number, stmt in enumerate(body):
             place = (*path, number)
             own = None
-            if isinstance(stmt, Loop) and requests.wish(stmt.index, stmt.loc.line) == "warp":
+            if isinstance(stmt, ir.Loop) and requests.wish(stmt.index, stmt.loc.line) == "warp":
                 own = self.spread(stmt, place)
             if own is not None:
                 yield own
             else:
                 yield from self.requested(children(stmt), place, requests)
 
-    def best(self, body: tuple[Stmt, ...], path: Path) -> tuple[WarpLoop, ...]:
+    def best(self, body: tuple[ir.Stmt, ...], path: Path) -> tuple[WarpLoop, ...]:
         """Of each nest in `body` the loops along which more lies side by side than along threads: the outermost."""
         found: list[WarpLoop] = []
         for number, stmt in enumerate(body):
             place = (*path, number)
             below = self.best(children(stmt), place)
             own = None
-            if isinstance(stmt, Loop) and not is_short(stmt) and self.is_better(stmt, below):
+            if isinstance(stmt, ir.Loop) and not is_short(stmt) and self.is_better(stmt, below):
                 own = self.spread(stmt, place)
             found += below if own is None else (own,)
         return tuple(found)
 
-    def is_better(self, loop: Loop, below: tuple[WarpLoop, ...]) -> bool:
+    def is_better(self, loop: ir.Loop, below: tuple[WarpLoop, ...]) -> bool:
         return self.gain(loop) > max(0, sum(self.gain(w.loop) for w in below) - 1)
 
-    def gain(self, loop: Loop) -> int:
+    def gain(self, loop: ir.Loop) -> int:
         """How many more accesses in a loop go from element to element along it than along the threads of the grid."""
         used = [a for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts]
         across = self.grid.axes[-1].loop.index
         return sum(self.mapper.steps(a, loop.index) - self.mapper.steps(a, across) for a in used)
 
-    def spread(self, loop: Loop, path: Path) -> WarpLoop | None:
+    def spread(self, loop: ir.Loop, path: Path) -> WarpLoop | None:
         """The loop with what its iterations sum, if they are independent beside that."""
         own = self.mapper.independence(loop, path)
         if own is None or isinstance(own, str) or own.arrays or own.copies or own.lists:
@@ -202,7 +187,7 @@ class Spreader:
         return WarpLoop(loop, own.sums) if all(n in cells for n, _ in own.sums) else None
 
 
-def length_of(loop: Loop, axes: tuple[Axis, ...], unknown: Names) -> Expr | None:
+def length_of(loop: ir.Loop, axes: tuple[Axis, ...], unknown: Names) -> ir.Expr | None:
     """How many iterations a loop has where the axes begin or where they end, whichever is more, or on average if they
     go through an array together; None if the host cannot say, as it does not know those of the `unknown` names."""
     rows = mean_length(loop, axes)
@@ -211,22 +196,22 @@ def length_of(loop: Loop, axes: tuple[Axis, ...], unknown: Names) -> Expr | None
             trips_at(loop, {a.loop.index: bound for a, bound in zip(axes, bounds, strict=True)})
             for bounds in ([a.lower for a in axes], [a.upper for a in axes])
         ]
-        rows = ends[0] if ends[0] == ends[1] else Apply(Op.MAX, tuple(ends))
+        rows = ends[0] if ends[0] == ends[1] else ir.Apply(Op.MAX, tuple(ends))
     return rows if is_on_host(rows, unknown) else None
 
 
-def trips_at(loop: Loop, places: Mapping[str, Expr]) -> Expr:
+def trips_at(loop: ir.Loop, places: Mapping[str, ir.Expr]) -> ir.Expr:
     """How many iterations a loop has where axes are at these places, whose bounds may depend on those before."""
 
-    def placed(expr: Expr) -> Expr:
+    def placed(expr: ir.Expr) -> ir.Expr:
         match expr:
-            case Index(name=name):
+            case ir.Index(name=name):
                 return places.get(name, expr)
-            case Apply(op=Op.ADD, args=(a, b)):
+            case ir.Apply(op=Op.ADD, args=(a, b)):
                 return add(a, b)
-            case Apply(op=Op.SUB, args=(a, b)):
+            case ir.Apply(op=Op.SUB, args=(a, b)):
                 return sub(a, b)
-            case Apply(op=Op.MUL, args=(a, b)):
+            case ir.Apply(op=Op.MUL, args=(a, b)):
                 return integer(0) if integer(0) in (a, b) else mul(a, b)
             case _:
                 return expr
@@ -237,19 +222,21 @@ def trips_at(loop: Loop, places: Mapping[str, Expr]) -> Expr:
     return trips
 
 
-def mean_length(loop: Loop, axes: tuple[Axis, ...]) -> Expr | None:
+def mean_length(loop: ir.Loop, axes: tuple[Axis, ...]) -> ir.Expr | None:
     """The mean length of rows that are an array together, as those of a sparse matrix are: each begins where the one
     before ends."""
     match loop.lower, loop.upper:
-        case Load(access=first), Load(access=last) if first.array == last.array and first.subscripts:
+        case ir.Load(access=first), ir.Load(access=last) if first.array == last.array and first.subscripts:
             pass
         case _:
             return None
-    rows: Expr = integer(1)
-    used = {e.name for s in first.subscripts for e in subexprs(s) if isinstance(e, Index)}
+    rows: ir.Expr = integer(1)
+    used = {e.name for s in first.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
     for axis in axes:
         if axis.loop.index in used:
             rows = mul(rows, natural(trip_count(axis.span)))
-    visited = (a.array for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts == (Index(loop.index),))
+    visited = (
+        a.array for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts == (ir.Index(loop.index),)
+    )
     array = next(visited, None)
-    return None if array is None else Apply(Op.FLOORDIV, (Dim(array, 0), at_least_one(rows)))
+    return None if array is None else ir.Apply(Op.FLOORDIV, (ir.Dim(array, 0), at_least_one(rows)))

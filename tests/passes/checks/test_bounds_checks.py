@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from loopdiff.errors import ArgumentError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import If, Loop, LoopSet, Require
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.checks.bounds_checks import add_checks
@@ -18,18 +18,18 @@ from tests.api import programs
 from tests.gradients.interpreted import normal_form
 
 
-def checked(function, args) -> LoopSet:
+def checked(function, args) -> ir.LoopSet:
     ls = add_checks(lower(function, args))
     verify(ls, "checked")
     return ls
 
 
-def requires(ls: LoopSet) -> list[tuple[int, str]]:
+def requires(ls: ir.LoopSet) -> list[tuple[int, str]]:
     """Nesting depth and code of each check."""
-    return [(len(s.path) - 1, s.stmt.code) for s in statements(ls.body) if isinstance(s.stmt, Require)]
+    return [(len(s.path) - 1, s.stmt.code) for s in statements(ls.body) if isinstance(s.stmt, ir.Require)]
 
 
-def refused(ls: LoopSet, args: dict, code: str) -> None:
+def refused(ls: ir.LoopSet, args: dict, code: str) -> None:
     before = {k: np.copy(v) for k, v in args.items()}
     with pytest.raises(ArgumentError) as caught:
         run(ls, args)
@@ -52,9 +52,9 @@ def test_shapes_are_checked_once_per_call():
 def test_index_arrays_are_checked_ahead_of_the_nest():
     args = {"x": np.arange(3.0), "idx": np.array([2, 0]), "y": np.zeros(2)}
     ls = checked(programs.gathered, args)
-    inspector, nest = (s for s in ls.body if isinstance(s, Loop))
-    assert any(isinstance(s, Require) for s in inspector.body)
-    assert not any(isinstance(s, Require) for s in nest.body)
+    inspector, nest = (s for s in ls.body if isinstance(s, ir.Loop))
+    assert any(isinstance(s, ir.Require) for s in inspector.body)
+    assert not any(isinstance(s, ir.Require) for s in nest.body)
     run(ls, args)
     assert args["y"].tolist() == [4.0, 0.0]
     refused(ls, {**args, "idx": np.array([0, 3]), "y": np.zeros(2)}, "LD310")
@@ -171,8 +171,8 @@ def chosen(x, w):
 def test_an_inspector_runs_only_where_shapes_do_not_decide():
     args = {"x": np.array([1.0, -1.0]), "w": np.array([3.0, 4.0])}
     ls = checked(chosen, args)
-    (guard,) = (s for s in ls.body if isinstance(s, If))
-    assert any(isinstance(s.stmt, Require) for s in statements(guard.then))
+    (guard,) = (s for s in ls.body if isinstance(s, ir.If))
+    assert any(isinstance(s.stmt, ir.Require) for s in statements(guard.then))
     assert run(ls, args) == (3.0,)
     assert run(ls, {**args, "w": np.array([3.0])}) == (3.0,)
     refused(ls, {"x": np.ones(2), "w": np.ones(1)}, "LD310")
@@ -184,7 +184,7 @@ def test_where_arithmetic_decides_shapes_are_asked_for_as_much_as_it_may_use():
     assert len(requires(ls)) == 1
     assert run(ls, args) == (3.0,)
     refused(ls, {**args, "w": np.array([3.0])}, "LD310")
-    (check,) = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, Require))
+    (check,) = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Require))
     assert "needs w.shape[0] >= x.shape[0] or is_on <= 0, or a condition of its own" in check.message
     assert run(ls, {**args, "w": np.array([]), "is_on": 0}) == (0.0,)
 
@@ -235,7 +235,7 @@ def test_where_arithmetic_decides_how_far_the_check_is_in_place(function: Callab
 
 def test_the_index_of_a_loop_over_an_extent_is_inside_whatever_the_extent_is():
     args = {"x": np.ones(6), "n": 2}
-    texts = [s.stmt.message for s in statements(checked(powers_of_all, args).body) if isinstance(s.stmt, Require)]
+    texts = [s.stmt.message for s in statements(checked(powers_of_all, args).body) if isinstance(s.stmt, ir.Require)]
     assert texts
     assert not any("`table`" in text for text in texts)
 
@@ -266,7 +266,7 @@ def test_elements_read_for_nothing_are_checked_and_then_forgotten():
     args = {"x": np.ones(3), "k": 0}
     ls = normal_form(read_for_nothing, args)
     assert run(ls, args) == (1.0,)
-    assert not any(isinstance(s.stmt, Loop) for s in statements(ls.body))
+    assert not any(isinstance(s.stmt, ir.Loop) for s in statements(ls.body))
     for k in (1, -1):
         refused(ls, {"x": np.ones(3), "k": k}, "LD310")
     refused(ls, {"x": np.ones(1), "k": 0}, "LD310")

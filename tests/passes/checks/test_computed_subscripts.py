@@ -11,8 +11,8 @@ import pytest
 from loopdiff.analysis.bounds import unchecked_accesses
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.errors import ArgumentError, InternalError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.passes.checks.bounds_checks import add_checks
 from loopdiff.passes.checks.computed_subscripts import keep_place
@@ -140,7 +140,7 @@ CASES: list[tuple[Callable[..., Any], bool]] = [
 ]  # fmt: skip
 
 
-def kept(ls: LoopSet) -> bool:
+def kept(ls: ir.LoopSet) -> bool:
     model = build_model(ls)
     return keep_place(model.ls, list(unchecked_accesses(model))) is not None
 

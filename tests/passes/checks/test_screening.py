@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from loopdiff.errors import ArgumentError
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Accumulate, If, Loop, LoopSet, Require
 from loopdiff.ir.walk import statements
 from loopdiff.passes.checks.screening import screen
 from loopdiff.pipeline.cpu import compile_loopset
@@ -121,15 +121,15 @@ def test_a_loop_that_shapes_do_not_bound_is_left_alone():
     same_as_checks(counted_by_an_argument, args)
 
 
-def screened_loops(ls: LoopSet) -> list[Loop]:
+def screened_loops(ls: ir.LoopSet) -> list[ir.Loop]:
     """Loops of checks that run only if something was found to be wrong."""
-    guards = [s for s in screen(ls).body if isinstance(s, If) and any(isinstance(c, Loop) for c in s.then)]
-    return [c for g in guards for c in g.then if isinstance(c, Loop) and has_checks(c)]
+    guards = [s for s in screen(ls).body if isinstance(s, ir.If) and any(isinstance(c, ir.Loop) for c in s.then)]
+    return [c for g in guards for c in g.then if isinstance(c, ir.Loop) and has_checks(c)]
 
 
-def has_checks(loop: Loop) -> bool:
+def has_checks(loop: ir.Loop) -> bool:
     inside = [s.stmt for s in statements((loop,))]
-    return any(isinstance(s, Require) for s in inside) and not any(isinstance(s, Accumulate) for s in inside)
+    return any(isinstance(s, ir.Require) for s in inside) and not any(isinstance(s, ir.Accumulate) for s in inside)
 
 
 def test_compiled_checks_leave_memory_alone():

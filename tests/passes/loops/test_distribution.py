@@ -10,8 +10,8 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.analysis.contractions import contraction
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Const, Loop, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.loops.distribution import restructure
@@ -88,7 +88,7 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 ]
 
 
-def restructured(index: int) -> tuple[LoopSet, LoopSet, dict[str, Any]]:
+def restructured(index: int) -> tuple[ir.LoopSet, ir.LoopSet, dict[str, Any]]:
     function, args = CASES[index]
     before = lower(function, args)
     return before, restructure(before), args
@@ -105,15 +105,15 @@ def test_the_same_values(index: int) -> None:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-13, atol=1e-14)
 
 
-def contractions(ls: LoopSet) -> int:
+def contractions(ls: ir.LoopSet) -> int:
     return sum(1 for s in ls.body if contraction(s) is not None)
 
 
 def test_both_products_of_a_reverse_sweep_are_isolated() -> None:
     _, after, _ = restructured(0)
     assert contractions(after) == 2
-    loops = [s.stmt for s in statements(after.body) if isinstance(s.stmt, Loop)]
-    assert all(isinstance(p.step, Const) and p.step.value == 1 for p in loops)
+    loops = [s.stmt for s in statements(after.body) if isinstance(s.stmt, ir.Loop)]
+    assert all(isinstance(p.step, ir.Const) and p.step.value == 1 for p in loops)
 
 
 @pytest.mark.parametrize("index", [1, 2])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Allocate, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.pipeline.cpu import arrange_loops
 from loopdiff.pipeline.derive import derive_sweeps
@@ -48,7 +48,9 @@ def columns(x, c, y):
             y[i, j] += y[i - 1, j] * x[i, j]
 
 
-def pullback(function: Callable[..., Any], args: dict[str, np.ndarray]) -> tuple[LoopSet, LoopSet, list[np.ndarray]]:
+def pullback(
+    function: Callable[..., Any], args: dict[str, np.ndarray]
+) -> tuple[ir.LoopSet, ir.LoopSet, list[np.ndarray]]:
     """The reverse sweep as derived, and as arranged, and the gradients that both give, one after the other."""
     ls = normal_form(function, args)
     sweeps = derive_sweeps(ls, ("x", "c"), "auto", Stages("pullback"), "pullback")
@@ -77,7 +79,7 @@ def test_gradients(function: Callable[..., Any], rest: tuple[int, ...], rows: in
         "y": np.zeros((rows, *rest)),
     }
     before, after, (x, c, other_x, other_c) = pullback(function, args)
-    filled = [{s.array for s in ls.body if isinstance(s, Allocate) and s.fill is not None} for ls in (before, after)]
+    filled = [{s.array for s in ls.body if isinstance(s, ir.Allocate) and s.fill is not None} for ls in (before, after)]
     assert "x_adj" in filled[0]
     assert ("x_adj" in filled[1]) == (function is columns)
     np.testing.assert_allclose(other_x, x, rtol=1e-14)

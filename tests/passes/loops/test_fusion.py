@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Assign, Index, Loop, Stmt
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.loops.fusion import fuse
@@ -37,7 +37,7 @@ def fused(function: Callable[..., Any], args: Arrays) -> tuple[int, Arrays]:
     verify(found, "fused")
     mine = {k: v.copy() for k, v in args.items()}
     run(found, mine)
-    return sum(isinstance(s, Loop) for s in found.body), mine
+    return sum(isinstance(s, ir.Loop) for s in found.body), mine
 
 
 def check(function: Callable[..., Any], args: Arrays, loops: int) -> None:
@@ -154,10 +154,10 @@ def deep(back: int, behind: int) -> Callable[..., Any]:
     return program
 
 
-def depths(body: tuple[Stmt, ...]) -> tuple[int, int]:
+def depths(body: tuple[ir.Stmt, ...]) -> tuple[int, int]:
     """How many loops there are at the outermost level and right inside, conditions apart."""
-    outer = [s for s in statements(body) if isinstance(s.stmt, Loop) and not s.loops]
-    return len(outer), sum(isinstance(s.stmt, Loop) and len(s.loops) == 1 for s in statements(body))
+    outer = [s for s in statements(body) if isinstance(s.stmt, ir.Loop) and not s.loops]
+    return len(outer), sum(isinstance(s.stmt, ir.Loop) and len(s.loops) == 1 for s in statements(body))
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 3), (1, 1, 1), (2, 9, 3), (3, 4, 2), (4, 3, 3), (7, 6, 3)])
@@ -198,9 +198,9 @@ def test_nests_wait_for_those_that_use_their_rows(rows: int) -> None:
     args = {n: np.random.default_rng(0).random((rows, 4)) for n in "abc"}
     ls = normal_form(side_by_side, args)
     found = fuse(ls)
-    (loop,) = (s for s in found.body if isinstance(s, Loop))
-    index = Index(loop.index)
-    writes = {s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, Assign)}
+    (loop,) = (s for s in found.body if isinstance(s, ir.Loop))
+    index = ir.Index(loop.index)
+    writes = {s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Assign)}
     behind = {w.array: w.subscripts[0] for w in writes}
     assert behind == {"x": index, "y": sub(index, integer(2)), "b": sub(index, integer(2))}
     mine = {k: v.copy() for k, v in args.items()}
@@ -259,5 +259,5 @@ def test_compiled_functions_are_fused_but_where_schedules_are_asked_for() -> Non
             ("asked", Options(), asked),
         )
     }
-    counts = {name: sum(isinstance(s, Loop) for s in (made.threads or made).ls.body) for name, made in found.items()}
-    assert counts["plain"] == counts["parallel"] < counts["asked"] == sum(isinstance(s, Loop) for s in ls.body)
+    counts = {name: sum(isinstance(s, ir.Loop) for s in (made.threads or made).ls.body) for name, made in found.items()}
+    assert counts["plain"] == counts["parallel"] < counts["asked"] == sum(isinstance(s, ir.Loop) for s in ls.body)

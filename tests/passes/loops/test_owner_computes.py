@@ -13,8 +13,8 @@ import pytest
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.canonical.strong_products import choose_strong_products
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Accumulate, Allocate, Loop, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.loops import VectorLoop
@@ -47,21 +47,21 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gather, "takes_scattered", lambda *_: float("inf"))
 
 
-def in_gather_form(function: Callable[..., Any], args: Arrays) -> tuple[LoopSet, LoopSet]:
+def in_gather_form(function: Callable[..., Any], args: Arrays) -> tuple[ir.LoopSet, ir.LoopSet]:
     before = tidy_sums(lower(function, args))
     after = gather_sums(before, Machine())
     verify(after, "gathered")
     return before, after
 
 
-def check(function: Callable[..., Any], args: Arrays, is_gathered: bool = True) -> LoopSet:
+def check(function: Callable[..., Any], args: Arrays, is_gathered: bool = True) -> ir.LoopSet:
     before, after = in_gather_form(function, args)
     assert (after != before) == is_gathered
     compare(after, function, args)
     return after
 
 
-def compare(ls: LoopSet, function: Callable[..., Any], args: Arrays) -> None:
+def compare(ls: ir.LoopSet, function: Callable[..., Any], args: Arrays) -> None:
     """What `ls` and `function` make of `args` is the same."""
     mine = copied(args)
     run(ls, mine)
@@ -70,10 +70,10 @@ def compare(ls: LoopSet, function: Callable[..., Any], args: Arrays) -> None:
         np.testing.assert_allclose(mine[name], value, rtol=1e-13, atol=1e-14, err_msg=name)
 
 
-def places(ls: LoopSet, array: str) -> int:
+def places(ls: ir.LoopSet, array: str) -> int:
     """At how many places the innermost loops of `ls` add to, or store in, one array."""
-    inner = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, Loop)]
-    own = ([c for c in p.body if isinstance(c, Accumulate) and c.target.array == array] for p in inner)
+    inner = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    own = ([c for c in p.body if isinstance(c, ir.Accumulate) and c.target.array == array] for p in inner)
     return max((len(found) for found in own), default=0)
 
 
@@ -310,12 +310,12 @@ def test_arrays_that_begin_with_sums_instead_of_zeros(extents: tuple[int, int]) 
     entry, (I, J) = BY_NAME["hdiff"], extents
     reverse = compare_gradients(replace(entry, make=lambda r: entry.make(r, I=I, J=J)))
     filled = [
-        s.stmt.array for s in statements(reverse.body) if isinstance(s.stmt, Allocate) and s.stmt.fill is not None
+        s.stmt.array for s in statements(reverse.body) if isinstance(s.stmt, ir.Allocate) and s.stmt.fill is not None
     ]
     assert not filled
 
 
-def compare_gradients(entry: Entry) -> LoopSet:
+def compare_gradients(entry: Entry) -> ir.LoopSet:
     """The reverse sweep in gather form, fused and in few rows, which gives the same gradients."""
     ls = lowered(entry)
     plain = build_sweeps(ls, entry.wrt, "auto")

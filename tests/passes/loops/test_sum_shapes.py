@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Accumulate, Loop
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.loops.distribution import contraction, restructure
@@ -115,7 +115,7 @@ def test_sum_stays_scalar_where_its_place_is_read_or_it_is_used_again(fn):
 def loops_with_updates(ls):
     return [
         s.stmt for s in statements(ls.body)
-        if isinstance(s.stmt, Loop) and any(isinstance(c, Accumulate) for c in s.stmt.body)
+        if isinstance(s.stmt, ir.Loop) and any(isinstance(c, ir.Accumulate) for c in s.stmt.body)
     ]  # fmt: skip
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Loop, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.passes.loops.triangles import turn_triangles
 from tests.gradients.interpreted import normal_form
@@ -89,8 +89,8 @@ def arrays(n: int = 7, columns: int = 5) -> dict[str, Any]:
             "B": r.standard_normal((n, columns))}  # fmt: skip
 
 
-def outermost(ls: LoopSet) -> str:
-    (loop,) = (s for s in ls.body if isinstance(s, Loop))
+def outermost(ls: ir.LoopSet) -> str:
+    (loop,) = (s for s in ls.body if isinstance(s, ir.Loop))
     return loop.index
 
 

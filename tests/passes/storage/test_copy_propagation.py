@@ -10,8 +10,8 @@ import pytest
 
 from loopdiff import ArgumentError, vectorize_grad
 from loopdiff.analysis.privatization import is_zero
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Assign
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.storage.copy_propagation import without_copies, without_whole_copies
@@ -131,7 +131,7 @@ def test_rows_of_a_network_are_summed_without_zeros_and_kept_without_copies() ->
     rows = {a.name for a in found.arrays if a.name.endswith("_rows")}
     assert not [n for n in rows if n.endswith("_tape_rows") and n.replace("_tape", "") in rows]
     zeros = [
-        s.stmt.target.array for s in statements(found.body) if isinstance(s.stmt, Assign) and is_zero(s.stmt.value)
+        s.stmt.target.array for s in statements(found.body) if isinstance(s.stmt, ir.Assign) and is_zero(s.stmt.value)
     ]
     assert sorted(n for n in zeros if n.endswith("rows")) == [
         "h1_adj_rows", "h2_adj_rows", "s_1_rows", "s_2_rows", "s_rows",

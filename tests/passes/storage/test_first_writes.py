@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from loopdiff.ad.reverse import build_sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Accumulate, Allocate, If, LoopSet
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
@@ -29,7 +29,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def scratch(ls: LoopSet) -> frozenset[str]:
+def scratch(ls: ir.LoopSet) -> frozenset[str]:
     return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint")
 
 
@@ -102,8 +102,8 @@ def test_only_sums_into_zeros_are_first(function: Callable[..., Any], sums: int,
     ls = normal_form(function, args)
     found = drop_zeros(ls, frozenset({"z"}))
     stmts = [s.stmt for s in statements(found.body)]
-    assert sum(isinstance(s, Accumulate) and s.target.array == "z" for s in stmts) == sums
-    assert any(isinstance(s, Allocate) and s.fill is not None for s in stmts) is has_fill
+    assert sum(isinstance(s, ir.Accumulate) and s.target.array == "z" for s in stmts) == sums
+    assert any(isinstance(s, ir.Allocate) and s.fill is not None for s in stmts) is has_fill
     mine = {k: v.copy() for k, v in args.items()}
     run(found, mine)
     function(**args)
@@ -123,7 +123,7 @@ def test_elements_beyond_the_loops_are_zero_whatever_the_buffer_held(size: int) 
     args: dict[str, Any] = dict(x=np.arange(1.0, 4.0), w=np.arange(2.0, 2.0 + size))
     ls = normal_form(dot, args)
     reverse = derive_sweeps(ls, ("x", "w"), "auto", Stages("dot"), "gradient").reverse
-    (fill,) = [s.stmt for s in statements(reverse.body) if isinstance(s.stmt, If)]
+    (fill,) = [s.stmt for s in statements(reverse.body) if isinstance(s.stmt, ir.If)]
     assert print_expr(fill.cond) == "w.shape[0] > x.shape[0]"
     state = args | {p: np.full(args[p[0]].shape, np.nan) for p in ("x_adj", "w_adj")}
     run(reverse, {p: state.get(p, 1.0) for p in reverse.params})

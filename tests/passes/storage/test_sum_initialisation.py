@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Allocate, LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.storage.sum_initialisation import is_zeroing, start_sums
@@ -84,7 +84,7 @@ SHAPES = ((5, 3, 6), (1, 4, 2), (4, 0, 3), (3, 2, 0))
 )
 def test_zeros_are_left_to_the_contraction(function: Callable[..., Any], is_left: bool) -> None:
     ls = arranged(function)
-    assert any(isinstance(s.stmt, Allocate) and s.stmt.fill is not None for s in statements(ls.body)) is not is_left
+    assert any(isinstance(s.stmt, ir.Allocate) and s.stmt.fill is not None for s in statements(ls.body)) is not is_left
     for rows, depth, columns in SHAPES:
         args = arguments(rows, depth, columns)
         mine = {k: v.copy() for k, v in args.items()}
@@ -173,7 +173,7 @@ def test_zeros_at_the_end_of_an_iteration_go_where_nothing_reads_them(
         np.testing.assert_allclose(mine["D"], args["D"], err_msg=f"{rows} {depth} {columns}")
 
 
-def arranged(function: Callable[..., Any]) -> LoopSet:
+def arranged(function: Callable[..., Any]) -> ir.LoopSet:
     ls = arrange_loops(normal_form(function, arguments(5, 3, 6)), fastmath=True)
     verify(ls, "arranged")
     return replace(ls, name=function.__name__)

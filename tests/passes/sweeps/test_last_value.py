@@ -11,7 +11,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.tape.sweeps import Sweeps
-from loopdiff.ir.nodes import Loop
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.sweeps.last_value import keep_last
@@ -175,7 +175,7 @@ def test_gradients_stay_the_same(function: Callable[..., Any], rows: int, column
     expected = forward_and_reverse(entry, ls, plain, weight)
     for name, found in forward_and_reverse(entry, ls, fewer, weight).items():
         np.testing.assert_array_equal(found, expected[name])
-    loops = [sum(isinstance(s.stmt, Loop) for s in statements(s.reverse.body)) for s in (plain, fewer)]
+    loops = [sum(isinstance(s.stmt, ir.Loop) for s in statements(s.reverse.body)) for s in (plain, fewer)]
     assert loops[1] < loops[0]
 
 

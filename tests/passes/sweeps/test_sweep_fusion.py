@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Apply, Expr, Loop, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
@@ -31,7 +31,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def one_pass(ls: LoopSet, wrt: tuple[str, ...]) -> LoopSet | None:
+def one_pass(ls: ir.LoopSet, wrt: tuple[str, ...]) -> ir.LoopSet | None:
     stages = Stages("test")
     sweeps = derive_sweeps(ls, wrt, "auto", stages, "gradient")
     found = derive_one_pass(ls, sweeps.forward, sweeps.reverse, wrt, stages)
@@ -171,7 +171,7 @@ def test_elements_of_both_sweeps_are_read_once() -> None:
     entry = BY_NAME["matmul_loss"]
     found = one_pass(lowered(entry), entry.wrt)
     assert found is not None
-    both = [s.stmt for s in statements(found.body) if isinstance(s.stmt, Loop) and s.stmt.index.startswith("n")]
+    both = [s.stmt for s in statements(found.body) if isinstance(s.stmt, ir.Loop) and s.stmt.index.startswith("n")]
     assert any(written_arrays((loop,)) == {"t", "C_adj"} for loop in both)
 
 
@@ -369,8 +369,8 @@ def test_what_is_kept_of_an_iteration_is_its_own() -> None:
     assert not [a.name for a in loops.arrays if a.role == "lent"]
 
 
-def is_exp(expr: Expr) -> bool:
-    return isinstance(expr, Apply) and expr.op is Op.EXP
+def is_exp(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Apply) and expr.op is Op.EXP
 
 
 def test_lanes_of_recurrences_stay_side_by_side() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import If, Loop, LoopSet
 from loopdiff.ir.walk import statements
 from loopdiff.passes.sweeps.zero_adjoints import leave_out_idle
 from tests.ad.interpreted import copied, lower
@@ -147,13 +147,13 @@ CASES: list[tuple[Callable[..., Any], int]] = [
 ]  # fmt: skip
 
 
-def conditional(ls: LoopSet) -> int:
+def conditional(ls: ir.LoopSet) -> int:
     """How many loops run only if something is not zero."""
-    loops = [s for s in statements(ls.body) if isinstance(s.stmt, Loop)]
-    return sum(any(isinstance(e, If) for e in site.enclosing) for site in loops)
+    loops = [s for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    return sum(any(isinstance(e, ir.If) for e in site.enclosing) for site in loops)
 
 
-def with_adjoint(ls: LoopSet, name: str) -> LoopSet:
+def with_adjoint(ls: ir.LoopSet, name: str) -> ir.LoopSet:
     """`ls` with one of its arrays as what it would be in a reverse sweep."""
     return replace(ls, arrays=tuple(replace(a, role="adjoint") if a.name == name else a for a in ls.arrays))
 

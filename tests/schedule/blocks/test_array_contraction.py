@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from loopdiff.ad.reverse import build_sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Apply, LoopSet
 from loopdiff.ir.ops import Op
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import accesses, statements, subexprs
@@ -22,12 +22,12 @@ from tests.corpus import BY_NAME
 from tests.gradients.interpreted import lowered, normal_form
 
 
-def kept(ls: LoopSet) -> dict[str, int]:
+def kept(ls: ir.LoopSet) -> dict[str, int]:
     """How many rows are kept of which arrays."""
     found = {}
     for access in (a for s in statements(ls.body) for a in accesses(s.stmt)):
         for e in subexprs(access.subscripts[0]) if access.subscripts else ():
-            if isinstance(e, Apply) and e.op is Op.MOD:
+            if isinstance(e, ir.Apply) and e.op is Op.MOD:
                 found[access.array] = int(e.args[1].value)  # type: ignore[union-attr]
     return found
 
@@ -167,7 +167,7 @@ def test_rows_of_a_row(shape: tuple[int, ...]) -> None:
     found = {(a.array, *a.subscripts[:1]) for s in statements(rolled.body) for a in accesses(s.stmt) if a.array in "bc"}
     assert found == {("b", integer(0)), ("c", integer(0))}
     rows = {a.array: a.subscripts[1] for s in statements(rolled.body) for a in accesses(s.stmt) if a.array in "bc"}
-    assert isinstance(rows["b"], Apply)
+    assert isinstance(rows["b"], ir.Apply)
     assert rows["b"].op is Op.MOD
     assert rows["b"].args[1] == integer(2)
     assert rows["c"] == integer(0)

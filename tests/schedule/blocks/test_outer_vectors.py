@@ -11,9 +11,9 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.reverse import build_sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import Loop
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
@@ -173,7 +173,7 @@ def test_loops_around_such_that_hand_on_values_become_lanes(function: Any) -> No
     ls = normal_form(function, rows(6, 7))
     found = block_primal(ls)
     verify(found, "lanes")
-    assert any(s.stmt.index == "i_block" for s in statements(found.body) if isinstance(s.stmt, Loop))
+    assert any(s.stmt.index == "i_block" for s in statements(found.body) if isinstance(s.stmt, ir.Loop))
 
 
 @pytest.mark.parametrize("function", OTHERS)

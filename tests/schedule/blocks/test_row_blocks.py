@@ -11,8 +11,8 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.reverse import Sweeps, build_sweeps
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.schedule.blocks.sweeps import block_primal, block_sweeps
 from tests.corpus import BY_NAME, ENTRIES
@@ -60,7 +60,7 @@ def test_primals_are_the_same(entry: Any) -> None:
         np.testing.assert_allclose(second[name], value, rtol=1e-12, err_msg=name)
 
 
-def rows_of(function: Callable[..., Any], **args: Any) -> tuple[LoopSet, LoopSet]:
+def rows_of(function: Callable[..., Any], **args: Any) -> tuple[ir.LoopSet, ir.LoopSet]:
     ls = normal_form(function, args)
     return ls, block_primal(ls, 2)
 

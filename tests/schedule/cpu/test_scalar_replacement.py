@@ -10,8 +10,8 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.nodes import LoopSet
 from loopdiff.ir.verify import verify
 from loopdiff.pipeline.cpu import arrange_loops
 from loopdiff.schedule.cpu.planner import plan
@@ -134,7 +134,7 @@ def arguments(function: Callable[..., Any], n: int) -> dict[str, Any]:
     return {"n": n, "x": r.standard_normal(n), "y": r.standard_normal((3, n) if table else n)}
 
 
-def held(function: Callable[..., Any]) -> tuple[LoopSet, LoopSet]:
+def held(function: Callable[..., Any]) -> tuple[ir.LoopSet, ir.LoopSet]:
     ls = arrange_loops(normal_form(function, arguments(function, 8)), fastmath=False)
     return ls, hold_in_registers(ls, plan(build_model(ls), may_reassociate=False))
 

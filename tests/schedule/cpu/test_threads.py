@@ -17,9 +17,9 @@ import pytest
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.load import CompiledFunction
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, floordiv, integer, mul, sub
 from loopdiff.ir.names import supply
-from loopdiff.ir.nodes import Access, Allocate, Apply, Assign, Const, Expr, If, Index, Loop, LoopSet, Stmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ScalarType
@@ -40,63 +40,63 @@ from tests.gradients.interpreted import interpreted_function, interpreting, norm
 Shared = dict[int, Parallel]
 
 
-def backwards(ls: LoopSet, shared: Shared) -> LoopSet:
+def backwards(ls: ir.LoopSet, shared: Shared) -> ir.LoopSet:
     return replace(ls, body=block(ls, ls.body, shared))
 
 
-def block(ls: LoopSet, body: tuple[Stmt, ...], shared: Shared) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
+def block(ls: ir.LoopSet, body: tuple[ir.Stmt, ...], shared: Shared) -> tuple[ir.Stmt, ...]:
+    out: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
-            case Loop() if id(stmt) in shared:
+            case ir.Loop() if id(stmt) in shared:
                 sharing = shared[id(stmt)]
                 out += [*in_chunks(ls, stmt, sharing), *poison(ls, sharing, False)]
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 out.append(replace(stmt, body=block(ls, inner, shared)))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 out.append(replace(stmt, then=block(ls, then, shared), orelse=block(ls, orelse, shared)))
             case _:
                 out.append(stmt)
     return tuple(out)
 
 
-def in_chunks(ls: LoopSet, loop: Loop, sharing: Parallel) -> list[Stmt]:
+def in_chunks(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> list[ir.Stmt]:
     """Every iteration as a chunk of its own, or chunks as short as they may be, from the last to the first."""
     if not sharing.late and not sharing.early:
         return [turned(ls, loop, sharing)]
-    size, chunk, names, found = sharing.reach, Index("chunk"), supply(ls), list[Stmt]()
+    size, chunk, names, found = sharing.reach, ir.Index("chunk"), supply(ls), list[ir.Stmt]()
     start = add(loop.lower, mul(chunk, integer(size)))
     count = floordiv(add(sub(loop.upper, loop.lower), integer(size - 1)), integer(size))
     for is_rest in (False, True) if sharing.late else (False,):
-        upper = Apply(Op.MIN, (add(start, integer(size)), loop.upper))
+        upper = ir.Apply(Op.MIN, (add(start, integer(size)), loop.upper))
         body = with_late(loop, sharing.late, start, is_rest=is_rest) if sharing.late else loop.body
-        rows: tuple[Stmt, ...] = (replace(loop, lower=start, upper=upper, body=body),)
+        rows: tuple[ir.Stmt, ...] = (replace(loop, lower=start, upper=upper, body=body),)
         if sharing.early:
             before = replace(loop, lower=sub(start, integer(sharing.early)), upper=start)
             again = only_into((before,), frozenset((*sharing.arrays, *sharing.cells)), lambda new, old: None)
-            first = If(compare(Op.GT, chunk, integer(0)), tuple(renamed_block(again, names)))
+            first = ir.If(compare(Op.GT, chunk, integer(0)), tuple(renamed_block(again, names)))
             rows = (*poison(ls, sharing, True), first, *rows)
-        chunks = Loop("chunk", sub(count, integer(1)), integer(-1), integer(-1), rows)
+        chunks = ir.Loop("chunk", sub(count, integer(1)), integer(-1), integer(-1), rows)
         found += renamed_block((chunks,), names)
     return found
 
 
-def with_late(loop: Loop, late: tuple[int, ...], start: Expr, *, is_rest: bool) -> tuple[Stmt, ...]:
+def with_late(loop: ir.Loop, late: tuple[int, ...], start: ir.Expr, *, is_rest: bool) -> tuple[ir.Stmt, ...]:
     """What a chunk that begins at `start` does at once, or the rest."""
-    found: list[Stmt] = []
+    found: list[ir.Stmt] = []
     for stmt, number in zip(loop.body, late, strict=True):
-        begin = compare(Op.LT if is_rest else Op.GE, Index(loop.index), add(start, integer(number)))
-        first = compare(Op.GT if is_rest else Op.EQ, Index("chunk"), integer(0))
-        found.append(If(Apply(Op.AND if is_rest else Op.OR, (begin, first)), (stmt,)))
+        begin = compare(Op.LT if is_rest else Op.GE, ir.Index(loop.index), add(start, integer(number)))
+        first = compare(Op.GT if is_rest else Op.EQ, ir.Index("chunk"), integer(0))
+        found.append(ir.If(ir.Apply(Op.AND if is_rest else Op.OR, (begin, first)), (stmt,)))
     return tuple(found)
 
 
-def turned(ls: LoopSet, loop: Loop, sharing: Parallel) -> Loop:
+def turned(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> ir.Loop:
     """The nest with the shared loop from its last iteration to its first."""
     if loop.index != sharing.index:
-        inner = (turned(ls, s, sharing) if isinstance(s, Loop) else s for s in loop.body)
+        inner = (turned(ls, s, sharing) if isinstance(s, ir.Loop) else s for s in loop.body)
         return replace(loop, body=tuple(inner))
-    assert isinstance(loop.step, Const)
+    assert isinstance(loop.step, ir.Const)
     step = int(loop.step.value)
     side = integer(1 if step > 0 else -1)
     count = floordiv(sub(sub(loop.upper, loop.lower), side), integer(step))
@@ -105,23 +105,23 @@ def turned(ls: LoopSet, loop: Loop, sharing: Parallel) -> Loop:
     return replace(loop, lower=last, upper=sub(loop.lower, side), step=integer(-step), body=body)
 
 
-def poison(ls: LoopSet, sharing: Parallel, is_before: bool) -> Iterator[Stmt]:
+def poison(ls: ir.LoopSet, sharing: Parallel, is_before: bool) -> Iterator[ir.Stmt]:
     """What nobody may see: in chunks' own cells and arrays before an iteration, and after the loop."""
 
-    def bad(name: str) -> Const:
+    def bad(name: str) -> ir.Const:
         kind = ls.array(name).type
         assert kind is not None
         wrong = float("nan") if kind.element.is_float else kind.element is ScalarType.BOOL or 1 << 40
-        return Const(wrong, kind.element)
+        return ir.Const(wrong, kind.element)
 
-    yield from (Allocate(a, bad(a)) for a in sharing.arrays)
-    yield from (Assign(Access(c), bad(c)) for c in sharing.cells)
+    yield from (ir.Allocate(a, bad(a)) for a in sharing.arrays)
+    yield from (ir.Assign(ir.Access(c), bad(c)) for c in sharing.cells)
     for name in sharing.zero:
-        yield Allocate(name, Const(0.0, bad(name).dtype) if is_before else bad(name))
+        yield ir.Allocate(name, ir.Const(0.0, bad(name).dtype) if is_before else bad(name))
 
 
 def disordered_unit(
-    spec: Specialization, label: str, ls: LoopSet, requests: object = None, reader: LoopSet | None = None
+    spec: Specialization, label: str, ls: ir.LoopSet, requests: object = None, reader: ir.LoopSet | None = None
 ) -> Unit:
     arranged = arrange_for_target(ls, Options(parallel=True), NOTHING, Stages(ls.name), reader)
     arranged = arranged.threads or arranged
@@ -133,13 +133,13 @@ def disordered_unit(
     return Unit(ls, CompiledFunction(ls.name, interpreted_function(found), "", Path()))
 
 
-def loops_of(body: tuple[Stmt, ...], prefix: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Stmt]]:
+def loops_of(body: tuple[ir.Stmt, ...], prefix: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ir.Stmt]]:
     for number, stmt in enumerate(body):
         yield (*prefix, number), stmt
         match stmt:
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 yield from loops_of(inner, (*prefix, number))
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 yield from loops_of(then + orelse, (*prefix, number))
             case _:
                 pass

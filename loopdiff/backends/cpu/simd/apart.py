@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 
 from .build import INT8, INT32, INT64, broadcast, call, constant, lane_addresses, llvm_type, mangled
@@ -23,7 +23,7 @@ class Apart:
 
     def pointer(self, builder: Any, lane: int) -> Any:
         """Where one lane is."""
-        if isinstance(self.offsets.type, ir.VectorType):
+        if isinstance(self.offsets.type, llvm_ir.VectorType):
             offset = builder.extract_element(self.offsets, INT32(lane))
         else:
             offset = builder.mul(INT64(lane), self.offsets, flags=("nsw",))
@@ -32,14 +32,14 @@ class Apart:
     def addresses(self, builder: Any) -> Any:
         """A vector of pointers."""
         offsets = self.offsets
-        if not isinstance(offsets.type, ir.VectorType):
+        if not isinstance(offsets.type, llvm_ir.VectorType):
             offsets = builder.mul(lane_numbers(self.width), broadcast(builder, offsets, self.width), flags=("nsw",))
         return lane_addresses(builder, self.first, offsets)
 
     def load(self, builder: Any, at: Place, mask: Any) -> Any:
         """Lane by lane, dead ones from memory of our own: gather instructions take two to four times as long since
         processors got their mitigation of CVE-2022-40982, and no less time than this without it."""
-        memory = ir.VectorType(at.memory, self.width)
+        memory = llvm_ir.VectorType(at.memory, self.width)
         out = constant(memory, 0)
         own = None if mask is None else zero_in_memory(builder.module, at.memory)
         for lane in range(self.width):
@@ -53,15 +53,15 @@ class Apart:
     def store(self, builder: Any, at: Place, value: Any, mask: Any) -> None:
         mask = constant(llvm_type(types.boolean, self.width), 1) if mask is None else mask
         args = [value, self.addresses(builder), INT32(at.align), mask]
-        call(builder, f"llvm.masked.scatter.{mangled(value.type)}.v{self.width}p0", ir.VoidType(), args)
+        call(builder, f"llvm.masked.scatter.{mangled(value.type)}.v{self.width}p0", llvm_ir.VoidType(), args)
 
 
-def zero_in_memory(module: Any, ty: ir.Type) -> Any:
+def zero_in_memory(module: Any, ty: llvm_ir.Type) -> Any:
     """A constant zero that dead lanes may be loaded from."""
     name = f"loopdiff.zero.{ty}"
     found: Any = module.globals.get(name)
     if found is None:
-        found = ir.GlobalVariable(module, ty, name)
+        found = llvm_ir.GlobalVariable(module, ty, name)
         found.linkage, found.global_constant = "internal", True
         found.initializer = constant(ty, 0)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 from numba.core.cgutils import get_or_insert_function
 from numba.core.typing.templates import signature
@@ -21,62 +21,62 @@ FLOATS = (types.float32, types.float64)
 BITS = (types.int64, types.boolean)
 NUMBERS = (types.int64, *FLOATS)
 ANY = (*BITS, *FLOATS)
-INT1 = ir.IntType(1)
-INT8 = ir.IntType(8)
-INT32 = ir.IntType(32)
-INT64 = ir.IntType(64)
+INT1 = llvm_ir.IntType(1)
+INT8 = llvm_ir.IntType(8)
+INT32 = llvm_ir.IntType(32)
+INT64 = llvm_ir.IntType(64)
 
 Lowering = Callable[[Any, Any, Any, Any], Any]
 Typed = tuple[Any, Lowering]
 
 
-def llvm_type(element: types.Type, width: int) -> ir.Type:
+def llvm_type(element: types.Type, width: int) -> llvm_ir.Type:
     """The LLVM type of `width` lanes of `element` (0: the scalar)."""
     scalar = LLVM_ELEMENTS[element]
-    return ir.VectorType(scalar, width) if width else scalar
+    return llvm_ir.VectorType(scalar, width) if width else scalar
 
 
-def lanes_like(value: Any, scalar: ir.Type) -> ir.Type:
+def lanes_like(value: Any, scalar: llvm_ir.Type) -> llvm_ir.Type:
     """`scalar` in the shape (scalar or vector) of `value`."""
-    return ir.VectorType(scalar, value.type.count) if isinstance(value.type, ir.VectorType) else scalar
+    return llvm_ir.VectorType(scalar, value.type.count) if isinstance(value.type, llvm_ir.VectorType) else scalar
 
 
-def constant(like: ir.Type, number: float | int) -> ir.Constant:
+def constant(like: llvm_ir.Type, number: float | int) -> llvm_ir.Constant:
     """`number` in every lane of the LLVM type `like`."""
-    if isinstance(like, ir.VectorType):
-        return ir.Constant(like, [ir.Constant(like.element, number)] * like.count)
-    return ir.Constant(like, number)
+    if isinstance(like, llvm_ir.VectorType):
+        return llvm_ir.Constant(like, [llvm_ir.Constant(like.element, number)] * like.count)
+    return llvm_ir.Constant(like, number)
 
 
 def broadcast(builder: Any, scalar: Any, width: int) -> Any:
     """`scalar` in every one of `width` lanes; a scalar again when `width` is 0."""
     if not width:
         return scalar
-    vector = ir.VectorType(scalar.type, width)
-    undefined = ir.Constant(vector, ir.Undefined)
+    vector = llvm_ir.VectorType(scalar.type, width)
+    undefined = llvm_ir.Constant(vector, llvm_ir.Undefined)
     first = builder.insert_element(undefined, scalar, INT32(0))
-    return builder.shuffle_vector(first, undefined, constant(ir.VectorType(INT32, width), 0))
+    return builder.shuffle_vector(first, undefined, constant(llvm_ir.VectorType(INT32, width), 0))
 
 
 def shuffle(builder: Any, value: Any, lanes: Sequence[int], other: Any = None) -> Any:
     """The lanes of `value` (numbers from its width on: of `other`) in the order `lanes`."""
-    other = ir.Constant(value.type, ir.Undefined) if other is None else other
-    picks = ir.Constant(ir.VectorType(INT32, len(lanes)), [INT32(lane) for lane in lanes])
+    other = llvm_ir.Constant(value.type, llvm_ir.Undefined) if other is None else other
+    picks = llvm_ir.Constant(llvm_ir.VectorType(INT32, len(lanes)), [INT32(lane) for lane in lanes])
     return builder.shuffle_vector(value, other, picks)
 
 
-def mangled(ty: ir.Type) -> str:
+def mangled(ty: llvm_ir.Type) -> str:
     """The suffix LLVM gives an intrinsic overloaded on `ty`, such as `v8f64`."""
-    if isinstance(ty, ir.VectorType):
+    if isinstance(ty, llvm_ir.VectorType):
         return f"v{ty.count}{mangled(ty.element)}"
-    if isinstance(ty, ir.PointerType):
+    if isinstance(ty, llvm_ir.PointerType):
         return "p0"
-    return f"i{ty.width}" if isinstance(ty, ir.IntType) else "f64" if isinstance(ty, ir.DoubleType) else "f32"
+    return f"i{ty.width}" if isinstance(ty, llvm_ir.IntType) else "f64" if isinstance(ty, llvm_ir.DoubleType) else "f32"
 
 
-def call(builder: Any, name: str, result: ir.Type, args: Sequence[Any], flags: Sequence[str] = ()) -> Any:
+def call(builder: Any, name: str, result: llvm_ir.Type, args: Sequence[Any], flags: Sequence[str] = ()) -> Any:
     """Call the function `name`, declared in the module when it is not there yet."""
-    function_type = ir.FunctionType(result, [a.type for a in args])
+    function_type = llvm_ir.FunctionType(result, [a.type for a in args])
     function = get_or_insert_function(builder.module, function_type, name)
     return builder.call(function, args, fastmath=flags)
 
@@ -86,11 +86,11 @@ def overloaded(builder: Any, name: str, *args: Any) -> Any:
     return call(builder, f"{name}.{mangled(args[0].type)}", args[0].type, args)
 
 
-class PlainInstruction(ir.Instruction):
+class PlainInstruction(llvm_ir.Instruction):
     """An instruction that llvmlite has no builder method for: operation, type prefix and operands as they
     are."""
 
-    def __init__(self, parent: Any, result: ir.Type, name: str, operands: Sequence[Any], prefix: str = "") -> None:
+    def __init__(self, parent: Any, result: llvm_ir.Type, name: str, operands: Sequence[Any], prefix: str = "") -> None:
         self.prefix = prefix
         super().__init__(parent, result, name, operands)
 
@@ -108,7 +108,7 @@ def frozen(builder: Any, value: Any) -> Any:
 
 def lane_addresses(builder: Any, start: Any, offsets: Any) -> Any:
     """Byte pointers `start + offsets`, one per lane."""
-    result = ir.VectorType(start.type, offsets.type.count)
+    result = llvm_ir.VectorType(start.type, offsets.type.count)
     instruction = PlainInstruction(builder.block, result, "getelementptr", [start, offsets], "i8, ")
     builder._insert(instruction)
     return instruction

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from llvmlite.binding import get_process_triple
 from numba.core import cgutils, types
 
@@ -48,7 +48,7 @@ def ahead(builder: Any, base: Any, *offsets: Any) -> Any:
 
 
 def prefetch(builder: Any, pointer: Any, is_write: bool) -> None:
-    call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, INT32(int(is_write)), INT32(3), INT32(1)])
+    call(builder, "llvm.prefetch.p0", llvm_ir.VoidType(), [pointer, INT32(int(is_write)), INT32(3), INT32(1)])
 
 
 def times(builder: Any, count: Any, stride: Any) -> Any:
@@ -61,8 +61,8 @@ def kept_mask(builder: Any, mask: Any) -> Any:
     kind = VECTOR_REGISTERS.get(get_process_triple().split("-")[0])
     if has_mask_registers() or kind is None:
         return mask
-    wide = ir.VectorType(ir.IntType(max(8, vector_bits() // mask.type.count)), mask.type.count)
-    identity = ir.FunctionType(wide, [wide])
+    wide = llvm_ir.VectorType(llvm_ir.IntType(max(8, vector_bits() // mask.type.count)), mask.type.count)
+    identity = llvm_ir.FunctionType(wide, [wide])
     return builder.asm(identity, "", f"={kind},0", [builder.sext(mask, wide)], False)
 
 
@@ -73,7 +73,7 @@ def used_mask(builder: Any, kept: Any) -> Any:
 
 
 def shared_function(
-    module: Any, name: str, arguments: Sequence[ir.Type], body: Callable[..., None], *, is_unrolled: bool = False
+    module: Any, name: str, arguments: Sequence[llvm_ir.Type], body: Callable[..., None], *, is_unrolled: bool = False
 ) -> Any:
     """The function `name` of the module, written when it is first asked for.
 
@@ -83,12 +83,12 @@ def shared_function(
     found = module.globals.get(name)
     if found is not None:
         return found
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
+    function = llvm_ir.Function(module, llvm_ir.FunctionType(llvm_ir.VoidType(), arguments), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
     if not is_unrolled:
         function.attributes.add("optsize")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder = llvm_ir.IRBuilder(function.append_basic_block("entry"))
     body(builder, *function.args)
     builder.ret_void()
     return function
@@ -102,12 +102,12 @@ class Lanes:
     width: int
 
     @property
-    def scalar(self) -> ir.Type:
+    def scalar(self) -> llvm_ir.Type:
         return LLVM_ELEMENTS[self.element]
 
     @property
-    def vector(self) -> ir.VectorType:
-        return ir.VectorType(self.scalar, self.width)
+    def vector(self) -> llvm_ir.VectorType:
+        return llvm_ir.VectorType(self.scalar, self.width)
 
     @property
     def itemsize(self) -> int:
@@ -126,7 +126,7 @@ class Lanes:
             builder.store(value, builder.bitcast(pointer, self.vector.as_pointer()), align=self.itemsize)
             return
         args = [value, pointer, INT32(self.itemsize), mask]
-        call(builder, f"llvm.masked.store.{mangled(self.vector)}.p0", ir.VoidType(), args)
+        call(builder, f"llvm.masked.store.{mangled(self.vector)}.p0", llvm_ir.VoidType(), args)
 
     def spread(self, builder: Any, pointer: Any) -> Any:
         where = builder.bitcast(pointer, self.scalar.as_pointer())
@@ -137,7 +137,7 @@ class Lanes:
 
     def collect(self, builder: Any, pointers: list[Any]) -> Any:
         """One element from each place, one by one: gather instructions take longer."""
-        vector = ir.Constant(self.vector, ir.Undefined)
+        vector = llvm_ir.Constant(self.vector, llvm_ir.Undefined)
         for lane, pointer in enumerate(pointers):
             element = builder.load(
                 builder.bitcast(pointer, self.scalar.as_pointer()), align=self.itemsize, typ=self.scalar
@@ -260,7 +260,7 @@ def multiples(builder: Any, stride: Any, count: int) -> list[Any]:
 
 def opaque(builder: Any, value: Any) -> Any:
     """The integer `value`, of which LLVM knows nothing."""
-    return builder.asm(ir.FunctionType(INT64, [INT64]), "", "=r,0", [value], False)
+    return builder.asm(llvm_ir.FunctionType(INT64, [INT64]), "", "=r,0", [value], False)
 
 
 def column_function(module: Any, tile: Tile) -> Any:
@@ -392,9 +392,9 @@ def transposition(builder: Any, rows: list[Any]) -> list[Any]:
 def take_room(builder: Any, count: int, size: int, lock: Variable, room: Variable) -> None:
     """Set the address of `size` bytes, which are the caller's until their lock is 0 again, and that of the lock; leave
     both as they are if none of `count` rooms is free. Their memory is asked for once."""
-    kind = ir.ArrayType(INT64, 2 * count)
-    table: Any = ir.GlobalVariable(builder.module, kind, "loopdiff.rooms")
-    table.linkage, table.initializer = "internal", ir.Constant(kind, None)
+    kind = llvm_ir.ArrayType(INT64, 2 * count)
+    table: Any = llvm_ir.GlobalVariable(builder.module, kind, "loopdiff.rooms")
+    table.linkage, table.initializer = "internal", llvm_ir.Constant(kind, None)
     with cgutils.for_range(builder, INT64(count), intp=INT64) as loop:
         word = builder.gep(table, [INT64(0), builder.shl(loop.index, INT64(1))])
         found = builder.cmpxchg(word, INT64(0), INT64(1), "acquire", "monotonic")

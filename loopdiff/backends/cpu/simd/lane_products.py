@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
@@ -228,7 +228,7 @@ class LaneProduct:
         few = self.shape.rows
         small, beyond = 3 * few * DEPTH * self.step, self.lanes.width * self.step  # what `spread` reads for nothing
         with builder.goto_entry_block():
-            stack = builder.alloca(ir.ArrayType(INT8, small + beyond))
+            stack = builder.alloca(llvm_ir.ArrayType(INT8, small + beyond))
             stack.align = 64
         lock, room = Variable.of(0, builder), Variable.of(0, builder)
         take_room(builder, self.rooms, self.room + beyond, lock, room)

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
@@ -30,8 +30,8 @@ from .build import (
 from .types import LLVM_ELEMENTS, Vector, element_of, shaped, vector_bits, width_of
 
 
-def lane_numbers(width: int, kind: ir.IntType = INT64) -> ir.Constant:
-    return ir.Constant(ir.VectorType(kind, width), [kind(lane) for lane in range(width)])
+def lane_numbers(width: int, kind: llvm_ir.IntType = INT64) -> llvm_ir.Constant:
+    return llvm_ir.Constant(llvm_ir.VectorType(kind, width), [kind(lane) for lane in range(width)])
 
 
 def first_lanes(builder: Any, count: Any, width: int) -> Any:
@@ -42,8 +42,8 @@ def first_lanes(builder: Any, count: Any, width: int) -> Any:
     bits = max(8, min(64, vector_bits() // width or 64))
     if bits < 64:
         count = call(builder, "llvm.smin.i64", INT64, [count, INT64(width)])
-        count = builder.trunc(call(builder, "llvm.smax.i64", INT64, [count, INT64(0)]), ir.IntType(bits))
-    return builder.icmp_signed("<", lane_numbers(width, ir.IntType(bits)), broadcast(builder, count, width))
+        count = builder.trunc(call(builder, "llvm.smax.i64", INT64, [count, INT64(0)]), llvm_ir.IntType(bits))
+    return builder.icmp_signed("<", lane_numbers(width, llvm_ir.IntType(bits)), broadcast(builder, count, width))
 
 
 def is_index(ty: Any) -> bool:
@@ -173,7 +173,7 @@ def emit_sum(builder: Any, element: types.Type, value: Any, name: str = "add", n
     """Sum (or product) of the lanes; floating lanes in an order of LLVM's choice."""
     scalar = LLVM_ELEMENTS[element]
     if element in FLOATS:
-        args = [ir.Constant(scalar, neutral), value]
+        args = [llvm_ir.Constant(scalar, neutral), value]
         return call(builder, f"llvm.vector.reduce.f{name}.{mangled(value.type)}", scalar, args, REDUCTION)
     return call(builder, f"llvm.vector.reduce.{name}.{mangled(value.type)}", scalar, [value])
 
@@ -232,7 +232,7 @@ def mask_reduction(mask: types.Type, name: str) -> Typed | None:
         return None
 
     def emit(builder: Any, element: types.Type, value: Any) -> Any:
-        return call(builder, f"llvm.vector.reduce.{name}.{mangled(value.type)}", ir.IntType(1), [value])
+        return call(builder, f"llvm.vector.reduce.{name}.{mangled(value.type)}", llvm_ir.IntType(1), [value])
 
     if isinstance(mask, Vector):
         return reduction(mask, emit, types.boolean)
@@ -295,7 +295,7 @@ def calling(called: Any, inner: Any, element: types.Type, width: int, args: tupl
 
         if not width:
             return one(0)
-        result = ir.Constant(llvm_type(element, width), ir.Undefined)
+        result = llvm_ir.Constant(llvm_type(element, width), llvm_ir.Undefined)
         for lane in range(width):
             result = builder.insert_element(result, one(lane), INT32(lane))
         return result

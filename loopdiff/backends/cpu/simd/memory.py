@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
@@ -106,7 +106,7 @@ def widened(builder: Any, at: Place, value: Any) -> Any:
     if isinstance(dtype, types.Boolean):
         return builder.icmp_unsigned("!=", value, constant(value.type, 0))
     if is_integer(dtype) and dtype.bitwidth < 64:
-        out = llvm_type(types.int64, value.type.count if isinstance(value.type, ir.VectorType) else 0)
+        out = llvm_type(types.int64, value.type.count if isinstance(value.type, llvm_ir.VectorType) else 0)
         return builder.sext(value, out) if dtype.signed else builder.zext(value, out)
     return value
 
@@ -114,14 +114,14 @@ def widened(builder: Any, at: Place, value: Any) -> Any:
 def narrowed(context: Any, builder: Any, at: Place, value: Any, ty: types.Type, width: int) -> Any:
     """Vector (or scalar, then broadcast) `value` as memory elements of the array."""
     lanes = bring(context, builder, value, ty, lane_type(at.array), width)
-    if not isinstance(at.memory, ir.IntType) or at.memory.width == 64:
+    if not isinstance(at.memory, llvm_ir.IntType) or at.memory.width == 64:
         return lanes
-    out = ir.VectorType(at.memory, width) if width else at.memory
+    out = llvm_ir.VectorType(at.memory, width) if width else at.memory
     return builder.zext(lanes, out) if isinstance(at.array.dtype, types.Boolean) else builder.trunc(lanes, out)
 
 
 def whole_load(builder: Any, at: Place, pointer: Any, width: int, mask: Any) -> Any:
-    memory = ir.VectorType(at.memory, width)
+    memory = llvm_ir.VectorType(at.memory, width)
     if mask is None:
         return builder.load(builder.bitcast(pointer, memory.as_pointer()), align=at.align, typ=memory)
     args = [pointer, INT32(at.align), mask, constant(memory, 0)]
@@ -135,7 +135,7 @@ def whole_store(builder: Any, at: Place, pointer: Any, value: Any, mask: Any) ->
         return
     args = [value, pointer, INT32(at.align), mask]
     with nullcontext() if has_mask_registers() else builder.if_then(some_lane(builder, mask)):
-        call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", ir.VoidType(), args)
+        call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", llvm_ir.VoidType(), args)
 
 
 def some_lane(builder: Any, mask: Any) -> Any:
@@ -190,7 +190,7 @@ def locate_lanes(width: int) -> Locate:
 
 def offsets_of_lanes(builder: Any, at: Place, width: int) -> Any:
     """Bytes from the element that the scalar components name to that of each lane."""
-    offsets = constant(ir.VectorType(INT64, width), 0)
+    offsets = constant(llvm_ir.VectorType(INT64, width), 0)
     for (ty, value), stride in zip(at.indices, at.strides, strict=True):
         if width_of(ty):
             scaled = builder.mul(value, broadcast(builder, stride, width), flags=("nsw",))

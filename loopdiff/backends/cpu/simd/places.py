@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 
 from .build import INT8, llvm_type
@@ -26,12 +26,12 @@ class Place:
     indices: tuple[tuple[types.Type, Any], ...]
 
     @property
-    def memory(self) -> ir.Type:
+    def memory(self) -> llvm_ir.Type:
         """The LLVM type of one element in memory."""
         dtype: Any = self.array.dtype
         if isinstance(dtype, types.Boolean):
             return INT8
-        return ir.IntType(dtype.bitwidth) if is_integer(dtype) else llvm_type(dtype, 0)
+        return llvm_ir.IntType(dtype.bitwidth) if is_integer(dtype) else llvm_type(dtype, 0)
 
     @property
     def align(self) -> int:
@@ -40,4 +40,10 @@ class Place:
     @property
     def itemsize(self) -> int:
         memory = self.memory
-        return memory.width // 8 if isinstance(memory, ir.IntType) else 8 if isinstance(memory, ir.DoubleType) else 4
+        return (
+            memory.width // 8
+            if isinstance(memory, llvm_ir.IntType)
+            else 8
+            if isinstance(memory, llvm_ir.DoubleType)
+            else 4
+        )

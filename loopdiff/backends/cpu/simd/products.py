@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
@@ -272,7 +272,7 @@ class Product:
         lock, room, room_a, room_b, held = (Variable.of(0, builder) for _ in range(5))
         of_a, small = self.blocks.rows * self.blocks.depth * 8, self.blocks.depth * self.panel * self.size
         with builder.goto_entry_block():
-            stack = builder.alloca(ir.ArrayType(INT8, small))
+            stack = builder.alloca(llvm_ir.ArrayType(INT8, small))
             stack.align = LINE
         with builder.if_then(builder.not_(builder.and_(stays_a, stays_b))):
             take_room(builder, self.rooms, of_a + self.blocks.held, lock, room)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
@@ -198,5 +198,5 @@ def lane_sums(builder: Any, held: list[Any], width: int) -> Any:
     return held[0] if lanes == width else shuffle(builder, held[0], padding, zeros(held[0].type))
 
 
-def zeros(ty: ir.VectorType) -> ir.Constant:
-    return ir.Constant(ty, [0.0] * ty.count)
+def zeros(ty: llvm_ir.VectorType) -> llvm_ir.Constant:
+    return llvm_ir.Constant(ty, [0.0] * ty.count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from llvmlite.binding import get_process_triple
 from numba.core import config, types
 from numba.core.codegen import get_host_cpu_features
@@ -17,11 +17,11 @@ ELEMENTS: dict[str, types.Type] = {
     "bool": types.boolean,
 }
 ITEM_BITS = {"float64": 64, "float32": 32, "int64": 64, "bool": 64}
-LLVM_ELEMENTS: dict[types.Type, ir.Type] = {
-    types.float64: ir.DoubleType(),
-    types.float32: ir.FloatType(),
-    types.int64: ir.IntType(64),
-    types.boolean: ir.IntType(1),
+LLVM_ELEMENTS: dict[types.Type, llvm_ir.Type] = {
+    types.float64: llvm_ir.DoubleType(),
+    types.float32: llvm_ir.FloatType(),
+    types.int64: llvm_ir.IntType(64),
+    types.boolean: llvm_ir.IntType(1),
 }
 
 
@@ -41,7 +41,7 @@ class VectorModel(models.PrimitiveModel):
     """A vector is one LLVM vector value, in registers and in memory."""
 
     def __init__(self, manager: Any, fe_type: Vector) -> None:
-        super().__init__(manager, fe_type, ir.VectorType(LLVM_ELEMENTS[fe_type.element], fe_type.width))
+        super().__init__(manager, fe_type, llvm_ir.VectorType(LLVM_ELEMENTS[fe_type.element], fe_type.width))
 
 
 def element_of(ty: types.Type) -> types.Type | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import cgutils
 
 from loopdiff.backends.cpu.interrupts import looking
@@ -13,13 +13,13 @@ from .build import INT64
 from .words import Word
 
 LONG = 1 << 24  # multiplications from one look to the next
-CELLS = ir.ArrayType(INT64, 2)  # what is watched: the work since the last look, and whether to end
+CELLS = llvm_ir.ArrayType(INT64, 2)  # what is watched: the work since the last look, and whether to end
 
 
 def watched(builder: Any) -> tuple[Word, Any]:
     """The address of a watch that begins here, and where it says whether to end."""
     cells = cgutils.alloca_once(builder, CELLS)
-    builder.store(ir.Constant(CELLS, [0, 0]), cells)
+    builder.store(llvm_ir.Constant(CELLS, [0, 0]), cells)
     return Word(builder, builder.ptrtoint(cells, INT64)), cgutils.gep_inbounds(builder, cells, 0, 1)
 
 

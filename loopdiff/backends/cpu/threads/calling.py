@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.typing.templates import signature
@@ -136,13 +136,13 @@ run_in_turns = intrinsic(run_as(2))
 def share_out(context: Any, builder: Any, function: Any, chunks: Any, packed: Any, turns: int) -> None:
     """Hand the chunks to the pool; the error of the first chunk that has one becomes one of the caller."""
     fndesc, called = function
-    slots = ir.LiteralStructType([packed.type, INT64, INT64, INT32, BYTES])
+    slots = llvm_ir.LiteralStructType([packed.type, INT64, INT64, INT32, BYTES])
     place = cgutils.alloca_once(builder, slots)
     given, turn, failed, error, told = (cgutils.gep_inbounds(builder, place, 0, k) for k in range(5))
     builder.store(packed, given)
     builder.store(chunks, failed)
     entry, status = entry_of_chunk(context, builder.module, function, slots, turns)
-    kind = ir.FunctionType(INT64, [INT64, INT64, INT64])
+    kind = llvm_ir.FunctionType(INT64, [INT64, INT64, INT64])
     run = cgutils.get_or_insert_function(builder.module, kind, RUN)
     for number in range(turns):
         builder.store(INT64(number), turn)
@@ -165,9 +165,9 @@ def entry_of_chunk(context: Any, module: Any, function: Any, slots: Any, turns: 
     It returns 1 if the chunk was interrupted, otherwise 0; the first chunk with another error leaves that behind."""
     fndesc, called = function
     name = module.get_unique_name(f"{fndesc.llvm_func_name}.chunk")
-    entry = ir.Function(module, ir.FunctionType(INT64, [INT64, INT64]), name)
+    entry = llvm_ir.Function(module, llvm_ir.FunctionType(INT64, [INT64, INT64]), name)
     entry.linkage = "internal"
-    inside = ir.IRBuilder(entry.append_basic_block("entry"))
+    inside = llvm_ir.IRBuilder(entry.append_basic_block("entry"))
     place = inside.inttoptr(entry.args[0], slots.as_pointer())
     given, turn, failed, error, told = (cgutils.gep_inbounds(inside, place, 0, k) for k in range(5))
     items = cgutils.unpack_tuple(inside, inside.load(given))

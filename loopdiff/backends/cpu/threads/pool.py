@@ -23,7 +23,7 @@ import signal
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba import njit, types
 from numba.core.cgutils import alloca_once, alloca_once_value, get_or_insert_function
 from numba.core.typing.templates import signature
@@ -49,7 +49,7 @@ SPINS = 1000  # looks at the state, some 30 ns each, before a thread sleeps or g
 BLOCK = int(getattr(signal, "SIG_BLOCK", 0))
 HAS_THREADS = all(llvm.address_of_symbol(name) for name in ("pthread_create", "pthread_cond_wait", "getpid"))
 
-INT64, INT32, BYTES = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+INT64, INT32, BYTES = llvm_ir.IntType(64), llvm_ir.IntType(32), llvm_ir.IntType(8).as_pointer()
 i64 = types.int64
 emitted: Any = intrinsic  # to type checkers, what a function of the typing context is when called
 
@@ -87,7 +87,7 @@ def the_state(typingctx: Any) -> Any:
     """The address of the state."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        found = builder.module.globals.get(STATE) or ir.GlobalVariable(builder.module, INT64, STATE)
+        found = builder.module.globals.get(STATE) or llvm_ir.GlobalVariable(builder.module, INT64, STATE)
         return builder.ptrtoint(found, INT64)
 
     return signature(i64), lower
@@ -98,7 +98,7 @@ def call_chunk(typingctx: Any, function: Any, environment: Any, chunk: Any) -> A
     """Run one chunk of a job; not zero if it was interrupted."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        kind = ir.FunctionType(INT64, [INT64, INT64]).as_pointer()
+        kind = llvm_ir.FunctionType(INT64, [INT64, INT64]).as_pointer()
         return builder.call(builder.inttoptr(values[0], kind), values[1:])
 
     return signature(i64, i64, i64, i64), lower
@@ -108,9 +108,9 @@ def call_chunk(typingctx: Any, function: Any, environment: Any, chunk: Any) -> A
 MACHINE = {"x86_64": "x86", "aarch64": "arm", "arm64": "arm"}.get(llvm.get_process_triple().split("-")[0], "")
 
 
-def instruction(builder: Any, name: str, result: ir.Type, *args: Any) -> Any:
+def instruction(builder: Any, name: str, result: llvm_ir.Type, *args: Any) -> Any:
     """Call the LLVM intrinsic `name`."""
-    kind = ir.FunctionType(result, [a.type for a in args])
+    kind = llvm_ir.FunctionType(result, [a.type for a in args])
     return builder.call(get_or_insert_function(builder.module, kind, name), args)
 
 
@@ -120,9 +120,9 @@ def pause(typingctx: Any) -> Any:
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         if MACHINE == "x86":
-            instruction(builder, "llvm.x86.sse2.pause", ir.VoidType())
+            instruction(builder, "llvm.x86.sse2.pause", llvm_ir.VoidType())
         elif MACHINE == "arm":
-            instruction(builder, "llvm.aarch64.hint", ir.VoidType(), INT32(1))
+            instruction(builder, "llvm.aarch64.hint", llvm_ir.VoidType(), INT32(1))
         return context.get_dummy_value()
 
     return signature(types.void), lower
@@ -135,7 +135,7 @@ def float_mode(typingctx: Any) -> Any:
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         if MACHINE == "x86":
             place = alloca_once(builder, INT32)
-            instruction(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), builder.bitcast(place, BYTES))
+            instruction(builder, "llvm.x86.sse.stmxcsr", llvm_ir.VoidType(), builder.bitcast(place, BYTES))
             return builder.zext(builder.load(place, typ=INT32), INT64)
         return instruction(builder, "llvm.aarch64.get.fpcr", INT64) if MACHINE == "arm" else INT64(0)
 
@@ -149,9 +149,9 @@ def set_float_mode(typingctx: Any, mode: Any) -> Any:
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         if MACHINE == "x86":
             place = alloca_once_value(builder, builder.trunc(values[0], INT32))
-            instruction(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), builder.bitcast(place, BYTES))
+            instruction(builder, "llvm.x86.sse.ldmxcsr", llvm_ir.VoidType(), builder.bitcast(place, BYTES))
         elif MACHINE == "arm":
-            instruction(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), values[0])
+            instruction(builder, "llvm.aarch64.set.fpcr", llvm_ir.VoidType(), values[0])
         return context.get_dummy_value()
 
     return signature(types.void, i64), lower
@@ -318,8 +318,10 @@ def the_worker(typingctx: Any) -> Any:
     """The address of the compiled `work`."""
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        kind = ir.FunctionType(INT64, [INT64])
-        found = builder.module.globals.get(f"{STATE}_worker") or ir.Function(builder.module, kind, f"{STATE}_worker")
+        kind = llvm_ir.FunctionType(INT64, [INT64])
+        found = builder.module.globals.get(f"{STATE}_worker") or llvm_ir.Function(
+            builder.module, kind, f"{STATE}_worker"
+        )
         return builder.ptrtoint(found, INT64)
 
     return signature(i64), lower

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 
 from ..simd.build import INT32, INT64, PLAIN, call, constant, lanes_like, mangled
 
@@ -18,8 +18,8 @@ from ..simd.build import INT32, INT64, PLAIN, call, constant, lanes_like, mangle
 class Format:
     """Floating-point numbers as their bits have them, and integers of that size."""
 
-    floating: ir.Type
-    integer: ir.Type
+    floating: llvm_ir.Type
+    integer: llvm_ir.Type
     fraction: int
     bias: int
 
@@ -41,8 +41,8 @@ class Format:
         return 2.0 ** (1 - self.bias)
 
 
-DOUBLE = Format(ir.DoubleType(), INT64, 52, 1023)
-SINGLE = Format(ir.FloatType(), INT32, 23, 127)
+DOUBLE = Format(llvm_ir.DoubleType(), INT64, 52, 1023)
+SINGLE = Format(llvm_ir.FloatType(), INT32, 23, 127)
 
 
 class Lanes:
@@ -62,7 +62,7 @@ class Lanes:
 
     @property
     def is_integer(self) -> bool:
-        return isinstance(self.element, ir.IntType)
+        return isinstance(self.element, llvm_ir.IntType)
 
     def op(self, integer: str, floating: str, a: Any, b: Any) -> Lanes:
         if self.is_integer:
@@ -143,8 +143,8 @@ class Lanes:
     def where_any(self, emit: Callable[[], Lanes], otherwise: Lanes) -> Lanes:
         """This mask's selection from `emit()`, which a branch passes by where no lane wants it, and `otherwise`."""
         builder, is_any = self.builder, self.value
-        if isinstance(is_any.type, ir.VectorType):
-            is_any = call(builder, f"llvm.vector.reduce.or.{mangled(is_any.type)}", ir.IntType(1), [is_any])
+        if isinstance(is_any.type, llvm_ir.VectorType):
+            is_any = call(builder, f"llvm.vector.reduce.or.{mangled(is_any.type)}", llvm_ir.IntType(1), [is_any])
         before = builder.block
         with builder.if_then(is_any, likely=False):
             chosen = self.choose(emit(), otherwise)
@@ -166,9 +166,9 @@ class Lanes:
         return self.intrinsic("copysign", other)
 
     @property
-    def element(self) -> ir.Type:
+    def element(self) -> llvm_ir.Type:
         ty = self.value.type
-        return ty.element if isinstance(ty, ir.VectorType) else ty
+        return ty.element if isinstance(ty, llvm_ir.VectorType) else ty
 
     @property
     def format(self) -> Format:
@@ -210,10 +210,10 @@ def function_of(formula: Callable[..., Lanes], *values: Lanes) -> Lanes:
     symbol = f"loopdiff.{formula.__name__}.{mangled(ty)}"
     function = first.builder.module.globals.get(symbol)
     if function is None:
-        function = ir.Function(first.builder.module, ir.FunctionType(ty, [ty] * len(values)), symbol)
+        function = llvm_ir.Function(first.builder.module, llvm_ir.FunctionType(ty, [ty] * len(values)), symbol)
         function.linkage = "internal"
         function.attributes.add("nounwind")
-        body = ir.IRBuilder(function.append_basic_block("entry"))
+        body = llvm_ir.IRBuilder(function.append_basic_block("entry"))
         body.ret(formula(*(Lanes(body, a) for a in function.args)).value)
     return first.new(first.builder.call(function, [v.value for v in values]))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -78,7 +78,7 @@ def own(builder: Any, element: types.Type, formula: Callable[..., Lanes], *value
 
 def emit_function(builder: Any, element: types.Type, name: str, method: Method, *values: Any) -> Any:
     """The value of function `name` by `method`; scalars always go to the C library."""
-    is_vector = isinstance(values[0].type, ir.VectorType)
+    is_vector = isinstance(values[0].type, llvm_ir.VectorType)
     if method == "high" and is_vector and name in OWN and (element == types.float32 or name in ONE_ULP):
         formula = PRECISE.get(name, OWN[name]) if element == types.float64 else OWN[name]
         return computed(builder, element, types.float64, formula, *values)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 from numba.core import types
 from numba.core.cgutils import get_or_insert_function
 
@@ -44,8 +44,8 @@ def emit(builder: Any, element: types.Type, name: str, *values: Any) -> Any:
     usable = variants(name, element, len(values))
     width = values[0].type.count
     lanes, symbol = next((v for v in usable if v[0] <= width), usable[-1])
-    piece = ir.VectorType(values[0].type.element, lanes)
-    function = get_or_insert_function(builder.module, ir.FunctionType(piece, [piece] * len(values)), symbol)
+    piece = llvm_ir.VectorType(values[0].type.element, lanes)
+    function = get_or_insert_function(builder.module, llvm_ir.FunctionType(piece, [piece] * len(values)), symbol)
     for attribute in ("nounwind", "readnone"):
         function.attributes.add(attribute)
     if lanes == width:

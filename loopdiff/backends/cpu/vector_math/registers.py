@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir as llvm_ir
 
 from ..simd.build import INT32, call, shuffle
 from ..simd.types import cpu_features
@@ -20,7 +20,7 @@ INFINITY, NAN = float("inf"), float("nan")
 
 def lanes_of(x: Lanes) -> int:
     """Lanes of a vector; 0 of a scalar."""
-    return x.value.type.count if isinstance(x.value.type, ir.VectorType) else 0
+    return x.value.type.count if isinstance(x.value.type, llvm_ir.VectorType) else 0
 
 
 def register_of(x: Lanes) -> int:
@@ -55,9 +55,9 @@ def look_up(index: Lanes, table: Sequence[float]) -> Lanes:
 
 def permuted(index: Lanes, table: Sequence[float]) -> Lanes:
     register, floating = register_of(index), index.format.floating
-    vector = ir.VectorType(floating, register)
+    vector = llvm_ir.VectorType(floating, register)
     entries = [floating(v) for v in table] * max(1, register // len(table))
-    parts = [ir.Constant(vector, entries[start : start + register]) for start in range(0, len(entries), register)]
+    parts = [llvm_ir.Constant(vector, entries[start : start + register]) for start in range(0, len(entries), register)]
     letter = "d" if index.format is DOUBLE else "s"
     if len(parts) == 1:
         args, name = [parts[0], index.value], f"permvar.{letter}f"
@@ -69,11 +69,11 @@ def permuted(index: Lanes, table: Sequence[float]) -> Lanes:
 def loaded(index: Lanes, table: Sequence[float]) -> Lanes:
     """`look_up` from memory, lane by lane."""
     builder, floating = index.builder, index.format.floating
-    array = ir.ArrayType(floating, len(table))
+    array = llvm_ir.ArrayType(floating, len(table))
     name = builder.module.get_unique_name("loopdiff.table")
-    stored: Any = ir.GlobalVariable(builder.module, array, name)
+    stored: Any = llvm_ir.GlobalVariable(builder.module, array, name)
     stored.linkage, stored.global_constant = "internal", True
-    stored.initializer = ir.Constant(array, [floating(v) for v in table])
+    stored.initializer = llvm_ir.Constant(array, [floating(v) for v in table])
     places = (index & (len(table) - 1)).value
 
     def one(place: Any) -> Any:
@@ -81,7 +81,7 @@ def loaded(index: Lanes, table: Sequence[float]) -> Lanes:
 
     if not lanes_of(index):
         return index.new(one(places))
-    result = ir.Constant(ir.VectorType(floating, lanes_of(index)), ir.Undefined)
+    result = llvm_ir.Constant(llvm_ir.VectorType(floating, lanes_of(index)), llvm_ir.Undefined)
     for lane in range(lanes_of(index)):
         result = builder.insert_element(result, one(builder.extract_element(places, INT32(lane))), INT32(lane))
     return index.new(result)
@@ -90,7 +90,7 @@ def loaded(index: Lanes, table: Sequence[float]) -> Lanes:
 def masked(x: Lanes, name: str, *args: Any) -> Lanes:
     """The AVX-512 instruction `name` on every lane."""
     ty, letter = x.value.type, "d" if x.format is DOUBLE else "s"
-    rest = [ir.Constant(ty, ir.Undefined), ir.IntType(register_of(x))(EVERY_LANE), CURRENT_ROUNDING]
+    rest = [llvm_ir.Constant(ty, llvm_ir.Undefined), llvm_ir.IntType(register_of(x))(EVERY_LANE), CURRENT_ROUNDING]
     return x.new(call(x.builder, f"llvm.x86.avx512.mask.{name}.p{letter}.512", ty, [x.value, *args, *rest]))
 
 

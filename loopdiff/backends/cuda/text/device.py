@@ -16,8 +16,8 @@ from loopdiff.backends.cuda.text.spelling import ZEROS
 from loopdiff.backends.cuda.text.threads import ListText
 from loopdiff.backends.cuda.text.warps import DeviceWarps, WarpText
 from loopdiff.backends.writer import Writer, render
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import AccumulateOp
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
 
 AXES = ("x", "y", "z")
@@ -31,7 +31,7 @@ class Device:
     """The host's text for a GPU. `finished`: what parts of sums there are to bring together."""
 
     imports: set[str] = field(default_factory=set)
-    finished: set[tuple[AccumulateOp, ScalarType]] = field(default_factory=set)
+    finished: set[tuple[ir.AccumulateOp, ScalarType]] = field(default_factory=set)
     lists: Lists = field(default_factory=Lists)
 
     @property
@@ -66,7 +66,7 @@ class Device:
     def launch(self, kernel: Kernel, blocks: list[str], params: Iterable[str], parts: list[str]) -> list[str]:
         return [f"{kernel_name(kernel)}({', '.join((*blocks, *params, *parts))})"]
 
-    def finish(self, op: AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]:
+    def finish(self, op: ir.AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]:
         self.finished.add((op, kind))
         return [f"{finish_name(op, kind)}(1, 1, 1, {parts}, {target})"]
 
@@ -123,7 +123,7 @@ def common_module(kernel: KernelText, function: str, parameters: tuple[str, ...]
     return KernelModule(kernel.name, module_text([text], {function}), (kernel,))
 
 
-def finish_module(op: AccumulateOp, kind: ScalarType) -> KernelModule:
+def finish_module(op: ir.AccumulateOp, kind: ScalarType) -> KernelModule:
     """The module of the kernel of one block that combines what blocks have summed with a scalar."""
     array = types.Array(NUMBA_TYPES[kind], 1, "C")
     used = {f"block_{op}_{kind.value}"} | ({f"{op}2"} if op != "add" else set[str]())
@@ -144,11 +144,11 @@ def module_text(texts: Iterable[str], used: Iterable[str]) -> str:
     return render("\n".join([*lines, *texts]))
 
 
-def finish_name(op: AccumulateOp, kind: ScalarType) -> str:
+def finish_name(op: ir.AccumulateOp, kind: ScalarType) -> str:
     return f"finish_{op}_{kind.value}"
 
 
-def finish_text(op: AccumulateOp, kind: ScalarType) -> str:
+def finish_text(op: ir.AccumulateOp, kind: ScalarType) -> str:
     """The kernel of one block that combines what blocks have summed with a scalar."""
     writer = Writer()
 

@@ -17,8 +17,8 @@ from loopdiff.backends.cuda.text.spelling import ZEROS
 from loopdiff.backends.cuda.text.threads import ListText
 from loopdiff.backends.cuda.text.warps import EmulatedWarps, WarpText
 from loopdiff.backends.writer import Writer
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.nodes import AccumulateOp
 from loopdiff.ir.types import ArrayType, ScalarType
 
 
@@ -59,7 +59,7 @@ class Emulated:
         given = blocks[: len(kernel.axes)]
         return [f"{grid_name(kernel)}({', '.join((*given, *params, *parts))})"]
 
-    def finish(self, op: AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]:
+    def finish(self, op: ir.AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]:
         self.imports.add(f"finish_{op}")
         lanes = f"np.empty(256, np.{kind.value})"
         return [f"finish_{op}({parts}, {lanes}, {neutral}, {target})"]

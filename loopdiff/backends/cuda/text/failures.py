@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loopdiff.backends.cuda.text.spelling import BY_ZERO, CHECKED, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT
-from loopdiff.ir.nodes import Apply, Require
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements, stmt_exprs, subexprs
 from loopdiff.mapping.launches import Launch, Step, all_steps
 from loopdiff.mapping.update_lists import most_updates
@@ -37,7 +37,7 @@ def has_counted(launch: Launch) -> bool:
 
 def may_fail(launch: Launch) -> bool:
     return any(
-        isinstance(s.stmt, Require)
-        or any(isinstance(e, Apply) and e.op in CHECKED for x in stmt_exprs(s.stmt) for e in subexprs(x))
+        isinstance(s.stmt, ir.Require)
+        or any(isinstance(e, ir.Apply) and e.op in CHECKED for x in stmt_exprs(s.stmt) for e in subexprs(x))
         for s in statements(launch.body)
     )

@@ -17,18 +17,8 @@ from loopdiff.backends.cuda.text.failures import guarded
 from loopdiff.backends.cuda.text.kernels import AxisText, Kernel, KernelEmitter
 from loopdiff.backends.cuda.text.threads import ListText
 from loopdiff.backends.cuda.text.warps import WarpText
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    AccumulateOp,
-    Dim,
-    Expr,
-    Index,
-    Load,
-    Loop,
-    Stmt,
-)
 from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.mapping.grids import AXES, BUSY, COPIED, MOST_COPIES, Axis, Grid
 from loopdiff.mapping.launches import Launch, LaunchPlan
@@ -67,7 +57,7 @@ class Target(Protocol):
     def keep(self, name: str) -> list[str]: ...
     def peek(self, place: str, array: str, subscripts: list[str]) -> str: ...
     def launch(self, kernel: Kernel, blocks: list[str], params: Iterable[str], parts: list[str]) -> list[str]: ...
-    def finish(self, op: AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]: ...
+    def finish(self, op: ir.AccumulateOp, kind: ScalarType, parts: str, target: str, neutral: str) -> list[str]: ...
     def add_listed(self, update: ListText, kind: ArrayType, elements: str, width: str) -> list[str]: ...
     def scan(self, offsets: str) -> list[str]: ...
 
@@ -95,7 +85,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         self.all_cells = self.cells
         self.cells = self.cells - self.plan.on_device
 
-    def look_first(self, exprs: Iterable[Expr]) -> None:
+    def look_first(self, exprs: Iterable[ir.Expr]) -> None:
         """Raise what threads found wrong before the host decides anything by what they made: it may be anything then,
         and never change."""
         if any(depends_on_device(e, self.all_cells, self.plan.on_device) for e in exprs):
@@ -328,19 +318,19 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         self.decls[copies] = self.emitter.decls[copies]
         subscripts, indices = self.fresh_subscripts(array)
         number = self.names.fresh("copy")
-        part = Load(Access(copies, (*subscripts, Index(number))))
-        added = Accumulate("add", Access(array, subscripts), part)
-        self.elementwise(array, indices, (counted(number, Dim(copies, len(indices)), (added,)),))
+        part = ir.Load(ir.Access(copies, (*subscripts, ir.Index(number))))
+        added = ir.Accumulate("add", ir.Access(array, subscripts), part)
+        self.elementwise(array, indices, (counted(number, ir.Dim(copies, len(indices)), (added,)),))
 
-    def fresh_subscripts(self, array: str) -> tuple[tuple[Index, ...], list[str]]:
+    def fresh_subscripts(self, array: str) -> tuple[tuple[ir.Index, ...], list[str]]:
         indices = [self.names.fresh("axis") for _ in range(self.types.arrays[array].rank)]
-        return tuple(map(Index, indices)), indices
+        return tuple(map(ir.Index, indices)), indices
 
-    def elementwise(self, array: str, indices: list[str], body: tuple[Stmt, ...]) -> None:
+    def elementwise(self, array: str, indices: list[str], body: tuple[ir.Stmt, ...]) -> None:
         """A kernel with one thread for each element of an array."""
         for axis in range(len(indices) - 1, AXES - 1, -1):
-            body = (counted(indices[axis], Dim(array, axis), body),)
-        axes = tuple(counted(i, Dim(array, k), ()) for k, i in enumerate(indices[:AXES]))
+            body = (counted(indices[axis], ir.Dim(array, axis), body),)
+        axes = tuple(counted(i, ir.Dim(array, k), ()) for k, i in enumerate(indices[:AXES]))
         grid = Grid(tuple(Axis(a, a.lower, a.upper) for a in axes)) if axes else None
         self.launch(Launch(body, (), grid))
 
@@ -366,5 +356,5 @@ def ends_of(axis: AxisText) -> tuple[str, str]:
     return (last, axis.lower) if axis.step < 0 else (axis.lower, last)
 
 
-def counted(index: str, count: Expr, body: tuple[Stmt, ...]) -> Loop:
-    return Loop(index, integer(0), count, integer(1), body)
+def counted(index: str, count: ir.Expr, body: tuple[ir.Stmt, ...]) -> ir.Loop:
+    return ir.Loop(index, integer(0), count, integer(1), body)

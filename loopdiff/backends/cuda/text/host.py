@@ -13,18 +13,8 @@ from loopdiff.backends.cuda.text.failures import FAILURES
 from loopdiff.backends.cuda.text.grids import RAISE_FOUND, RELEASE_ALL, AnyTarget, GridEmitter
 from loopdiff.backends.cuda.text.spelling import STATUS
 from loopdiff.backends.writer import Writer
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
-from loopdiff.ir.nodes import (
-    Access,
-    Allocate,
-    Assign,
-    Expr,
-    Load,
-    Require,
-    ScalarResult,
-    Stmt,
-    Var,
-)
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import read_arrays, returned_arrays, stmt_exprs, written_arrays
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, OnHost, Step, all_steps
@@ -41,16 +31,16 @@ class HostEmitter(GridEmitter[AnyTarget]):
         self.text = self.function()
 
     # -- values ----------------------------------------------------------------------------------------------
-    def expr(self, expr: Expr) -> str:
+    def expr(self, expr: ir.Expr) -> str:
         match expr:
-            case Var(name=name) if name in self.plan.on_device:
+            case ir.Var(name=name) if name in self.plan.on_device:
                 return self.target.peek(f"{name}[0]", name, ["0"])
-            case Load(access=access) if access.array in self.plan.on_device:
+            case ir.Load(access=access) if access.array in self.plan.on_device:
                 return self.target.peek(f"{access.array}[0]", access.array, ["0"])
             case _:
                 return ScalarEmitter.expr(self, expr)
 
-    def load(self, access: Access) -> str:
+    def load(self, access: ir.Access) -> str:
         if access.array in self.cells:
             return access.array
         place = ScalarEmitter.place(self, access)
@@ -85,23 +75,23 @@ class HostEmitter(GridEmitter[AnyTarget]):
         with self.writer.block(f"for {loop.index} in range({bounds}):"):
             self.steps(step.steps)
 
-    def statement(self, stmt: Stmt) -> None:
+    def statement(self, stmt: ir.Stmt) -> None:
         match stmt:
-            case Require(cond=cond):
+            case ir.Require(cond=cond):
                 self.refuse_unless(self.expr(cond), f"{stmt.code}: {stmt.said_in_code}", RAISE_FOUND)
-            case Allocate(array=array, fill=fill) if array not in self.all_cells:
+            case ir.Allocate(array=array, fill=fill) if array not in self.all_cells:
                 if fill is not None:
                     self.fill(array, fill)
             case _:
                 ScalarEmitter.statement(self, stmt)
 
-    def fill(self, array: str, value: Expr) -> None:
+    def fill(self, array: str, value: ir.Expr) -> None:
         lines = self.target.fill(array, self.expr(value))
         if lines is not None:
             self.lines(lines)
             return
         subscripts, indices = self.fresh_subscripts(array)
-        self.elementwise(array, indices, (Assign(Access(array, subscripts), value),))
+        self.elementwise(array, indices, (ir.Assign(ir.Access(array, subscripts), value),))
 
     # -- the function ----------------------------------------------------------------------------------------
     def function(self) -> str:
@@ -115,7 +105,7 @@ class HostEmitter(GridEmitter[AnyTarget]):
             self.writer.line(RAISE_FOUND)
             results = []
             for number, result in enumerate(self.ls.results):
-                if isinstance(result, ScalarResult):
+                if isinstance(result, ir.ScalarResult):
                     results.append(self.names.fresh(f"result_{number}"))
                     self.writer.line(f"{results[-1]} = {self.expr(result.value)}")
                 else:

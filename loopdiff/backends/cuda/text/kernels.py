@@ -16,7 +16,7 @@ from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.text.spelling import STATUS
 from loopdiff.backends.cuda.text.threads import ListText, Place, ThreadEmitter
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.nodes import Access, AccumulateOp, Allocate, Dim, Expr, Index, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt_exprs
 from loopdiff.mapping.grids import LEAST_COPIES, Grid
@@ -56,7 +56,7 @@ class Kernel:
     text: str
     params: tuple[str, ...]
     axes: tuple[AxisText, ...]
-    sums: tuple[tuple[str, AccumulateOp, ScalarType], ...]
+    sums: tuple[tuple[str, ir.AccumulateOp, ScalarType], ...]
     own: dict[str, str]
     lists: tuple[ListText, ...]
     place: Place
@@ -160,7 +160,7 @@ class KernelEmitter(ThreadEmitter):
         self.imports.add("of_first_lane")
         return f"of_first_lane({status}) == 0"
 
-    def list_text(self, array: str, body: tuple[Stmt, ...], grid: Grid) -> ListText:
+    def list_text(self, array: str, body: tuple[ir.Stmt, ...], grid: Grid) -> ListText:
         """Names for the list of what `body` adds to an array."""
         kind = self.types.arrays[array]
         places, values, slot = (self.names.fresh(n) for n in (f"{array}_places", f"{array}_values", "slot"))
@@ -190,7 +190,7 @@ class KernelEmitter(ThreadEmitter):
             for a in grid.axes
         )  # fmt: skip
 
-    def iterations(self, launch: Launch, axes: tuple[AxisText, ...], body: tuple[Stmt, ...]) -> None:
+    def iterations(self, launch: Launch, axes: tuple[AxisText, ...], body: tuple[ir.Stmt, ...]) -> None:
         """The iterations of a thread, axis by axis from the outside in: tiles of them if it has several."""
         if self.parts:
             self.writer.line(f"{self.thread} = {thread_number(self.all_places, len(axes))}")
@@ -241,7 +241,7 @@ class KernelEmitter(ThreadEmitter):
                 self.begin_iteration(index, tile.body)
             self.turns(axes[1:], tile, f"({outer} * {first.count} + {begin})" if outer else begin)
 
-    def iteration(self, body: tuple[Stmt, ...], cells: tuple[str, ...], number: str) -> None:
+    def iteration(self, body: tuple[ir.Stmt, ...], cells: tuple[str, ...], number: str) -> None:
         """One iteration, which is the one of that `number`."""
         for cell in cells:
             self.writer.line(f"{cell} = {spell_constant(0, self.types.arrays[cell].element)}")
@@ -254,7 +254,7 @@ class KernelEmitter(ThreadEmitter):
             for update in self.lists.values():
                 self.writer.line(f"{update.offsets}[np.uint64({number})] = {update.slot}")
 
-    def with_parts(self, body: tuple[Stmt, ...], own: tuple[str, ...]) -> tuple[tuple[Stmt, ...], dict[str, str]]:
+    def with_parts(self, body: tuple[ir.Stmt, ...], own: tuple[str, ...]) -> tuple[tuple[ir.Stmt, ...], dict[str, str]]:
         """`body` with accesses to each thread's part of arrays, and the names of the arrays of all parts."""
         if not own:
             return body, {}
@@ -263,17 +263,17 @@ class KernelEmitter(ThreadEmitter):
             kind = self.types.arrays[old]
             self.declare(old, new, ArrayType(kind.dtype, kind.rank + 1))
 
-        def moved(access: Access) -> Access:
+        def moved(access: ir.Access) -> ir.Access:
             if access.array not in parts:
                 return access
-            return replace(access, array=parts[access.array], subscripts=(*access.subscripts, Index(self.thread)))
+            return replace(access, array=parts[access.array], subscripts=(*access.subscripts, ir.Index(self.thread)))
 
-        def renamed(expr: Expr) -> Expr:
-            return replace(expr, array=parts[expr.array]) if isinstance(expr, Dim) and expr.array in parts else expr
+        def renamed(expr: ir.Expr) -> ir.Expr:
+            return replace(expr, array=parts[expr.array]) if isinstance(expr, ir.Dim) and expr.array in parts else expr
 
-        def allocated(stmt: Stmt) -> tuple[Stmt, ...]:
+        def allocated(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
             match stmt:
-                case Allocate(array=array) if array in parts:
+                case ir.Allocate(array=array) if array in parts:
                     return (replace(stmt, array=parts[array]),)
                 case _:
                     return (stmt,)

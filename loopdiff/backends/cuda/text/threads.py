@@ -14,22 +14,8 @@ from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.text.spelling import CHECKED, OWN_FUNCTIONS, STATUS, FailureChecks
 from loopdiff.backends.cuda.text.warps import LaneSum, WarpText
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, mul
-from loopdiff.ir.nodes import (
-    Access,
-    Accumulate,
-    Allocate,
-    Assign,
-    Expr,
-    Index,
-    Jump,
-    Let,
-    Loop,
-    Require,
-    Stmt,
-    Var,
-)
-from loopdiff.ir.nodes import Call as CallStmt
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.walk import accesses, statements, written_arrays
@@ -63,7 +49,7 @@ class ListText:
     places: str
     values: str
     slot: str
-    most: Expr | None
+    most: ir.Expr | None
     offsets: str
     leading: int | None
     before_first: str
@@ -119,26 +105,26 @@ class ThreadEmitter(ScalarEmitter):
         self.all_cells = self.cells
 
     # -- expressions and statements --------------------------------------------------------------------------
-    def expr(self, expr: Expr) -> str:
-        if isinstance(expr, Var) and expr.name in self.on_device - self.lets:
+    def expr(self, expr: ir.Expr) -> str:
+        if isinstance(expr, ir.Var) and expr.name in self.on_device - self.lets:
             return f"{expr.name}[0]"
         return ScalarEmitter.expr(self, expr)
 
-    def place(self, access: Access) -> str:
+    def place(self, access: ir.Access) -> str:
         if access.array in self.all_cells and access.array not in self.cells:
             return f"{access.array}[0]"
         return ScalarEmitter.place(self, access)
 
-    def subscript(self, expr: Expr) -> str:
+    def subscript(self, expr: ir.Expr) -> str:
         """A subscript, which is not negative, without sign: Numba would ask whether it counts from the end."""
-        if isinstance(expr, Index) and expr.name in self.unsigned:
+        if isinstance(expr, ir.Index) and expr.name in self.unsigned:
             return self.unsigned[expr.name]
         return f"np.uint64({self.expr(expr)})"
 
-    def begin_iteration(self, index: str, body: tuple[Stmt, ...]) -> None:
+    def begin_iteration(self, index: str, body: tuple[ir.Stmt, ...]) -> None:
         """Have an index without sign, too, if it is a subscript: once, as each conversion takes Numba its time."""
         self.unsigned.pop(index, None)
-        if any(Index(index) in access.subscripts for s in statements(body) for access in accesses(s.stmt)):
+        if any(ir.Index(index) in access.subscripts for s in statements(body) for access in accesses(s.stmt)):
             self.unsigned[index] = self.names.fresh(f"{index}_u")
             self.writer.line(f"{self.unsigned[index]} = np.uint64({index})")
 
@@ -152,35 +138,35 @@ class ThreadEmitter(ScalarEmitter):
             return f"{name}({', '.join(texts)})"
         return ScalarEmitter.spelled(self, op, kind, texts)
 
-    def statement(self, stmt: Stmt) -> None:
+    def statement(self, stmt: ir.Stmt) -> None:
         match stmt:
-            case Require(cond=cond, code=code):
+            case ir.Require(cond=cond, code=code):
                 self.writer.quote(stmt.loc)
                 number = self.checks.number(code, stmt.said_in_code)
                 with self.writer.block(f"if not {self.expr(cond)}:"):
                     self.writer.line(f"{self.status}[{number}] = 1")
                     self.writer.line(f"{self.status}[{STATUS}] = 1")
                     self.writer.line(f"return {self.summed}".rstrip())
-            case Loop() if row := self.row_in(stmt):
+            case ir.Loop() if row := self.row_in(stmt):
                 self.listed_row(stmt, *row)
-            case Loop() if id(stmt) in self.spread:
+            case ir.Loop() if id(stmt) in self.spread:
                 self.writer.quote(stmt.loc)
                 self.warp_loop(self.spread[id(stmt)])
             case _:
                 ScalarEmitter.statement(self, stmt)
 
-    def store(self, stmt: Let | Assign | Accumulate | Allocate | Jump) -> None:
+    def store(self, stmt: ir.Let | ir.Assign | ir.Accumulate | ir.Allocate | ir.Jump) -> None:
         match stmt:
-            case Let(name=name, value=value) if name in self.on_device - self.lets:
+            case ir.Let(name=name, value=value) if name in self.on_device - self.lets:
                 self.writer.line(f"{name}[0] = {self.expr(value)}")
-            case Allocate(array=array, fill=fill) if fill is not None and array not in self.cells:
+            case ir.Allocate(array=array, fill=fill) if fill is not None and array not in self.cells:
                 self.fill(array, fill)
-            case Accumulate(target=target, value=value) if target.array in self.lists:
+            case ir.Accumulate(target=target, value=value) if target.array in self.lists:
                 self.listed(self.lists[target.array], target, value)
             case _:
                 ScalarEmitter.store(self, stmt)
 
-    def listed(self, update: ListText, target: Access, value: Expr) -> None:
+    def listed(self, update: ListText, target: ir.Access, value: ir.Expr) -> None:
         """Add to a list that `value` goes to the element `target`, or to that of the row whose turn it is."""
         slot = update.slot
         if update.in_rows:
@@ -196,20 +182,20 @@ class ThreadEmitter(ScalarEmitter):
             self.writer.line(f"{update.values}[np.uint64({slot})] = {self.expr(value)}")
         self.next_slot(update)
 
-    def row_in(self, loop: Loop) -> tuple[ListText, Access] | None:
+    def row_in(self, loop: ir.Loop) -> tuple[ListText, ir.Access] | None:
         """The list to which a loop adds a row, and where that is."""
-        sums = (s.target for s in loop.body if isinstance(s, Accumulate))
+        sums = (s.target for s in loop.body if isinstance(s, ir.Accumulate))
         rows = ((self.lists[t.array], t) for t in sums if t.array in self.lists)
         return next((row for row in rows if row[0].in_rows and not row[0].along), None)
 
-    def listed_row(self, loop: Loop, update: ListText, target: Access) -> None:
+    def listed_row(self, loop: ir.Loop, update: ListText, target: ir.Access) -> None:
         """The loop over the elements of a row, with one place."""
         if not self.is_counting:
             self.note_place(update, target.subscripts[:-1])
             ScalarEmitter.statement(self, loop)
         self.next_slot(update)
 
-    def note_place(self, update: ListText, subscripts: Sequence[Expr]) -> None:
+    def note_place(self, update: ListText, subscripts: Sequence[ir.Expr]) -> None:
         place, *rest = (f"({self.expr(s)})" for s in subscripts)
         for axis, subscript in enumerate(rest, 1):
             place = f"({place} * {update.array}.shape[{axis}] + {subscript})"
@@ -219,7 +205,7 @@ class ThreadEmitter(ScalarEmitter):
     def next_slot(self, update: ListText) -> None:
         self.writer.line(f"{update.slot} += {'1' if update.offsets else self.strides[bool(update.along)]}")
 
-    def fill(self, array: str, fill: Expr) -> None:
+    def fill(self, array: str, fill: ir.Expr) -> None:
         """Every element of the array, or of the thread's own part of it."""
         kind = self.types.arrays[array]
         rank = kind.rank - (array in self.parts)
@@ -235,26 +221,26 @@ class ThreadEmitter(ScalarEmitter):
 
         write(0)
 
-    def call(self, stmt: CallStmt) -> None:
+    def call(self, stmt: ir.Call) -> None:
         raise AssertionError(stmt)
 
     # -- lanes of a warp -------------------------------------------------------------------------------------
-    def block(self, body: tuple[Stmt, ...]) -> None:
+    def block(self, body: tuple[ir.Stmt, ...]) -> None:
         """Statements; those of a warp that write memory are for one of its lanes, while the others wait."""
         for is_single, group in groupby(body, self.is_for_one):
             with self.on_first_lane() if is_single else nullcontext():
                 ScalarEmitter.block(self, tuple(group))
 
-    def is_for_one(self, stmt: Stmt) -> bool:
+    def is_for_one(self, stmt: ir.Stmt) -> bool:
         """Whether one lane does it for all."""
         if not self.is_together:
             return False
         match stmt:
-            case Assign(target=target) | Accumulate(target=target):
+            case ir.Assign(target=target) | ir.Accumulate(target=target):
                 return target.array not in self.cells or target.array in self.totals
-            case Let(name=name):
+            case ir.Let(name=name):
                 return name in self.on_device - self.lets
-            case Allocate(array=array):
+            case ir.Allocate(array=array):
                 return array not in self.cells
             case _:
                 return False
@@ -298,7 +284,7 @@ class ThreadEmitter(ScalarEmitter):
         self.writer.line(f"{name} = {text}")
 
 
-def with_lanes(loop: Loop, lane: str) -> Loop:
+def with_lanes(loop: ir.Loop, lane: str) -> ir.Loop:
     """The iterations of one lane."""
-    first = add(loop.lower, mul(Index(lane), loop.step))
+    first = add(loop.lower, mul(ir.Index(lane), loop.step))
     return replace(loop, lower=first, step=mul(integer(WARP), loop.step))

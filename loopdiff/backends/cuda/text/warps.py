@@ -9,7 +9,7 @@ from typing import Protocol
 
 from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.writer import Writer
-from loopdiff.ir.nodes import AccumulateOp
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 
 
@@ -18,7 +18,7 @@ class LaneSum:
     """A `cell` into which each lane sums, and the name of an array for what all of them have, if it takes one."""
 
     cell: str
-    op: AccumulateOp
+    op: ir.AccumulateOp
     kind: ScalarType
     held: str
 

@@ -11,7 +11,7 @@ from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Cell, Mixed, Rejected, Unsure, Varying
 from loopdiff.frontend.parsing.iterables import Iteration
 from loopdiff.frontend.parsing.state import State
-from loopdiff.ir.nodes import Apply, Const, Expr, Index, Load
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 
@@ -51,7 +51,12 @@ def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> B
 
 
 def after_loop(
-    state: State, before: Bindings, ran: Expr | None, flags: Mapping[str, Expr], written: frozenset[str], span: Span
+    state: State,
+    before: Bindings,
+    ran: ir.Expr | None,
+    flags: Mapping[str, ir.Expr],
+    written: frozenset[str],
+    span: Span,
 ) -> Bindings:
     """Names after a loop that wrote the cells `written`: what it assigned first has a value if it `ran`, or as `flags`
     say."""
@@ -72,11 +77,11 @@ def after_loop(
     return result
 
 
-def either(earlier: Unsure, ran: Expr | None) -> Unsure:
+def either(earlier: Unsure, ran: ir.Expr | None) -> Unsure:
     """`earlier`, or a loop that ran if `ran`, gave the name its value."""
     if earlier.ran is None or ran is None:
         return replace(earlier, ran=None)
-    return replace(earlier, ran=Apply(Op.OR, (earlier.ran, ran), loc=ran.loc))
+    return replace(earlier, ran=ir.Apply(Op.OR, (earlier.ran, ran), loc=ran.loc))
 
 
 def with_conditions(at_break: Bindings, after: Bindings) -> Bindings:
@@ -87,21 +92,21 @@ def with_conditions(at_break: Bindings, after: Bindings) -> Bindings:
 
 def constant_trips(iteration: Iteration) -> int | None:
     match iteration.lower, iteration.upper, iteration.step:
-        case Const(value=int(a)), Const(value=int(b)), Const(value=int(s)):
+        case ir.Const(value=int(a)), ir.Const(value=int(b)), ir.Const(value=int(s)):
             return len(range(a, b, s))
         case _:
             return None
 
 
-def stable_condition(state: State, iteration: Iteration) -> Expr | None:
+def stable_condition(state: State, iteration: Iteration) -> ir.Expr | None:
     """That the loop ran, if it can still be said after it: bounds over names that are assigned once."""
-    if not isinstance(iteration.step, Const):
+    if not isinstance(iteration.step, ir.Const):
         return None
     stores, given = state.survey.stores, state.survey.parameters
     once = {cell for name, cell in state.cells.items() if stores[name] + (name in given) == 1}
     for bound in (iteration.lower, iteration.upper):
         for e in subexprs(bound):
-            if isinstance(e, Index) or (isinstance(e, Load) and e.access.array not in once):
+            if isinstance(e, ir.Index) or (isinstance(e, ir.Load) and e.access.array not in once):
                 return None
     op = Op.LT if iteration.step.value > 0 else Op.GT
-    return Apply(op, (iteration.lower, iteration.upper), loc=iteration.lower.loc)
+    return ir.Apply(op, (iteration.lower, iteration.upper), loc=iteration.lower.loc)

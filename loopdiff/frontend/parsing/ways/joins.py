@@ -26,12 +26,12 @@ from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Uns
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
-from loopdiff.ir.nodes import Access, Allocate, ArrayDecl, Assign, Dim, Expr, If, Load, RankOf, SizeOf, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
 
-Way = tuple[Bindings | None, list[Stmt]]
-Coming = Sequence[tuple[Bindings, list[Stmt]]]
+Way = tuple[Bindings | None, list[ir.Stmt]]
+Coming = Sequence[tuple[Bindings, list[ir.Stmt]]]
 
 
 # -- what names stand for ------------------------------------------------------------------------------------
@@ -53,7 +53,9 @@ def is_own(state: State, bindings: Bindings, name: str, view: View, span: Span) 
     return not any(view.array in arrays_of(b) for b in others(state, bindings, name))
 
 
-def memory_like(state: State, views: Sequence[View | None], span: Span, is_checked: bool = False) -> ArrayDecl | None:
+def memory_like(
+    state: State, views: Sequence[View | None], span: Span, is_checked: bool = False
+) -> ir.ArrayDecl | None:
     """The declaration of an array that can hold any of `views`; None if they differ in shape or type. `is_checked`:
     that shapes are equal is seen to when the program runs."""
     first, *rest = views
@@ -70,10 +72,10 @@ def memory_like(state: State, views: Sequence[View | None], span: Span, is_check
         gaps = [distance(a, state.known(b)) for a, b in zip(extents, view.extents, strict=True)]
         if any(gap != 0 and not (is_checked and gap is None) for gap in gaps):
             return None
-    return ArrayDecl("", ArrayType(dtype, first.rank), "local", extents, loc=span)
+    return ir.ArrayDecl("", ArrayType(dtype, first.rank), "local", extents, loc=span)
 
 
-def make_memory(state: State, decl: ArrayDecl, name: str, ways: Sequence[Bindings], span: Span) -> str:
+def make_memory(state: State, decl: ir.ArrayDecl, name: str, ways: Sequence[Bindings], span: Span) -> str:
     """A new array like `decl` for `name`, for which no name stands on any of the `ways`."""
     array, _ = declare(state, decl, name, None, span, ways)
     if decl.type is not None and decl.type.dtype == "bool":
@@ -102,8 +104,8 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     state.whole.copies = [*copies, *([Copy(site, event, view.array)] if is_shared else [])]
     source = copied_view(state, view, name, span) if reads_written(view, view.element, target) else view
 
-    def make(subscripts: tuple[Expr, ...]) -> list[Stmt]:
-        return [Assign(target.access(subscripts), fill(source.element, subscripts), loc=span)]
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        return [ir.Assign(target.access(subscripts), fill(source.element, subscripts), loc=span)]
 
     state.out += nest(state, target.extents, make, span)
 
@@ -132,14 +134,14 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
         with state.block() as copying:
             copy_to(state, bindings, state.site(free, span), memory[free], span, before)
         ran = unsure[free].ran if free in unsure else None
-        state.out += copying if ran is None else [If(ran, tuple(copying), (), loc=span)]
+        state.out += copying if ran is None else [ir.If(ran, tuple(copying), (), loc=span)]
         del left[free]
     bindings.update((n, replace(b, meant=bindings[n])) for n, b in unsure.items() if b.ran is not None)  # type: ignore
     return frozenset(refused)
 
 
 @contextmanager
-def writing(state: State, out: list[Stmt]) -> Iterator[None]:
+def writing(state: State, out: list[ir.Stmt]) -> Iterator[None]:
     """Statements written inside go to `out`."""
     outer, state.out = state.out, out
     try:
@@ -217,7 +219,7 @@ def fill_memory(
         bindings[name] = ArrayName(array)
     else:
         if is_new:
-            state.out.append(Allocate(array, None, loc=span))
+            state.out.append(ir.Allocate(array, None, loc=span))
         copy_to(state, bindings, state.site(name, span), array, span, before)
 
 
@@ -234,7 +236,7 @@ def is_replaceable(state: State, bindings: Bindings, name: str, view: View, arra
     returned = [] if state.returned is None else [v for v in state.returned.values if isinstance(v, ArrayName | View)]
     noted = {a for copy in state.whole.copies for a in (copy.source, copy.event.array)}
     return (
-        any(isinstance(s, Allocate) and s.array == old for s in body)
+        any(isinstance(s, ir.Allocate) and s.array == old for s in body)
         and is_own(state, bindings, name, view, span)
         and array not in read_arrays(body) | written_arrays(body)
         and old not in noted
@@ -245,22 +247,22 @@ def is_replaceable(state: State, bindings: Bindings, name: str, view: View, arra
 def replace_array(state: State, old: str, new: str) -> None:
     """Let the statements in `out` make `new` in place of `old`, for which there is no other use."""
 
-    def access(found: Access) -> Access:
+    def access(found: ir.Access) -> ir.Access:
         return replace(found, array=new) if found.array == old else found
 
-    def expr(found: Expr) -> Expr:
+    def expr(found: ir.Expr) -> ir.Expr:
         match found:
-            case Dim(array=array) | SizeOf(array=array) | RankOf(array=array) if array == old:
+            case ir.Dim(array=array) | ir.SizeOf(array=array) | ir.RankOf(array=array) if array == old:
                 return replace(found, array=new)
-            case Load(access=place):
+            case ir.Load(access=place):
                 return replace(found, access=access(place))
             case _:
                 return found
 
-    def stmt(found: Stmt) -> tuple[Stmt, ...]:
-        return (replace(found, array=new) if isinstance(found, Allocate) and found.array == old else found,)
+    def stmt(found: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        return (replace(found, array=new) if isinstance(found, ir.Allocate) and found.array == old else found,)
 
-    def decl(found: ArrayDecl) -> ArrayDecl:
+    def decl(found: ir.ArrayDecl) -> ir.ArrayDecl:
         extents = None if found.extents is None else tuple(map_expr(expr, e) for e in found.extents)
         like, dtype_like = (new if a == old else a for a in (found.like, found.dtype_like))
         values = tuple(map_expr(expr, e) for e in found.values)

@@ -26,7 +26,7 @@ from loopdiff.frontend.parsing.ways.varying import (
     keep_buffers,
     with_heads,
 )
-from loopdiff.ir.nodes import Access, Allocate, Apply, ArrayDecl, Assign, Const, Exit, Expr, Load, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import read_arrays, written_arrays
 
@@ -36,7 +36,7 @@ from loopdiff.ir.walk import read_arrays, written_arrays
 class Memory:
     """An array like `decl`; it is the `array` for which the name stands before the loop, if that is given."""
 
-    decl: ArrayDecl
+    decl: ir.ArrayDecl
     array: str | None
 
 
@@ -147,7 +147,7 @@ def clobbered(plan: Plan, loop: LoopState) -> Iterator[str]:
 # -- bodies --------------------------------------------------------------------------------------------------
 def parse_body(
     state: State, node: ast.For | ast.While, span: Span, parse: Callable[[], None]
-) -> tuple[LoopState, Bindings, list[Stmt]]:
+) -> tuple[LoopState, Bindings, list[ir.Stmt]]:
     """The loop's state, the bindings before it, and the statements of its body, which `parse` parses.
 
     After it, `bindings` are those at the ends of iterations. Where iterations leave names for other arrays, the body is
@@ -156,7 +156,7 @@ def parse_body(
     broke = None
     if node.orelse and has_break(node.body):
         broke = state.temporary("broke", span)
-        state.out.append(Assign(broke, Const(False, loc=span), loc=span))
+        state.out.append(ir.Assign(broke, ir.Const(False, loc=span), loc=span))
     given, start = dict(state.bindings), Snapshot.of(state)
     plan = Plan()
     while True:
@@ -184,12 +184,12 @@ def parse_body(
 
 def parse_iterations(
     state: State, loop: LoopState, names: tuple[str, ...], parse: Callable[[], None], span: Span
-) -> tuple[LoopState, Heads | None, list[Stmt]]:
+) -> tuple[LoopState, Heads | None, list[ir.Stmt]]:
     """The body of the loop, with numbers for what `names` stand for where iterations start; where there are too many
     combinations, that is not known."""
     start, before = Snapshot.of(state), dict(state.bindings)
     if names:
-        heads = Heads(Access(""), names, [tuple(before[n] for n in names)], frozenset(state.arrays))
+        heads = Heads(ir.Access(""), names, [tuple(before[n] for n in names)], frozenset(state.arrays))
         found = parse_heads(state, heads, loop, before, start, parse, span)
         if found is not None:
             return found[0], heads, found[1]
@@ -200,7 +200,7 @@ def parse_iterations(
 
 def parse_iteration(
     state: State, loop: LoopState, parse: Callable[[], None], span: Span
-) -> tuple[LoopState, list[Stmt]]:
+) -> tuple[LoopState, list[ir.Stmt]]:
     state.loops.append(loop)
     state.whole.clock += 1
     state.whole.around.append(state.whole.clock)
@@ -217,12 +217,12 @@ def parse_iteration(
 def parse_heads(
     state: State, heads: Heads, loop: LoopState, before: Bindings, start: Snapshot,
     parse: Callable[[], None], span: Span,
-) -> tuple[LoopState, list[Stmt]] | None:  # fmt: skip
+) -> tuple[LoopState, list[ir.Stmt]] | None:  # fmt: skip
     """The loop with all combinations in `heads.parts`; None if there are too many, or if one of the arrays is made
     anew, with another extent each time, while a name may still stand for the one before."""
     while True:
         heads.which = state.temporary("which", span)
-        state.out.append(Assign(heads.which, Const(0, loc=span), loc=span))
+        state.out.append(ir.Assign(heads.which, ir.Const(0, loc=span), loc=span))
         known = len(heads.parts)
         state.bindings = with_heads(before, heads)
         state.whole.heads.append(heads)
@@ -244,13 +244,13 @@ def made_anew(state: State, heads: Heads) -> frozenset[str]:
     return handed - heads.earlier - outermost.declared.keys()
 
 
-def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[Stmt]) -> None:
+def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[ir.Stmt]) -> None:
     """Make the arrays that iterations hand on before the loop, and number what names stand for after it."""
     used = read_arrays(tuple(body)) | written_arrays(tuple(body))
     for name, decl in heads.declared.items():
         if name in used:
-            zero = Assign(Access(name), Const(0, loc=decl.loc), loc=decl.loc)
-            state.out.append(zero if decl.extents == () else Allocate(name, None, loc=decl.loc))
+            zero = ir.Assign(ir.Access(name), ir.Const(0, loc=decl.loc), loc=decl.loc)
+            state.out.append(zero if decl.extents == () else ir.Allocate(name, None, loc=decl.loc))
     meet(state, loop.ends, body[0].loc if body else heads.which.loc)
     state.is_dead = False
     state.bindings = with_heads(state.bindings, heads)
@@ -274,29 +274,29 @@ def has_break(body: list[ast.stmt]) -> bool:
 
 # -- names with a first value from the loop ------------------------------------------------------------------
 def run_flags(
-    state: State, loop: LoopState, before: Bindings, body: list[Stmt], span: Span, is_needed: bool = True
-) -> dict[str, Expr]:
+    state: State, loop: LoopState, before: Bindings, body: list[ir.Stmt], span: Span, is_needed: bool = True
+) -> dict[str, ir.Expr]:
     """For names that have their first value from the loop of `body`: that they have one after it, by cells that the
     body sets. `is_needed`: also for those that have one whenever an iteration ran."""
     new = {n: b for n, b in state.bindings.items() if n not in before}
-    found: dict[str, Expr] = {}
+    found: dict[str, ir.Expr] = {}
     sure = [n for n, b in new.items() if isinstance(b, Cell | ArrayName | View)]
     if sure and is_needed:
         flag = new_flag(state, span)
-        first = next((k for k, s in enumerate(body) if isinstance(s, Exit)), -1)
-        body.insert(first + 1, Assign(flag, Const(True, loc=span), loc=span))
-        found |= dict.fromkeys(sure, Load(flag, loc=span))
+        first = next((k for k, s in enumerate(body) if isinstance(s, ir.Exit)), -1)
+        body.insert(first + 1, ir.Assign(flag, ir.Const(True, loc=span), loc=span))
+        found |= dict.fromkeys(sure, ir.Load(flag, loc=span))
     conditions = {n: b.ran for n, b in new.items() if isinstance(b, Unsure) and b.ran is not None}
     for ran in dict.fromkeys(conditions.values()) if len(loop.ends) == 1 else ():
         flag = new_flag(state, span)
-        body.append(Assign(flag, Apply(Op.OR, (Load(flag, loc=span), ran), loc=span), loc=span))
-        found |= {n: Load(flag, loc=span) for n, r in conditions.items() if r == ran}
+        body.append(ir.Assign(flag, ir.Apply(Op.OR, (ir.Load(flag, loc=span), ran), loc=span), loc=span))
+        found |= {n: ir.Load(flag, loc=span) for n, r in conditions.items() if r == ran}
     return found
 
 
-def new_flag(state: State, span: Span) -> Access:
+def new_flag(state: State, span: Span) -> ir.Access:
     """A cell that is false here."""
     flag = state.temporary("ran", span)
     state.whole.flags.add(flag.array)
-    state.out.append(Assign(flag, Const(False, loc=span), loc=span))
+    state.out.append(ir.Assign(flag, ir.Const(False, loc=span), loc=span))
     return flag

@@ -18,7 +18,7 @@ from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain
 from loopdiff.frontend.parsing.state import Returned, State
 from loopdiff.frontend.parsing.ways.joins import copy_to, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.ways.varying import MOST_COMBINATIONS
-from loopdiff.ir.nodes import Access, Allocate, Assign, Const, Expr, Load
+from loopdiff.ir import nodes as ir
 
 OF_ANOTHER_KIND = "this `return` gives an array of another shape or type than the first"
 
@@ -40,8 +40,8 @@ def parse_return(state: State, node: ast.Return) -> None:
         return
     together: Bindings = {result_site(state, k).name: v for k, v in enumerate(found) if isinstance(v, ArrayName | View)}
     for number, (mine, common) in enumerate(zip(found, first.values, strict=True)):
-        if isinstance(mine, Expr) and isinstance(common, Load):
-            state.out.append(Assign(Access(common.access.array, loc=span), mine, loc=span))
+        if isinstance(mine, ir.Expr) and isinstance(common, ir.Load):
+            state.out.append(ir.Assign(ir.Access(common.access.array, loc=span), mine, loc=span))
         elif isinstance(mine, ArrayName | View) and isinstance(common, Varying):
             give_one_of(state, number, mine, common, node)
         elif isinstance(mine, ArrayName | View) and isinstance(common, ArrayName | View):
@@ -69,7 +69,7 @@ def give_back(
     assert isinstance(common, ArrayName)
     require_one_shape(state, views, span)
     if not state.whole.heads:
-        state.out.append(Allocate(common.array, None, loc=span))
+        state.out.append(ir.Allocate(common.array, None, loc=span))
     copy_to(state, {site.name: mine}, site, common.array, span, together)
 
 
@@ -92,7 +92,7 @@ def give_one_of(state: State, number: int, mine: ArrayName | View, common: Varyi
     if len(options) > MOST_COMBINATIONS:
         refuse(state, f"helpers give one of at most {MOST_COMBINATIONS} arrays, one of which is altered", node)
         return
-    state.out.append(Assign(Access(common.which, loc=span), Const(options.index(mine), loc=span), loc=span))
+    state.out.append(ir.Assign(ir.Access(common.which, loc=span), ir.Const(options.index(mine), loc=span), loc=span))
     values = (*first.values[:number], Varying(common.which, options), *first.values[number + 1 :])
     state.returned = replace(first, values=values)
 
@@ -132,14 +132,14 @@ def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
         return state.reject("LD118", f"`{value.array}` is an argument and cannot be returned", node)
     if isinstance(value, Outside | LocalFunction):
         return state.reject("LD118", f"`{ast.unparse(node)}` is a function and cannot be returned", node, "call it")
-    return Const(0, loc=state.source.span(node)) if value is None else value
+    return ir.Const(0, loc=state.source.span(node)) if value is None else value
 
 
 def helper_result(state: State, value: Value | None, node: ast.expr) -> Value:
     """A value that a helper gives back: a computed array gets its memory here."""
     match value:
         case None:
-            return Const(0, loc=state.source.span(node))
+            return ir.Const(0, loc=state.source.span(node))
         case ArrayValue() if state.owned(value, node):
             return copied_view(state, value, "result", state.source.span(node))
         case View():
@@ -165,8 +165,8 @@ def whole_array(state: State, value: View | ArrayValue, node: ast.expr) -> Array
 
 def shared_result(state: State, number: int, value: Value, span: Span) -> Value:
     """A value that every `return` can give: a cell for a number, for an array itself, or one like it."""
-    if isinstance(value, Expr):
-        return Load(state.temporary(f"result_{number}", span), loc=span)
+    if isinstance(value, ir.Expr):
+        return ir.Load(state.temporary(f"result_{number}", span), loc=span)
     decisions, site = state.whole.decisions, result_site(state, number)
     if not isinstance(value, ArrayName | View) or site not in decisions.joined:
         return value

@@ -21,7 +21,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
 from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways
 from loopdiff.frontend.parsing.ways.reach import arrays_of
-from loopdiff.ir.nodes import Access, Apply, Assign, Const, Expr, If, Load, Stmt
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr
 
@@ -39,7 +39,7 @@ Part = tuple[Binding | None, ...]
 class Snapshot:
     """Everything that parsing changes, to try again from."""
 
-    out: list[Stmt]
+    out: list[ir.Stmt]
     length: int
     fields: dict[str, Any]
     loops: list[tuple[int, int, int]]
@@ -148,28 +148,30 @@ def resolved(bindings: Bindings, which: str, number: int) -> Bindings:
     return {n: b.options[number] if isinstance(b, Varying) and b.which == which else b for n, b in bindings.items()}
 
 
-def chosen(which: str, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
+def chosen(which: str, blocks: Sequence[list[ir.Stmt]], span: Span) -> list[ir.Stmt]:
     """The block whose number the cell `which` holds."""
     first, *others = blocks
     if all(b == first for b in others):
         return first
     rest = chosen_from(which, 1, others, span)
-    return [If(is_up_to(which, 0, span), tuple(first), tuple(rest), loc=span)]
+    return [ir.If(is_up_to(which, 0, span), tuple(first), tuple(rest), loc=span)]
 
 
-def chosen_from(which: str, number: int, blocks: Sequence[list[Stmt]], span: Span) -> list[Stmt]:
+def chosen_from(which: str, number: int, blocks: Sequence[list[ir.Stmt]], span: Span) -> list[ir.Stmt]:
     first, *others = blocks
     if not others:
         return first
     return [
-        If(is_up_to(which, number, span), tuple(first), tuple(chosen_from(which, number + 1, others, span)), loc=span)
+        ir.If(
+            is_up_to(which, number, span), tuple(first), tuple(chosen_from(which, number + 1, others, span)), loc=span
+        )
     ]
 
 
-def is_up_to(which: str, number: int, span: Span) -> Expr:
+def is_up_to(which: str, number: int, span: Span) -> ir.Expr:
     """Whether `which` holds at most `number`: its complement, unlike that of equality, is one interval."""
-    held = Load(Access(which, loc=span), loc=span)
-    return Apply(Op.LE, (held, Const(number, loc=span)), loc=span)
+    held = ir.Load(ir.Access(which, loc=span), loc=span)
+    return ir.Apply(Op.LE, (held, ir.Const(number, loc=span)), loc=span)
 
 
 # -- where ways meet -----------------------------------------------------------------------------------------
@@ -210,13 +212,13 @@ def differs(bindings: Sequence[Binding]) -> bool:
     return any(isinstance(b, ArrayName | View | Varying) for b in bindings)
 
 
-Handed = Callable[[Part], tuple[Part, list[Stmt]]]
+Handed = Callable[[Part], tuple[Part, list[ir.Stmt]]]
 
 
 def numbering(
     bindings: Bindings, names: Sequence[str], which: str, parts: list[Part], span: Span,
     handed: Handed = lambda part: (part, []),
-) -> list[Stmt]:  # fmt: skip
+) -> list[ir.Stmt]:  # fmt: skip
     """Statements that set the cell `which` to the number of what `names` stand for, in `parts`, which grows. `handed`
     gives what they stand for afterwards, and the statements that this takes."""
     cells = [b.which for n in names if isinstance(b := bindings.get(n), Varying)]
@@ -224,11 +226,11 @@ def numbering(
         part, settling = handed(tuple(bindings.get(n) for n in names))
         if part not in parts:
             parts.append(part)
-        return [*settling, Assign(Access(which, loc=span), Const(parts.index(part), loc=span), loc=span)]
+        return [*settling, ir.Assign(ir.Access(which, loc=span), ir.Const(parts.index(part), loc=span), loc=span)]
     cell = cells[0]
     count = next(len(b.options) for b in bindings.values() if isinstance(b, Varying) and b.which == cell)
     blocks = [numbering(resolved(bindings, cell, k), names, which, parts, span, handed) for k in range(count)]
-    same = [[Assign(Access(which), Const(k))] for k in range(count)]
+    same = [[ir.Assign(ir.Access(which), ir.Const(k))] for k in range(count)]
     return [] if cell == which and blocks == same else chosen(cell, blocks, span)
 
 
@@ -251,38 +253,38 @@ def at_end(state: State, loop: LoopState, span: Span) -> Bindings:
     return {n: settled(b) for n, b in bindings.items() if n not in heads.names}
 
 
-def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part, list[Stmt]]:
+def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part, list[ir.Stmt]]:
     """`part`, of the end of an iteration, as the next one finds it, and the statements that this takes: where a view
     begins is in cells that the next iteration sets anew, so it is copied to cells of the head, all at once."""
-    copies: dict[str, Expr] = {}
+    copies: dict[str, ir.Expr] = {}
 
     def settled(position: int, binding: Binding | None) -> Binding | None:
         if not isinstance(binding, View):
             return binding
         places = dict.fromkeys(e for s in (*binding.subscripts, *binding.extents) for e in loads(s))
         moved = [e for e in places if e.access.array not in heads.earlier]
-        cells = {e: Load(head_cell(state, heads, (position, k), e.loc), loc=e.loc) for k, e in enumerate(moved)}
+        cells = {e: ir.Load(head_cell(state, heads, (position, k), e.loc), loc=e.loc) for k, e in enumerate(moved)}
         copies.update((cell.access.array, e) for e, cell in cells.items())
 
-        def renamed(expr: Expr) -> Expr:
-            return map_expr(lambda e: cells.get(e, e) if isinstance(e, Load) else e, expr)
+        def renamed(expr: ir.Expr) -> ir.Expr:
+            return map_expr(lambda e: cells.get(e, e) if isinstance(e, ir.Load) else e, expr)
 
         return View(binding.array, tuple(map(renamed, binding.subscripts)), tuple(map(renamed, binding.extents)))
 
     found = tuple(settled(k, b) for k, b in enumerate(part))
-    left = {cell: value for cell, value in copies.items() if value != Load(Access(cell))}
+    left = {cell: value for cell, value in copies.items() if value != ir.Load(ir.Access(cell))}
     held = {cell: state.temporary("held", value.loc) for cell, value in left.items()}
-    settling: list[Stmt] = [Assign(held[cell], value, loc=span) for cell, value in left.items()]
-    return found, settling + [Assign(Access(cell), Load(access), loc=span) for cell, access in held.items()]
+    settling: list[ir.Stmt] = [ir.Assign(held[cell], value, loc=span) for cell, value in left.items()]
+    return found, settling + [ir.Assign(ir.Access(cell), ir.Load(access), loc=span) for cell, access in held.items()]
 
 
-def head_cell(state: State, heads: Heads, key: tuple[int, int], span: Span) -> Access:
+def head_cell(state: State, heads: Heads, key: tuple[int, int], span: Span) -> ir.Access:
     """The cell of the head for the place `key`: which name, and which of the numbers that its view depends on."""
     if key not in heads.cells:
         cell = state.temporary("at", span).array
         heads.cells[key] = cell
         heads.declared[cell] = state.arrays[cell]
-    return Access(heads.cells[key], loc=span)
+    return ir.Access(heads.cells[key], loc=span)
 
 
 def with_heads(bindings: Bindings, heads: Heads) -> Bindings:
