@@ -23,10 +23,10 @@ from loopdiff.ir.walk import (
     Path,
     children,
     loads,
-    read_arrays,
     statements,
     stmt_exprs,
     subexprs,
+    touched_arrays,
     without_children,
     written_access,
     written_arrays,
@@ -71,7 +71,7 @@ def member_targets(stmt: ir.Stmt) -> dict[str, tuple[ir.Access, str]]:
 def touches(stmt: ir.Stmt, array: str) -> bool:
     """Whether the statement itself, children apart, reads, writes or allocates `array`."""
     bare = without_children(stmt)
-    return array in read_arrays((bare,)) | written_arrays((bare,))
+    return array in touched_arrays((bare,))
 
 
 def is_fixed(target: ir.Access, stmt: ir.Stmt) -> bool:

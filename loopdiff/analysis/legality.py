@@ -1,14 +1,22 @@
 """Legality of reorderings of iterations and statements under the dependences.
 
-Two accesses conflict when they may touch one element and at least one writes it. Additions into the same array
-(`+=` with `+=`, likewise `max=`, `min=`) commute and do not conflict, wherever reassociation is allowed.
+    violation(model, AnyOrder((0,)))      the loop at (0,) reversed, on several threads, or in the lanes of a vector
+    violation(model, Distribution(...))   a loop split in two
+    violation(model, Fusion(...))         two loops as one
+    violation(model, Jam(...))            unroll-and-jam
+
+A reordering is legal unless an instance comes after another one that it belongs before, and both may touch one element
+that at least one writes. Additions into the same array (`+=` with `+=`, likewise `max=`, `min=`) commute and may change
+places, wherever reassociation is allowed (Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
+from typing import Any
 
 from loopdiff.analysis.exposure import depth_of, is_inside
 from loopdiff.analysis.polyhedral.events import Event
@@ -19,16 +27,129 @@ from loopdiff.ir.walk import Path
 FARTHEST = 8  # iterations between what depends on each other, as far as distances are looked for
 
 
+# -- reorderings ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class AnyOrder:
+    """Iterations of the loop at `path` in any order, or at the same time; each has the arrays `private` for itself."""
+
+    path: Path
+    private: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """All instances of the accesses `first` before all of `second`, within one iteration of the `shared` outermost
+    loops; for an array that is made anew farther inside, of as many as `homes` says."""
+
+    first: Sequence[Event]
+    second: Sequence[Event]
+    shared: int
+    homes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """The loop around the accesses `first` and the one around `second`, which comes after it, as one, in which `second`
+    is `lag` iterations behind. Both count by one."""
+
+    first: Sequence[Event]
+    second: Sequence[Event]
+    lag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Jam:
+    """`count` iterations of the loop at `path`, which counts by one, together: each of the statements `leaves` in it,
+    by their paths from the loop on, runs for all of these before the next one does. A loop among them goes through its
+    own iterations once."""
+
+    path: Path
+    leaves: tuple[Path, ...]
+    count: int
+
+
+Reordering = AnyOrder | Distribution | Fusion | Jam
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two accesses that may touch one element in different iterations of the loop at `carrier`."""
+    """Two accesses that may touch one element, and have to keep their order."""
 
     array: str
     first: Event
     second: Event
-    carrier: Path
 
 
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """`pairs()`: the instances of two accesses that touch the same element, and that a reordering turns round."""
+
+    first: Event
+    second: Event
+    pairs: Callable[[], Any]
+
+
+def is_legal(model: Model, change: Reordering, *, is_strict: bool = False) -> bool:
+    return violation(model, change, is_strict=is_strict) is None
+
+
+def violation(model: Model, change: Reordering, *, is_strict: bool = False) -> Conflict | None:
+    """Two accesses that `change` may turn round though they have to keep their order; None if it is legal.
+
+    `is_strict`: accumulations keep their order, too.
+    """
+    for turned in turned_pairs(model, change, is_strict):
+        if model.bounded(lambda found=turned: not found.pairs().is_empty(), True):
+            return Conflict(turned.first.access.array, turned.first, turned.second)
+    return None
+
+
+def turned_pairs(model: Model, change: Reordering, is_strict: bool) -> Iterator[Turned]:
+    """What `change` might turn round of accesses that have to keep their order."""
+    match change:
+        case AnyOrder():
+            return turned_by_any_order(model, change, is_strict)
+        case Distribution(first=first, second=second):
+            return (
+                Turned(a, b, partial(ordered, model, b, a, order))
+                for a, b in pairs_between(first, second, is_strict)
+                for order in orders(b, a, max(change.shared, change.homes.get(a.access.array, change.shared)))
+            )
+        case Fusion(first=first, second=second, lag=lag):
+            pairs = pairs_between(first, second, is_strict)
+            return (Turned(a, b, partial(ahead, model, a, b, lag)) for a, b in pairs)
+        case Jam():
+            return turned_by_jam(model, change, is_strict)
+
+
+def turned_by_any_order(model: Model, change: AnyOrder, is_strict: bool) -> Iterator[Turned]:
+    order = Order(depth_of(model, change.path) - 1, True)
+    for a, b in conflicting_pairs(within(model, change.path)):
+        if a.access.array in change.private or not keep_order(a, b, is_strict):
+            continue
+        yield Turned(a, b, partial(ordered, model, a, b, order))
+        if a is not b:
+            yield Turned(a, b, partial(ordered, model, b, a, order))
+
+
+def turned_by_jam(model: Model, change: Jam, is_strict: bool) -> Iterator[Turned]:
+    shared, last = depth_of(model, change.path) - 1, change.count - 1
+    for a, b in conflicting_pairs(within(model, change.path)):
+        one, other = (leaf_of(change.leaves, e.path[len(change.path) :]) for e in (a, b))
+        if one is None or other is None or not keep_order(a, b, is_strict):
+            continue
+        if one <= other:
+            yield Turned(a, b, partial(apart, model, b, a, shared, 1, last))
+        if other <= one:
+            yield Turned(a, b, partial(apart, model, a, b, shared, 1, last))
+
+
+def leaf_of(leaves: Sequence[Path], below: Path) -> int | None:
+    """Which of the `leaves` is, or is around, what is at the path `below`."""
+    return next((number for number, leaf in enumerate(leaves) if below[: len(leaf)] == leaf), None)
+
+
+# -- pairs of accesses ---------------------------------------------------------------------------------------
 def within(model: Model, path: Path) -> list[Event]:
     """Accesses of the statements below the loop at `path`, in textual order."""
     return [e for e in model.events if is_inside(e.path, path)]
@@ -36,6 +157,11 @@ def within(model: Model, path: Path) -> list[Event]:
 
 def commute(a: Event, b: Event) -> bool:
     return a.combines is not None and a.combines == b.combines
+
+
+def keep_order(a: Event, b: Event, is_strict: bool = False) -> bool:
+    """Whether accesses to one element of the same array have to keep their order."""
+    return (a.is_write or b.is_write) and (is_strict or not commute(a, b))
 
 
 def conflicting_pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
@@ -50,6 +176,16 @@ def conflicting_pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
                     yield a, b
 
 
+def pairs_between(
+    first: Sequence[Event], second: Sequence[Event], is_strict: bool = False
+) -> Iterator[tuple[Event, Event]]:
+    """Pairs of one of `first` and one of `second` on the same array that have to keep their order."""
+    for a in first:
+        for b in second:
+            if a.access.array == b.access.array and keep_order(a, b, is_strict):
+                yield a, b
+
+
 def may_meet(model: Model, first: Event, second: Event, order: Order) -> bool:
     """Whether an instance of `first` may touch the element of one of `second` that it comes before in the way of
     `order`.
@@ -57,26 +193,13 @@ def may_meet(model: Model, first: Event, second: Event, order: Order) -> bool:
     return model.bounded(lambda: not ordered(model, first, second, order).is_empty(), True)
 
 
-def carried(model: Model, path: Path, private: frozenset[str], *, is_strict: bool = False) -> Conflict | None:
-    """A conflict between different iterations of the loop at `path`, arrays in `private` apart; None if there is none.
-
-    `is_strict`: accumulations conflict with each other too.
-    """
-    order = Order(depth_of(model, path) - 1, True)
-    for a, b in conflicting_pairs(within(model, path)):
-        if a.access.array in private or (commute(a, b) and not is_strict):
-            continue
-        if may_meet(model, a, b, order) or (a is not b and may_meet(model, b, a, order)):
-            return Conflict(a.access.array, a, b, path)
-    return None
-
-
+# -- sums and distances --------------------------------------------------------------------------------------
 def interrupted(model: Model, path: Path, arrays: frozenset[str], *, is_strict: bool = False) -> Conflict | None:
     """An access to one of `arrays` that comes upon an element in the same iteration of the loop at `path` in which
     something is added to it; None if there is none.
 
-    Sums that are made apart from their array miss it, or are missed by it, and `carried` finds no conflict where only
-    one iteration gets to the element. `is_strict`: another addition is such an access, too.
+    Sums that are made apart from their array miss it, or are missed by it, and `AnyOrder` is legal where only one
+    iteration gets to the element. `is_strict`: another addition is such an access, too.
     """
     depth = depth_of(model, path)
 
@@ -87,27 +210,8 @@ def interrupted(model: Model, path: Path, arrays: frozenset[str], *, is_strict: 
     for a, b in conflicting_pairs(e for e in within(model, path) if e.access.array in arrays):
         ways = ((a, b, order) for order in orders(a, b, depth)), ((b, a, order) for order in orders(b, a, depth))
         if (is_strict or not commute(a, b)) and any(meet(*way) for way in chain(*ways)):
-            return Conflict(a.access.array, a, b, path)
+            return Conflict(a.access.array, a, b)
     return None
-
-
-def may_split(model: Model, path: Path, first: list[Event], second: list[Event]) -> bool:
-    """Whether all iterations of the accesses `first` may run before all of `second`, within one run of the loop."""
-    outer = depth_of(model, path) - 1
-    return not any(
-        may_meet(model, b, a, order)
-        for a in first
-        for b in second
-        if a.access.array == b.access.array and (a.is_write or b.is_write) and not commute(a, b)
-        for order in orders(b, a, outer)
-    )
-
-
-def overtakes(model: Model, first: Event, second: Event, lag: int) -> bool:
-    """Whether `second`, run beside the loop of `first` and `lag` iterations behind it, may come to an element before
-    `first` does, which belongs before it.
-    """
-    return model.bounded(lambda: not ahead(model, first, second, lag).is_empty(), True)
 
 
 def dependence_distance(model: Model, first: Event, second: Event, shared: int, least: int) -> int | None:
@@ -120,8 +224,8 @@ def dependence_distance(model: Model, first: Event, second: Event, shared: int, 
     return None
 
 
-def describe_conflict(model: Model, conflict: Conflict) -> str:
-    """The dependence in the user's words."""
+def describe_conflict(model: Model, path: Path, conflict: Conflict) -> str:
+    """The dependence between iterations of the loop at `path`, in the user's words."""
 
     def words(event: Event) -> str:
         verb = "writes" if event.is_write else "reads"
@@ -129,7 +233,7 @@ def describe_conflict(model: Model, conflict: Conflict) -> str:
         place = f"{loc.in_words} " if loc.line else ""
         return f"{place}{verb} {print_access(event.access)}"
 
-    index = model.loop(conflict.carrier).index
+    index = model.loop(path).index
     return (
         f"iterations of `{index}` depend on each other through `{conflict.array}`: "
         f"{words(conflict.first)}, {words(conflict.second)} in another iteration"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.walk import loads, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import lets_used, loads, statements, stmt_exprs, subexprs
 
 Names = frozenset[str]
 
@@ -111,13 +111,7 @@ def reads_elements(expr: ir.Expr) -> bool:
 
 def drop_dead_lets(ls: ir.LoopSet, reads: NameSupply | None) -> ir.LoopSet:
     """`ls` without Lets whose name no expression mentions, but, given `reads`, those that read elements."""
-    used = {
-        e.name
-        for site in statements(ls.body)
-        for expr in stmt_exprs(site.stmt)
-        for e in subexprs(expr)
-        if isinstance(e, ir.Var)
-    }
+    used = set(lets_used(ls.body))
     used |= {
         e.name for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value) if isinstance(e, ir.Var)
     }

@@ -12,9 +12,9 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import (
     Path,
     Site,
-    read_arrays,
     result_arrays,
     statements,
+    touched_arrays,
     without_children,
     written_arrays,
 )
@@ -98,6 +98,6 @@ def touches_of(sites: Iterable[Site]) -> dict[str, list[Path]]:
     touches: dict[str, list[Path]] = {}
     for site in sites:
         bare = (without_children(site.stmt),)
-        for name in read_arrays(bare) | written_arrays(bare):
+        for name in touched_arrays(bare):
             touches.setdefault(name, []).append(site.path)
     return touches

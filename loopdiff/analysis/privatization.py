@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
-from loopdiff.analysis.legality import carried
+from loopdiff.analysis.legality import AnyOrder, violation
 from loopdiff.analysis.ownership import follows, homes_of_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
@@ -18,11 +18,6 @@ from loopdiff.ir.walk import (
     map_accesses,
     map_expr,
     map_stmt_exprs,
-    read_arrays,
-    statements,
-    stmt_exprs,
-    subexprs,
-    written_arrays,
 )
 
 Names = frozenset[str]
@@ -65,7 +60,7 @@ def conflicting(model: Model, dead: Names, path: Path, own: Names) -> Names | No
     """The arrays that make iterations conflict of the loop at `path`, which have the cells `own` for themselves; None
     if they are not all `dead` and used there alone."""
     arrays: set[str] = set()
-    while (conflict := carried(model, path, own | arrays)) is not None:
+    while (conflict := violation(model, AnyOrder(path, own | arrays))) is not None:
         if conflict.array in arrays or conflict.array not in dead or not is_inside(model, conflict.array, path):
             return None
         arrays.add(conflict.array)
@@ -124,17 +119,6 @@ def span(loop: ir.Loop) -> tuple[ir.Expr, ir.Expr]:
 
 
 # -- statements on the buffers of a block --------------------------------------------------------------------
-def mentioned(stmts: tuple[ir.Stmt, ...]) -> Names:
-    """Arrays, cells and Lets that occur in statements."""
-    names = set(read_arrays(stmts) | written_arrays(stmts))
-    for site in statements(stmts):
-        if isinstance(site.stmt, ir.Let):
-            names.add(site.stmt.name)
-        for expr in stmt_exprs(site.stmt):
-            names |= {e.name for e in subexprs(expr) if isinstance(e, ir.Var)}
-    return frozenset(names)
-
-
 def moved(
     stmt: ir.Stmt, placed: Callable[[ir.Access], ir.Access], kept: Mapping[str, ir.Access], defined: Collection[str]
 ) -> Iterator[ir.Stmt]:

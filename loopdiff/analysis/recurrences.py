@@ -15,7 +15,7 @@ from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.typing import cell_types
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import nodes_of, statements, subexprs, written_arrays
 
 Form = tuple[tuple[Sum, int], ...]
 Names = frozenset[str]
@@ -55,7 +55,7 @@ def recurrence(loop: ir.Loop, cells: Collection[str]) -> Recurrence:
     known = frozenset(cells)
     begun = exposed_cells(loop.body, written_arrays(loop.body) & known, known)
     stored = [s.target for s in sites if isinstance(s, ir.Assign | ir.Accumulate) and s.target.subscripts]
-    loaded = {e.access for s in sites for x in stmt_exprs(s) for e in subexprs(x) if isinstance(e, ir.Load)}
+    loaded = {e.access for s in sites for e in nodes_of(s) if isinstance(e, ir.Load)}
     forms = [(w.array, form(w)) for w in stored]
     elements = frozenset(r for r in loaded if any(r.array == a and follows(f, form(r), loop) for a, f in forms))
     flow = Flow(elements, {c: frozenset((c,)) for c in begun}, {})

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import nodes_of, statements, written_arrays
 
 EXACT_ON_FLOATS = frozenset(
     (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
@@ -45,7 +45,7 @@ class Repeatable:
         is for is called once."""
         sites = list(statements(tuple(body)))
         return all(map(self.is_statement, (s.stmt for s in sites))) and all(
-            self.is_operation(e) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x)
+            self.is_operation(e) for s in sites for e in nodes_of(s.stmt)
         )
 
     def is_statement(self, stmt: ir.Stmt) -> bool:

@@ -9,7 +9,7 @@ from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet, wit
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import Order
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Path, loads, statements, stmt_exprs
+from loopdiff.ir.walk import Path, loads_of, statements
 
 Names = frozenset[str]
 Sums = dict[str, ir.AccumulateOp]
@@ -43,7 +43,7 @@ def lost_values(
         if not has_parts(name):
             return f"what it accumulates in `{name}` has no form in parts"
     for site in statements(loop.body):
-        read = {e.access.array for x in stmt_exprs(site.stmt) for e in loads(x)}
+        read = {e.access.array for e in loads_of(site.stmt)}
         if read & sums.keys():
             return f"it reads `{min(read & sums.keys())}`, into which it sums"
         match site.stmt:

@@ -19,13 +19,14 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
+    lets_used,
     map_body,
     map_expr,
     map_stmt_exprs,
-    read_arrays,
     statements,
     stmt_exprs,
     subexprs,
+    touched_arrays,
     written_arrays,
 )
 
@@ -245,12 +246,7 @@ def put(expr: ir.Expr, name: str, value: ir.Expr) -> ir.Expr:
 
 def uses(stmt: ir.Stmt, name: str) -> bool:
     """Whether `stmt` or anything inside it reads the Let `name`."""
-    return any(
-        isinstance(e, ir.Var) and e.name == name
-        for site in statements((stmt,))
-        for expr in stmt_exprs(site.stmt)
-        for e in subexprs(expr)
-    )
+    return name in lets_used((stmt,))
 
 
 def reach(rest: list[ir.Stmt], name: str, cell: str) -> int | None:
@@ -265,7 +261,7 @@ def reach(rest: list[ir.Stmt], name: str, cell: str) -> int | None:
 
 def drop_unused_cells(ls: ir.LoopSet, cells: frozenset[str]) -> ir.LoopSet:
     """`ls` without declarations of cells that its body no longer touches."""
-    used = read_arrays(ls.body) | written_arrays(ls.body)
+    used = touched_arrays(ls.body)
     for result in ls.results:
         if isinstance(result, ir.ScalarResult):
             used |= {e.access.array for e in subexprs(result.value) if isinstance(e, ir.Load)}

@@ -48,6 +48,11 @@ def names_in(expr: ir.Expr) -> Names:
     )
 
 
+def names_read(body: tuple[ir.Stmt, ...]) -> Names:
+    """Arrays and Lets that statements, and those inside of them, read; what they add to is not among them."""
+    return frozenset(n for site in statements(body) for e in stmt_exprs(site.stmt) for n in names_in(e))
+
+
 def is_live(stmt: ir.Stmt, live: Names, writable: Names | None) -> bool:
     match stmt:
         case ir.Let(name=name):

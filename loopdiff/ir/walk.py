@@ -150,6 +150,31 @@ def stmt_exprs(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
             return ()
 
 
+def nodes_of(stmt: ir.Stmt) -> Iterator[ir.Expr]:
+    """All subexpressions of the statement itself."""
+    return (node for expr in stmt_exprs(stmt) for node in subexprs(expr))
+
+
+def loads_of(stmt: ir.Stmt) -> Iterator[ir.Load]:
+    """What the statement itself loads; the target of an Accumulate is not among it."""
+    return (load for expr in stmt_exprs(stmt) for load in loads(expr))
+
+
+def nodes_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
+    """All subexpressions of statements and of those inside of them."""
+    return (node for site in statements(body) for node in nodes_of(site.stmt))
+
+
+def loads_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Load]:
+    """What statements, and those inside of them, load."""
+    return (load for site in statements(body) for load in loads_of(site.stmt))
+
+
+def lets_used(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Lets that statements, and those inside of them, read."""
+    return frozenset(e.name for e in nodes_in(body) if isinstance(e, ir.Var))
+
+
 def map_stmt_exprs(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.Stmt:
     """`stmt`, its children included, with `rewrite` applied to each whole expression."""
     match stmt:
@@ -285,6 +310,27 @@ def read_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
         if isinstance(site.stmt, ir.Accumulate):
             names.add(site.stmt.target.array)
     return frozenset(names)
+
+
+def defined(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Arrays, cells and Lets that get a value in `body`."""
+    return written_arrays(body) | lets_in(body)
+
+
+def touched_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Arrays and cells that are read or written in `body`."""
+    return read_arrays(body) | written_arrays(body)
+
+
+def mentioned(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Arrays and cells that are read or written in `body`, and Lets that are made or read there."""
+    return read_arrays(body) | defined(body) | lets_used(body)
+
+
+def are_independent(first: tuple[ir.Stmt, ...], second: tuple[ir.Stmt, ...]) -> bool:
+    """Whether neither of two blocks gives a value to what the other has to do with: they may change places, as far as
+    values are concerned."""
+    return not (defined(first) & mentioned(second) or defined(second) & mentioned(first))
 
 
 def seen_params(ls: ir.LoopSet) -> frozenset[str]:

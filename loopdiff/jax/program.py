@@ -16,7 +16,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
-from loopdiff.ir.walk import expressions, read_arrays, subexprs, written_arrays
+from loopdiff.ir.walk import expressions, subexprs, touched_arrays, written_arrays
 from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
 from loopdiff.jax.second import differentiable_forward, differentiable_reverse, materialised
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block
@@ -170,7 +170,7 @@ class JaxProgram:
         scalars = [k for k in self.spec.result_types if isinstance(k, ScalarType)]
         for number, kind in enumerate(scalars):
             wiring.result(scalar_port(f"result {number}", kind))
-        touched = read_arrays(ls.body) | written_arrays(ls.body)
+        touched = touched_arrays(ls.body)
         pending = {p: port_of(declaration(ls, p)) for p in self.inputs}
         for name in ls.params:
             port = pending.get(name) or port_of(declaration(ls, name))
@@ -285,7 +285,7 @@ class ReversePlan:
         """Arguments are passed on even where only their shapes matter."""
         program, ls = self.program, self.ls
         port = port_of(declaration(ls, name))
-        written, touched = written_arrays(ls.body), read_arrays(ls.body) | written_arrays(ls.body)
+        written, touched = written_arrays(ls.body), touched_arrays(ls.body)
         if name in self.buffers:
             argument = self.buffers[name]
             if argument in program.written:

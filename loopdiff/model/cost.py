@@ -16,7 +16,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
 from loopdiff.ir.typing import TypeEnv
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import loads_in, statements, subexprs
 from loopdiff.mapping.loops import TiledNest
 from loopdiff.model.latency import waiting
 from loopdiff.model.machine import (
@@ -111,7 +111,7 @@ class CostModel:
 
     def item_bits(self, loop: ir.Loop) -> int:
         """Bits of the elements that vectors of the loop are made of."""
-        arrays = {e.access.array for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in loads_of(x)}
+        arrays = {e.access.array for e in loads_in(loop.body) if e.access.subscripts}
         arrays |= {s.stmt.target.array for s in statements(loop.body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)}
         kinds = {self.types.arrays[a].element for a in arrays}
         return 32 if F32 in kinds and F64 not in kinds else 64
@@ -157,7 +157,7 @@ class CostModel:
         fused = sum(isinstance(t, ir.Apply) and t.op is Op.MUL for _, t in terms(found.summand))
         arithmetic = ARITHMETIC * rows * columns * (1 + max(0, len(operations) - fused))
         step = Tally(arithmetic=arithmetic, instructions=arithmetic / ARITHMETIC)
-        for access in {e.access for e in loads_of(found.summand)}:
+        for access in {e.access for e in element_loads(found.summand)}:
             moving = access_indices(access)
             places = (rows if tile.rows in moving else 1) * (columns if tile.columns in moving else 1)
             is_apart = tile.product is None and stride_of(access, tile.lanes, NONE, self.ls) in APART
@@ -280,7 +280,7 @@ class Reader:
         stride = self.stride(access)
         if expr not in seen:
             seen.add(expr)
-            for part in (e for s in access.subscripts for e in loads_of(s)):
+            for part in (e for s in access.subscripts for e in element_loads(s)):
                 self.loaded(part, part.access, seen)
             self.load(access)
         return stride != "uniform"
@@ -338,7 +338,7 @@ class Reader:
         self.tally.instructions += lanes
 
 
-def loads_of(expr: ir.Expr) -> list[ir.Load]:
+def element_loads(expr: ir.Expr) -> list[ir.Load]:
     """Loads of elements in `expr`, those of its subscripts included."""
     return [e for e in subexprs(expr) if isinstance(e, ir.Load) and e.access.subscripts]
 

@@ -14,7 +14,7 @@ from math import ceil, inf, log2, prod
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
-from loopdiff.ir.walk import accesses, children, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import accesses, children, nodes_of, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.loops import Schedule
@@ -314,7 +314,7 @@ class Coster:
             case ir.If():
                 return sum(self.operations(s, ranges) for s in children(stmt))
             case ir.Let() | ir.Assign() | ir.Accumulate():
-                values = (e for x in stmt_exprs(stmt) for e in subexprs(x) if isinstance(e, ir.Apply))
+                values = (e for e in nodes_of(stmt) if isinstance(e, ir.Apply))
                 return sum(map(worth, values)) + isinstance(stmt, ir.Accumulate)
             case _:
                 return 0.0

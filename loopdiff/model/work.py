@@ -12,7 +12,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.types import F64
-from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, substitute
+from loopdiff.ir.walk import accesses, nodes_of, statements, subexprs, substitute
 from loopdiff.mapping.loops import Mapping, TiledNest, VectorLoop
 
 # Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
@@ -151,7 +151,7 @@ def times_work(a: ir.Expr, b: ir.Expr) -> ir.Expr:
 def cost(stmt: ir.Stmt, speed: float) -> float:
     """Nanoseconds of a statement that is no loop, `speed` times faster in vectors."""
     plain, places = 0.0, 0.0
-    nodes = [e for x in stmt_exprs(stmt) for e in subexprs(x)]
+    nodes = list(nodes_of(stmt))
     for node in nodes:
         if isinstance(node, ir.Apply):
             plain += operation(node.op)

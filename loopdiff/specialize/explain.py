@@ -9,7 +9,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import nodes_of, statements
 from loopdiff.source.words import in_units, in_user_words
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary
@@ -71,7 +71,7 @@ def flat_values(ls: ir.LoopSet) -> Iterator[str]:
     env = type_env(ls)
     seen: set[str] = set()
     for site in statements(ls.body):
-        found = [(e, flat_reason(e, env)) for root in stmt_exprs(site.stmt) for e in subexprs(root)]
+        found = [(e, flat_reason(e, env)) for e in nodes_of(site.stmt)]
         if isinstance(site.stmt, ir.Call):
             declared = f"the rule of `{site.stmt.rule.name}` declares it constant"
             found += [(e, declared) for e in constants(site.stmt, env)]

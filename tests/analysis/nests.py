@@ -90,7 +90,8 @@ def program(
 class Touch:
     """One executed access: `iterations` holds (loop path, run of the loop, position in it) from outside in.
 
-    The position is index / step, or the number of the iteration if the step is not constant.
+    The position is index / step, or the number of the iteration if the step is not constant. `combines`: the op of the
+    update that it is the read or the write of.
     """
 
     path: Path
@@ -98,6 +99,7 @@ class Touch:
     is_write: bool
     element: tuple[int, ...]
     iterations: tuple[Iteration, ...]
+    combines: str | None = None
 
     def inside(self, scope: Path | None) -> Iteration | None:
         """The iteration of the loop at `scope` it happened in."""
@@ -143,9 +145,11 @@ class Machine:
         seen = {a.name for a in self.ls.arrays if a.name in self.ls.params} | set(returned)
         return [key for key in self.memory if key[0] in seen and all(k >= 0 for k in key[1])]
 
-    def touch(self, path: Path, access: ir.Access, is_write: bool) -> tuple[str, tuple[int, ...]]:
+    def touch(
+        self, path: Path, access: ir.Access, is_write: bool, combines: str | None = None
+    ) -> tuple[str, tuple[int, ...]]:
         element = tuple(self.value(s, path) for s in access.subscripts)
-        touch = Touch(path, access, is_write, element, self.iterations)
+        touch = Touch(path, access, is_write, element, self.iterations, combines)
         if all(k >= 0 for k in element):
             self.touches.append(touch)
         if not all(0 <= k < n for k, n in zip(element, self.extents.get(access.array, ()), strict=False)):
@@ -163,10 +167,10 @@ class Machine:
             case ir.Assign(target=target, value=value):
                 found = self.value(value, path)
                 self.memory[self.touch(path, target, True)] = found
-            case ir.Accumulate(target=target, value=value):
+            case ir.Accumulate(op=kind, target=target, value=value):
                 found = self.value(value, path)
-                old = self.load(path, target)
-                self.memory[self.touch(path, target, True)] = old + found
+                old = self.load(path, target, kind)
+                self.memory[self.touch(path, target, True, kind)] = old + found
             case ir.Loop(index=index, lower=lower, upper=upper, step=step, body=body):
                 span = range(*(self.value(x, path) for x in (lower, upper, step)))
                 self.trips.setdefault(path, []).append(span)
@@ -189,8 +193,8 @@ class Machine:
             case _:
                 raise AssertionError(stmt)
 
-    def load(self, path: Path, access: ir.Access) -> Number:
-        key = self.touch(path, access, False)
+    def load(self, path: Path, access: ir.Access, combines: str | None = None) -> Number:
+        key = self.touch(path, access, False, combines)
         return self.memory.setdefault(key, self.start(*key))
 
     def value(self, expr: ir.Expr, path: Path) -> Any:

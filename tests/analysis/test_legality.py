@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from itertools import combinations, product
 from typing import Any
 
 import pytest
 
-from loopdiff.analysis.legality import carried, may_split, within
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import AnyOrder, Distribution, Fusion, Jam, is_legal, violation, within
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import integer
+from loopdiff.ir.names import supply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs
+from loopdiff.ir.renaming import renamed_block
+from loopdiff.ir.walk import Path, statements
 from tests.analysis.nests import (
     LARGE,
     SMALL,
@@ -34,6 +40,8 @@ from tests.analysis.nests import (
     total,
 )
 
+LAGS = (0, 1)
+COUNTS = (2, 4)
 Answers = set[tuple[object, ...]]
 Truth = Callable[[ir.LoopSet, Machine], Answers]
 
@@ -51,14 +59,14 @@ def cuts(ls: ir.LoopSet, path: Path) -> range:
 
 # -- what the analysis says ----------------------------------------------------------------------------------
 def conflicts(model: Model) -> Answers:
-    """(loop, array, is_strict) where `carried` finds a conflict on this array alone."""
+    """(loop, array, is_strict) where iterations in any order conflict on this array alone."""
     names = frozenset(a.name for a in model.ls.arrays)
     return {
         (path, name, is_strict)
         for path in loop_paths(model.ls)
         for name in names
         for is_strict in (False, True)
-        if carried(model, path, names - {name}, is_strict=is_strict) is not None
+        if not is_legal(model, AnyOrder(path, names - {name}), is_strict=is_strict)
     }
 
 
@@ -69,19 +77,44 @@ def refused_splits(model: Model) -> Answers:
             events = within(model, path)
             first = [e for e in events if e.path[len(path)] < cut]
             second = [e for e in events if e.path[len(path)] >= cut]
-            if not may_split(model, path, first, second):
+            if not is_legal(model, Distribution(first, second, depth_of(model, path) - 1)):
                 found.add((path, cut))
     return found
 
 
+def refused_fusions(model: Model) -> Answers:
+    """(first loop, second loop, lag) that may not become one."""
+    return {
+        (first, second, lag)
+        for first, second in neighbours(model.ls)
+        for lag in LAGS
+        if not is_legal(model, Fusion(within(model, first), within(model, second), lag))
+    }
+
+
+def refused_jams(model: Model) -> Answers:
+    """(loop, number of iterations) of which the statements of the body may not run together."""
+    return {
+        (path, count)
+        for path in unit_loops(model.ls)
+        for count in COUNTS
+        if not is_legal(model, Jam(path, tuple((k,) for k in range(len(model.loop(path).body))), count))
+    }
+
+
+def unit_loops(ls: ir.LoopSet) -> list[Path]:
+    return [s.path for s in statements(ls.body) if isinstance(s.stmt, ir.Loop) and s.stmt.step == integer(1)]
+
+
+def neighbours(ls: ir.LoopSet) -> list[tuple[Path, Path]]:
+    """Outermost loops that count by one, the second anywhere after the first."""
+    return list(combinations([path for path in unit_loops(ls) if len(path) == 1], 2))
+
+
 # -- what happens --------------------------------------------------------------------------------------------
-def combined(sites: dict[Path, Site], touch: Touch) -> str | None:
-    """The op by which the touch is part of an update, if all that the statement does with the element is that."""
-    stmt = sites[touch.path].stmt
-    if not isinstance(stmt, ir.Accumulate) or touch.access != stmt.target:
-        return None
-    others = {e.access for x in stmt_exprs(stmt) for e in loads(x)}
-    return stmt.op if touch.is_write or touch.access not in others else None
+def keep_order(a: Touch, b: Touch) -> bool:
+    """Whether touches of one element have to keep their order: one writes, and they are no updates of one kind."""
+    return (a.is_write or b.is_write) and (a.combines is None or a.combines != b.combines)
 
 
 def pairs_in(machine: Machine, path: Path) -> list[tuple[Touch, Touch]]:
@@ -99,27 +132,49 @@ def pairs_in(machine: Machine, path: Path) -> list[tuple[Touch, Touch]]:
 
 
 def real_conflicts(ls: ir.LoopSet, machine: Machine) -> Answers:
-    sites = {s.path: s for s in statements(ls.body)}
     found: Answers = set()
     for path in loop_paths(ls):
         for a, b in pairs_in(machine, path):
             if a.inside(path) != b.inside(path):
                 found.add((path, a.access.array, True))
-                op_a, op_b = combined(sites, a), combined(sites, b)
-                if op_a is None or op_a != op_b:
+                if keep_order(a, b):
                     found.add((path, a.access.array, False))
     return found
 
 
 def real_orders(ls: ir.LoopSet, machine: Machine) -> Answers:
     """Cuts of loop bodies across which something later in the body happens before something earlier."""
-    sites = {s.path: s for s in statements(ls.body)}
     found: Answers = set()
     for path in loop_paths(ls):
         for a, b in pairs_in(machine, path):
-            op_a, op_b = combined(sites, a), combined(sites, b)
-            if op_a is None or op_a != op_b:
+            if keep_order(a, b):
                 found |= {(path, cut) for cut in range(b.path[len(path)] + 1, a.path[len(path)] + 1)}
+    return found
+
+
+def real_fusions(ls: ir.LoopSet, machine: Machine) -> Answers:
+    """(first loop, second loop, lag) with a touch in the first that comes after one of the second once they are one."""
+    found: Answers = set()
+    for touches in machine.by_element():
+        for first, second in neighbours(ls):
+            for a, b in product(touches, touches):
+                one, other = a.inside(first), b.inside(second)
+                if one is not None and other is not None and keep_order(a, b):
+                    found |= {(first, second, lag) for lag in LAGS if one[2] > other[2] + lag}
+    return found
+
+
+def real_jams(ls: ir.LoopSet, machine: Machine) -> Answers:
+    """(loop, count) with a statement of an iteration that comes before one of an iteration less than `count` earlier,
+    which belongs before it."""
+    found: Answers = set()
+    for path in unit_loops(ls):
+        for a, b in pairs_in(machine, path):
+            one, other = a.inside(path), b.inside(path)
+            assert one is not None
+            assert other is not None
+            if b.path[len(path)] < a.path[len(path)] and keep_order(a, b):
+                found |= {(path, count) for count in COUNTS if 1 <= abs(other[2] - one[2]) < count}
     return found
 
 
@@ -144,6 +199,8 @@ def test_random_nests(seed: int) -> None:
     model = build_model(ls)
     compare(ls, seed, conflicts(model), real_conflicts, is_exact=is_affine)
     compare(ls, seed, refused_splits(model), real_orders, is_exact=is_affine)
+    compare(ls, seed, refused_fusions(model), real_fusions, is_exact=is_affine)
+    compare(ls, seed, refused_jams(model), real_jams, is_exact=False)
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -152,6 +209,17 @@ def test_random_nests_over_arrays_laid_out_by_hand(seed: int) -> None:
     model = build_model(ls)
     compare(ls, seed, conflicts(model), real_conflicts, is_exact=False)
     compare(ls, seed, refused_splits(model), real_orders, is_exact=False)
+    compare(ls, seed, refused_fusions(model), real_fusions, is_exact=False)
+    compare(ls, seed, refused_jams(model), real_jams, is_exact=False)
+
+
+@pytest.mark.parametrize("seed", range(200, 240))
+def test_random_neighbours(seed: int) -> None:
+    """Loops of two random nests, one after the other."""
+    writer = Writer(random.Random(seed), is_affine=True)
+    first, second = writer.loopset(), writer.loopset()
+    ls = replace(first, body=(*first.body, *renamed_block(second.body, supply(first))))
+    compare(ls, seed, refused_fusions(build_model(ls)), real_fusions, is_exact=True)
 
 
 # -- nests with a name ---------------------------------------------------------------------------------------
@@ -165,7 +233,7 @@ def carriers(model: Model, *, is_strict: bool = False) -> set[str]:
     return {
         model.loop(path).index
         for path in loop_paths(model.ls)
-        if carried(model, path, frozenset(), is_strict=is_strict) is not None
+        if not is_legal(model, AnyOrder(path), is_strict=is_strict)
     }
 
 
@@ -259,17 +327,17 @@ def test_sums_conflict_only_where_their_order_counts() -> None:
 
 def test_private_arrays_do_not_conflict() -> None:
     model = body(loop("i", 0, "N", ir.Assign(at("s"), read("x", "i")), set_x("i", read("s"))), local={"s": ()})
-    found = carried(model, (0,), frozenset())
+    found = violation(model, AnyOrder((0,)))
     assert found is not None
     assert found.array == "s"
-    assert carried(model, (0,), frozenset({"s"})) is None
+    assert is_legal(model, AnyOrder((0,), frozenset({"s"})))
 
 
 def may_split_after_first(first: ir.Stmt, second: ir.Stmt) -> bool:
     model = body(loop("i", 1, "N", first, second))
     events = within(model, (0,))
     cut = {k: [e for e in events if e.path[1] == k] for k in (0, 1)}
-    return may_split(model, (0,), cut[0], cut[1])
+    return is_legal(model, Distribution(cut[0], cut[1], 0))
 
 
 def test_a_split_keeps_every_value_with_its_reader() -> None:

@@ -12,7 +12,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import Path, map_body, read_arrays, written_arrays
+from loopdiff.ir.walk import Path, map_body, touched_arrays
 
 ZERO = integer(0)
 LIMITS = ("LD310", "LD311")
@@ -45,7 +45,7 @@ def without_limits(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
 
 def touches_elements(ls: ir.LoopSet) -> bool:
     """Whether `ls` reads or writes memory, rather than variables, shapes and scalar arguments alone."""
-    return any(rank_of(ls, name) for name in read_arrays(ls.body) | written_arrays(ls.body))
+    return any(rank_of(ls, name) for name in touched_arrays(ls.body))
 
 
 def rank_of(ls: ir.LoopSet, array: str) -> int:

@@ -17,14 +17,14 @@ from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.plan import Tape, TapeStore
 from loopdiff.analysis.exposure import is_inside
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import accesses, is_index_arithmetic, map_accesses, read_arrays, written_arrays
+from loopdiff.ir.walk import accesses, is_index_arithmetic, map_accesses, touched_arrays
 
 Body = tuple[ir.Stmt, ...]
 
 
 def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, TapeStore]:
     """The copies of whole buffers that need not be made, by buffer, if `reverse` does not ask for the buffer itself."""
-    used = read_arrays(reverse) | written_arrays(reverse)
+    used = touched_arrays(reverse)
     found: dict[str, list[TapeStore]] = {}
     for store in tape.stores:
         if store.whole and isinstance(store.value, ir.Load):

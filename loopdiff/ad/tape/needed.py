@@ -29,7 +29,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, loads, operands, rebuild, stmt_exprs, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, substitute, written_arrays
 
 TapePolicy = Literal["auto", "store", "recompute", "rows"]
 
@@ -130,8 +130,7 @@ class Needed:
                 load.access.array
                 for path, site in self.facts.sites.items()
                 if path[: len(scope)] == scope and path != scope
-                for expr in stmt_exprs(site.stmt)
-                for load in loads(expr)
+                for load in loads_of(site.stmt)
                 if load.access.array in self.written and self.facts.is_overwritten(path, load.access, None)
             )
         return self.copied[scope]

@@ -14,10 +14,10 @@ from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_in
+from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_read
 from loopdiff.ir.walk import (
     Path,
-    loads,
+    loads_of,
     operands,
     read_arrays,
     rebuild,
@@ -62,8 +62,7 @@ def reads_the_past(facts: Facts, path: Path) -> bool:
         for loop in within
         for at, site in facts.sites.items()
         if at[: len(loop)] == loop and at != loop
-        for expr in stmt_exprs(site.stmt)
-        for load in loads(expr)
+        for load in loads_of(site.stmt)
     )
 
 
@@ -96,7 +95,7 @@ def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:
     if not isinstance(stmt, ir.Loop):
         return False
     made = written_arrays(stmt.body) & arrays
-    reads = {e.access for s in stmt.body for x in stmt_exprs(s) for e in loads(x) if e.access.array in made}
+    reads = {e.access for s in stmt.body for e in loads_of(s) if e.access.array in made}
     return any(waiting(stmt.body, access) > LONGEST_WAIT for access in reads if access.subscripts)
 
 
@@ -201,7 +200,7 @@ def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, 
     live = live_names(body, wanted & recorded if path in needed.segmented else wanted, writable)
     kept = keep_live(body, live, writable)
     inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, ir.Let)}
-    for name in sorted({n for s in statements(kept) for e in stmt_exprs(s.stmt) for n in names_in(e)} - inside):
+    for name in sorted(names_read(kept) - inside):
         if name in facts.lets:
             needed.let_value(name)
     return kept

@@ -22,7 +22,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, floordiv, mul, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block, renamed_names
-from loopdiff.ir.walk import Path, read_arrays, written_arrays
+from loopdiff.ir.walk import Path, touched_arrays
 
 FEWEST_TRIPS = 16
 
@@ -69,7 +69,7 @@ class SegmentedLoop:
         number = names.fresh(f"{loop.index}_segment")
         length, first, end = ir.Var(segment.length), ir.Var(segment.first), ir.Var(names.fresh(f"{loop.index}_end"))
         begin, stop = add(lower, mul(first, step)), add(lower, mul(end, step))
-        copies = {a: self.copy(a) for a in sorted(needed.own(self.path) & touched(again))}
+        copies = {a: self.copy(a) for a in sorted(needed.own(self.path) & touched_arrays(again))}
         state = [a for a in copies if a in needed.facts.exposed(self.path)]
         run = replace(loop, lower=begin, upper=stop, step=step, body=renamed_names(again, copies))
         body = (
@@ -113,10 +113,6 @@ class SegmentedLoop:
         for index, extent in reversed(list(zip(indices, extents, strict=True))):
             nest = ir.Loop(index, ZERO, extent, ONE, (nest,))
         return nest
-
-
-def touched(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
-    return read_arrays(body) | written_arrays(body)
 
 
 def backwards(lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> Mapping[str, ir.Expr]:

@@ -18,7 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import nodes_in, nodes_of, statements, stmt_exprs, subexprs
 from loopdiff.mapping.lane_blocks import FEW
 
 UNROLL = 4
@@ -220,12 +220,12 @@ class VectorLoopWriter(LaneValues):
         return out
 
     def operations(self) -> list[ir.Apply]:
-        nodes = [e for s in statements(self.loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+        nodes = list(nodes_in(self.loop.body))
         return [e for e in nodes if isinstance(e, ir.Apply)]
 
     def has_calls(self, stmts: Iterable[ir.Stmt]) -> bool:
         """Whether `stmts` need more than instructions."""
-        nodes = [e for s in stmts for x in stmt_exprs(s) for e in subexprs(x)]
+        nodes = [e for s in stmts for e in nodes_of(s)]
         return any(isinstance(e, ir.Apply) and e.op not in INSTRUCTIONS for e in nodes)
 
     def is_light(self) -> bool:

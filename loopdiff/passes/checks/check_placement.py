@@ -19,8 +19,15 @@ from loopdiff.ir.build import all_of
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
-from loopdiff.ir.slicing import Names, eliminate_dead, names_in
-from loopdiff.ir.walk import read_arrays, seen_params, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.slicing import Names, eliminate_dead
+from loopdiff.ir.walk import (
+    lets_used,
+    nodes_of,
+    seen_params,
+    statements,
+    touched_arrays,
+    written_arrays,
+)
 from loopdiff.passes.checks.certainty import certain_if, settled
 
 Block = tuple[ir.Stmt, ...]
@@ -104,8 +111,7 @@ def needed_by_checks(ls: ir.LoopSet, block: Block, known: Repeatable) -> Block |
 
 def earliest(before: Sequence[Group], block: Block) -> int:
     """The position behind the last of the groups that define what `block` reads, or writes for itself."""
-    used = read_arrays(block) | written_arrays(block)
-    used |= {n for site in statements(block) for e in stmt_exprs(site.stmt) for n in names_in(e)}
+    used = touched_arrays(block) | lets_used(block)
     return max((number + 1 for number, g in enumerate(before) if g.defines & used), default=0)
 
 
@@ -130,7 +136,7 @@ def once(stmt: ir.Stmt) -> ir.Stmt:
         case ir.Loop(index=index, lower=lower, upper=upper, step=ir.Const(value=step), body=body):
             body = tuple(map(once, body))
             sites = list(statements(body))
-            used = any(e == ir.Index(index) for s in sites for x in stmt_exprs(s.stmt) for e in subexprs(x))
+            used = any(e == ir.Index(index) for s in sites for e in nodes_of(s.stmt))
             if used or written_arrays(body) or any(isinstance(s, ir.Exit) for s in body):
                 return replace(stmt, body=body)
             runs = ir.Apply(Op.LT if step > 0 else Op.GT, (lower, upper))

@@ -28,12 +28,12 @@ from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import (
     Path,
-    loads,
+    loads_in,
     map_stmt_exprs,
+    nodes_in,
     operands,
     read_arrays,
     statements,
-    stmt_exprs,
     subexprs,
     substitute,
     written_arrays,
@@ -138,17 +138,15 @@ def worked_out(ls: ir.LoopSet, place: Place, known: Repeatable) -> ir.LoopSet | 
 def has_element_for_each(body: Block, loops: Sequence[ir.Loop]) -> bool:
     """Whether the statements read an array along an axis for each of the loops."""
     indices = {ir.Index(p.index) for p in loops}
-    reads = (load.access.subscripts for s in statements(body) for x in stmt_exprs(s.stmt) for load in loads(x))
+    reads = (load.access.subscripts for load in loads_in(body))
     return any(indices <= set(subscripts) for subscripts in reads)
 
 
 def decides_again(kept: Kept, ahead: ir.LoopSet, known: Repeatable) -> bool:
     """Whether what `ahead` decides by arithmetic on floating numbers is decided in the rest of the program, too."""
     rest = eliminate_dead(replace(kept.ls, body=kept.main), frozenset(kept.ls.params))
-    decided = {
-        e for s in statements(ahead.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if is_decision(e, known)
-    }
-    return any(e in decided for s in statements(rest.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    decided = {e for e in nodes_in(ahead.body) if is_decision(e, known)}
+    return any(e in decided for e in nodes_in(rest.body))
 
 
 def is_decision(expr: ir.Expr, known: Repeatable) -> bool:

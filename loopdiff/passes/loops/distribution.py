@@ -7,11 +7,12 @@ isolates a contraction: a perfect nest around one `+=` whose target does not dep
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 from loopdiff.analysis.contractions import contraction
-from loopdiff.analysis.legality import carried, may_split, within
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import AnyOrder, Distribution, is_legal, within
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
@@ -20,7 +21,7 @@ from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.renaming import renamed_block
-from loopdiff.ir.walk import Path, exits, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, exits, lets_used, statements, subexprs
 from loopdiff.model.trip_counts import is_row_of_elements, lets_of
 from loopdiff.passes.loops.sum_shapes import separate_shifts
 from loopdiff.passes.loops.triangles import turn_triangles
@@ -53,8 +54,8 @@ def ascend(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
                 stmt = replace(stmt, body=inner)
                 if not is_descending(stmt) or exits(stmt):
                     return stmt
-                conflict = carried(model, path, owned_cells(model, path), is_strict=is_strict)
-                return turned_round(stmt) if conflict is None else stmt
+                change = AnyOrder(path, owned_cells(model, path))
+                return turned_round(stmt) if is_legal(model, change, is_strict=is_strict) else stmt
             case ir.If(then=then, orelse=orelse):
                 count = len(then)
                 return replace(
@@ -87,7 +88,7 @@ def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> li
     if not isinstance(stmt, ir.Loop) or contraction(stmt) is not None:
         return [stmt]
     groups = separate_shifts(stmt)
-    if groups is not None and carried(model, path, frozenset()) is None:
+    if groups is not None and is_legal(model, AnyOrder(path)):
         first, *rest = (replace(stmt, body=g) for g in groups)
         return [first, *(s for g in rest for s in renamed_block((g,), names))]
     pieces = split(model, stmt, path)
@@ -160,7 +161,7 @@ def can_follow(
         used = {id(s) for s in with_lets(parts, lets)}
         return events_of(model, path, [*(p for p in lets if id(p[1]) in used), *parts])
 
-    return may_split(model, path, events(before), events(group))
+    return is_legal(model, Distribution(events(before), events(group), depth_of(model, path) - 1))
 
 
 def events_of(model: Model, path: Path, parts: list[tuple[int, ir.Stmt]]) -> list[Event]:
@@ -190,18 +191,8 @@ def with_lets(group: list[tuple[int, ir.Stmt]], lets: list[tuple[int, ir.Stmt]])
     needed: set[str] = set()
     pending = [s for _, s in group]
     while pending:
-        used = used_names(pending)
+        used = lets_used(tuple(pending))
         pending = [s for _, s in lets if isinstance(s, ir.Let) and s.name in used - needed]
         needed |= {s.name for s in pending if isinstance(s, ir.Let)}
     kept = [(n, s) for n, s in lets if isinstance(s, ir.Let) and s.name in needed]
     return tuple(s for _, s in sorted([*kept, *group], key=lambda p: p[0]))
-
-
-def used_names(stmts: Iterable[ir.Stmt]) -> set[str]:
-    return {
-        e.name
-        for site in statements(tuple(stmts))
-        for expr in stmt_exprs(site.stmt)
-        for e in subexprs(expr)
-        if isinstance(e, ir.Var)
-    }

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from loopdiff.analysis.contractions import contraction
-from loopdiff.analysis.legality import commute, overtakes, within
+from loopdiff.analysis.legality import Fusion, is_legal, keep_order, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.strides import stride_of
@@ -33,9 +33,9 @@ from loopdiff.ir.walk import (
     children,
     map_expr,
     map_stmt_exprs,
-    read_arrays,
     statements,
     subexprs,
+    touched_arrays,
     written_arrays,
 )
 
@@ -176,8 +176,8 @@ class Fuser:
     def behind(self, group: list[Member], loop: ir.Loop, path: Path) -> int | None:
         """How far behind the first of the group `loop` may go along with it; None if it may not, or gains nothing."""
         bodies = [m.loop.body for m in group]
-        before = frozenset[str]().union(*(read_arrays(b) | written_arrays(b) for b in bodies))
-        own = read_arrays(loop.body) | written_arrays(loop.body)
+        before = frozenset[str]().union(*(touched_arrays(b) for b in bodies))
+        own = touched_arrays(loop.body)
         cells = frozenset(cell_types(self.model.ls))
         is_gain = before & own or all(is_fill(m.loop, self.waiting) for m in group)
         if not is_gain or len((before | own) - cells) > MOST_ARRAYS:
@@ -185,7 +185,7 @@ class Fuser:
         most, found = max(m.behind for m in group) + MOST_BEHIND, 0
         for member in group:
             for first, second in self.conflicts(member, path):
-                while overtakes(self.model, first, second, found - member.behind):
+                while not self.may_trail(first, second, found - member.behind):
                     found += 1
                     if found > most:
                         return None
@@ -207,10 +207,14 @@ class Fuser:
     def is_late(self, member: Member, others: list[Member]) -> bool:
         """Whether one of the `others`, which belong after `member`, would come to an element before it."""
         return any(
-            overtakes(self.model, first, second, other.behind - member.behind)
+            not self.may_trail(first, second, other.behind - member.behind)
             for other in others
             for first, second in self.conflicts(member, other.path)
         )
+
+    def may_trail(self, first: Event, second: Event, lag: int) -> bool:
+        """Whether `second` finds and leaves what it should so many iterations behind `first`."""
+        return is_legal(self.model, Fusion((first,), (second,), lag), is_strict=True)
 
     def conflicts(self, member: Member, path: Path) -> Iterator[tuple[Event, Event]]:
         """Accesses of a loop of the group, and of the loop at `path`, that have to keep their order; of those to the
@@ -221,8 +225,7 @@ class Fuser:
         for array, events in self.events(member.path).items():
             for first in events:
                 for second in later.get(array, ()):
-                    is_kept = first.is_write or second.is_write
-                    if is_kept and (self.is_strict or not commute(first, second)):
+                    if keep_order(first, second, self.is_strict):
                         elements = (first.access, first.path, first.frame, second.access, second.path, second.frame)
                         found.setdefault(elements, (first, second))
         yield from found.values()

@@ -19,9 +19,8 @@ from loopdiff.ir.walk import (
     loads,
     map_body,
     map_stmt_exprs,
+    nodes_in,
     statements,
-    stmt_exprs,
-    subexprs,
     substitute,
     written_access,
     written_arrays,
@@ -367,9 +366,7 @@ def room_of(ls: ir.LoopSet, nest: Perfect, place: ir.Access) -> tuple[Shift, Shi
 
 def with_single_uses(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """`body`, which reads nothing that it writes but cells, with Lets of elements put where they are used, if once."""
-    uses = Counter(
-        e.name for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, ir.Var)
-    )
+    uses = Counter(e.name for e in nodes_in(body) if isinstance(e, ir.Var))
     known: dict[ir.Expr, ir.Expr] = {}
 
     def put(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:

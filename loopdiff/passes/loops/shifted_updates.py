@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.legality import may_split, within
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import Distribution, is_legal, within
 from loopdiff.analysis.ownership import cell_owners
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, parted, shifted
-from loopdiff.ir.walk import Path, Site, loads, statements, stmt_exprs, subexprs, written_access
+from loopdiff.ir.walk import Path, Site, loads_of, statements, subexprs, written_access
 
 Shift = tuple[int, ...]
 Span = tuple[ir.Expr, ir.Expr]
@@ -139,14 +140,15 @@ def may_lead(ls: ir.LoopSet, path: Path, rest: list[Site]) -> bool:
     model, late = build_model(ls), {s.path for s in rest}
     events = within(model, path)
     first = [e for e in events if not e.is_write and e.path not in late]
-    return may_split(model, path, first, [e for e in events if e.is_write and e.path in late])
+    stores = [e for e in events if e.is_write and e.path in late]
+    return is_legal(model, Distribution(first, stores, depth_of(model, path) - 1))
 
 
 # -- where they add ------------------------------------------------------------------------------------------
 def find_targets(nest: Perfect, ls: ir.LoopSet) -> tuple[ShiftedTarget, ...]:
     """The arrays that a nest only updates, each iteration at constant distances."""
     sites = list(statements(nest.body))
-    read = {e.access.array for s in sites for x in stmt_exprs(s.stmt) for e in loads(x)}
+    read = {e.access.array for s in sites for e in loads_of(s.stmt)}
     updates: dict[str, list[Site]] = {}
     for site in sites:
         target = written_access(site.stmt)

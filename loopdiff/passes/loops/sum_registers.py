@@ -12,7 +12,7 @@ from loopdiff.ir.build import all_of, compare
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
-from loopdiff.ir.walk import Site, accesses, map_accesses, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Site, accesses, map_accesses, nodes_of, statements, subexprs, written_arrays
 from loopdiff.mapping.launches import Launch
 
 
@@ -133,7 +133,7 @@ def is_used(target: ir.Access, inside: Iterable[Site]) -> bool:
                 return True
             case _:
                 pass
-        if any(isinstance(e, ir.Load) and e.access == target for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+        if any(isinstance(e, ir.Load) and e.access == target for e in nodes_of(site.stmt)):
             return True
     return False
 

@@ -13,7 +13,14 @@ from dataclasses import replace
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import cell_types
-from loopdiff.ir.walk import loads, read_arrays, statements, stmt_exprs, written_arrays
+from loopdiff.ir.walk import (
+    are_independent,
+    loads,
+    loads_in,
+    loads_of,
+    statements,
+    touched_arrays,
+)
 
 
 def tidy_sums(ls: ir.LoopSet) -> ir.LoopSet:
@@ -61,7 +68,7 @@ def sum_in_place(body: list[ir.Stmt], ls: ir.LoopSet, cells: frozenset[str]) -> 
 
 def uses(ls: ir.LoopSet, cell: str) -> int:
     """How many expressions of the function and its results load the cell."""
-    inside = sum(1 for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in loads(x) if e.access.array == cell)
+    inside = sum(1 for e in loads_in(ls.body) if e.access.array == cell)
     values = [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
     return inside + sum(1 for v in values for e in loads(v) if e.access.array == cell)
 
@@ -73,10 +80,10 @@ def is_plain_sum(loop: ir.Loop, cell: str, target: ir.Access, ls: ir.LoopSet) ->
     if not target.subscripts or not all(isinstance(s.stmt, kinds) for s in sites):
         return False
     sums = [s.stmt for s in sites if isinstance(s.stmt, ir.Accumulate)]
-    touched = read_arrays((loop,)) | written_arrays((loop,))
+    touched = touched_arrays((loop,))
     same_type = element(ls, cell) == element(ls, target.array)
     only = all(a.op == "add" and a.target.array == cell for a in sums)
-    reads_cell = any(e.access.array == cell for s in sites for x in stmt_exprs(s.stmt) for e in loads(x))
+    reads_cell = any(e.access.array == cell for s in sites for e in loads_of(s.stmt))
     return bool(sums) and only and same_type and target.array not in touched and not reads_cell
 
 
@@ -120,12 +127,8 @@ def is_clear(stmt: ir.Stmt) -> bool:
 
 def may_pass(clear: ir.Stmt, other: ir.Stmt) -> bool:
     """Whether the clear may happen after `other` instead of before it."""
-    assert isinstance(clear, ir.Assign)
-    array = clear.target.array
-    if any(isinstance(s.stmt, ir.Require | ir.Exit) for s in statements((other,))):
-        return False
-    addressed = {e.access.array for s in clear.target.subscripts for e in loads(s)}
-    return array not in read_arrays((other,)) | written_arrays((other,)) and not addressed & written_arrays((other,))
+    is_silent = not any(isinstance(s.stmt, ir.Require | ir.Exit) for s in statements((other,)))
+    return is_silent and are_independent((clear,), (other,))
 
 
 # -- shifted updates -----------------------------------------------------------------------------------------
@@ -141,7 +144,7 @@ def separate_shifts(loop: ir.Loop) -> list[tuple[ir.Stmt, ...]] | None:
     targets = {u.target.array for u in updates}
     if not all(is_clear(s) for s in others) or len(updates) < 2 or any(u.op != "add" for u in updates):
         return None
-    read = {e.access.array for s in loop.body for x in stmt_exprs(s) for e in loads(x)}
+    read = {e.access.array for s in loop.body for e in loads_of(s)}
     cleared = {s.target.array for s in others if isinstance(s, ir.Assign)}
     is_in_order = all(isinstance(s, ir.Accumulate) for s in rest[: len(updates)])
     if targets & (read | cleared) or not is_in_order:

@@ -11,7 +11,7 @@ weighted sum is the loss, of all the weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -27,11 +27,12 @@ from loopdiff.ir.walk import (
     map_body,
     map_expr,
     map_stmt_exprs,
+    nodes_in,
+    nodes_of,
     result_arrays,
     returned_arrays,
     seen_params,
     statements,
-    stmt_exprs,
     subexprs,
     substitute,
     written_access,
@@ -150,10 +151,6 @@ def is_equation(cond: ir.Expr) -> TypeGuard[ir.Apply]:
     return isinstance(cond, ir.Apply) and cond.op is Op.EQ
 
 
-def nodes_of(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    return (e for x in stmt_exprs(stmt) for e in subexprs(x))
-
-
 def with_value(ls: ir.LoopSet, number: int, copy: ir.Assign) -> ir.LoopSet:
     """`ls` without the statement `copy` of the nest `number`, and what it copies read in place of the copy."""
     array = copy.target.array
@@ -202,7 +199,7 @@ def known_outside(ls: ir.LoopSet, number: int) -> frozenset[str]:
     """Arrays that others than the loop `number` of the body look at or fill, and all if functions are called."""
     outside = [s.stmt for k, t in enumerate(ls.body) if k != number for s in statements((t,))]
     filled = {s.array for s in outside if isinstance(s, ir.Allocate) and s.fill is not None}
-    nodes = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+    nodes = list(nodes_in(ls.body))
     asked = {e.array for e in nodes if isinstance(e, ir.Dim)}
     if any(isinstance(s.stmt, ir.Call) for s in statements(ls.body)):
         return frozenset(a.name for a in ls.arrays)

@@ -24,7 +24,7 @@ from loopdiff.ir.build import extents_of, integer, is_constant, natural, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Site, accesses, read_arrays, statements, written_arrays
+from loopdiff.ir.walk import Site, accesses, statements, touched_arrays
 from loopdiff.model.register_tiles import choose_tile, is_product_operand
 from loopdiff.passes.storage.copy_propagation import known_outside, same_elements
 from loopdiff.passes.storage.first_writes import NEVER, needed_zeros, rewritten
@@ -58,7 +58,7 @@ class Starter:
     def without_zeros(self, body: tuple[ir.Stmt, ...], fill: ir.Allocate) -> tuple[ir.Stmt, ...]:
         """`body` with the zeros of `fill` left to the next statement that has to do with its array, if it can."""
         place = body.index(fill)
-        users = (k for k, s in enumerate(body) if k > place and fill.array in read_arrays((s,)) | written_arrays((s,)))
+        users = (k for k, s in enumerate(body) if k > place and fill.array in touched_arrays((s,)))
         user = next(users, None)
         started = None if user is None else self.started(body[user], fill.array)
         if user is None or started is None:
@@ -101,7 +101,7 @@ class Starter:
         if found is None or found.start is not None or not self.can_start(found):
             return body
         array = found.update.target.array
-        before = [k for k in range(place) if array in read_arrays((body[k],)) | written_arrays((body[k],))]
+        before = [k for k in range(place) if array in touched_arrays((body[k],))]
         zeros = [s for s in statements((body[before[-1]],)) if touches(s.stmt, array)] if before else []
         if len(zeros) != 1 or not is_zeroing(zeros[0]) or has_exits(body[before[-1] : place]):
             return body

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.contractions import contraction
-from loopdiff.analysis.legality import commute, overtakes, within
+from loopdiff.analysis.legality import Fusion, is_legal, within
 from loopdiff.analysis.liveness import exposed_cells
-from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.analysis.privatization import find_privates, mentioned
+from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.recurrences import hands_on
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_descending, turned_round
@@ -31,15 +31,18 @@ from loopdiff.ir.types import BOOL, INT, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import (
     accesses,
+    are_independent,
     exits,
     lets_in,
+    loads_in,
+    loads_of,
     loops_of,
     map_accesses,
     map_stmt_exprs,
+    nodes_in,
     read_arrays,
     returned_arrays,
     statements,
-    stmt_exprs,
     subexprs,
     substitute,
     written_arrays,
@@ -115,7 +118,7 @@ def deeper(ls: ir.LoopSet, place: int, own: frozenset[str]) -> ir.LoopSet:
 def shares_matrices(loop: ir.Loop, own: frozenset[str]) -> bool:
     """Whether iterations read the same arrays of two axes or more, beside their `own`: those of products, which many
     iterations at once make matrices of."""
-    read = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, ir.Load)}
+    read = set(loads_in(loop.body))
     matrices = (e.access for e in read if len(e.access.subscripts) > 1 and e.access.array not in own)
     return any(ir.Index(loop.index) not in subexprs_of(access.subscripts) for access in matrices)
 
@@ -127,7 +130,7 @@ def subexprs_of(subscripts: tuple[ir.Expr, ...]) -> set[ir.Expr]:
 def given_to(loop: ir.Loop) -> dict[ir.Expr, ir.Param]:
     """What the body of `loop` knows of what is around it, as if these were arguments: its index, and Lets."""
     inside = lets_in(loop.body)
-    used = {e for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in subexprs(x) if isinstance(e, ir.Var)}
+    used = {e for e in nodes_in(loop.body) if isinstance(e, ir.Var)}
     lets = sorted(e.name for e in used if e.name not in inside)
     return {ir.Index(loop.index): ir.Param(loop.index), **{ir.Var(n): ir.Param(n) for n in lets}}
 
@@ -204,23 +207,15 @@ def side_by_side(ls: ir.LoopSet, first: int, second: int) -> tuple[ir.LoopSet, i
 
 def are_apart(block: Body, stmt: ir.Stmt) -> bool:
     """Whether `stmt` may change places with all of `block`."""
-    return not (
-        defined(block) & mentioned((stmt,))
-        or defined((stmt,)) & mentioned(block)
-        or any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Call) for s in statements((stmt,)))
-    )
-
-
-def defined(block: Body) -> frozenset[str]:
-    """Arrays, cells and Lets that get a value in `block`."""
-    return written_arrays(block) | {s.stmt.name for s in statements(block) if isinstance(s.stmt, ir.Let)}
+    is_silent = not any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Call) for s in statements((stmt,)))
+    return is_silent and are_independent(block, (stmt,))
 
 
 # -- one loop for both ---------------------------------------------------------------------------------------
 def run_together(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     """`ls` with the loop at `place` and the next one as one loop, and its place; None if a dependence forbids it."""
     model = build_model(ls)
-    if not may_join(model, place):
+    if not is_legal(model, Fusion(within(model, (place,)), within(model, (place + 1,)))):
         return None
     a, b = ls.body[place], ls.body[place + 1]
     assert isinstance(a, ir.Loop)
@@ -228,18 +223,6 @@ def run_together(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     second = tuple(renamed(s, {ir.Index(b.index): ir.Index(a.index)}) for s in b.body)
     loop = replace(a, body=(*a.body, *second))
     return replace(ls, body=(*ls.body[:place], loop, *ls.body[place + 2 :])), place
-
-
-def may_join(model: Model, place: int) -> bool:
-    """Whether each iteration of the second loop may run as soon as that of the first has."""
-    return not any(
-        overtakes(model, first, second, 0)
-        for first in within(model, (place,))
-        for second in within(model, (place + 1,))
-        if first.access.array == second.access.array
-        and (first.is_write or second.is_write)
-        and not commute(first, second)
-    )
 
 
 # -- arrays of one iteration ---------------------------------------------------------------------------------
@@ -288,8 +271,7 @@ def with_starts(loop: ir.Stmt, cells: Mapping[str, ScalarType]) -> ir.Loop:
 def asked_for(ls: ir.LoopSet) -> set[str]:
     """Arrays whose extents, or whose elements after the body, are asked for."""
     ends = [e for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value)]
-    nodes = [e for s in statements(ls.body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
-    asked = {e.array for e in (*ends, *nodes) if isinstance(e, ir.Dim)}
+    asked = {e.array for e in (*ends, *nodes_in(ls.body)) if isinstance(e, ir.Dim)}
     return asked | {e.access.array for e in ends if isinstance(e, ir.Load)}
 
 
@@ -314,18 +296,13 @@ def read_once(ls: ir.LoopSet) -> ir.LoopSet | None:
     nests = walks(ls.body)
     for first, a in nests.items():
         for second, b in nests.items():
-            if first < second and (joined := walked_together(a, b)) is not None and not uses_other(a, b):
+            if first < second and (joined := walked_together(a, b)) is not None and are_independent((a,), (b,)):
                 ordered = side_by_side(ls, first, second)
                 if ordered is not None:
                     found, place = ordered
                     body = (*found.body[:place], joined, *found.body[place + 2 :])
                     return read_once(replace(found, body=body)) or replace(found, body=body)
     return None
-
-
-def uses_other(a: ir.Loop, b: ir.Loop) -> bool:
-    """Whether one of the nests has a use for what the other does."""
-    return bool(defined((a,)) & mentioned((b,)) or defined((b,)) & mentioned((a,)))
 
 
 def walks(body: Body) -> dict[int, ir.Loop]:
@@ -370,8 +347,7 @@ def around(body: Body) -> Around | None:
 
 def elements_in(stmt: ir.Stmt) -> frozenset[ir.Access]:
     """The elements of arrays that a statement reads."""
-    nodes = (e for x in stmt_exprs(stmt) for e in subexprs(x))
-    return frozenset(e.access for e in nodes if isinstance(e, ir.Load) and e.access.subscripts)
+    return frozenset(e.access for e in loads_of(stmt) if e.access.subscripts)
 
 
 def walked_together(a: ir.Loop, b: ir.Loop) -> ir.Loop | None:

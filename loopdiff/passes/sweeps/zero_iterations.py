@@ -21,9 +21,9 @@ from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
-from loopdiff.ir.slicing import names_in
+from loopdiff.ir.slicing import names_read
 from loopdiff.ir.typing import TypeEnv
-from loopdiff.ir.walk import accesses, lets_in, result_arrays, statements, stmt_exprs, written_arrays
+from loopdiff.ir.walk import accesses, lets_in, result_arrays, statements, written_arrays
 from loopdiff.passes.sweeps.zero_implication import vanishes
 
 Body = tuple[ir.Stmt, ...]
@@ -44,7 +44,7 @@ class IterationIdler:
                 case ir.Let(name=name, value=ir.Load(access=access)) if self.is_adjoint(access):
                     found = self.under(name, body[number + 1 :])
                     if found is not None:
-                        late = late_lets(body[:number], mentions((stmt, *found.orelse)))
+                        late = late_lets(body[:number], names_read((stmt, *found.orelse)))
                         early = (s for s in body[: number + 1] if s not in late)
                         return (*early, replace(found, then=(*late, *found.then)))
                 case _:
@@ -63,7 +63,7 @@ class IterationIdler:
             return None
         zeros = {name}
         left = self.left(rest, zeros)
-        if left is None or mentions(left) & (lets_in(rest) | written_arrays(rest)):
+        if left is None or names_read(left) & (lets_in(rest) | written_arrays(rest)):
             return None
         kind = self.types.lets[name]
         return ir.If(compare(Op.NE, ir.Var(name), zero(kind)), rest, left, loc=rest[0].loc)
@@ -117,12 +117,7 @@ def late_lets(body: Body, needed: Names) -> Body:
         if not isinstance(stmt, ir.Let):
             break
         if stmt.name in needed:
-            needed |= mentions((stmt,))
+            needed |= names_read((stmt,))
         else:
             out.insert(0, stmt)
     return tuple(out)
-
-
-def mentions(body: Body) -> Names:
-    """Lets, cells and arrays that decide what `body` does and where."""
-    return frozenset(n for s in statements(body) for e in stmt_exprs(s.stmt) for n in names_in(e))

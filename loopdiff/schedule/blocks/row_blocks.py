@@ -21,11 +21,10 @@ from functools import reduce
 
 from loopdiff.analysis.contractions import factors, terms
 from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import commute, may_meet, within
+from loopdiff.analysis.legality import Distribution, is_legal, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.analysis.polyhedral.sets import orders
-from loopdiff.analysis.privatization import Privates, find_privates, mentioned, moved, span
+from loopdiff.analysis.privatization import Privates, find_privates, moved, span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, sub
 from loopdiff.ir.names import NameSupply, supply
@@ -35,6 +34,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
+    mentioned,
     statements,
     subexprs,
     substitute,
@@ -236,14 +236,8 @@ class Blocker:
         """Whether all rows of piece `first` may run before all of piece `last`."""
         events = within(self.model, row.path)
         early, late = (self.events_at(events, row.paths(piece)) for piece in (first, last))
-        level = depth_of(self.model, row.path)
-        return not any(
-            may_meet(self.model, b, a, order)
-            for a in early
-            for b in late
-            if a.access.array == b.access.array and (a.is_write or b.is_write) and not commute(a, b)
-            for order in orders(b, a, max(level, depth_of(self.model, row.own.homes.get(a.access.array, row.path))))
-        )
+        homes = {array: depth_of(self.model, home) for array, home in row.own.homes.items()}
+        return is_legal(self.model, Distribution(early, late, depth_of(self.model, row.path), homes))
 
     def events_at(self, events: list[Event], paths: frozenset[Path]) -> list[Event]:
         return [e for e in events if any(e.path[:k] in paths for k in range(1, len(e.path) + 1))]

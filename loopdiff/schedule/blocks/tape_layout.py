@@ -21,9 +21,9 @@ from loopdiff.ir.walk import (
     map_accesses,
     map_expr,
     map_stmt_exprs,
+    nodes_of,
     read_arrays,
     statements,
-    stmt_exprs,
     subexprs,
 )
 from loopdiff.mapping.lane_blocks import LaneBlock, lane_block
@@ -124,7 +124,7 @@ def common_fold(tape: str, sweeps: tuple[ir.LoopSet, ir.LoopSet], lanes: frozens
     blocks: dict[str, LaneBlock] = {}
     places: set[tuple[int, int]] = set()
     for ls in sweeps:
-        if any(isinstance(e, ir.Dim) and e.array == tape for s in statements(ls.body) for e in all_exprs(s.stmt)):
+        if any(isinstance(e, ir.Dim) and e.array == tape for s in statements(ls.body) for e in nodes_of(s.stmt)):
             return None
         for access, loops in touching(ls, tape):
             loop = next((p for p in loops if p.index in lanes), None)
@@ -141,10 +141,6 @@ def common_fold(tape: str, sweeps: tuple[ir.LoopSet, ir.LoopSet], lanes: frozens
         return None
     ((axis, size),) = places
     return Fold(axis, size, blocks)
-
-
-def all_exprs(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    return (e for x in stmt_exprs(stmt) for e in subexprs(x))
 
 
 def mentions(expr: ir.Expr, index: str) -> bool:

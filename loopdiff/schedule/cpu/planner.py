@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
-from loopdiff.analysis.legality import Conflict, carried, describe_conflict, interrupted
+from loopdiff.analysis.legality import AnyOrder, Conflict, describe_conflict, interrupted, violation
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.strides import is_varying, stride_of, varying_names
@@ -19,7 +19,7 @@ from loopdiff.ir.build import is_constant
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, Site, children, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, Site, children, loads_in, nodes_of, statements, subexprs
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Mapping, ScalarLoop, Schedule, TiledNest, VectorLoop
 from loopdiff.model.cost import OFTEN, CostModel
@@ -129,7 +129,7 @@ class Planner:
     def refused(self, stmt: ir.Loop, path: Path, mapping: ScalarLoop) -> ScheduleError:
         """Why a loop that is wanted as a vector has to be scalar."""
         private = owned_cells(self.model, path)
-        conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
+        conflict = violation(self.model, AnyOrder(path, private), is_strict=not self.may_reassociate)
         if conflict is None:
             return refuse_form(stmt, "a vector", mapping.reason, self.requests)
         return refuse_dependence(self.model, stmt, conflict, self.requests)
@@ -145,9 +145,9 @@ class Planner:
     def vector(self, stmt: ir.Loop, path: Path) -> VectorLoop | ScalarLoop:
         """Whether the dependences let the loop's iterations run in lanes."""
         private = owned_cells(self.model, path)
-        conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
+        conflict = violation(self.model, AnyOrder(path, private), is_strict=not self.may_reassociate)
         if conflict is not None:
-            return ScalarLoop(describe_conflict(self.model, conflict), seen(conflict))
+            return ScalarLoop(describe_conflict(self.model, path, conflict), seen(conflict))
         held = self.held_back(stmt, private)
         if held:
             return ScalarLoop(held)
@@ -158,8 +158,7 @@ class Planner:
             if isinstance(s.stmt, ir.Accumulate)
             and stride_of(s.stmt.target, stmt.index, varying, self.model.ls) == "uniform"
         }
-        inside = (e for s in statements(stmt.body) for x in stmt_exprs(s.stmt) for e in subexprs(x))
-        seen_inside = {e.access.array for e in inside if isinstance(e, ir.Load)}
+        seen_inside = {e.access.array for e in loads_in(stmt.body)}
         reductions = frozenset(sums - private)
         if any(self.model.ls.array(name).extents == () for name in reductions & seen_inside):
             return ScalarLoop(NEVER_RUNS)
@@ -172,7 +171,7 @@ class Planner:
     def may_be_short(self, loop: ir.Loop, around: tuple[ir.Loop, ...]) -> bool:
         """Whether `loop`, innermost and of fast instructions, is longer or shorter in iterations of loops around it."""
         inside = [s.stmt for s in statements(loop.body)]
-        nodes = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
+        nodes = [e for s in inside for e in nodes_of(s)]
         is_slow = any(isinstance(e, ir.Apply) and (e.op in FUNCTIONS or e.op in DIVISIONS) for e in nodes)
         if is_slow or any(isinstance(s, ir.Loop) for s in inside):
             return False
@@ -197,10 +196,10 @@ class Planner:
         if not (isinstance(stmt.step, ir.Const) and stmt.step.value == -1):
             return ScalarLoop("its step is not 1")
         private = owned_cells(self.model, path)
-        conflict = carried(self.model, path, private, is_strict=not self.may_reassociate)
+        conflict = violation(self.model, AnyOrder(path, private), is_strict=not self.may_reassociate)
         if conflict is None:
             return ScalarLoop("it runs backwards")
-        return ScalarLoop(f"it runs backwards; {describe_conflict(self.model, conflict)}", seen(conflict))
+        return ScalarLoop(f"it runs backwards; {describe_conflict(self.model, path, conflict)}", seen(conflict))
 
     def obstacle(self, loop: ir.Loop) -> str:
         """What in the body has no vector form."""
@@ -219,7 +218,7 @@ class Planner:
                         return "its maximum goes to computed places"
                 case _:
                     pass
-            for node in (e for x in stmt_exprs(site.stmt) for e in subexprs(x)):
+            for node in nodes_of(site.stmt):
                 if isinstance(node, ir.Apply) and not has_vector_form(node, self.types):
                     return f"`{node.op.value}` on integers may fail and has no vector form"
         return ""

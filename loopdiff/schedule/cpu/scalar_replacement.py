@@ -33,6 +33,8 @@ from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
     loads,
+    loads_in,
+    loads_of,
     map_accesses,
     operands,
     statements,
@@ -224,7 +226,7 @@ class Holder:
 
     def apart(self, loop: ir.Loop, lanes: str) -> frozenset[str]:
         """Arrays whose elements lanes load one by one."""
-        loaded = {e.access for s in statements(loop.body) for x in stmt_exprs(s.stmt) for e in loads(x)}
+        loaded = {e.access for e in loads_in(loop.body)}
         return frozenset(a.array for a in loaded if stride_of(a, lanes, frozenset((lanes,)), self.ls) == "strided")
 
     def windows(self, loop: ir.Loop, array: str, lanes: str | None, is_apart: bool) -> Iterator[Window]:
@@ -304,7 +306,7 @@ def tells_lanes_apart(terms: Sum, lanes: str) -> bool:
 def touched(stmt: ir.Stmt) -> Iterator[tuple[ir.Access, bool]]:
     """What the statement itself accesses, in order, and whether it writes there."""
     target = written_access(stmt)
-    yield from ((e.access, False) for expr in stmt_exprs(stmt) for e in loads(expr))
+    yield from ((e.access, False) for e in loads_of(stmt))
     if target is not None:
         yield target, True
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.contractions import Contraction, contraction
-from loopdiff.analysis.legality import carried, describe_conflict
+from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import homes_of_cells, owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import find_privates
@@ -143,9 +143,9 @@ class Sharer:
             found = self.early(stmt, path) or self.late(stmt, path)
             if found is not None:
                 return found
-            conflict = carried(self.model, path, owned_cells(self.model, path))
+            conflict = violation(self.model, AnyOrder(path, owned_cells(self.model, path)))
             return Serial(
-                "its iterations share arrays" if conflict is None else describe_conflict(self.model, conflict)
+                "its iterations share arrays" if conflict is None else describe_conflict(self.model, path, conflict)
             )
         sums = shared_sums(self.model, path, private.names)
         obstacle = self.lost(stmt, frozenset(private.homes), sums) or unchecked(stmt, private.names)

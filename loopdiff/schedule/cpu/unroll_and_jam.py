@@ -18,11 +18,8 @@ from functools import reduce
 
 import numpy as np
 
-from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import commute, conflicting_pairs, within
-from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.legality import Jam, is_legal
 from loopdiff.analysis.polyhedral.model import Model
-from loopdiff.analysis.polyhedral.sets import apart
 from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, conjuncts, integer, is_constant, mul, parted, shifted
@@ -33,6 +30,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
     Path,
     loads,
+    loads_of,
     map_accesses,
     map_expr,
     map_stmt_exprs,
@@ -113,7 +111,7 @@ def is_row(loop: ir.Loop, index: str) -> bool:
         return False
     given: set[str] = set()
     for stmt in loop.body:
-        if any(load.access.array in given for e in stmt_exprs(stmt) for load in loads(e)):
+        if any(load.access.array in given for load in loads_of(stmt)):
             return False
         match stmt:
             case ir.Let():
@@ -140,8 +138,10 @@ def rows_together(
         if isinstance(leaf.stmt, ir.Loop)
     ):
         return 1
+    leaves = tuple(leaf.path for leaf in rows.leaves)
     for count in COUNTS:
-        if is_gain(rows, loop.index, count, registers) and may_jam(model, path, rows, count, may_reassociate):
+        change = Jam(path, leaves, count)
+        if is_gain(rows, loop.index, count, registers) and is_legal(model, change, is_strict=not may_reassociate):
             return count
     return 1
 
@@ -162,7 +162,7 @@ def row_elements(leaf: Leaf, index: str) -> Iterator[ir.Access]:
     """What a vector loop reads or adds to that lies along rows, one for each iteration over `index`."""
     if isinstance(leaf.stmt, ir.Loop):
         for stmt in leaf.stmt.body:
-            read = [load.access for e in stmt_exprs(stmt) for load in loads(e)]
+            read = [load.access for load in loads_of(stmt)]
             for access in (*read, *([stmt.target] if isinstance(stmt, ir.Accumulate) else [])):
                 indices = {e for s in access.subscripts for e in subexprs(s)}
                 if {ir.Index(index), ir.Index(leaf.stmt.index)} <= indices:
@@ -178,31 +178,6 @@ def moved(access: ir.Access, index: str, by: int) -> ir.Access:
 def at(expr: ir.Expr, places: Mapping[ir.Expr, ir.Expr]) -> ir.Expr:
     """`expr` with parts replaced, and constants that are added to the same added up."""
     return map_expr(with_one_constant, substitute(expr, places))
-
-
-# -- whether they may ----------------------------------------------------------------------------------------
-def may_jam(model: Model, path: Path, rows: JammedRows, count: int, may_reassociate: bool) -> bool:
-    """Whether each statement may run for so many iterations of the loop at `path` before the next statement does.
-
-    A loop among them goes through its own iterations for all of these at once.
-    """
-    order = {leaf.path: number for number, leaf in enumerate(rows.leaves)}
-    shared = depth_of(model, path) - 1
-
-    def place(event: Event) -> int | None:
-        below = event.path[len(path) :]
-        return next((order[below[:k]] for k in range(1, len(below) + 1) if below[:k] in order), None)
-
-    def meet(first: Event, second: Event) -> bool:
-        return model.bounded(lambda: not apart(model, first, second, shared, 1, count - 1).is_empty(), True)
-
-    for a, b in conflicting_pairs(within(model, path)):
-        one, other = place(a), place(b)
-        if one is None or other is None or (may_reassociate and commute(a, b)):
-            continue
-        if (one <= other and meet(b, a)) or (other <= one and meet(a, b)):
-            return False
-    return True
 
 
 # -- the loops -----------------------------------------------------------------------------------------------

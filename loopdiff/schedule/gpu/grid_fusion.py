@@ -18,7 +18,13 @@ from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.renaming import Renaming, renamed
 from loopdiff.ir.typing import cell_types
-from loopdiff.ir.walk import Path, children, read_arrays, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import (
+    Path,
+    are_independent,
+    children,
+    statements,
+    touched_arrays,
+)
 from loopdiff.mapping.grids import Grid
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
 from loopdiff.settings.requests import Requests
@@ -75,7 +81,7 @@ class Fuser:
         first, second, between = body[place], body[other], body[place + 1 : other]
         assert isinstance(first, ir.Loop)
         assert isinstance(second, ir.Loop)
-        if not touched((first,)) & touched((second,)) - frozenset(cell_types(self.ls)):
+        if not touched_arrays((first,)) & touched_arrays((second,)) - frozenset(cell_types(self.ls)):
             return False
         if not has_same_range(first, second) or not self.may_lead(between, first):
             return False
@@ -108,9 +114,7 @@ class Fuser:
                     pass
                 case _:
                     return False
-        made, used = written_arrays((nest,)), touched((nest,)) | vars_in((nest,))
-        lets = frozenset(s.name for s in between if isinstance(s, ir.Let))
-        return not (touched(between) & made) and not ((written_arrays(between) | lets) & used)
+        return are_independent(between, (nest,))
 
 
 def may_hold_neighbours(body: tuple[ir.Stmt, ...]) -> bool:
@@ -152,12 +156,3 @@ def with_block(body: tuple[ir.Stmt, ...], prefix: Path, new: tuple[ir.Stmt, ...]
     inner = with_block(children(stmt), tuple(rest), new)
     assert isinstance(stmt, ir.Loop)
     return (*body[:number], replace(stmt, body=inner), *body[number + 1 :])
-
-
-def touched(stmts: tuple[ir.Stmt, ...]) -> Names:
-    return read_arrays(stmts) | written_arrays(stmts)
-
-
-def vars_in(stmts: tuple[ir.Stmt, ...]) -> Names:
-    exprs = (x for s in statements(stmts) for x in stmt_exprs(s.stmt))
-    return frozenset(e.name for x in exprs for e in subexprs(x) if isinstance(e, ir.Var))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.legality import carried, describe_conflict
+from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model, index_hull
 from loopdiff.analysis.privatization import find_privates
@@ -184,8 +184,8 @@ class GridMapper:
             return "it may end early"
         private = find_privates(self.model, self.dead, loop, path, apart)
         if private is None:
-            conflict = carried(self.model, path, owned_cells(self.model, path))
-            return "its iterations share arrays" if conflict is None else describe_conflict(self.model, conflict)
+            conflict = violation(self.model, AnyOrder(path, owned_cells(self.model, path)))
+            return "its iterations share arrays" if conflict is None else describe_conflict(self.model, path, conflict)
         sums = shared_sums(self.model, path, private.names | apart)
         obstacle = self.lost(loop, frozenset(private.homes), sums)
         if obstacle:

@@ -24,10 +24,10 @@ from loopdiff.ir.walk import (
     accesses,
     children,
     lets_in,
-    read_arrays,
     statements,
     stmt_exprs,
     subexprs,
+    touched_arrays,
     written_arrays,
 )
 from loopdiff.mapping.grids import Axis, Grid
@@ -129,7 +129,7 @@ class Planner:
     def own_cells(self, body: tuple[ir.Stmt, ...], path: Path) -> tuple[str, ...]:
         """Cells that nothing outside of the statement at `path` touches, or sees the value of."""
         cells = frozenset(cell_types(self.model.ls))
-        used = (read_arrays(body) | written_arrays(body)) & cells
+        used = (touched_arrays(body)) & cells
         sites = [s for s in statements(self.model.ls.body) if s.path[: len(path)] != path]
         outside = {a.array for s in sites for a in accesses(s.stmt)}
         outside |= {e.access.array for r in results(self.model.ls) for e in subexprs(r) if isinstance(e, ir.Load)}

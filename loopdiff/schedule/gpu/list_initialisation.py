@@ -12,7 +12,7 @@ from dataclasses import replace
 from loopdiff.analysis.privatization import is_zero
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, sub
-from loopdiff.ir.walk import read_arrays, written_arrays
+from loopdiff.ir.walk import touched_arrays
 from loopdiff.mapping.launches import Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.update_lists import leading_axis, most_updates
 
@@ -38,7 +38,7 @@ def arrays_of(step: Step) -> frozenset[str]:
     found = frozenset[str]()
     for part in all_steps((step,)):
         body = part.body if isinstance(part, Launch) else (part.stmt,) if isinstance(part, OnHost) else ()
-        found |= read_arrays(body) | written_arrays(body)
+        found |= touched_arrays(body)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopdiff.analysis.legality import carried
+from loopdiff.analysis.legality import AnyOrder, violation
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import ScheduleError, Span
@@ -45,7 +45,7 @@ def refusal(mapper: GridMapper, site: Site, loop: ir.Loop, wish: Wish) -> Schedu
     """Why a loop is not what was asked for."""
     form = "threads" if wish == "threads" else "shared by the lanes of a warp"
     own = mapper.independence(loop, site.path)
-    conflict = carried(mapper.model, site.path, owned_cells(mapper.model, site.path))
+    conflict = violation(mapper.model, AnyOrder(site.path, owned_cells(mapper.model, site.path)))
     if isinstance(own, str) and conflict is not None:
         return refuse_dependence(mapper.model, loop, conflict, mapper.requests, form)
     return refuse_form(loop, form, own if isinstance(own, str) else obstacle(own, site, wish), mapper.requests)

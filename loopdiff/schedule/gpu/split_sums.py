@@ -25,7 +25,7 @@ from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ArrayType
-from loopdiff.ir.walk import accesses, loads, map_accesses, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import accesses, loads_of, map_accesses, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import AXES, Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.passes.loops.sum_registers import runs_all
@@ -66,7 +66,7 @@ class Splitter:
         starts = frozenset(s.target for s in head if isinstance(s, ir.Assign) and is_zero(s.value))
         if not isinstance(loop, ir.Loop) or len(starts) != sum(not isinstance(s, ir.Let) for s in head):
             return (launch,)
-        if {t.array for t in starts} & {e.access.array for s in head for x in stmt_exprs(s) for e in loads(x)}:
+        if {t.array for t in starts} & {e.access.array for s in head for e in loads_of(s)}:
             return (launch,)
         is_refused = self.requests.wish(loop.index, loop.loc.line) == "sequential"
         if is_refused or "plain" in wishes_for(launch, self.requests):
@@ -161,7 +161,7 @@ class Splitter:
                 case _:
                     pass
         used = [a for s in inside for a in accesses(s)]
-        read = {e.access.array for s in inside for x in stmt_exprs(s) for e in loads(x)}
+        read = {e.access.array for s in inside for e in loads_of(s)}
         for target in found:
             others = {a for a in used if a.array == target.array}
             if others != {target} or target.array in read or names_used(target.subscripts) & changing:

@@ -34,6 +34,8 @@ from loopdiff.ir.walk import (
     map_accesses,
     map_expr,
     map_stmt_exprs,
+    nodes_in,
+    nodes_of,
     operands,
     rebuild,
     statements,
@@ -121,7 +123,7 @@ def is_plain(launch: Launch) -> bool:
 def may_read_anything(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether the values of elements that `body` writes decide nothing but other values, and nothing can fail."""
     written = {n for n in written_arrays(body) if any(a.array == n and a.subscripts for a in all_accesses(body))}
-    parts = [e for s in statements(body) for x in stmt_exprs(s.stmt) for e in subexprs(x)]
+    parts = list(nodes_in(body))
     if not any(isinstance(e, ir.Load) and e.access.array in written for e in parts):
         return True
     places = [e for a in all_accesses(body) for s in a.subscripts for e in subexprs(s)]
@@ -143,7 +145,7 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     inside = [s.stmt for loop in loops for s in statements(loop.body)]
     written = {s.target.array for s in inside if isinstance(s, ir.Assign | ir.Accumulate)}
     copies, merged = prod(tile.values()), set(map(id, loops))
-    parts = [e for s in inside for x in stmt_exprs(s) for e in subexprs(x)]
+    parts = [e for s in inside for e in nodes_of(s)]
     read = {e.access for e in parts if isinstance(e, ir.Load) and e.access.subscripts}
     is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
     values = (x for s in statements(launch.body) if not isinstance(s.stmt, ir.Loop) for x in stmt_exprs(s.stmt))

@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.legality import may_split
+from loopdiff.analysis.exposure import depth_of
+from loopdiff.analysis.legality import Distribution, is_legal
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.ops import INFO, ROUNDINGS
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.slicing import keep_live, live_names
-from loopdiff.ir.walk import Path, children, map_body, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Path, children, map_body, nodes_in, statements, written_arrays
 from loopdiff.mapping.grids import AXES
 from loopdiff.passes.loops.distribution import events_of
 from loopdiff.schedule.gpu.grid_fusion import with_block
@@ -104,7 +105,8 @@ class Parts:
 
     def may_be_apart(self, model: Model, path: Path) -> bool:
         """Whether all updates may come before the rest, in whichever iteration."""
-        return may_split(model, path, events_of(model, path, self.updates), events_of(model, path, self.rest))
+        first, second = (events_of(model, path, part) for part in (self.updates, self.rest))
+        return is_legal(model, Distribution(first, second, depth_of(model, path) - 1))
 
 
 def kept(body: Numbered, wanted: Names) -> Numbered:
@@ -124,5 +126,5 @@ def without(stmt: ir.Stmt, array: str) -> tuple[ir.Stmt, ...]:
 
 def is_costly(numbered: tuple[int, ir.Stmt]) -> bool:
     """Whether elementary functions or quotients are in a statement."""
-    exprs = (e for s in statements(numbered[1:]) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    exprs = nodes_in(numbered[1:])
     return any(isinstance(e, ir.Apply) and INFO[e.op].result == "float" and e.op not in ROUNDINGS for e in exprs)

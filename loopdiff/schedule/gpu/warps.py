@@ -29,8 +29,8 @@ from loopdiff.ir.walk import (
     children,
     map_expr,
     map_stmt_exprs,
+    nodes_in,
     statements,
-    stmt_exprs,
     subexprs,
     written_arrays,
 )
@@ -102,7 +102,7 @@ def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:
     nest = launch.body
     for axis in reversed(grid.axes):
         nest = (replace(axis.span, body=nest),)
-    exprs = (e for s in statements(nest) for x in stmt_exprs(s.stmt) for e in subexprs(x))
+    exprs = nodes_in(nest)
     given = sorted({e.name for e in exprs if isinstance(e, ir.Var | ir.Index)} - names_made(nest))
     lets = type_env(ls).lets
 

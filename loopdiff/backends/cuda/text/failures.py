@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopdiff.backends.cuda.text.spelling import BY_ZERO, CHECKED, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import nodes_of, statements
 from loopdiff.mapping.launches import Launch, Step, all_steps
 from loopdiff.mapping.update_lists import most_updates
 
@@ -37,7 +37,6 @@ def has_counted(launch: Launch) -> bool:
 
 def may_fail(launch: Launch) -> bool:
     return any(
-        isinstance(s.stmt, ir.Require)
-        or any(isinstance(e, ir.Apply) and e.op in CHECKED for x in stmt_exprs(s.stmt) for e in subexprs(x))
+        isinstance(s.stmt, ir.Require) or any(isinstance(e, ir.Apply) and e.op in CHECKED for e in nodes_of(s.stmt))
         for s in statements(launch.body)
     )

@@ -16,7 +16,7 @@ from loopdiff.backends.writer import Writer
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
 from loopdiff.ir.types import INT
-from loopdiff.ir.walk import read_arrays, returned_arrays, stmt_exprs, written_arrays
+from loopdiff.ir.walk import returned_arrays, stmt_exprs, touched_arrays
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, OnHost, Step, all_steps
 
 
@@ -170,7 +170,7 @@ class HostEmitter(GridEmitter[AnyTarget]):
     def own_arrays(self) -> None:
         launches = [s for s in all_steps(self.plan.steps) if isinstance(s, Launch)]
         bodies = (self.ls.body, *(k.body for k in launches))
-        used = returned_arrays(self.ls).union(*(read_arrays(b) | written_arrays(b) for b in bodies))
+        used = returned_arrays(self.ls).union(*(touched_arrays(b) for b in bodies))
         of_kernels = {c for k in launches for c in k.cells}
         for decl in self.ls.arrays:
             assert decl.type is not None

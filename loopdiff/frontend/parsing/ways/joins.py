@@ -28,7 +28,13 @@ from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
+from loopdiff.ir.walk import (
+    map_accesses,
+    map_body,
+    map_expr,
+    map_stmt_exprs,
+    touched_arrays,
+)
 
 Way = tuple[Bindings | None, list[ir.Stmt]]
 Coming = Sequence[tuple[Bindings, list[ir.Stmt]]]
@@ -238,7 +244,7 @@ def is_replaceable(state: State, bindings: Bindings, name: str, view: View, arra
     return (
         any(isinstance(s, ir.Allocate) and s.array == old for s in body)
         and is_own(state, bindings, name, view, span)
-        and array not in read_arrays(body) | written_arrays(body)
+        and array not in touched_arrays(body)
         and old not in noted
         and not any(old in arrays_of(b) for b in (*kept, *returned))
     )

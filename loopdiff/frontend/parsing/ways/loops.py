@@ -28,7 +28,7 @@ from loopdiff.frontend.parsing.ways.varying import (
 )
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import read_arrays, written_arrays
+from loopdiff.ir.walk import touched_arrays
 
 
 # -- memory of names -----------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def made_anew(state: State, heads: Heads) -> frozenset[str]:
 
 def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[ir.Stmt]) -> None:
     """Make the arrays that iterations hand on before the loop, and number what names stand for after it."""
-    used = read_arrays(tuple(body)) | written_arrays(tuple(body))
+    used = touched_arrays(tuple(body))
     for name, decl in heads.declared.items():
         if name in used:
             zero = ir.Assign(ir.Access(name), ir.Const(0, loc=decl.loc), loc=decl.loc)
