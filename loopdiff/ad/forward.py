@@ -20,7 +20,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, map_expr, subexprs, substitute
+from loopdiff.ir.walk import Path, map_blocks_at, map_expr, subexprs, substitute
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
 RESULT = ir.Var("$result")
@@ -103,10 +103,8 @@ class Tangent:
 
     def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
         match stmt:
-            case ir.Loop(body=body):
-                return [replace(stmt, body=self.block(body, path))]
-            case ir.If(then=then, orelse=orelse):
-                return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
+            case ir.Loop() | ir.If():
+                return [map_blocks_at(self.block, stmt, path)]
             case ir.Allocate(array=array) if array in self.tangent_of:
                 return [stmt, replace(stmt, array=self.tangent_of[array], fill=zero(self.kind(array)))]
             case ir.Let(name=name) if any(name in (r.before, r.after) for r in self.regions):

@@ -23,6 +23,7 @@ from loopdiff.ir.walk import (
     Path,
     children,
     loads,
+    map_blocks,
     statements,
     stmt_exprs,
     subexprs,
@@ -141,14 +142,7 @@ class Marker:
         return tuple(out)
 
     def descend(self, stmt: ir.Stmt, covered: frozenset[str], touched: frozenset[ir.Access]) -> ir.Stmt:
-        match stmt:
-            case ir.Loop(body=body):
-                return replace(stmt, body=self.block(body, covered, touched))
-            case ir.If(then=then, orelse=orelse):
-                new = self.block(then, covered, touched)
-                return replace(stmt, then=new, orelse=self.block(orelse, covered, touched))
-            case _:
-                return stmt
+        return map_blocks(lambda body: self.block(body, covered, touched), stmt)
 
     def reached(self, target: ir.Access, reach: ir.Expr | None, stmt: ir.Stmt) -> ir.Expr:
         """The value at `target`, if it is inside its array."""

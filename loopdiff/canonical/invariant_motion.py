@@ -18,7 +18,7 @@ from loopdiff.ir.build import compare, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import COMPARISONS, PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import operands, rebuild, statements, subexprs, written_arrays
+from loopdiff.ir.walk import map_blocks, operands, rebuild, statements, subexprs, written_arrays
 
 PLAIN = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN))
 LOGICAL = frozenset((Op.AND, Op.OR, Op.NOT))
@@ -54,10 +54,8 @@ class Mover:
             match stmt:
                 case ir.Loop():
                     out += self.loop(replace(stmt, body=self.block(stmt.body)))
-                case ir.If(then=then, orelse=orelse):
-                    out.append(replace(stmt, then=self.block(then), orelse=self.block(orelse)))
                 case _:
-                    out.append(stmt)
+                    out.append(map_blocks(self.block, stmt))
         return tuple(out)
 
     def loop(self, loop: ir.Loop) -> Iterator[ir.Stmt]:

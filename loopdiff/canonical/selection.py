@@ -16,7 +16,7 @@ from dataclasses import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import statements, subexprs
+from loopdiff.ir.walk import map_blocks, statements, subexprs
 
 CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS))
 
@@ -35,13 +35,8 @@ def merged(stmt: ir.Stmt, types: TypeEnv) -> ir.Stmt:
             is_choice(stmt, types)
         ):
             return ir.Assign(target, ir.Select(cond, one, other), loc=stmt.then[0].loc)
-        case ir.If(then=then, orelse=orelse):
-            then, orelse = (tuple(merged(s, types) for s in branch) for branch in (then, orelse))
-            return replace(stmt, then=then, orelse=orelse)
-        case ir.Loop(body=body):
-            return replace(stmt, body=tuple(merged(s, types) for s in body))
         case _:
-            return stmt
+            return map_blocks(lambda body: tuple(merged(s, types) for s in body), stmt)
 
 
 def is_choice(stmt: ir.Stmt, types: TypeEnv) -> bool:

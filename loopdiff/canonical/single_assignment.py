@@ -20,6 +20,7 @@ from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
     lets_used,
+    map_blocks,
     map_body,
     map_expr,
     map_stmt_exprs,
@@ -219,15 +220,7 @@ def forward_cell_reads(body: tuple[ir.Stmt, ...], cells: frozenset[str], pinned:
                 rewrite = partial(put, name=stmt.name, value=stmt.value)
                 remaining[:span] = [map_stmt_exprs(rewrite, s) for s in remaining[:span]]
                 continue
-        match stmt:
-            case ir.Loop(body=inner):
-                stmt = replace(stmt, body=forward_cell_reads(inner, cells, pinned))
-            case ir.If(then=then, orelse=orelse):
-                new_then = forward_cell_reads(then, cells, pinned)
-                stmt = replace(stmt, then=new_then, orelse=forward_cell_reads(orelse, cells, pinned))
-            case _:
-                pass
-        out.append(stmt)
+        out.append(map_blocks(lambda inner: forward_cell_reads(inner, cells, pinned), stmt))
     return tuple(out)
 
 

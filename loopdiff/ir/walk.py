@@ -131,6 +131,11 @@ def lets_in(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, ir.Let))
 
 
+def loops_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Loop]:
+    """Loops among statements and inside of them, from outside in."""
+    return (s.stmt for s in statements(body) if isinstance(s.stmt, ir.Loop))
+
+
 def stmt_exprs(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
     """Expressions evaluated by the statement itself: not those of its children, but its target's subscripts."""
     match stmt:
@@ -217,6 +222,45 @@ def map_body(body: tuple[ir.Stmt, ...], rewrite: Callable[[ir.Stmt], tuple[ir.St
             case _:
                 out += rewrite(stmt)
     return tuple(out)
+
+
+def map_sites(
+    body: tuple[ir.Stmt, ...],
+    rewrite: Callable[[ir.Stmt, Path], tuple[ir.Stmt, ...]],
+    prefix: Path = (),
+    first: int = 0,
+) -> tuple[ir.Stmt, ...]:
+    """Every statement replaced by the statements `rewrite` gives for it and its path, children first."""
+    out: list[ir.Stmt] = []
+    for number, stmt in enumerate(body, start=first):
+        path = (*prefix, number)
+        out += rewrite(map_blocks_at(lambda b, p, k: map_sites(b, rewrite, p, k), stmt, path), path)
+    return tuple(out)
+
+
+def map_blocks(change: Callable[[tuple[ir.Stmt, ...]], tuple[ir.Stmt, ...]], stmt: ir.Stmt) -> ir.Stmt:
+    """`stmt` with the blocks changed that are in it: the body of a loop, the branches of a condition."""
+    match stmt:
+        case ir.Loop(body=body):
+            return replace(stmt, body=change(body))
+        case ir.If(then=then, orelse=orelse):
+            return replace(stmt, then=change(then), orelse=change(orelse))
+        case _:
+            return stmt
+
+
+def map_blocks_at(
+    change: Callable[[tuple[ir.Stmt, ...], Path, int], tuple[ir.Stmt, ...]], stmt: ir.Stmt, path: Path
+) -> ir.Stmt:
+    """`stmt`, which is at `path`, with the blocks changed that are in it, given their path and the number of their
+    first statement there."""
+    match stmt:
+        case ir.Loop(body=body):
+            return replace(stmt, body=change(body, path, 0))
+        case ir.If(then=then, orelse=orelse):
+            return replace(stmt, then=change(then, path, 0), orelse=change(orelse, path, len(then)))
+        case _:
+            return stmt
 
 
 def map_accesses(rewrite: Callable[[ir.Access], ir.Access], stmt: ir.Stmt) -> ir.Stmt:

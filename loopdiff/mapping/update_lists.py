@@ -20,7 +20,7 @@ from loopdiff.analysis.polyhedral.model import trip_count
 from loopdiff.analysis.strides import is_varying, varying_names
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, integer, mul, natural
-from loopdiff.ir.walk import Site, lets_in, loads, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Site, lets_in, loads, loops_in, statements, stmt_exprs, subexprs, written_arrays
 
 Names = frozenset[str]
 
@@ -116,7 +116,7 @@ def goes_along_rows(axis: ir.Loop, body: tuple[ir.Stmt, ...], array: str, width:
         if not row or last != ir.Index(axis.index) or not is_same:
             return False
         targets.append(site.stmt.target)
-    loops = (s.stmt for s in statements(body) if isinstance(s.stmt, ir.Loop))
+    loops = loops_in(body)
     return bool(targets) and not any(is_varying(x, varying) for p in loops for x in stmt_exprs(p))
 
 

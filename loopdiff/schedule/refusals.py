@@ -9,7 +9,7 @@ from loopdiff.errors import NOWHERE, Diagnostic, ScheduleError, Span
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_access
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import loops_in
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.settings.requests import Requests
 from loopdiff.source.words import in_user_words
@@ -41,7 +41,7 @@ def refuse_form(loop: ir.Loop, wish: str, reason: str, requests: Requests) -> Sc
 
 def refuse_unknown(ls: ir.LoopSet, requests: Requests) -> None:
     """Raise ScheduleError (LD502) for requests that name no loop of `ls`; blocks of rows are made of some."""
-    loops = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    loops = list(loops_in(ls.body))
     known = {r for p in loops for r in requests.matching(p.index, p.loc.line)}
     shown = dict.fromkeys(f"`{in_user_words(p.index, requests.words)}@{p.loc.line}`" for p in loops if p.loc.line)
     found: list[Diagnostic] = []
@@ -56,7 +56,7 @@ def refuse_unknown(ls: ir.LoopSet, requests: Requests) -> None:
 
 def refuse_unblocked(ls: ir.LoopSet, requests: Requests) -> None:
     """Raise ScheduleError (LD503) for a loop that is wanted in blocks of rows and was not brought into such."""
-    loops = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    loops = list(loops_in(ls.body))
     blocked = {p.loc for p in loops if is_block_loop(p)}
     for loop in loops:
         if requests.rows(loop.index, loop.loc.line, 0) and loop.loc not in blocked:

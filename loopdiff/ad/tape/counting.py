@@ -12,7 +12,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import Path, map_body, touched_arrays
+from loopdiff.ir.walk import Path, map_blocks_at, map_body, touched_arrays
 
 ZERO = integer(0)
 LIMITS = ("LD310", "LD311")
@@ -86,7 +86,5 @@ class Counting:
                 ]
                 loop = replace(stmt, body=(*start, *inner, *largest))
                 return [loop, *mine] if is_open(stmt) else [*mine, loop]
-            case ir.If(then=then, orelse=orelse):
-                return [replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))]
             case _:
-                return [stmt]
+                return [map_blocks_at(self.block, stmt, path)]

@@ -13,7 +13,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import Renaming, renamed
 from loopdiff.ir.types import INT
-from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs, substitute
+from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_stmt_exprs, substitute
 from loopdiff.rules.definitions import TAPE
 
 ZERO, ONE = integer(0), integer(1)
@@ -118,8 +118,8 @@ class Recorder:
                     before.append(ir.Let(counter.at, ir.Load(ir.Access(counter.base)), loc=stmt.loc))
                     (after if is_open(stmt) else before).append(self.advance(counter, stmt))
                 stmt = replace(stmt, body=inner)
-            case ir.If(then=then, orelse=orelse):
-                stmt = replace(stmt, then=self.block(then, path), orelse=self.block(orelse, path, len(then)))
+            case ir.If():
+                stmt = map_blocks_at(self.block, stmt, path)
             case ir.Call() if path in self.tape.kept:
                 stmt = self.keeping(stmt, self.tape.kept[path])
             case _:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from loopdiff.analysis.bounds import (
     Unchecked,
@@ -25,7 +25,9 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element
 from loopdiff.ir.walk import (
     Path,
+    map_blocks,
     map_body,
+    map_sites,
     map_stmt_exprs,
     operands,
     statements,
@@ -41,7 +43,7 @@ from loopdiff.passes.checks.size_checks import extent_conditions, range_conditio
 from loopdiff.source.words import in_user_words
 
 Guards = tuple[ir.Expr, ...]
-Rewrite = Callable[[Path, ir.Stmt], tuple[ir.Stmt, ...]]
+Rewrite = Callable[[ir.Stmt, Path], tuple[ir.Stmt, ...]]
 Table = Mapping[tuple[Path, ir.Access], tuple[Unchecked, ...]]
 OWN_CODES = ("LD310", "LD311", "LD324", "LD325")
 
@@ -85,39 +87,13 @@ def without_repeats(body: tuple[ir.Stmt, ...], known: frozenset[ir.Expr] = froze
                 continue
             case ir.Require(cond=cond) if not any(isinstance(e, ir.Load) for e in subexprs(cond)):
                 known |= {cond}
-            case ir.Loop(body=inner):
-                stmt = replace(stmt, body=without_repeats(inner, known))
-            case ir.If(then=then, orelse=orelse):
-                stmt = replace(stmt, then=without_repeats(then, known), orelse=without_repeats(orelse, known))
             case _:
-                pass
+                stmt = map_blocks(partial(without_repeats, known=known), stmt)
         out.append(stmt)
     return tuple(out)
 
 
 # -- walking -------------------------------------------------------------------------------------------------
-def map_sites(
-    body: tuple[ir.Stmt, ...],
-    rewrite: Rewrite,
-    prefix: Path = (),
-    offset: int = 0,
-) -> tuple[ir.Stmt, ...]:
-    """Every statement replaced by what `rewrite` gives for it and its path, children first."""
-    out: list[ir.Stmt] = []
-    for number, stmt in enumerate(body, start=offset):
-        path = (*prefix, number)
-        match stmt:
-            case ir.Loop(body=inner):
-                stmt = replace(stmt, body=map_sites(inner, rewrite, path))
-            case ir.If(then=then, orelse=orelse):
-                orelse = map_sites(orelse, rewrite, path, len(then))
-                stmt = replace(stmt, then=map_sites(then, rewrite, path), orelse=orelse)
-            case _:
-                pass
-        out += rewrite(path, stmt)
-    return tuple(out)
-
-
 def with_children_of(stmt: ir.Stmt, other: ir.Stmt) -> ir.Stmt:
     match stmt, other:
         case ir.Loop(), ir.Loop(body=body):
@@ -145,7 +121,7 @@ def count_from_the_end(model: Model) -> Model:
         subscripts[negative.axis] = add(subscripts[negative.axis], extent(ls, access.array, negative.axis))
         moved[negative.access] = replace(access, subscripts=tuple(subscripts))
 
-    def rewrite(path: Path, stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    def rewrite(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
         moved = found.get(path, {})
         loads: dict[ir.Expr, ir.Expr] = {ir.Load(old): ir.Load(new) for old, new in moved.items()}
         head = without_children(stmt)
@@ -162,14 +138,14 @@ def count_from_the_end(model: Model) -> Model:
 
 def check_extents(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with a check ahead of every array that is made with an extent that may be negative."""
-    return replace(ls, body=map_sites(ls.body, lambda path, stmt: (*extent_conditions(ls, path, stmt), stmt)))
+    return replace(ls, body=map_sites(ls.body, lambda stmt, path: (*extent_conditions(ls, path, stmt), stmt)))
 
 
 # -- subscripts that depend on data --------------------------------------------------------------------------
 def check_elements(ls: ir.LoopSet, table: Table) -> ir.LoopSet:
     """`ls` with the accesses of `table` checked, before anything is written where that is possible."""
 
-    def rewrite(path: Path, stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    def rewrite(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
         return (*requirements(ls, path, stmt, table), stmt)
 
     groups = [Group((stmt,), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)]

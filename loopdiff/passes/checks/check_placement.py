@@ -22,6 +22,7 @@ from loopdiff.ir.renaming import rename_everywhere, renamed_block
 from loopdiff.ir.slicing import Names, eliminate_dead
 from loopdiff.ir.walk import (
     lets_used,
+    map_blocks,
     nodes_of,
     seen_params,
     statements,
@@ -131,8 +132,6 @@ def with_own_names(
 def once(stmt: ir.Stmt) -> ir.Stmt:
     """`stmt` with loops that check the same in every iteration entered once, if they run at all."""
     match stmt:
-        case ir.If(then=then, orelse=orelse):
-            return replace(stmt, then=tuple(map(once, then)), orelse=tuple(map(once, orelse)))
         case ir.Loop(index=index, lower=lower, upper=upper, step=ir.Const(value=step), body=body):
             body = tuple(map(once, body))
             sites = list(statements(body))
@@ -142,7 +141,7 @@ def once(stmt: ir.Stmt) -> ir.Stmt:
             runs = ir.Apply(Op.LT if step > 0 else Op.GT, (lower, upper))
             return ir.If(runs, body, loc=stmt.loc)
         case _:
-            return stmt
+            return map_blocks(lambda body: tuple(map(once, body)), stmt)
 
 
 def unless_certain(block: Block) -> Block:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 
 from loopdiff.analysis.contractions import inlined
@@ -27,7 +28,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed, renamed_block
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import accesses, statements, stmt_exprs, subexprs, written_access
+from loopdiff.ir.walk import accesses, map_blocks, statements, stmt_exprs, subexprs, written_access
 from loopdiff.passes.checks.certainty import certain_if
 
 ONE = integer(1)
@@ -55,8 +56,8 @@ class Screener:
         out: list[ir.Stmt] = []
         for stmt in body:
             match stmt:
-                case ir.If(then=then, orelse=orelse):
-                    out.append(replace(stmt, then=self.block(then), orelse=self.block(orelse)))
+                case ir.If():
+                    out.append(map_blocks(self.block, stmt))
                 case ir.Loop() if self.is_inspection(stmt):
                     maker = out[-1] if out else None
                     if isinstance(maker, ir.Loop) and makes_what_is_checked(maker, stmt):
@@ -164,10 +165,8 @@ def noted(body: tuple[ir.Stmt, ...], wrong: ir.Access) -> tuple[ir.Stmt, ...]:
                 return tuple(out)
             case ir.Loop():
                 out.append(all_at_once(stmt, wrong))
-            case ir.If(then=then, orelse=orelse):
-                out.append(replace(stmt, then=noted(then, wrong), orelse=noted(orelse, wrong)))
             case _:
-                out.append(stmt)
+                out.append(map_blocks(partial(noted, wrong=wrong), stmt))
     return tuple(out)
 
 

@@ -21,7 +21,7 @@ from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.renaming import renamed_block
-from loopdiff.ir.walk import Path, exits, lets_used, statements, subexprs
+from loopdiff.ir.walk import Path, exits, lets_in, lets_used, map_sites, statements, subexprs
 from loopdiff.model.trip_counts import is_row_of_elements, lets_of
 from loopdiff.passes.loops.sum_shapes import separate_shifts
 from loopdiff.passes.loops.triangles import turn_triangles
@@ -47,26 +47,13 @@ def ascend(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
         return ls
     model = build_model(ls)
 
-    def turned(stmt: ir.Stmt, path: Path) -> ir.Stmt:
-        match stmt:
-            case ir.Loop(body=body):
-                inner = tuple(turned(s, (*path, k)) for k, s in enumerate(body))
-                stmt = replace(stmt, body=inner)
-                if not is_descending(stmt) or exits(stmt):
-                    return stmt
-                change = AnyOrder(path, owned_cells(model, path))
-                return turned_round(stmt) if is_legal(model, change, is_strict=is_strict) else stmt
-            case ir.If(then=then, orelse=orelse):
-                count = len(then)
-                return replace(
-                    stmt,
-                    then=tuple(turned(s, (*path, k)) for k, s in enumerate(then)),
-                    orelse=tuple(turned(s, (*path, count + k)) for k, s in enumerate(orelse)),
-                )
-            case _:
-                return stmt
+    def turned(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
+        if not isinstance(stmt, ir.Loop) or not is_descending(stmt) or exits(stmt):
+            return (stmt,)
+        change = AnyOrder(path, owned_cells(model, path))
+        return (turned_round(stmt) if is_legal(model, change, is_strict=is_strict) else stmt,)
 
-    return replace(ls, body=tuple(turned(s, (k,)) for k, s in enumerate(ls.body)))
+    return replace(ls, body=map_sites(ls.body, turned))
 
 
 # -- distribution --------------------------------------------------------------------------------------------
@@ -158,8 +145,8 @@ def can_follow(
     """Whether all iterations of `group` may run after all of the parts `before`, each with the `lets` it uses."""
 
     def events(parts: list[tuple[int, ir.Stmt]]) -> list[Event]:
-        used = {id(s) for s in with_lets(parts, lets)}
-        return events_of(model, path, [*(p for p in lets if id(p[1]) in used), *parts])
+        used = lets_in(with_lets(parts, lets))
+        return events_of(model, path, [*(p for p in lets if lets_in((p[1],)) & used), *parts])
 
     return is_legal(model, Distribution(events(before), events(group), depth_of(model, path) - 1))
 

@@ -16,8 +16,10 @@ from loopdiff.ir.renaming import Renaming, renamed, renamed_names
 from loopdiff.ir.slicing import keep_live, live_names
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
+    Path,
     loads,
     map_body,
+    map_sites,
     map_stmt_exprs,
     nodes_in,
     statements,
@@ -31,7 +33,7 @@ from loopdiff.passes.loops.sum_shapes import is_clear
 MOST_COLUMNS = 4  # at each end of a row that are written out
 FARTHEST = 4  # rows that begin at zero beyond those that something is added to
 Place = dict[str, ir.Expr]
-Rewrite = Callable[[ir.Stmt], tuple[ir.Stmt, ...]]
+Rewrite = Callable[[ir.Stmt, Path], tuple[ir.Stmt, ...]]
 Has = Callable[[Shift], bool]
 
 
@@ -255,8 +257,8 @@ class GatherForm:
         updates = {u: t for t in self.found.targets for u, d in t.shifts.items() if d == distance}
         wanted = frozenset(self.cells[t.array].name if t.is_summed else t.array for t in updates.values())
 
-        def summed(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
-            target = updates.get(id(stmt))
+        def summed(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
+            target = updates.get(path)
             if target is None or not target.is_summed:
                 return () if target is None else (stmt,)
             assert isinstance(stmt, ir.Assign | ir.Accumulate)
@@ -396,15 +398,15 @@ def is_any(_: object) -> bool:
 def part_of(body: tuple[ir.Stmt, ...], update: Rewrite, wanted: frozenset[str]) -> tuple[ir.Stmt, ...]:
     """Of `body`, with its updates of elements rewritten, what `wanted` arrays and cells need."""
 
-    def rewritten(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    def rewritten(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
         target = written_access(stmt)
-        return (stmt,) if target is None or not target.subscripts else update(stmt)
+        return (stmt,) if target is None or not target.subscripts else update(stmt, path)
 
-    found = map_body(body, rewritten)
+    found = map_sites(body, rewritten)
     return keep_live(found, live_names(found, wanted, None), None)
 
 
-def only_updates(body: tuple[ir.Stmt, ...], updates: frozenset[int]) -> tuple[ir.Stmt, ...]:
-    """Of `body`, those `updates`, by identity, with all that they need."""
-    own = [a.array for s in statements(body) if id(s.stmt) in updates and (a := written_access(s.stmt)) is not None]
-    return part_of(body, lambda s: (s,) if id(s) in updates else (), frozenset(own))
+def only_updates(body: tuple[ir.Stmt, ...], updates: frozenset[Path]) -> tuple[ir.Stmt, ...]:
+    """Of `body`, the `updates` at these paths, with all that they need."""
+    own = [a.array for s in statements(body) if s.path in updates and (a := written_access(s.stmt)) is not None]
+    return part_of(body, lambda s, path: (s,) if path in updates else (), frozenset(own))

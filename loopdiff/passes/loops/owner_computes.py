@@ -34,6 +34,7 @@ from loopdiff.ir.renaming import Renaming, renamed, renamed_block
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
+    map_blocks_at,
     map_body,
     map_stmt_exprs,
     read_arrays,
@@ -85,14 +86,10 @@ class Gatherer:
         for number, stmt in enumerate(body, start=first):
             path = (*prefix, number)
             match stmt:
-                case ir.Loop(body=inner):
-                    if not self.nest(stmt, path, out):
-                        out.append(replace(stmt, body=self.block(inner, path)))
-                case ir.If(then=then, orelse=orelse):
-                    yes, no = self.block(then, path), self.block(orelse, path, len(then))
-                    out.append(replace(stmt, then=yes, orelse=no))
+                case ir.Loop() if self.nest(stmt, path, out):
+                    pass
                 case _:
-                    out.append(stmt)
+                    out.append(map_blocks_at(self.block, stmt, path))
         return tuple(out)
 
     def nest(self, stmt: ir.Loop, path: Path, out: list[ir.Stmt]) -> bool:
@@ -191,7 +188,7 @@ def begun_by(found: Scatter, before: ir.Stmt) -> Scatter | None:
 def others(found: Scatter, names: NameSupply) -> tuple[ir.Stmt, ...]:
     """The rest of a nest: clears one by one, anything else in one nest."""
     body = found.nest.body
-    clears = [s for s in body if id(s) in found.rest and is_clear(s)]
+    clears = [s for k, s in enumerate(body) if (k,) in found.rest and is_clear(s)]
     if len(clears) == len(found.rest):
         nests = [found.nest.around((s,)) for s in clears]
     else:

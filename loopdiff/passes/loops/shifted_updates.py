@@ -48,14 +48,14 @@ class Perfect:
 class ShiftedTarget:
     """An array of which an iteration updates elements at constant distances from one of its own, `place`.
 
-    `shifts`: these distances along every loop, by identity of the update. `start`: the distance of the element that an
-    iteration has begin at zero, before anything is added to it. `room`: the least and the greatest distances of
-    elements that are there, and zero before the nest. `is_certain`: every iteration updates at the least and at the
-    greatest distance along each loop, so all elements up to there are in the array.
+    `shifts`: these distances along every loop, by the path of the update in the body of the nest. `start`: the distance
+    of the element that an iteration has begin at zero, before anything is added to it. `room`: the least and the
+    greatest distances of elements that are there, and zero before the nest. `is_certain`: every iteration updates at
+    the least and at the greatest distance along each loop, so all elements up to there are in the array.
     """
 
     place: ir.Access
-    shifts: Mapping[int, Shift]
+    shifts: Mapping[Path, Shift]
     start: Shift | None = None
     room: tuple[Shift, Shift] | None = None
     is_certain: bool = True
@@ -82,15 +82,16 @@ class ShiftedTarget:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A nest at `path` with its `targets`, and the updates of other arrays and cells, `rest`, by identity."""
+    """A nest at `path` with its `targets`, and the updates of other arrays and cells, `rest`, by
+    their paths in the body of the nest."""
 
     nest: Perfect
     path: Path
     targets: tuple[ShiftedTarget, ...]
-    rest: frozenset[int]
+    rest: frozenset[Path]
 
     @property
-    def updates(self) -> frozenset[int]:
+    def updates(self) -> frozenset[Path]:
         return frozenset(u for t in self.targets for u in t.shifts)
 
 
@@ -127,17 +128,20 @@ def shifted_scatter(loop: ir.Loop, path: Path, ls: ir.LoopSet) -> Scatter | None
     taken = frozenset(u for t in targets for u in t.shifts)
     innermost = (*path, *(0,) * (len(nest.loops) - 1))
     owned = cell_owners(ls)(innermost)
-    sites = [s for s in statements(nest.body, innermost) if written_access(s.stmt) is not None]
-    rest = [s for s in sites if id(s.stmt) not in taken and written_access(s.stmt).array not in owned]  # type: ignore[union-attr]
-    found = Scatter(nest, path, targets, frozenset(id(s.stmt) for s in rest))
-    return found if may_lead(ls, path, rest) else None
+    rest = frozenset(
+        s.path
+        for s in statements(nest.body)
+        if (target := written_access(s.stmt)) is not None and s.path not in taken and target.array not in owned
+    )
+    late = frozenset((*innermost, *p) for p in rest)
+    return Scatter(nest, path, targets, rest) if may_lead(ls, path, late) else None
 
 
-def may_lead(ls: ir.LoopSet, path: Path, rest: list[Site]) -> bool:
-    """Whether all that is read in the nest at `path` may be read before the statements `rest` write."""
-    if not rest:
+def may_lead(ls: ir.LoopSet, path: Path, late: frozenset[Path]) -> bool:
+    """Whether all that is read in the nest at `path` may be read before the statements `late` write."""
+    if not late:
         return True
-    model, late = build_model(ls), {s.path for s in rest}
+    model = build_model(ls)
     events = within(model, path)
     first = [e for e in events if not e.is_write and e.path not in late]
     stores = [e for e in events if e.is_write and e.path in late]
@@ -162,7 +166,7 @@ def target_of(nest: Perfect, updates: list[Site]) -> ShiftedTarget | None:
     """What the `updates` of one array have in common; None if an element's share cannot be told."""
     if any(isinstance(s.stmt, ir.Accumulate) and s.stmt.op != "add" for s in updates):
         return None
-    places = {id(s.stmt): place_of(a, nest.indices) for s in updates if (a := written_access(s.stmt)) is not None}
+    places = {s.path: place_of(a, nest.indices) for s in updates if (a := written_access(s.stmt)) is not None}
     known = [p for p in places.values() if p is not None]
     if len(known) < len(places) or any(base != known[0][0] for base, _ in known):
         return None
@@ -173,7 +177,7 @@ def target_of(nest: Perfect, updates: list[Site]) -> ShiftedTarget | None:
     moved = tuple(with_offset(s, nest.indices, origin) for s in base)
     stmt = updates[0].stmt
     assert isinstance(stmt, ir.Assign | ir.Accumulate)
-    always = [p[1] for s in updates if len(s.path) == 1 and (p := places[id(s.stmt)]) is not None]
+    always = [p[1] for s in updates if len(s.path) == 1 and (p := places[s.path]) is not None]
     ends = [tuple(map(f, zip(*always, strict=True))) for f in (min, max)]
     target = ShiftedTarget(ir.Access(stmt.target.array, moved, loc=stmt.loc), shifts, is_certain=ends == [least, most])
     return started(nest, target, updates) if target.is_summed else target
@@ -190,12 +194,12 @@ def started(nest: Perfect, target: ShiftedTarget, updates: list[Site]) -> Shifte
     if not starts:
         return target
     (start, *others) = starts
-    own = target.shifts[id(start.stmt)]
+    own = target.shifts[start.path]
     if others or len(start.path) > 1:
         return None
     signs = [1 if is_constant(p.step, 1) else -1 for p in nest.loops]
     for site in sums:
-        later = [s * d for s, d in zip(signs, without_shift(own, target.shifts[id(site.stmt)]), strict=True)]
+        later = [s * d for s, d in zip(signs, without_shift(own, target.shifts[site.path]), strict=True)]
         if (later, site.path) <= ([0] * len(later), start.path):
             return None
     return replace(target, start=own)

@@ -12,7 +12,7 @@ from loopdiff.ir.build import all_of, compare
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
-from loopdiff.ir.walk import Site, accesses, map_accesses, nodes_of, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Site, accesses, map_accesses, map_blocks, nodes_of, statements, subexprs, written_arrays
 from loopdiff.mapping.launches import Launch
 
 
@@ -42,11 +42,9 @@ class SumHolder:
                     if started is not None:
                         out[len(out) - len(found) :] = started
                     else:
-                        out.append(self.held(stmt, found) or replace(stmt, body=self.block(stmt.body)))
-                case ir.If(then=then, orelse=orelse):
-                    out.append(replace(stmt, then=self.block(then), orelse=self.block(orelse)))
+                        out.append(self.held(stmt, found) or map_blocks(self.block, stmt))
                 case _:
-                    out.append(stmt)
+                    out.append(map_blocks(self.block, stmt))
         return tuple(out)
 
     def started(

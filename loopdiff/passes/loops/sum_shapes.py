@@ -18,6 +18,7 @@ from loopdiff.ir.walk import (
     loads,
     loads_in,
     loads_of,
+    map_blocks,
     statements,
     touched_arrays,
 )
@@ -30,18 +31,8 @@ def tidy_sums(ls: ir.LoopSet) -> ir.LoopSet:
 
 
 def tidy_block(body: tuple[ir.Stmt, ...], ls: ir.LoopSet, cells: frozenset[str]) -> tuple[ir.Stmt, ...]:
-    inner = [tidy(s, ls, cells) for s in body]
+    inner = [map_blocks(lambda b: tidy_block(b, ls, cells), s) for s in body]
     return tuple(sink_clears(sum_in_place(inner, ls, cells)))
-
-
-def tidy(stmt: ir.Stmt, ls: ir.LoopSet, cells: frozenset[str]) -> ir.Stmt:
-    match stmt:
-        case ir.Loop(body=body):
-            return replace(stmt, body=tidy_block(body, ls, cells))
-        case ir.If(then=then, orelse=orelse):
-            return replace(stmt, then=tidy_block(then, ls, cells), orelse=tidy_block(orelse, ls, cells))
-        case _:
-            return stmt
 
 
 # -- scalar sums ---------------------------------------------------------------------------------------------

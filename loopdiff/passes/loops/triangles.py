@@ -17,7 +17,7 @@ from loopdiff.analysis.contractions import Contraction, contraction
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.build import is_constant, shifted
-from loopdiff.ir.walk import subexprs
+from loopdiff.ir.walk import map_blocks, subexprs
 from loopdiff.model.register_tiles import choose_tile
 
 
@@ -27,15 +27,9 @@ def turn_triangles(ls: ir.LoopSet) -> ir.LoopSet:
 
 
 def turned(stmt: ir.Stmt, ls: ir.LoopSet) -> ir.Stmt:
-    match stmt:
-        case ir.Loop(body=body):
-            found = contraction(stmt)
-            better = None if found is None else turned_nest(found, ls)
-            return better or replace(stmt, body=tuple(turned(s, ls) for s in body))
-        case ir.If(then=then, orelse=orelse):
-            return replace(stmt, then=tuple(turned(s, ls) for s in then), orelse=tuple(turned(s, ls) for s in orelse))
-        case _:
-            return stmt
+    found = contraction(stmt)
+    better = None if found is None else turned_nest(found, ls)
+    return better or map_blocks(lambda body: tuple(turned(s, ls) for s in body), stmt)
 
 
 def turned_nest(found: Contraction, ls: ir.LoopSet) -> ir.Loop | None:

@@ -25,7 +25,7 @@ from loopdiff.ir.build import compare, integer
 from loopdiff.ir.names import supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import accesses, exits, map_body, map_stmt_exprs, statements, subexprs, substitute
+from loopdiff.ir.walk import accesses, exits, loops_in, map_body, map_stmt_exprs, statements, subexprs, substitute
 from loopdiff.passes.sweeps.sole_takers import sole_taker
 
 NONE = integer(-(1 << 63))
@@ -51,7 +51,7 @@ class Kept:
 def keep_last(forward: ir.LoopSet, reverse: ir.LoopSet) -> tuple[ir.LoopSet, ir.LoopSet]:
     """Both sweeps with indices on the tape in place of flags that one iteration at most makes use of."""
     tapes = {a.name: a for a in forward.arrays if a.role == "tape" and a.type is not None and a.type.dtype == "bool"}
-    for reader in [s.stmt for s in statements(reverse.body) if isinstance(s.stmt, ir.Loop)] if tapes else ():
+    for reader in list(loops_in(reverse.body)) if tapes else ():
         kept = kept_for(reader, forward, reverse, tapes)
         if kept is not None:
             return keep_last(in_writer(forward, kept), in_reader(reverse, kept))

@@ -23,7 +23,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
-from loopdiff.ir.walk import expressions, operands, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import expressions, map_blocks, operands, statements, stmt_exprs, subexprs
 from loopdiff.passes.sweeps.zero_iterations import IterationIdler
 
 
@@ -58,11 +58,8 @@ class Idler:
                     if skipping is not None:
                         return replace(stmt, body=skipping)
                 return replace(stmt, body=tuple(self.inside(s, k, stmt) for k, s in enumerate(body)))
-            case ir.If(then=then, orelse=orelse):
-                then, orelse = (tuple(map(self.visited, branch)) for branch in (then, orelse))
-                return replace(stmt, then=then, orelse=orelse)
             case _:
-                return stmt
+                return map_blocks(lambda branch: tuple(map(self.visited, branch)), stmt)
 
     def inside(self, stmt: ir.Stmt, number: int, around: ir.Loop) -> ir.Stmt:
         """Statement `number` of the body of `around`, under the condition that it does something."""

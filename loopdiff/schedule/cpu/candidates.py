@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import ScheduleError
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import loops_in, statements
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Arranged, VectorLoop
 from loopdiff.model.machine import Machine
@@ -55,6 +55,6 @@ def vectors(arranged: Arranged, times: dict[tuple[int, ...], float], total: floa
 
 def without_blocks(arranged: Arranged, sweep: str) -> list[Request]:
     """Requests for none of the blocks of rows or lanes that there are."""
-    loops = [s.stmt for s in statements(arranged.ls.body) if isinstance(s.stmt, ir.Loop)]
+    loops = list(loops_in(arranged.ls.body))
     names = {(stem_of(p.index).removesuffix("_block"), p.loc.line) for p in loops if is_block_loop(p)}
     return [Request(sweep, index, line, "rows", 0) for index, line in sorted(names)]

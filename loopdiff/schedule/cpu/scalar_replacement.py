@@ -36,6 +36,7 @@ from loopdiff.ir.walk import (
     loads_in,
     loads_of,
     map_accesses,
+    map_blocks_at,
     operands,
     statements,
     stmt_exprs,
@@ -156,16 +157,11 @@ def is_cut(shared: Parallel) -> bool:
 
 def exchanged(stmt: ir.Stmt, path: Path, found: Mapping[Path, ir.Stmt]) -> ir.Stmt:
     """`stmt` with the statements at some paths exchanged for others."""
-    if path in found:
-        return found[path]
-    match stmt:
-        case ir.Loop(body=body):
-            return replace(stmt, body=tuple(exchanged(s, (*path, k), found) for k, s in enumerate(body)))
-        case ir.If(then=then, orelse=orelse):
-            new = [exchanged(s, (*path, k), found) for k, s in enumerate((*then, *orelse))]
-            return replace(stmt, then=tuple(new[: len(then)]), orelse=tuple(new[len(then) :]))
-        case _:
-            return stmt
+
+    def block(body: tuple[ir.Stmt, ...], prefix: Path, first: int) -> tuple[ir.Stmt, ...]:
+        return tuple(exchanged(s, (*prefix, k), found) for k, s in enumerate(body, start=first))
+
+    return found[path] if path in found else map_blocks_at(block, stmt, path)
 
 
 def is_plain(loop: ir.Loop) -> bool:

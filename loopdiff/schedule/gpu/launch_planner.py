@@ -8,8 +8,10 @@ waits for the device to get there. Other scalars live on the host and are handed
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
@@ -24,8 +26,9 @@ from loopdiff.ir.walk import (
     accesses,
     children,
     lets_in,
+    loops_in,
+    nodes_in,
     statements,
-    stmt_exprs,
     subexprs,
     touched_arrays,
     written_arrays,
@@ -178,15 +181,16 @@ def scalars_on_device(ls: ir.LoopSet, steps: tuple[Step, ...]) -> Names:
 def wishes_for(launch: Launch, requests: Requests) -> frozenset[Wish | None]:
     """What was asked of the loops that are a kernel, and of those inside of it."""
     axes = () if launch.grid is None else tuple(a.loop for a in launch.grid.axes)
-    inside = (s.stmt for s in statements(launch.body) if isinstance(s.stmt, ir.Loop))
+    inside = loops_in(launch.body)
     return frozenset(requests.wish(p.index, p.loc.line) for p in (*axes, *inside))
 
 
 def used_elsewhere(ls: ir.LoopSet, launch: Launch) -> Names:
     """Lets that are read outside of a kernel."""
-    inside = {id(s.stmt) for s in statements(launch.body)}
-    exprs = [e for s in statements(ls.body) if id(s.stmt) not in inside for e in stmt_exprs(s.stmt)]
-    return frozenset(e.name for x in (*exprs, *results(ls)) for e in subexprs(x) if isinstance(e, ir.Var))
+    ends = (e for x in results(ls) for e in subexprs(x))
+    uses = Counter(e.name for e in chain(nodes_in(ls.body), ends) if isinstance(e, ir.Var))
+    uses -= Counter(e.name for e in nodes_in(launch.body) if isinstance(e, ir.Var))
+    return frozenset(uses)
 
 
 def with_own_lets(ls: ir.LoopSet, steps: tuple[Step, ...]) -> tuple[Step, ...]:

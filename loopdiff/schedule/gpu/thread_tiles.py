@@ -32,6 +32,7 @@ from loopdiff.ir.walk import (
     accesses,
     children,
     map_accesses,
+    map_blocks,
     map_expr,
     map_stmt_exprs,
     nodes_in,
@@ -144,14 +145,14 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     loops = list(merged_loops(launch.body, varying))
     inside = [s.stmt for loop in loops for s in statements(loop.body)]
     written = {s.target.array for s in inside if isinstance(s, ir.Assign | ir.Accumulate)}
-    copies, merged = prod(tile.values()), set(map(id, loops))
+    copies, merged = prod(tile.values()), {p.index for p in loops}
     parts = [e for s in inside for e in nodes_of(s)]
     read = {e.access for e in parts if isinstance(e, ir.Load) and e.access.subscripts}
     is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
     values = (x for s in statements(launch.body) if not isinstance(s.stmt, ir.Loop) for x in stmt_exprs(s.stmt))
     calls = any(is_function(e) for x in values for e in subexprs(x))
     most_sums = prod(SHAPES[-1]) if calls else HELD
-    are_merged = all(id(w.loop) in merged for w in launch.warp_loops)
+    are_merged = all(w.loop.index in merged for w in launch.warp_loops)
     if not read or not written or not is_simple or not are_merged or len(written) * copies > most_sums:
         return None
     return sum(times(access, varying, tile) for access in read) / (copies * len(read))
@@ -244,12 +245,8 @@ class Copy:
         match stmt:
             case ir.Let(name=name):
                 return replace(stmt, name=self.names.get(name, name))
-            case ir.Loop(body=body):
-                return replace(stmt, body=tuple(map(self.named, body)))
-            case ir.If(then=then, orelse=orelse):
-                return replace(stmt, then=tuple(map(self.named, then)), orelse=tuple(map(self.named, orelse)))
             case _:
-                return stmt
+                return map_blocks(lambda body: tuple(map(self.named, body)), stmt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +269,8 @@ class Jammer:
             case ir.Loop(body=body) if is_same(stmt, self.varying):
                 new = self.joined[id(stmt)] = replace(stmt, body=self.without_repeats(self.block(body)))
                 yield new
-            case ir.If(then=then, orelse=orelse) if is_same(stmt, self.varying):
-                yield replace(stmt, then=self.block(then), orelse=self.block(orelse))
+            case ir.If() if is_same(stmt, self.varying):
+                yield map_blocks(self.block, stmt)
             case ir.Let(name=name) if name not in self.varying:
                 yield stmt
             case _:

@@ -27,6 +27,7 @@ from loopdiff.ir.walk import (
     Path,
     accesses,
     children,
+    loops_in,
     map_expr,
     map_stmt_exprs,
     nodes_in,
@@ -137,12 +138,10 @@ class Spreader:
     def loops(self) -> tuple[WarpLoop, ...]:
         """The loops that lanes share; none if others take long, too."""
         found = tuple(self.best(self.launch.body, (0,) * len(self.grid.axes)))
-        inside = {id(s.stmt) for w in found for s in statements((w.loop,))}
-        around = [
-            s.stmt for s in statements(self.launch.body) if isinstance(s.stmt, ir.Loop) and id(s.stmt) not in inside
-        ]
-        shared = {id(w.loop) for w in found}
-        is_all = all(is_short(p) or any(id(s.stmt) in shared for s in statements((p,))) for p in around)
+        inside = {p.index for w in found for p in loops_in((w.loop,))}
+        around = [p for p in loops_in(self.launch.body) if p.index not in inside]
+        shared = {w.loop.index for w in found}
+        is_all = all(is_short(p) or any(q.index in shared for q in loops_in((p,))) for p in around)
         return found if is_all else ()
 
     def requested(self, body: tuple[ir.Stmt, ...], path: Path, requests: Requests) -> Iterator[WarpLoop]:
