@@ -28,8 +28,8 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, returned_arrays
+from loopdiff.model import tuning
 
-WORTH_REPEATING = 0.9  # of the memory, by `weight`, for which `auto` runs iterations again
 SeedNames = tuple[str | None, ...]
 Paths = frozenset[Path]
 
@@ -48,7 +48,7 @@ def build_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "aut
     plans = {frozenset(): plain} | ({replayed: build(facts, policy, replayed)} if replayed else {})
     if policy == "recompute":
         plans = {paths: in_segments(facts, plan, paths) for paths, plan in plans.items()}
-    worth = 1.0 if policy == "recompute" else WORTH_REPEATING
+    worth = 1.0 if policy == "recompute" else tuning.REPEATED_MEMORY
     best = reduce(lambda one, other: lighter(one, other, worth), plans.values())
     return with_sums(facts, best).sweeps if policy in ("auto", "rows") and best is plain else best.sweeps
 

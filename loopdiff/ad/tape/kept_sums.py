@@ -17,10 +17,10 @@ from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.walk import operands, read_arrays, written_arrays
+from loopdiff.model import tuning
 
 Names = frozenset[str]
 NONE: Names = frozenset()
-LEAST = 2  # arrays that a sum has to free to be worth one
 
 
 def arrays_to_sum(facts: Facts, plain: Built) -> Names:
@@ -28,13 +28,13 @@ def arrays_to_sum(facts: Facts, plain: Built) -> Names:
     outermost = [(read_arrays((s,)), written_arrays((s,))) for s in facts.ls.body]
     both = NONE.union(*(read & written for read, written in outermost))
     found = (local_ranks(facts).keys() & read_arrays(plain.sweeps.reverse.body)) - both
-    return frozenset(found) if len(found) >= LEAST else NONE
+    return frozenset(found) if len(found) >= tuning.FREED_ARRAYS else NONE
 
 
 def is_sum_of(expr: ir.Expr, arrays: Names) -> bool:
     """Whether `expr` is a sum of elements of several of `arrays`, and of nothing else."""
     found = summed(expr)
-    return found is not None and found <= arrays and len(found) >= LEAST
+    return found is not None and found <= arrays and len(found) >= tuning.FREED_ARRAYS
 
 
 def summed(expr: ir.Expr) -> Names | None:

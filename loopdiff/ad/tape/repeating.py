@@ -13,12 +13,12 @@ from loopdiff.ir.build import rounded_alone
 from loopdiff.ir.ops import INFO, PRODUCTS, QUOTIENTS, ROUNDINGS, STRICT, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import map_expr, subexprs
+from loopdiff.model import tuning
 
 CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN, *ROUNDINGS))
 MODERATE = frozenset((*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD))
 EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
 FUNCTION, RECOMPUTE_LIMIT = 16, 48
-MOST_STRICT = 3  # sums and products in an expression: each takes an instruction more, of which a tape takes a few
 
 
 def cost(expr: ir.Expr) -> int:
@@ -59,4 +59,4 @@ def strict_form(expr: ir.Expr, types: TypeEnv) -> ir.Expr | None:
 
     form = map_expr(strict, expr)
     count = sum(1 for e in subexprs(form) if isinstance(e, ir.Apply) and e.op in STRICT)
-    return form if 0 < count <= MOST_STRICT else None
+    return form if 0 < count <= tuning.STRICT_OPERATIONS else None

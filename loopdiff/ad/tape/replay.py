@@ -26,9 +26,8 @@ from loopdiff.ir.walk import (
     subexprs,
     written_arrays,
 )
+from loopdiff.model import tuning
 from loopdiff.model.latency import waiting
-
-LONGEST_WAIT = 20.0  # cycles: a tape takes fewer for an element, and nothing waits for it
 
 
 def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
@@ -96,7 +95,7 @@ def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:
         return False
     made = written_arrays(stmt.body) & arrays
     reads = {e.access for s in stmt.body for e in loads_of(s) if e.access.array in made}
-    return any(waiting(stmt.body, access) > LONGEST_WAIT for access in reads if access.subscripts)
+    return any(waiting(stmt.body, access) > tuning.REPLAY_LATENCY for access in reads if access.subscripts)
 
 
 def repeats_exactly(facts: Facts, path: Path) -> bool:

@@ -23,8 +23,7 @@ from loopdiff.ir.build import add, extents_of, floordiv, mul, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block, renamed_names
 from loopdiff.ir.walk import Path, touched_arrays
-
-FEWEST_TRIPS = 16
+from loopdiff.model import tuning
 
 
 def candidates(facts: Facts, tape: Tape, replayed: frozenset[Path]) -> Iterator[Path]:
@@ -47,7 +46,7 @@ def is_nested(one: Path, other: Path) -> bool:
 
 
 def is_short(trips: ir.Expr | None) -> bool:
-    return isinstance(trips, ir.Const) and trips.value < FEWEST_TRIPS
+    return isinstance(trips, ir.Const) and trips.value < tuning.SEGMENTED_TRIPS
 
 
 @dataclass(frozen=True, slots=True)

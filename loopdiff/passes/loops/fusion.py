@@ -38,10 +38,9 @@ from loopdiff.ir.walk import (
     touched_arrays,
     written_arrays,
 )
+from loopdiff.model import tuning
 
 NONE: frozenset[str] = frozenset()
-MOST_BEHIND = 2
-MOST_ARRAYS = 12  # streams that a processor follows at once
 
 
 def fuse(
@@ -180,9 +179,9 @@ class Fuser:
         own = touched_arrays(loop.body)
         cells = frozenset(cell_types(self.model.ls))
         is_gain = before & own or all(is_fill(m.loop, self.waiting) for m in group)
-        if not is_gain or len((before | own) - cells) > MOST_ARRAYS:
+        if not is_gain or len((before | own) - cells) > tuning.FUSION_STREAMS:
             return None
-        most, found = max(m.behind for m in group) + MOST_BEHIND, 0
+        most, found = max(m.behind for m in group) + tuning.FUSION_LAG, 0
         for member in group:
             for first, second in self.conflicts(member, path):
                 while not self.may_trail(first, second, found - member.behind):

@@ -27,11 +27,10 @@ from loopdiff.ir.walk import (
     written_access,
     written_arrays,
 )
+from loopdiff.model import tuning
 from loopdiff.passes.loops.shifted_updates import Perfect, Scatter, Shift, ShiftedTarget
 from loopdiff.passes.loops.sum_shapes import is_clear
 
-MOST_COLUMNS = 4  # at each end of a row that are written out
-FARTHEST = 4  # rows that begin at zero beyond those that something is added to
 Place = dict[str, ir.Expr]
 Rewrite = Callable[[ir.Stmt, Path], tuple[ir.Stmt, ...]]
 Has = Callable[[Shift], bool]
@@ -146,7 +145,7 @@ class GatherForm:
         first, last = (
             (self.reach(level)[0], self.core(level)[0]) if is_first else (self.core(level)[1], self.reach(level)[1])
         )
-        if last - first > MOST_COLUMNS:
+        if last - first > tuning.EDGE_COLUMNS:
             loop = self.asking(place, self.reach(level))
             return (replace(loop, lower=shifted(edge, first), upper=shifted(edge, last)),)
         out: list[ir.Stmt] = []
@@ -331,7 +330,7 @@ def with_room(ls: ir.LoopSet, nest: Perfect, target: ShiftedTarget) -> ShiftedTa
     room = room_of(ls, nest, target.place)
     if room is None or not target.is_summed or not reaches_within(target, room):
         return target
-    is_near = all(max(-least, most) <= FARTHEST for least, most in zip(*room, strict=True))
+    is_near = all(max(-least, most) <= tuning.EDGE_ROWS for least, most in zip(*room, strict=True))
     return replace(target, room=room) if is_near else target
 
 

@@ -25,11 +25,11 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Site, accesses, statements, touched_arrays
+from loopdiff.model import tuning
 from loopdiff.model.register_tiles import choose_tile, is_product_operand
 from loopdiff.passes.storage.copy_propagation import known_outside, same_elements
 from loopdiff.passes.storage.first_writes import NEVER, needed_zeros, rewritten
 
-MOST_OPEN = 2  # Axes that the loops may leave a part of: each needs a loop nest of zeros.
 ONE = integer(1)
 
 
@@ -76,7 +76,7 @@ class Starter:
             return None
         extents = extents_of(self.ls.array(array))
         is_open = [loop.upper != extent for loop, extent in zip(axes, extents, strict=True)]
-        if sum(is_open) > MOST_OPEN:
+        if sum(is_open) > tuning.OPEN_AXES:
             return None
         within = {
             loop.index: replace(loop, upper=ir.Apply(Op.MIN, (loop.upper, extent)))

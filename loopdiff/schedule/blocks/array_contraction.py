@@ -23,9 +23,8 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_constant, parted
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, returned_arrays, statements
+from loopdiff.model import tuning
 from loopdiff.passes.storage.workspace import scratch
-
-MOST_ROWS = 16
 
 
 def roll_rows(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> ir.LoopSet:
@@ -86,7 +85,7 @@ def rows_by_array(sites: list[Site], names: Iterable[str], axis: int) -> dict[st
         path = loops[base.name]
         offsets = [offset for _, offset in rows]
         count = 1 << (max(offsets) - min(offsets)).bit_length()
-        if all(p[: len(path)] == path for _, p in uses) and count <= MOST_ROWS:
+        if all(p[: len(path)] == path for _, p in uses) and count <= tuning.ROLLED_ROWS:
             found[name] = count, path
     return found
 

@@ -38,13 +38,13 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.mapping.lane_blocks import FEW, LaneBlock
 from loopdiff.mapping.loops import Mapping, VectorLoop
+from loopdiff.model import tuning
 from loopdiff.passes.loops.distribution import ascend
 from loopdiff.passes.loops.sum_shapes import tidy_sums
 from loopdiff.schedule.cpu.planner import Planner
 from loopdiff.settings.requests import Requests
 
 ONE = integer(1)
-GAIN = 2.5  # times as fast as in order lanes have to be there: their code takes longer to compile
 
 
 def widen_lanes(
@@ -161,7 +161,7 @@ class Widener:
         found: list[tuple[Path, Mapping]] = []
         best = self.planner.loop(loop, path, {}, found)
         is_vector = isinstance(dict(found).get(path), VectorLoop)
-        return is_vector or GAIN * self.planner.costs.vector(loop, {}) < best
+        return is_vector or tuning.LANES_GAIN * self.planner.costs.vector(loop, {}) < best
 
     def is_worth_it(self, loop: ir.Loop) -> bool:
         """Whether most accesses of the deepest statements stay, or move by one element, from lane to lane."""

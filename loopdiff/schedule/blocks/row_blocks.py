@@ -41,11 +41,11 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.mapping.lane_blocks import block_loop
+from loopdiff.model import tuning
 from loopdiff.passes.loops.distribution import ascend
 from loopdiff.passes.loops.sum_shapes import tidy_sums
 from loopdiff.settings.requests import NOTHING, Requests
 
-ROWS = 64
 ONE = integer(1)
 
 
@@ -71,13 +71,16 @@ FOR_THREADS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
 
 CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG))
 CHEAP_NODES = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Var, ir.Load)
-MOST_REPEATED = 2
 Names = frozenset[str]
 
 
 def block_rows(
-    ls: ir.LoopSet, dead: Names, names: NameSupply, rows: int | Fitting = ROWS, requests: Requests = NOTHING
-) -> ir.LoopSet:  # fmt: skip
+    ls: ir.LoopSet,
+    dead: Names,
+    names: NameSupply,
+    rows: int | Fitting = tuning.BLOCK_ROWS,
+    requests: Requests = NOTHING,
+) -> ir.LoopSet:
     """`ls` with loops run in blocks of `rows` where that isolates contractions; the same values up to reassociation.
     `requests` may say other sizes, or none.
 
@@ -297,8 +300,12 @@ def repeated_lets(lets: Mapping[str, Leaf], written: Names) -> Names:
         is_cheap = all(isinstance(e, CHEAP_NODES) or (isinstance(e, ir.Apply) and e.op in CHEAP) for e in parts)
         reads = {e.access.array for e in parts if isinstance(e, ir.Load)}
         used = [e.name for e in parts if isinstance(e, ir.Var) and e.name in lets]
-        count = sum(isinstance(e, ir.Apply) for e in parts) + sum(operations.get(u, MOST_REPEATED) for u in used)
-        is_free = is_cheap and count <= MOST_REPEATED and not reads & written and operations.keys() >= set(used)
+        count = sum(isinstance(e, ir.Apply) for e in parts) + sum(
+            operations.get(u, tuning.REPEATED_OPERATIONS) for u in used
+        )
+        is_free = (
+            is_cheap and count <= tuning.REPEATED_OPERATIONS and not reads & written and operations.keys() >= set(used)
+        )
         if is_free or len(leaf.loops) >= 2:
             operations[name] = count
     return frozenset(operations)

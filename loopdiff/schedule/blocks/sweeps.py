@@ -5,14 +5,18 @@ from __future__ import annotations
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.walk import returned_arrays
+from loopdiff.model import tuning
 from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_workspace
 from loopdiff.schedule.blocks.outer_vectors import widen_lanes
-from loopdiff.schedule.blocks.row_blocks import ROWS, block_rows
+from loopdiff.schedule.blocks.row_blocks import block_rows
 from loopdiff.settings.requests import NOTHING, Requests
 
 
 def block_sweeps(
-    forward: ir.LoopSet, reverse: ir.LoopSet, rows: int = ROWS, asked: tuple[Requests, Requests] = (NOTHING, NOTHING)
+    forward: ir.LoopSet,
+    reverse: ir.LoopSet,
+    rows: int = tuning.BLOCK_ROWS,
+    asked: tuple[Requests, Requests] = (NOTHING, NOTHING),
 ) -> tuple[ir.LoopSet, ir.LoopSet, frozenset[str]]:
     """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
     indices of loops over the lanes of a block. `asked` may say otherwise for each sweep."""
@@ -28,7 +32,7 @@ def block_sweeps(
     return new_forward, with_workspace(new_reverse, workspace, place, ours), lanes | others
 
 
-def block_primal(ls: ir.LoopSet, rows: int = ROWS, requests: Requests = NOTHING) -> ir.LoopSet:
+def block_primal(ls: ir.LoopSet, rows: int = tuning.BLOCK_ROWS, requests: Requests = NOTHING) -> ir.LoopSet:
     """The function itself in blocks of `rows`, whose buffers are its own."""
     return in_blocks(ls, scratch(ls) - returned_arrays(ls) - frozenset(ls.params), supply(ls), rows, requests)[0]
 

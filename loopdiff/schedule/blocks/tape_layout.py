@@ -27,10 +27,9 @@ from loopdiff.ir.walk import (
     subexprs,
 )
 from loopdiff.mapping.lane_blocks import LaneBlock, lane_block
+from loopdiff.model import tuning
 
 Order = tuple[int, ...]
-TRIPS = 32
-ADVANTAGE = 2
 
 
 def align_tapes(
@@ -65,12 +64,12 @@ def better_order(decl: ir.ArrayDecl, sweeps: tuple[ir.LoopSet, ir.LoopSet], lane
         for access, index, depth in in_loops(ls, decl.name, lanes):
             moving = [axis for axis, s in enumerate(access.subscripts) if coefficient(s, index) != 0]
             if len(moving) == 1 and coefficient(access.subscripts[moving[0]], index) in (1, -1):
-                votes[moving[0]] += TRIPS**depth
+                votes[moving[0]] += tuning.TAPE_TRIPS**depth
     if not votes:
         return None
     rank = len(decl.extents or ())
     (axis, count), *_ = votes.most_common(1)
-    if axis == rank - 1 or count < ADVANTAGE * votes[rank - 1]:
+    if axis == rank - 1 or count < tuning.TAPE_ADVANTAGE * votes[rank - 1]:
         return None
     return (*(k for k in range(rank) if k != axis), axis)
 

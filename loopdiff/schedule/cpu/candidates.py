@@ -10,16 +10,13 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import loops_in, statements
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Arranged, VectorLoop
+from loopdiff.model import tuning
 from loopdiff.model.machine import Machine
 from loopdiff.model.prediction import predict
 from loopdiff.model.trip_counts import Extents
 from loopdiff.schedule.cpu.planner import plan
 from loopdiff.settings.requests import Request, Requests
 from loopdiff.source.words import stem_of
-
-MOST_TRIED = 8  # schedules that are predicted
-DOUBT = 3.0  # what is predicted to take longer by more than this factor is not worth a measurement
-SHARE = 0.1  # of the predicted time that a nest takes, to be worth one
 
 
 def other_vectors(
@@ -29,13 +26,13 @@ def other_vectors(
     most; each is for a schedule of its own."""
     base = predict(arranged.ls, arranged.schedule, extents, machine)
     known, found = {arranged.schedule.mappings}, list[tuple[float, Request]]()
-    for request in list(vectors(arranged, dict(base.nests), base.total, sweep))[:MOST_TRIED]:
+    for request in list(vectors(arranged, dict(base.nests), base.total, sweep))[: tuning.PREDICTED_SCHEDULES]:
         try:
             schedule = plan(model, may_reassociate=may_reassociate, machine=machine, requests=Requests((request,)))
         except ScheduleError:
             continue
         total = predict(arranged.ls, schedule, extents, machine).total
-        if total < DOUBT * base.total and schedule.mappings not in known:
+        if total < tuning.PREDICTION_DOUBT * base.total and schedule.mappings not in known:
             known.add(schedule.mappings)
             found.append((total, request))
     return [r for _, r in sorted(found, key=lambda f: f[0])[:most]]
@@ -44,7 +41,7 @@ def other_vectors(
 def vectors(arranged: Arranged, times: dict[tuple[int, ...], float], total: float, sweep: str) -> Iterator[Request]:
     """Requests for a vector along each loop that is none, the dearest nests first."""
     for path, took in sorted(times.items(), key=lambda t: -t[1]):
-        if took < SHARE * total:
+        if took < tuning.NEST_SHARE * total:
             return
         top = arranged.ls.body[path[0]]
         for site in statements((top,)):

@@ -24,8 +24,7 @@ from loopdiff.analysis.privatization import Names, conflicting
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.walk import Path, read_arrays, statements, written_arrays
-
-MOST = 16  # iterations that a chunk begins earlier
+from loopdiff.model import tuning
 
 Taken = Callable[[ir.Loop, ir.Loop], None]
 
@@ -84,7 +83,7 @@ def beginning(model: Model, path: Path, arrays: Names, own: Names) -> int | None
             needed[write] = max(needed[write], needed[read] + length)
         if needed == before:
             longest = max(needed.values(), default=0)
-            return longest if longest <= MOST else None
+            return longest if longest <= tuning.OVERLAP else None
     return None
 
 

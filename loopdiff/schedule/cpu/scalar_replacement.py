@@ -46,9 +46,9 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.mapping.loops import Parallel, ScalarLoop, Schedule, VectorLoop
+from loopdiff.model import tuning
 from loopdiff.passes.loops.sum_registers import SumHolder
 
-MOST = 4  # registers for a row
 Row = tuple[int, ...]
 
 
@@ -342,5 +342,5 @@ def pays(uses: Sequence[Use]) -> bool:
     reaches = {u.reach for u in uses}
     written = [u.reach for u in uses if u.is_write]
     is_used_again = max(written, default=max(reaches)) > min(reaches) or len(written) > len(set(written))
-    is_whole = len(reaches) == max(reaches) - min(reaches) + 1 <= MOST
+    is_whole = len(reaches) == max(reaches) - min(reaches) + 1 <= tuning.ROW_REGISTERS
     return is_used_again and is_whole and reaches == {u.reach for u in uses if not u.is_conditional}

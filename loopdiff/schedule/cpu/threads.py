@@ -29,14 +29,13 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
+from loopdiff.model import tuning
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
 from loopdiff.schedule.cpu.planner import scalar_only
 from loopdiff.schedule.cpu.postponed_rows import find_late
 
 # Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
 LANES, ROWS, DOTS, COLUMNS, BATCH, PRODUCT = 64, 8, 24, 48, 16, 64
-FARTHEST = 64  # iterations, in chunks that may wait for each other
-AT_ONCE = 4  # times as many iterations as chunks need at least, where some of them wait
 
 Found = list[tuple[Path, Sharing]]
 
@@ -152,7 +151,7 @@ class Sharer:
         if obstacle:
             return Serial(obstacle)
         granule = LANES if isinstance(self.schedule.of(path), VectorLoop) else 1
-        reaches = {n: r for n in sums if (r := reach(stmt, n)) is not None and r <= FARTHEST}
+        reaches = {n: r for n in sums if (r := reach(stmt, n)) is not None and r <= tuning.THREAD_DISTANCE}
         farthest = max((1, *reaches.values()))
         return Parallel(
             stmt.index,
@@ -176,7 +175,9 @@ class Sharer:
         if sums or self.lost(loop, own, {}) or unchecked(loop, own | arrays):
             return None
         least, cells = max(1, early), tuple(sorted(own))
-        return Parallel(loop.index, AT_ONCE * least, least, cells=cells, arrays=tuple(sorted(arrays)), early=early)
+        return Parallel(
+            loop.index, tuning.WAITING_CHUNKS * least, least, cells=cells, arrays=tuple(sorted(arrays)), early=early
+        )
 
     def late(self, loop: ir.Loop, path: Path) -> Parallel | None:
         """Chunks of a loop some of whose statements wait in their first iterations until all chunks have ended."""
@@ -186,7 +187,7 @@ class Sharer:
         if found is None or self.lost(loop, own, {}) or unchecked(loop, own):
             return None
         late, least = found
-        return Parallel(loop.index, AT_ONCE * least, least, cells=tuple(sorted(homes)), late=late)
+        return Parallel(loop.index, tuning.WAITING_CHUNKS * least, least, cells=tuple(sorted(homes)), late=late)
 
     def obstacle(self, loop: ir.Loop) -> str:
         """What in the loop has to happen on one thread."""

@@ -40,11 +40,9 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.mapping.loops import Mapping as LoopMapping
 from loopdiff.mapping.loops import VectorLoop
+from loopdiff.model import tuning
 from loopdiff.passes.loops.fusion import with_one_constant
 
-COUNTS = (4, 2)
-FEWER = 0.25  # of the elements that rows read and add to, at least
-OTHERS = 4  # registers for constants and what is used at once
 PAGE, NEAR = 4096, 160  # bytes
 LIMITS = frozenset((Op.LT, Op.LE, Op.GT, Op.GE))
 
@@ -139,7 +137,7 @@ def rows_together(
     ):
         return 1
     leaves = tuple(leaf.path for leaf in rows.leaves)
-    for count in COUNTS:
+    for count in tuning.JAMMED_ROWS:
         change = Jam(path, leaves, count)
         if is_gain(rows, loop.index, count, registers) and is_legal(model, change, is_strict=not may_reassociate):
             return count
@@ -155,7 +153,7 @@ def is_gain(rows: JammedRows, index: str, count: int, registers: int) -> bool:
         alone += found.total()
         together += len(found)
         held = max(held, sum(n > 1 for n in found.values()))
-    return 0 < together <= (1.0 - FEWER) * alone and held + count + OTHERS <= registers
+    return 0 < together <= (1.0 - tuning.JAM_SHARES) * alone and held + count + tuning.JAM_RESERVED <= registers
 
 
 def row_elements(leaf: Leaf, index: str) -> Iterator[ir.Access]:

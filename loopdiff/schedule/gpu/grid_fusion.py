@@ -26,11 +26,11 @@ from loopdiff.ir.walk import (
     touched_arrays,
 )
 from loopdiff.mapping.grids import Grid
+from loopdiff.model import tuning
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
 from loopdiff.settings.requests import Requests
 
 Names = frozenset[str]
-FARTHEST = 4  # statements between nests that are put together
 
 
 def fuse_grids(ls: ir.LoopSet, dead: Names, requests: Requests, *, may_reassociate: bool) -> ir.LoopSet:
@@ -76,7 +76,7 @@ class Fuser:
         """Whether the nest at `place` of a block is now one with the next one."""
         body = self.body(prefix)
         other = next((k for k in range(place + 1, len(body)) if isinstance(body[k], ir.Loop)), None)
-        if other is None or other - place > FARTHEST:
+        if other is None or other - place > tuning.FUSED_KERNELS_GAP:
             return False
         first, second, between = body[place], body[other], body[place + 1 : other]
         assert isinstance(first, ir.Loop)

@@ -27,9 +27,8 @@ from loopdiff.ir.walk import Path, accesses, statements, subexprs, written_array
 from loopdiff.mapping.grids import AXES, Axis, Grid
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.update_lists import is_listed, leading_axis
+from loopdiff.model import tuning
 from loopdiff.settings.requests import Requests, Wish
-
-FEW = 8  # iterations that are not worth a launch
 
 Names = frozenset[str]
 INSIDE: tuple[Wish, ...] = ("sequential", "warp")  # wishes for loops that are no axes of a grid
@@ -304,6 +303,6 @@ def is_short(loop: ir.Loop) -> bool:
     """Whether the loop plainly has few iterations."""
     match loop:
         case ir.Loop(lower=ir.Const(value=low), upper=ir.Const(value=high), step=ir.Const(value=step)):
-            return abs(high - low) <= FEW * abs(step)
+            return abs(high - low) <= tuning.LAUNCH_ITERATIONS * abs(step)
         case _:
             return False

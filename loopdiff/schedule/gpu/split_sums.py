@@ -28,16 +28,13 @@ from loopdiff.ir.types import F32, F64, ArrayType
 from loopdiff.ir.walk import accesses, loads_of, map_accesses, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import AXES, Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
+from loopdiff.model import tuning
 from loopdiff.passes.loops.sum_registers import runs_all
 from loopdiff.schedule.gpu.host_values import is_on_host, names_made, names_used
 from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import Requests
 
 Names = frozenset[str]
-
-MOST_PARTS = 256
-TERMS = 64  # that a part has at least
-SPREAD = 1 << 16  # threads that are enough
 
 
 def split_sums(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
@@ -183,7 +180,9 @@ def is_extent(expr: ir.Expr) -> bool:
 def most_parts(counts: list[ir.Expr]) -> ir.Expr:
     """In how many parts a sum is made at most, for so many iterations along each axis; none, if there are many."""
     threads = reduce(mul, counts, integer(1))
-    return ir.Apply(Op.MIN, (integer(MOST_PARTS), floordiv(integer(SPREAD), at_least_one(threads))))
+    return ir.Apply(
+        Op.MIN, (integer(tuning.SUM_PARTS), floordiv(integer(tuning.ENOUGH_THREADS), at_least_one(threads)))
+    )
 
 
 def parts_by_terms(loop: ir.Loop) -> ir.Expr:
@@ -192,7 +191,7 @@ def parts_by_terms(loop: ir.Loop) -> ir.Expr:
     for site in statements(loop.body):
         if isinstance(site.stmt, ir.Loop) and is_extent(trip_count(site.stmt)) and not site.loops:
             inner = mul(inner, natural(trip_count(site.stmt)))
-    least: ir.Expr = integer(TERMS)
+    least: ir.Expr = integer(tuning.PART_TERMS)
     if inner != integer(1):
-        least = at_least_one(floordiv(integer(TERMS), at_least_one(inner)))
+        least = at_least_one(floordiv(integer(tuning.PART_TERMS), at_least_one(inner)))
     return floordiv(natural(trip_count(loop)), least)

@@ -46,14 +46,10 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.mapping.grids import Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, Step, WarpLoop, all_steps, map_launches
+from loopdiff.model import tuning
 from loopdiff.schedule.gpu.host_values import names_used
 from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import Requests
-
-# Iterations along each of two axes, fewer along that of neighbours: elements that these read differ.
-SHAPES = ((4, 2), (2, 2))
-HELD = 16  # sums that a thread keeps in registers at most
-WORTH = 0.5  # of the reads that are left at most
 
 # Operations on integers that raise in Python for some operands.
 FAILING = frozenset((Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR))
@@ -93,12 +89,12 @@ def tile_of(launch: Launch) -> tuple[int, ...]:
     if grid is None or grid.arrays or grid.copies or grid.lists or not is_plain(launch):
         return ()
     indices = [a.loop.index for a in grid.axes]
-    for shape in SHAPES:
+    for shape in tuning.THREAD_TILES:
         found: list[tuple[float, tuple[int, ...]]] = []
         for pair in combinations(indices, 2):
             tile = tuple(dict(zip(pair, shape, strict=True)).get(i, 1) for i in indices)
             share = share_of_reads(launch, dict(zip(indices, tile, strict=True)))
-            if share is not None and share <= WORTH:
+            if share is not None and share <= tuning.TILED_READS:
                 found.append((share, tile))
         if found:
             return min(found)[1]
@@ -151,7 +147,7 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
     values = (x for s in statements(launch.body) if not isinstance(s.stmt, ir.Loop) for x in stmt_exprs(s.stmt))
     calls = any(is_function(e) for x in values for e in subexprs(x))
-    most_sums = prod(SHAPES[-1]) if calls else HELD
+    most_sums = prod(tuning.THREAD_TILES[-1]) if calls else tuning.THREAD_SUMS
     are_merged = all(w.loop.index in merged for w in launch.warp_loops)
     if not read or not written or not is_simple or not are_merged or len(written) * copies > most_sums:
         return None

@@ -37,14 +37,13 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.mapping.grids import Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, Step, WarpLoop, map_launches
+from loopdiff.model import tuning
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, is_short
 from loopdiff.schedule.gpu.host_values import is_on_host, names_made
 from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import NOTHING, Requests
 
 Names = frozenset[str]
-
-LONG = 16  # iterations that a loop has at least that is worth the lanes of a warp
 
 
 def spread_over_warps(plan: LaunchPlan, requests: Requests, *, may_reassociate: bool) -> LaunchPlan:
@@ -87,13 +86,13 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     axes = (a.loop.index for a in grid.axes)
     unknown = plan.on_device.union(launch.cells, names_made(launch.body), axes)
     lengths = [length_of(w.loop, grid.axes, unknown) for w in found]
-    conditions = [compare(Op.GE, n, integer(LONG)) for n in dict.fromkeys(lengths) if n is not None]
+    conditions = [compare(Op.GE, n, integer(tuning.WARP_ITERATIONS)) for n in dict.fromkeys(lengths) if n is not None]
     is_refused = any(requests.wish(w.loop.index, w.loop.loc.line) == "sequential" for w in found)
     if not found or None in lengths or is_refused:
         return launch
     stmt = ir.If(all_of(conditions), launch.body, launch.body, loc=launch.body[0].loc)
     named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
-    reason = f"{named} {'has' if len(found) == 1 else 'have'} {LONG} iterations or more"
+    reason = f"{named} {'has' if len(found) == 1 else 'have'} {tuning.WARP_ITERATIONS} iterations or more"
     return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
 
 
