@@ -13,7 +13,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import exits, map_body, statements
+from loopdiff.ir.walk import all_statements, exits, map_body
 
 ZERO, ONE = integer(0), integer(1)
 
@@ -39,7 +39,7 @@ class Passes:
 
 def mark_exits(ls: ir.LoopSet) -> tuple[ir.LoopSet, dict[str, Passes]]:
     """`ls` (normal) with its early exits counted, and the counts by loop index."""
-    if not any(isinstance(s.stmt, ir.Exit) for s in statements(ls.body)):
+    if not any(isinstance(s, ir.Exit) for s in all_statements(ls.body)):
         return ls, {}
     names = supply(ls)
     found: dict[str, Passes] = {}

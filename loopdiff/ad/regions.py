@@ -21,6 +21,7 @@ from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     children,
     loads,
     map_blocks,
@@ -77,7 +78,7 @@ def touches(stmt: ir.Stmt, array: str) -> bool:
 
 def is_fixed(target: ir.Access, stmt: ir.Stmt) -> bool:
     """Whether the address of `target` is the same throughout `stmt`."""
-    inside = [s.stmt for s in statements((stmt,))]
+    inside = all_statements((stmt,))
     indices = {s.index for s in inside if isinstance(s, ir.Loop)}
     lets = {s.name for s in inside if isinstance(s, ir.Let)}
     written = written_arrays((stmt,))

@@ -15,7 +15,7 @@ from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.typing import cell_types
-from loopdiff.ir.walk import nodes_of, statements, subexprs, written_arrays
+from loopdiff.ir.walk import all_statements, nodes_of, subexprs, written_arrays
 
 Form = tuple[tuple[Sum, int], ...]
 Names = frozenset[str]
@@ -49,7 +49,7 @@ NOTHING = Recurrence(frozenset(), frozenset())
 
 def recurrence(loop: ir.Loop, cells: Collection[str]) -> Recurrence:
     """What iterations of an innermost loop hand on to the next ones; `cells` are the scalars of the function."""
-    sites = [s.stmt for s in statements(loop.body)]
+    sites = all_statements(loop.body)
     if any(isinstance(s, ir.Loop) for s in sites) or not isinstance(loop.step, ir.Const):
         return NOTHING
     known = frozenset(cells)

@@ -48,6 +48,26 @@ def statements(body: tuple[ir.Stmt, ...], prefix: Path = (), enclosing: tuple[ir
         yield from statements(children(stmt), path, (*enclosing, stmt))
 
 
+def all_statements(body: tuple[ir.Stmt, ...]) -> list[ir.Stmt]:
+    """The statements of `statements`, for those who do not ask where they are."""
+    found: list[ir.Stmt] = []
+    gather_statements(body, found)
+    return found
+
+
+def gather_statements(body: tuple[ir.Stmt, ...], found: list[ir.Stmt]) -> None:
+    for stmt in body:
+        found.append(stmt)
+        match stmt:
+            case ir.Loop(body=inner):
+                gather_statements(inner, found)
+            case ir.If(then=then, orelse=orelse):
+                gather_statements(then, found)
+                gather_statements(orelse, found)
+            case _:
+                pass
+
+
 def without_children(stmt: ir.Stmt) -> ir.Stmt:
     """`stmt` alone: a Loop or If with empty blocks."""
     match stmt:
@@ -128,12 +148,12 @@ def reads(expr: ir.Expr, access: ir.Access) -> bool:
 
 def lets_in(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Lets that statements make."""
-    return frozenset(s.stmt.name for s in statements(body) if isinstance(s.stmt, ir.Let))
+    return frozenset(s.name for s in all_statements(body) if isinstance(s, ir.Let))
 
 
 def loops_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Loop]:
     """Loops among statements and inside of them, from outside in."""
-    return (s.stmt for s in statements(body) if isinstance(s.stmt, ir.Loop))
+    return (s for s in all_statements(body) if isinstance(s, ir.Loop))
 
 
 def stmt_exprs(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
@@ -157,22 +177,29 @@ def stmt_exprs(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
 
 def nodes_of(stmt: ir.Stmt) -> Iterator[ir.Expr]:
     """All subexpressions of the statement itself."""
-    return (node for expr in stmt_exprs(stmt) for node in subexprs(expr))
+    found: list[ir.Expr] = []
+    for expr in stmt_exprs(stmt):
+        gather(expr, found)
+    return iter(found)
 
 
 def loads_of(stmt: ir.Stmt) -> Iterator[ir.Load]:
     """What the statement itself loads; the target of an Accumulate is not among it."""
-    return (load for expr in stmt_exprs(stmt) for load in loads(expr))
+    return (e for e in nodes_of(stmt) if isinstance(e, ir.Load))
 
 
 def nodes_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
     """All subexpressions of statements and of those inside of them."""
-    return (node for site in statements(body) for node in nodes_of(site.stmt))
+    found: list[ir.Expr] = []
+    for stmt in all_statements(body):
+        for expr in stmt_exprs(stmt):
+            gather(expr, found)
+    return iter(found)
 
 
 def loads_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Load]:
     """What statements, and those inside of them, load."""
-    return (load for site in statements(body) for load in loads_of(site.stmt))
+    return (e for e in nodes_in(body) if isinstance(e, ir.Load))
 
 
 def lets_used(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
@@ -293,8 +320,8 @@ def substitute(expr: ir.Expr, replacements: Mapping[ir.Expr, ir.Expr]) -> ir.Exp
 
 def expressions(ls: ir.LoopSet) -> Iterator[ir.Expr]:
     """Every whole expression of the LoopSet: statements in order, then results."""
-    for site in statements(ls.body):
-        yield from stmt_exprs(site.stmt)
+    for stmt in all_statements(ls.body):
+        yield from stmt_exprs(stmt)
     for result in ls.results:
         if isinstance(result, ir.ScalarResult):
             yield result.value
@@ -332,8 +359,8 @@ def written_parts(call: ir.Call) -> tuple[ir.Access, ...]:
 def written_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Arrays assigned, accumulated into, allocated or written by a call anywhere in `body`."""
     names: set[str] = set()
-    for site in statements(body):
-        match site.stmt:
+    for stmt in all_statements(body):
+        match stmt:
             case ir.Assign(target=target) | ir.Accumulate(target=target):
                 names.add(target.array)
             case ir.Allocate(array=array):
@@ -347,13 +374,8 @@ def written_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
 
 def read_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Arrays loaded anywhere in `body`; the target of an Accumulate counts as read."""
-    names: set[str] = set()
-    for site in statements(body):
-        for expr in stmt_exprs(site.stmt):
-            names |= {e.access.array for e in loads(expr)}
-        if isinstance(site.stmt, ir.Accumulate):
-            names.add(site.stmt.target.array)
-    return frozenset(names)
+    names = {load.access.array for load in loads_in(body)}
+    return frozenset(names | {s.target.array for s in all_statements(body) if isinstance(s, ir.Accumulate)})
 
 
 def defined(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
@@ -405,4 +427,4 @@ def is_index_arithmetic(expr: ir.Expr) -> bool:
 
 def loops_of(loop: ir.Loop) -> list[ir.Loop]:
     """The loops inside of `loop`."""
-    return [s.stmt for s in statements(loop.body) if isinstance(s.stmt, ir.Loop)]
+    return list(loops_in(loop.body))

@@ -20,7 +20,17 @@ from loopdiff.analysis.polyhedral.model import trip_count
 from loopdiff.analysis.strides import is_varying, varying_names
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, integer, mul, natural
-from loopdiff.ir.walk import Site, lets_in, loads, loops_in, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import (
+    Site,
+    all_statements,
+    lets_in,
+    loads,
+    loops_in,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_arrays,
+)
 
 Names = frozenset[str]
 
@@ -139,7 +149,7 @@ def parts_of(site: Site) -> list[ir.Expr]:
 def is_filled(body: tuple[ir.Stmt, ...], array: str) -> bool:
     """Whether a list of what `body` adds to `array` is full in the end: that of as many as there are at most may not
     be, if data say whether one is made; others are as long as they have to be, but for threads that stop."""
-    if any(isinstance(s.stmt, ir.Require) for s in statements(body)):
+    if any(isinstance(s, ir.Require) for s in all_statements(body)):
         return False
     is_known = most_updates(body, array) is not None
     return not is_known or not any(s.is_conditional for s in updates(body, array))

@@ -12,7 +12,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.types import F64
-from loopdiff.ir.walk import accesses, nodes_of, statements, subexprs, substitute
+from loopdiff.ir.walk import accesses, all_statements, nodes_of, statements, subexprs, substitute
 from loopdiff.mapping.loops import Mapping, TiledNest, VectorLoop
 
 # Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
@@ -31,7 +31,7 @@ def number(value: float) -> ir.Const:
 
 def estimate_of(body: tuple[ir.Stmt, ...], chosen: Chosen) -> Estimate:
     """Formulas of what is known before `body`; `chosen` says what loops became."""
-    everything = [s.stmt for s in statements(body)]
+    everything = all_statements(body)
     known = {s.index: s for s in everything if isinstance(s, ir.Loop)}
     inside = {s.name for s in everything if isinstance(s, ir.Let)}
     return Estimate(chosen, known, inside)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from loopdiff.analysis.contractions import access_indices
 from loopdiff.analysis.strides import lane_axis
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Path, Site, loads_of, map_expr, statements, subexprs
+from loopdiff.ir.walk import Path, Site, all_statements, loads_of, map_expr, statements, subexprs
 from loopdiff.mapping.loops import Mapping as LoopMapping
 from loopdiff.mapping.loops import Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.model.machine import Machine
@@ -150,7 +150,7 @@ def has_index(expr: ir.Expr) -> bool:
 
 def is_sum_over(loop: ir.Loop, array: str) -> bool:
     """Whether nothing in `loop` needs the sums in `array`, or begins them anew, before all iterations have added."""
-    stmts = [s.stmt for s in statements(loop.body)]
+    stmts = all_statements(loop.body)
     if any(isinstance(s, ir.Assign) and s.target.array == array for s in stmts):
         return False
     return not any(e.access.array == array for s in stmts for e in loads_of(s))

@@ -12,7 +12,7 @@ from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements, statements
 from loopdiff.mapping.loops import Arranged
 from loopdiff.rules.definitions import has_text, rule_key
 from loopdiff.schedule.cpu.scalar_replacement import hold_in_registers
@@ -106,7 +106,7 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str) -> list[str]:
         "from loopdiff.backends.cpu.direct import Direct",
         "from loopdiff.backends.machine_code import kept",
     ]
-    if any(isinstance(s.stmt, ir.Require) for s in statements(emitter.ls.body)):
+    if any(isinstance(s, ir.Require) for s in all_statements(emitter.ls.body)):
         lines.append("from loopdiff.errors import ArgumentError")
     if emitter.looks:
         names = ", ".join(sorted((*emitter.looks, "make_look")))

@@ -29,7 +29,7 @@ from loopdiff.backends.writer import Writer
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
-from loopdiff.ir.walk import accesses, map_expr, statements, subexprs
+from loopdiff.ir.walk import accesses, all_statements, map_expr, statements, subexprs
 from loopdiff.mapping.loops import TiledNest, VectorLoop
 from loopdiff.model.work import LANES, Estimate, estimate_of, number, times_work
 
@@ -55,7 +55,7 @@ class Guess(Estimate):
 
     def is_short(self, nest: ir.Loop) -> bool:
         """Whether a nest takes less than a block for certain."""
-        inside = [s.stmt for s in statements((nest,))]
+        inside = all_statements((nest,))
         loops = [s for s in inside if isinstance(s, ir.Loop)]
         if any(is_left(s) or not isinstance(self.span(s), ir.Const) for s in loops):
             return False
@@ -171,7 +171,7 @@ class Patience:
 
     def may_be_long(self, loop: ir.Loop) -> bool:
         """Whether the loop is around others, not all of which are short as a rule."""
-        inside = [s.stmt for s in statements(loop.body)]
+        inside = all_statements(loop.body)
         found = [self.emitter.mapping_of(s) for s in inside if isinstance(s, ir.Loop)]
         is_short = [isinstance(k, VectorLoop) and k.may_be_short for k in found]
         return not all(is_short) or any(isinstance(s, ir.Call) for s in inside)
@@ -253,7 +253,7 @@ class PatientEmitter(LoopEmitter):
 
 
 def is_around_others(loop: ir.Loop) -> bool:
-    return any(isinstance(s.stmt, ir.Loop) for s in statements(loop.body))
+    return any(isinstance(s, ir.Loop) for s in all_statements(loop.body))
 
 
 def goes_along(loops: tuple[ir.Loop, ...], body: Iterable[ir.Stmt]) -> bool:

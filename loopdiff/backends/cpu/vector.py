@@ -18,7 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import nodes_in, nodes_of, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import all_statements, nodes_in, nodes_of, statements, stmt_exprs, subexprs
 from loopdiff.mapping.lane_blocks import FEW
 
 UNROLL = 4
@@ -186,7 +186,7 @@ class VectorLoopWriter(LaneValues):
             return UNROLL if self.has_floats(promoted) else 1
         chains = [s for s in statements(self.loop.body) if isinstance(s.stmt, ir.Accumulate) and s.loops]
         inside = [s.stmt for s in chains if s.stmt.target.array in self.private]  # type: ignore[union-attr]
-        is_simple = not any(isinstance(s.stmt, ir.If) for s in statements(self.loop.body))
+        is_simple = not any(isinstance(s, ir.If) for s in all_statements(self.loop.body))
         is_short = len(self.operations()) <= SHORT and len(self.private) <= COPIED_CELLS
         return UNROLL if inside and is_simple and is_short and not self.has_calls(inside) else 1
 
@@ -230,7 +230,7 @@ class VectorLoopWriter(LaneValues):
 
     def is_light(self) -> bool:
         """Whether the body is so short that latency, not throughput, would bound a single accumulator."""
-        body = [s.stmt for s in statements(self.loop.body)]
+        body = all_statements(self.loop.body)
         is_flat = not any(isinstance(s, ir.Loop | ir.If) for s in body)
         return is_flat and len(self.operations()) <= LIGHT and not self.has_calls(body)
 
@@ -239,7 +239,7 @@ class VectorLoopWriter(LaneValues):
 
         None is where masks have no registers of their own: a masked store takes as long as ten others there.
         """
-        body = [s.stmt for s in statements(self.loop.body)]
+        body = all_statements(self.loop.body)
         sums = [s for s in body if isinstance(s, ir.Accumulate)]
         is_check = all(isinstance(s, ir.Accumulate | ir.Let) for s in body) and not self.has_floats(sums)
         is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, ir.Loop) for s in body)

@@ -28,12 +28,12 @@ from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     loads_in,
     map_stmt_exprs,
     nodes_in,
     operands,
     read_arrays,
-    statements,
     subexprs,
     substitute,
     written_arrays,
@@ -99,7 +99,7 @@ def place_of(ls: ir.LoopSet, value: ir.Var | ir.Load, path: Path) -> Place | Non
 
 def is_suited(loop: ir.Loop) -> bool:
     """Whether shapes and integer arguments say how often `loop` runs, and nothing in it keeps it from running twice."""
-    is_plain = not any(isinstance(s.stmt, ir.Exit | ir.Call | ir.Require) for s in statements(loop.body))
+    is_plain = not any(isinstance(s, ir.Exit | ir.Call | ir.Require) for s in all_statements(loop.body))
     return is_plain and is_constant(loop.step, 1) and is_fixed(loop.lower) and is_fixed(loop.upper)
 
 

@@ -28,7 +28,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed, renamed_block
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import accesses, map_blocks, statements, stmt_exprs, subexprs, written_access
+from loopdiff.ir.walk import accesses, all_statements, map_blocks, statements, stmt_exprs, subexprs, written_access
 from loopdiff.passes.checks.certainty import certain_if
 
 ONE = integer(1)
@@ -130,7 +130,7 @@ def makes_what_is_checked(maker: ir.Loop, loop: ir.Loop) -> bool:
     """Whether iterations of `loop` check what the same ones of `maker` leave for good, and nothing else of it."""
     if (maker.lower, maker.upper, maker.step) != (loop.lower, loop.upper, loop.step):
         return False
-    if any(isinstance(s.stmt, ir.Loop | ir.Exit | ir.Require) for s in statements(maker.body)):
+    if any(isinstance(s, ir.Loop | ir.Exit | ir.Require) for s in all_statements(maker.body)):
         return False
     targets = [t for s in statements(maker.body) if (t := written_access(s.stmt)) is not None]
     often = Counter(t.array for t in targets)
@@ -240,7 +240,7 @@ def rows_of(loop: ir.Loop) -> Rows | None:
     left = rows.without_limits(inner.body, own)
     first = (ir.Require(all_of(own), "LD310", "", loc=loop.loc),) if own else ()
     rows.rest = (*first, *(left if has_checks(left) else ()))
-    sites = [s.stmt for s in statements(rows.rest)]
+    sites = all_statements(rows.rest)
     known = {
         inner.index,
         *(s.name if isinstance(s, ir.Let) else s.index for s in sites if isinstance(s, ir.Let | ir.Loop)),
@@ -254,4 +254,4 @@ def names_in(exprs: Sequence[ir.Expr]) -> set[str]:
 
 
 def has_checks(body: tuple[ir.Stmt, ...]) -> bool:
-    return any(isinstance(s.stmt, ir.Require) for s in statements(body))
+    return any(isinstance(s, ir.Require) for s in all_statements(body))

@@ -30,6 +30,7 @@ from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
     Path,
     accesses,
+    all_statements,
     children,
     map_expr,
     map_stmt_exprs,
@@ -107,7 +108,7 @@ def is_choice_of_rows(stmt: ir.Stmt) -> bool:
     """Whether `stmt` is a condition on indices and extents alone, around loops."""
     if not isinstance(stmt, ir.If) or any(isinstance(e, ir.Load | ir.Var) for e in subexprs(stmt.cond)):
         return False
-    return any(isinstance(s.stmt, ir.Loop) for s in statements(children(stmt)))
+    return any(isinstance(s, ir.Loop) for s in all_statements(children(stmt)))
 
 
 def is_smooth(loop: ir.Loop, ls: ir.LoopSet) -> bool:
@@ -118,7 +119,7 @@ def is_smooth(loop: ir.Loop, ls: ir.LoopSet) -> bool:
 
 def is_fill(loop: ir.Loop, arrays: frozenset[str]) -> bool:
     """Whether `loop` does nothing but write a constant to some of `arrays`."""
-    inside = [s.stmt for s in statements(loop.body)]
+    inside = all_statements(loop.body)
     is_simple = all(
         isinstance(s, ir.Loop | ir.If) or (isinstance(s, ir.Assign) and isinstance(s.value, ir.Const)) for s in inside
     )

@@ -14,6 +14,7 @@ from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
+    all_statements,
     are_independent,
     loads,
     loads_in,
@@ -118,7 +119,7 @@ def is_clear(stmt: ir.Stmt) -> bool:
 
 def may_pass(clear: ir.Stmt, other: ir.Stmt) -> bool:
     """Whether the clear may happen after `other` instead of before it."""
-    is_silent = not any(isinstance(s.stmt, ir.Require | ir.Exit) for s in statements((other,)))
+    is_silent = not any(isinstance(s, ir.Require | ir.Exit) for s in all_statements((other,)))
     return is_silent and are_independent((clear,), (other,))
 
 

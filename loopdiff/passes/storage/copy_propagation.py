@@ -23,6 +23,7 @@ from loopdiff.ir.walk import (
     Path,
     Site,
     accesses,
+    all_statements,
     map_accesses,
     map_body,
     map_expr,
@@ -128,7 +129,7 @@ def is_written_once(ls: ir.LoopSet, number: int, array: str) -> bool:
         is_asked = any(
             isinstance(e, ir.Dim) and e.array == array for s in statements((stmt,)) for e in nodes_of(s.stmt)
         )
-        is_called = any(isinstance(s.stmt, ir.Call) for s in statements((stmt,)))
+        is_called = any(isinstance(s, ir.Call) for s in all_statements((stmt,)))
         if place != number and (is_asked or is_called or array in written_arrays((stmt,)) or (used and place < number)):
             return False
     return True
@@ -201,7 +202,7 @@ def known_outside(ls: ir.LoopSet, number: int) -> frozenset[str]:
     filled = {s.array for s in outside if isinstance(s, ir.Allocate) and s.fill is not None}
     nodes = list(nodes_in(ls.body))
     asked = {e.array for e in nodes if isinstance(e, ir.Dim)}
-    if any(isinstance(s.stmt, ir.Call) for s in statements(ls.body)):
+    if any(isinstance(s, ir.Call) for s in all_statements(ls.body)):
         return frozenset(a.name for a in ls.arrays)
     used = {a.array for s in outside for a in accesses(s)}
     return frozenset(asked | filled | used) | seen_params(ls) | returned_arrays(ls)

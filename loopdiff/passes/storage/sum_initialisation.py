@@ -24,7 +24,7 @@ from loopdiff.ir.build import extents_of, integer, is_constant, natural, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Site, accesses, statements, touched_arrays
+from loopdiff.ir.walk import Site, accesses, all_statements, statements, touched_arrays
 from loopdiff.model import tuning
 from loopdiff.model.register_tiles import choose_tile, is_product_operand
 from loopdiff.passes.storage.copy_propagation import known_outside, same_elements
@@ -182,7 +182,7 @@ def is_zeroing(site: Site) -> bool:
 
 
 def has_exits(body: Sequence[ir.Stmt]) -> bool:
-    return any(isinstance(s.stmt, ir.Exit) for s in statements(tuple(body)))
+    return any(isinstance(s, ir.Exit) for s in all_statements(tuple(body)))
 
 
 def is_empty(stmt: ir.Stmt) -> bool:

@@ -31,6 +31,7 @@ from loopdiff.ir.types import BOOL, INT, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import (
     accesses,
+    all_statements,
     are_independent,
     exits,
     lets_in,
@@ -182,7 +183,7 @@ def candidates(ls: ir.LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]
         if k < n
         and (a.lower, a.upper, a.step) == (b.lower, b.upper, b.step)
         and written_arrays((a,)) & read_arrays((b,)) & recorded
-        and not any(isinstance(s.stmt, ir.Exit | ir.Allocate) for s in statements((a, b)))
+        and not any(isinstance(s, ir.Exit | ir.Allocate) for s in all_statements((a, b)))
         and not is_ragged(a)
     ]
 
@@ -207,7 +208,7 @@ def side_by_side(ls: ir.LoopSet, first: int, second: int) -> tuple[ir.LoopSet, i
 
 def are_apart(block: Body, stmt: ir.Stmt) -> bool:
     """Whether `stmt` may change places with all of `block`."""
-    is_silent = not any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Call) for s in statements((stmt,)))
+    is_silent = not any(isinstance(s, ir.Exit | ir.Require | ir.Call) for s in all_statements((stmt,)))
     return is_silent and are_independent(block, (stmt,))
 
 

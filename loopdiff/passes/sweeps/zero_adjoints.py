@@ -23,7 +23,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
-from loopdiff.ir.walk import expressions, map_blocks, operands, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import all_statements, expressions, map_blocks, operands, statements, stmt_exprs, subexprs
 from loopdiff.passes.sweeps.zero_iterations import IterationIdler
 
 
@@ -102,7 +102,7 @@ class Idler:
 
 def additions(loop: ir.Loop) -> list[ir.Accumulate]:
     """All that the loop does, if it only adds; else nothing."""
-    inside = [s.stmt for s in statements(loop.body)]
+    inside = all_statements(loop.body)
     if not all(
         isinstance(s, ir.Loop | ir.If | ir.Let) or (isinstance(s, ir.Accumulate) and s.op == "add") for s in inside
     ):

@@ -23,7 +23,7 @@ from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import Names, conflicting
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
-from loopdiff.ir.walk import Path, read_arrays, statements, written_arrays
+from loopdiff.ir.walk import Path, all_statements, read_arrays, statements, written_arrays
 from loopdiff.model import tuning
 
 Taken = Callable[[ir.Loop, ir.Loop], None]
@@ -100,7 +100,7 @@ def innermost(model: Model, path: Path) -> Path:
 
 def is_block(model: Model, path: Path) -> bool:
     """Whether the loop at `path` has none inside, so that all that it computes on the way it needs itself."""
-    return not any(isinstance(s.stmt, ir.Loop) for s in statements(model.loop(path).body))
+    return not any(isinstance(s, ir.Loop) for s in all_statements(model.loop(path).body))
 
 
 def only_into(body: tuple[ir.Stmt, ...], arrays: Names, take: Taken = lambda new, old: None) -> tuple[ir.Stmt, ...]:

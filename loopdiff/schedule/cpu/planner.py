@@ -19,7 +19,7 @@ from loopdiff.ir.build import is_constant
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, Site, children, loads_in, nodes_of, statements, subexprs
+from loopdiff.ir.walk import Path, Site, all_statements, children, loads_in, nodes_of, statements, subexprs
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Mapping, ScalarLoop, Schedule, TiledNest, VectorLoop
 from loopdiff.model.cost import OFTEN, CostModel
@@ -170,7 +170,7 @@ class Planner:
 
     def may_be_short(self, loop: ir.Loop, around: tuple[ir.Loop, ...]) -> bool:
         """Whether `loop`, innermost and of fast instructions, is longer or shorter in iterations of loops around it."""
-        inside = [s.stmt for s in statements(loop.body)]
+        inside = all_statements(loop.body)
         nodes = [e for s in inside for e in nodes_of(s)]
         is_slow = any(isinstance(e, ir.Apply) and (e.op in FUNCTIONS or e.op in DIVISIONS) for e in nodes)
         if is_slow or any(isinstance(s, ir.Loop) for s in inside):

@@ -20,9 +20,9 @@ from loopdiff.ir.renaming import Renaming, renamed
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     are_independent,
     children,
-    statements,
     touched_arrays,
 )
 from loopdiff.mapping.grids import Grid
@@ -85,7 +85,7 @@ class Fuser:
             return False
         if not has_same_range(first, second) or not self.may_lead(between, first):
             return False
-        if any(isinstance(s.stmt, ir.Require) for s in statements(first.body)):
+        if any(isinstance(s, ir.Require) for s in all_statements(first.body)):
             return False
         one, two = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
         if one is None or two is None or one.copies or two.copies or len(one.axes) != len(two.axes):

@@ -7,7 +7,7 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.errors import ScheduleError, Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Site, statements
+from loopdiff.ir.walk import Site, all_statements, statements
 from loopdiff.mapping.launches import Launch, LaunchPlan, all_steps
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Independence
 from loopdiff.schedule.refusals import refuse_dependence, refuse_form, refuse_unblocked, refuse_unknown
@@ -31,7 +31,7 @@ def refuse_ungranted(model: Model, plan: LaunchPlan, dead: frozenset[str], reque
     mapper = GridMapper(model, dead, True, requests)
     for site in statements(model.ls.body):
         loop = site.stmt
-        if isinstance(loop, ir.Loop) and not any(isinstance(s.stmt, ir.Require) for s in statements(loop.body)):
+        if isinstance(loop, ir.Loop) and not any(isinstance(s, ir.Require) for s in all_statements(loop.body)):
             wish = mapper.wish(loop)
             if wish in granted and key(loop) not in granted[wish]:
                 raise refusal(mapper, site, loop, wish)

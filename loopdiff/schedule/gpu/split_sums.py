@@ -25,7 +25,7 @@ from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ArrayType
-from loopdiff.ir.walk import accesses, loads_of, map_accesses, statements, subexprs, written_arrays
+from loopdiff.ir.walk import accesses, all_statements, loads_of, map_accesses, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import AXES, Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.model import tuning
@@ -142,7 +142,7 @@ class Splitter:
 
     def targets(self, launch: Launch, loop: ir.Loop) -> tuple[ir.Access, ...]:
         """The elements that a thread adds to in all iterations of `loop`; none if it does anything else there."""
-        inside = [s.stmt for s in statements(loop.body)]
+        inside = all_statements(loop.body)
         if not all(isinstance(s, ir.Let | ir.Loop | ir.If | ir.Assign | ir.Accumulate) for s in inside):
             return ()
         found: dict[ir.Access, None] = {}

@@ -26,6 +26,7 @@ from loopdiff.ir.typing import cell_types, type_env
 from loopdiff.ir.walk import (
     Path,
     accesses,
+    all_statements,
     children,
     loops_in,
     map_expr,
@@ -118,7 +119,7 @@ def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:
 
 def can_wait(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether lanes stay together: none of them finds something wrong, and leaves."""
-    return not any(isinstance(s.stmt, ir.Require | ir.Exit) for s in statements(body))
+    return not any(isinstance(s, ir.Require | ir.Exit) for s in all_statements(body))
 
 
 @dataclass(frozen=True, slots=True)

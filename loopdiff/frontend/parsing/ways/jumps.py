@@ -13,7 +13,7 @@ from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import children, statements
+from loopdiff.ir.walk import all_statements, children
 
 LOCAL: frozenset[ir.JumpKind] = frozenset(("break", "continue"))
 
@@ -24,7 +24,7 @@ def remove_jumps(
     """`body`, that of the function at `span`, without `Jump`s, and the cells that this takes."""
     if body and isinstance(body[-1], ir.Jump):
         body = body[:-1]
-    if not any(isinstance(s.stmt, ir.Jump) for s in statements(body)):
+    if not any(isinstance(s, ir.Jump) for s in all_statements(body)):
         return body, ()
     done = Flag(names.fresh("returned"), span)
     rewriter = Rewriter(names, done)
