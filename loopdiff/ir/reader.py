@@ -1,8 +1,9 @@
 """Reads the text of a LoopSet: the inverse of `ir.printer`, for tests of passes and for dumps that are run again.
 
 `print_loopset(read_loopset(text)) == text`, and what is read is what was printed but for what the printer leaves out:
-places in the user's file (the message of a check says them), and types of constants. These are weak where types are not
-known yet, else float64, or float32 where no array and no argument is float64.
+places in the user's file (the message of a check says them), where a surface local has its dtype from, the tape of a
+Call, and types of constants. These are weak where types are not known yet, else float64, or float32 where no array and
+no argument is float64.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
+from loopdiff.ir.walk import map_expr
 from loopdiff.rules.definitions import Rule
 
 CELL, EMPTY = re.compile(r"\b(\w+)\[\]"), r"\1[()]"
@@ -44,16 +47,14 @@ def read_loopset(text: str, rules: Rules | None = None) -> ir.LoopSet:
     """
     first, *lines = text.rstrip().splitlines()
     header = matched(HEADER, first)
-    names = Names(rules or {})
-    arrays: list[ir.ArrayDecl] = []
-    while lines and lines[0].startswith("    "):
-        line = lines.pop(0).strip()
-        if line.startswith("scalar "):
-            names.scalars.append(scalar(line))
-        else:
-            arrays.append(names.array(line))
+    declared = list(takewhile(lambda line: line.startswith("    "), lines))
+    lines = lines[len(declared) :]
+    of_arrays = [line.strip() for line in declared if not line.startswith("    scalar ")]
+    scalars = [scalar(line) for line in declared if line.startswith("    scalar ")]
+    kinds = [array_type(matched(ARRAY, line)[3]) for line in of_arrays]
+    names = Names(rules or {}, scalars, constant_types([k and k.element for k in kinds] + [s.type for s in scalars]))
+    arrays = tuple(names.array(line) for line in of_arrays)
     given = lines.pop().removeprefix("return ") if lines and lines[-1].startswith("return ") else ""
-    names.constants = constant_types([a.type and a.type.element for a in arrays] + [s.type for s in names.scalars])
     rest = Lines(lines)
     body = tuple(names.block(rest))
     if rest.next < len(lines):
@@ -62,7 +63,7 @@ def read_loopset(text: str, rules: Rules | None = None) -> ir.LoopSet:
     results = tuple(names.result(e, {a.name for a in arrays}) for e in returned)
     params = tuple(p.strip() for p in header[2].split(",") if p.strip())
     is_tuple = len(results) > 1 or given.endswith(",")
-    return ir.LoopSet(header[1], params, tuple(arrays), tuple(names.scalars), body, results, is_tuple)
+    return ir.LoopSet(header[1], params, arrays, tuple(scalars), body, results, is_tuple)
 
 
 def constant_types(declared: Sequence[ScalarType | None]) -> Mapping[type, ScalarType]:
@@ -111,10 +112,10 @@ class Names:
     """What names stand for where a line is read."""
 
     rules: Rules
-    scalars: list[ir.ScalarDecl] = field(default_factory=list)
+    scalars: Sequence[ir.ScalarDecl]
+    constants: Mapping[type, ScalarType]
     indices: list[str] = field(default_factory=list)
     lets: set[str] = field(default_factory=set)
-    constants: Mapping[type, ScalarType] = field(default_factory=dict)
 
     def constant(self, value: bool | int | float) -> ir.Const:
         return ir.Const(value, self.constants.get(type(value)))
@@ -122,7 +123,7 @@ class Names:
     # -- declarations ----------------------------------------------------------------------------------------
     def array(self, line: str) -> ir.ArrayDecl:
         role, name, kind, extents, like = matched(ARRAY, line).groups()
-        sizes = None if extents is None else tuple(self.exprs(extents))
+        sizes = None if extents is None else tuple(map_expr(outside_of_lets, e) for e in self.exprs(extents))
         return ir.ArrayDecl(name, array_type(kind), role, sizes, like)  # type: ignore[arg-type]
 
     def result(self, node: ast.expr, arrays: set[str]) -> ir.Result:
@@ -226,8 +227,9 @@ class Names:
         match node:
             case ast.Constant() | ast.Name():
                 return self.atom(node)
-            case ast.UnaryOp(op=ast.USub(), operand=operand) if isinstance(found := self.expr(operand), ir.Const):
-                return self.constant(-found.value)
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if adjoins(node, operand):
+                found = self.expr(operand)
+                return self.constant(-found.value) if isinstance(found, ir.Const) else ir.Apply(Op.NEG, (found,))
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=array), attr="shape"), slice=axis):
                 return ir.Dim(array, int(ast.literal_eval(axis)))
             case ast.Attribute(value=ast.Name(id=array), attr="size"):
@@ -282,6 +284,16 @@ class Names:
                 return ir.Apply(Op[name.removeprefix("strict_").upper()], args, is_strict=True)
             case _:
                 raise ValueError(f"no operation of a LoopSet: {name}")
+
+
+def outside_of_lets(expr: ir.Expr) -> ir.Expr:
+    """What a name stands for in an extent: an argument, or a number that is counted before the call."""
+    return ir.Param(expr.name) if isinstance(expr, ir.Var) else expr
+
+
+def adjoins(sign: ast.expr, operand: ast.expr) -> bool:
+    """Whether no parenthesis stands between a sign and what it is the sign of."""
+    return operand.col_offset == sign.col_offset + 1
 
 
 def tuple_of(text: str) -> list[ast.expr]:
