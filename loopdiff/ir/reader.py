@@ -12,7 +12,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -45,22 +44,34 @@ def read_loopset(text: str, rules: Rules | None = None) -> ir.LoopSet:
 
     Raises ValueError, with the line, for text that the printer does not write.
     """
-    first, *lines = text.rstrip().splitlines()
-    header = matched(HEADER, first)
-    declared = list(takewhile(lambda line: line.startswith("    "), lines))
-    lines = lines[len(declared) :]
-    of_arrays = [line.strip() for line in declared if not line.startswith("    scalar ")]
-    scalars = [scalar(line) for line in declared if line.startswith("    scalar ")]
-    kinds = [array_type(matched(ARRAY, line)[3]) for line in of_arrays]
-    names = Names(rules or {}, scalars, constant_types([k and k.element for k in kinds] + [s.type for s in scalars]))
-    arrays = tuple(names.array(line) for line in of_arrays)
-    given = lines.pop().removeprefix("return ") if lines and lines[-1].startswith("return ") else ""
-    rest = Lines(lines)
-    body = tuple(names.block(rest))
-    if rest.next < len(lines):
-        raise ValueError(f"no line of this block: {lines[rest.next]!r}")
-    returned = [] if not given else tuple_of(given.removesuffix(","))
-    results = tuple(names.result(e, {a.name for a in arrays}) for e in returned)
+    lines = Lines(text.rstrip().splitlines() or [""])
+    try:
+        return read_lines(lines, rules or {})
+    except (ValueError, SyntaxError, LookupError) as error:
+        said = f"{error} is not known" if isinstance(error, LookupError) else str(error)
+        raise ValueError(f"{lines.last}: {said}") from error
+
+
+def read_lines(lines: Lines, rules: Rules) -> ir.LoopSet:
+    """The LoopSet of `lines`, which know where an error is."""
+    lines.next = 1
+    header = matched(HEADER, lines.lines[0])
+    scalars: list[ir.ScalarDecl] = []
+    kinds: list[ArrayType | None] = []
+    for line in lines.take(4):
+        if line.startswith("scalar "):
+            scalars.append(scalar(line))
+        else:
+            kinds.append(array_type(matched(ARRAY, line)[3]))
+    names = Names(rules, scalars, constant_types([*(k and k.element for k in kinds), *(s.type for s in scalars)]))
+    lines.next = 1
+    arrays = tuple(names.array(line) for line in lines.take(4) if not line.startswith("scalar "))
+    body = tuple(names.block(lines))
+    given = next((line.removeprefix("return ") for line in lines.take(0)), "")
+    results = tuple(names.result(e, {a.name for a in arrays}) for e in tuple_of(given.removesuffix(",")))
+    if lines.next < len(lines.lines):
+        lines.next += 1
+        raise ValueError("no line of this block")
     params = tuple(p.strip() for p in header[2].split(",") if p.strip())
     is_tuple = len(results) > 1 or given.endswith(",")
     return ir.LoopSet(header[1], params, arrays, tuple(scalars), body, results, is_tuple)
@@ -76,13 +87,13 @@ def constant_types(declared: Sequence[ScalarType | None]) -> Mapping[type, Scala
 def matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
     found = pattern.fullmatch(line.strip())
     if found is None:
-        raise ValueError(f"no line of a LoopSet: {line!r}")
+        raise ValueError("no line of a LoopSet")
     return found
 
 
 def scalar(line: str) -> ir.ScalarDecl:
     name, kind, weak = matched(SCALAR, line).groups()
-    return ir.ScalarDecl(name, TYPES.get(kind), weak is not None)
+    return ir.ScalarDecl(name, None if kind == "?" else TYPES[kind], weak is not None)
 
 
 def array_type(text: str) -> ArrayType | None:
@@ -94,10 +105,21 @@ def array_type(text: str) -> ArrayType | None:
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of a body that are still to be read."""
+    """The lines of a text, of which the first `next` have been read."""
 
     lines: list[str]
     next: int = 0
+
+    @property
+    def last(self) -> str:
+        """Which line was read last, for messages."""
+        return f"line {self.next}: {self.lines[self.next - 1].strip()!r}"
+
+    def take(self, depth: int) -> Iterator[str]:
+        """The next lines, as long as they are `depth` spaces in."""
+        while (line := self.at(depth)) is not None:
+            self.next += 1
+            yield line
 
     def at(self, depth: int) -> str | None:
         """The next line, if it is one of a block that is `depth` spaces in."""
@@ -133,7 +155,7 @@ class Names:
 
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, lines: Lines, depth: int = 0) -> Iterator[ir.Stmt]:
-        while (line := lines.at(depth)) is not None and line != "else:":
+        while (line := lines.at(depth)) is not None and line != "else:" and not line.startswith("return "):
             lines.next += 1
             if line != "pass":
                 yield self.stmt(line, lines, depth)
@@ -155,7 +177,7 @@ class Names:
                 return ir.Allocate(name, self.text(fill) if fill else None)
             case "exit":
                 return ir.Exit(self.text(rest.removeprefix("if ")))
-            case "break" | "continue" | "return":
+            case "break" | "continue" | "return" if not rest:
                 return ir.Jump(word)
             case "require":
                 cond, _, rest = rest.partition(" else LD")
@@ -198,7 +220,7 @@ class Names:
         results, function, args = matched(CALL, line).groups()
         name, _, form = function.partition(".")
         if name not in self.rules:
-            raise ValueError(f"no rule for the function of {line!r}")
+            raise ValueError(f"no rule for the function {name}")
         nodes = tuple_of(args)
         values = tuple(None if isinstance(n, ast.Constant) and n.value is None else self.expr(n) for n in nodes)
         targets = tuple(self.access_of(n) for n in tuple_of(results or ""))

@@ -130,8 +130,32 @@ def test_statements_and_expressions() -> None:
         "for i in range(0, 2, 1):\n  x[i] = 1.0\nx[0] = 2.0",
         "x[0] = 1.0\n  x[0] = 2.0\nx[0] = 3.0",
         "else:",
+        "x[0] = x @ x",
+        "x[0] = complex(1.0)",
+        "break early",
+        "if x[0] > 0.0:\n    return 3",
+        "return x[0]\nreturn x[0]",
+        "return x[0",
     ],
 )
 def test_other_text_is_refused(line: str) -> None:
-    with pytest.raises((ValueError, SyntaxError), match=re.compile(r".+")):
+    """With the line where reading ends."""
+    with pytest.raises(ValueError, match=re.compile(rf"line [3-{2 + len(line.splitlines())}]: '.+': .+")):
         read_loopset(f"loopset f(x)\n    argument x: float64[:]\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "line 1"),
+        ("loopset f", "line 1"),
+        ("loopset f(x)\n    argument x: float16[:]\n", "line 2"),
+        ("loopset f(x)\n    argument x: float64\n", "line 2"),
+        ("loopset f(x)\n    scalar n: int64\n    tape x: float64[:] extents (n +)\n", "line 3"),
+        ("loopset f(x)\n    scalar n: int32\n", "line 2"),
+        ("loopset f(x)\n  argument x: float64[:]\n", "line 2"),
+    ],
+)
+def test_other_declarations_are_refused(text: str, line: str) -> None:
+    with pytest.raises(ValueError, match=rf"{line}: '.*': .+"):
+        read_loopset(text)
