@@ -109,6 +109,8 @@ def pass_page() -> str:
         "* `LOOPDIFF_SKIP=fuse,gather` leaves passes out, in one process.",
         "* `python -m loopdiff bisect python program.py` finds the change that makes a command fail, as LLVM's",
         "  `-opt-bisect-limit` does: `LOOPDIFF_BISECT=n` lets only the first n changes happen.",
+        "* `python -m loopdiff run-dump folder/012-fuse-f.txt` interprets the loops of a dump, on random numbers or on the",
+        "  arrays of an `.npz` file ([more](contributing/wrong_gradient.md#a-pass-that-is-wrong)).",
         "",
         f"The last column says how many of the {counts.pop('')} programs of the corpus a pass changes, for any target.",
         "",

@@ -1,4 +1,4 @@
-"""Commands: `python -m loopdiff fuzz`, `cache`, `passes` and `bisect`."""
+"""Commands: `python -m loopdiff fuzz`, `cache`, `passes`, `bisect` and `run-dump`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from loopdiff.disk.report import clear_cache, describe_cache
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status is 1 if the fuzzer found a failure, or not all could be removed."""
+    """Run a command; the exit status is 1 if the fuzzer found a failure, files were left, or a dump cannot be run."""
     parser = argparse.ArgumentParser(prog="python -m loopdiff", description="Automatic differentiation of loop nests.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_fuzz(commands.add_parser("fuzz", help="check random programs against independent oracles"))
     add_cache(commands.add_parser("cache", help="what is kept on disk for later processes"))
     add_passes(commands.add_parser("passes", help="which passes there are, and what they do to a program"))
     add_bisect(commands.add_parser("bisect", help="find the pass that makes a command fail"))
+    add_run_dump(commands.add_parser("run-dump", help="interpret the loops of a dump"))
     given = parser.parse_args(arguments)
     return given.run(given)
 
@@ -87,6 +88,27 @@ def run_bisect(given: argparse.Namespace) -> int:
     from loopdiff.pipeline.bisect import main as bisect
 
     return bisect(given.arguments)
+
+
+def add_run_dump(run_dump: argparse.ArgumentParser) -> None:
+    run_dump.add_argument("dump", type=Path, metavar="FILE", help="the text of a LoopSet")
+    run_dump.add_argument(
+        "arguments", type=Path, nargs="?", metavar="ARGS.npz", help="its arguments by name (default: random numbers)"
+    )
+    run_dump.add_argument("--seed", type=int, default=0, help="seed of random arguments")
+    run_dump.add_argument("--size", type=int, default=5, help="elements of each axis of random arguments")
+    run_dump.set_defaults(run=run_run_dump)
+
+
+def run_run_dump(given: argparse.Namespace) -> int:
+    from loopdiff.pipeline.dump_runs import DumpError, outcome_of_dump
+
+    try:
+        print(outcome_of_dump(given.dump, given.arguments, given.seed, given.size))
+    except DumpError as error:
+        print(f"loopdiff: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Text of a LoopSet, used in dumps, documentation and golden files."""
+"""Text of a LoopSet, used in dumps, documentation and golden files.
+
+`-2.0` is a negative number, `-(2.0)` the negation of a number.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,8 @@ def spell_apply(expr: ir.Apply) -> tuple[str, int]:
         name = f"strict_{op.name.lower()}" if expr.is_strict else op.value
         return f"{name}({', '.join(print_expr(a) for a in args)})", ATOM
     match op, args:
+        case Op.NEG, (ir.Const() as a,):
+            return f"-({print_expr(a)})", level
         case Op.NEG, (a,):
             return f"-{print_expr(a, level)}", level
         case Op.INVERT, (a,):

@@ -1,8 +1,9 @@
 """Reads the text of a LoopSet: the inverse of `ir.printer`, for tests of passes and for dumps that are run again.
 
 `print_loopset(read_loopset(text)) == text`, and what is read is what was printed but for what the printer leaves out:
-places in the user's file (the message of a check says them), and types of constants. These are weak where types are not
-known yet, else float64, or float32 where no array and no argument is float64.
+places in the user's file (the message of a check says them), where a surface local has its dtype from, the tape of a
+Call, and types of constants. These are weak where types are not known yet, else float64, or float32 where no array and
+no argument is float64.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
+from loopdiff.ir.walk import map_expr
 from loopdiff.rules.definitions import Rule
 
 CELL, EMPTY = re.compile(r"\b(\w+)\[\]"), r"\1[()]"
@@ -42,27 +44,37 @@ def read_loopset(text: str, rules: Rules | None = None) -> ir.LoopSet:
 
     Raises ValueError, with the line, for text that the printer does not write.
     """
-    first, *lines = text.rstrip().splitlines()
-    header = matched(HEADER, first)
-    names = Names(rules or {})
-    arrays: list[ir.ArrayDecl] = []
-    while lines and lines[0].startswith("    "):
-        line = lines.pop(0).strip()
+    lines = Lines(text.rstrip().splitlines() or [""])
+    try:
+        return read_lines(lines, rules or {})
+    except (ValueError, SyntaxError, LookupError) as error:
+        said = f"{error} is not known" if isinstance(error, LookupError) else str(error)
+        raise ValueError(f"{lines.last}: {said}") from error
+
+
+def read_lines(lines: Lines, rules: Rules) -> ir.LoopSet:
+    """The LoopSet of `lines`, which know where an error is."""
+    lines.next = 1
+    header = matched(HEADER, lines.lines[0])
+    scalars: list[ir.ScalarDecl] = []
+    kinds: list[ArrayType | None] = []
+    for line in lines.take(4):
         if line.startswith("scalar "):
-            names.scalars.append(scalar(line))
+            scalars.append(scalar(line))
         else:
-            arrays.append(names.array(line))
-    given = lines.pop().removeprefix("return ") if lines and lines[-1].startswith("return ") else ""
-    names.constants = constant_types([a.type and a.type.element for a in arrays] + [s.type for s in names.scalars])
-    rest = Lines(lines)
-    body = tuple(names.block(rest))
-    if rest.next < len(lines):
-        raise ValueError(f"no line of this block: {lines[rest.next]!r}")
-    returned = [] if not given else tuple_of(given.removesuffix(","))
-    results = tuple(names.result(e, {a.name for a in arrays}) for e in returned)
+            kinds.append(array_type(matched(ARRAY, line)[3]))
+    names = Names(rules, scalars, constant_types([*(k and k.element for k in kinds), *(s.type for s in scalars)]))
+    lines.next = 1
+    arrays = tuple(names.array(line) for line in lines.take(4) if not line.startswith("scalar "))
+    body = tuple(names.block(lines))
+    given = next((line.removeprefix("return ") for line in lines.take(0)), "")
+    results = tuple(names.result(e, {a.name for a in arrays}) for e in tuple_of(given.removesuffix(",")))
+    if lines.next < len(lines.lines):
+        lines.next += 1
+        raise ValueError("no line of this block")
     params = tuple(p.strip() for p in header[2].split(",") if p.strip())
     is_tuple = len(results) > 1 or given.endswith(",")
-    return ir.LoopSet(header[1], params, tuple(arrays), tuple(names.scalars), body, results, is_tuple)
+    return ir.LoopSet(header[1], params, arrays, tuple(scalars), body, results, is_tuple)
 
 
 def constant_types(declared: Sequence[ScalarType | None]) -> Mapping[type, ScalarType]:
@@ -75,13 +87,13 @@ def constant_types(declared: Sequence[ScalarType | None]) -> Mapping[type, Scala
 def matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
     found = pattern.fullmatch(line.strip())
     if found is None:
-        raise ValueError(f"no line of a LoopSet: {line!r}")
+        raise ValueError("no line of a LoopSet")
     return found
 
 
 def scalar(line: str) -> ir.ScalarDecl:
     name, kind, weak = matched(SCALAR, line).groups()
-    return ir.ScalarDecl(name, TYPES.get(kind), weak is not None)
+    return ir.ScalarDecl(name, None if kind == "?" else TYPES[kind], weak is not None)
 
 
 def array_type(text: str) -> ArrayType | None:
@@ -93,10 +105,21 @@ def array_type(text: str) -> ArrayType | None:
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of a body that are still to be read."""
+    """The lines of a text, of which the first `next` have been read."""
 
     lines: list[str]
     next: int = 0
+
+    @property
+    def last(self) -> str:
+        """Which line was read last, for messages."""
+        return f"line {self.next}: {self.lines[self.next - 1].strip()!r}"
+
+    def take(self, depth: int) -> Iterator[str]:
+        """The next lines, as long as they are `depth` spaces in."""
+        while (line := self.at(depth)) is not None:
+            self.next += 1
+            yield line
 
     def at(self, depth: int) -> str | None:
         """The next line, if it is one of a block that is `depth` spaces in."""
@@ -111,10 +134,10 @@ class Names:
     """What names stand for where a line is read."""
 
     rules: Rules
-    scalars: list[ir.ScalarDecl] = field(default_factory=list)
+    scalars: Sequence[ir.ScalarDecl]
+    constants: Mapping[type, ScalarType]
     indices: list[str] = field(default_factory=list)
     lets: set[str] = field(default_factory=set)
-    constants: Mapping[type, ScalarType] = field(default_factory=dict)
 
     def constant(self, value: bool | int | float) -> ir.Const:
         return ir.Const(value, self.constants.get(type(value)))
@@ -122,7 +145,7 @@ class Names:
     # -- declarations ----------------------------------------------------------------------------------------
     def array(self, line: str) -> ir.ArrayDecl:
         role, name, kind, extents, like = matched(ARRAY, line).groups()
-        sizes = None if extents is None else tuple(self.exprs(extents))
+        sizes = None if extents is None else tuple(map_expr(outside_of_lets, e) for e in self.exprs(extents))
         return ir.ArrayDecl(name, array_type(kind), role, sizes, like)  # type: ignore[arg-type]
 
     def result(self, node: ast.expr, arrays: set[str]) -> ir.Result:
@@ -132,7 +155,7 @@ class Names:
 
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, lines: Lines, depth: int = 0) -> Iterator[ir.Stmt]:
-        while (line := lines.at(depth)) is not None and line != "else:":
+        while (line := lines.at(depth)) is not None and line != "else:" and not line.startswith("return "):
             lines.next += 1
             if line != "pass":
                 yield self.stmt(line, lines, depth)
@@ -154,7 +177,7 @@ class Names:
                 return ir.Allocate(name, self.text(fill) if fill else None)
             case "exit":
                 return ir.Exit(self.text(rest.removeprefix("if ")))
-            case "break" | "continue" | "return":
+            case "break" | "continue" | "return" if not rest:
                 return ir.Jump(word)
             case "require":
                 cond, _, rest = rest.partition(" else LD")
@@ -197,7 +220,7 @@ class Names:
         results, function, args = matched(CALL, line).groups()
         name, _, form = function.partition(".")
         if name not in self.rules:
-            raise ValueError(f"no rule for the function of {line!r}")
+            raise ValueError(f"no rule for the function {name}")
         nodes = tuple_of(args)
         values = tuple(None if isinstance(n, ast.Constant) and n.value is None else self.expr(n) for n in nodes)
         targets = tuple(self.access_of(n) for n in tuple_of(results or ""))
@@ -226,8 +249,9 @@ class Names:
         match node:
             case ast.Constant() | ast.Name():
                 return self.atom(node)
-            case ast.UnaryOp(op=ast.USub(), operand=operand) if isinstance(found := self.expr(operand), ir.Const):
-                return self.constant(-found.value)
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if adjoins(node, operand):
+                found = self.expr(operand)
+                return self.constant(-found.value) if isinstance(found, ir.Const) else ir.Apply(Op.NEG, (found,))
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=array), attr="shape"), slice=axis):
                 return ir.Dim(array, int(ast.literal_eval(axis)))
             case ast.Attribute(value=ast.Name(id=array), attr="size"):
@@ -282,6 +306,16 @@ class Names:
                 return ir.Apply(Op[name.removeprefix("strict_").upper()], args, is_strict=True)
             case _:
                 raise ValueError(f"no operation of a LoopSet: {name}")
+
+
+def outside_of_lets(expr: ir.Expr) -> ir.Expr:
+    """What a name stands for in an extent: an argument, or a number that is counted before the call."""
+    return ir.Param(expr.name) if isinstance(expr, ir.Var) else expr
+
+
+def adjoins(sign: ast.expr, operand: ast.expr) -> bool:
+    """Whether no parenthesis stands between a sign and what it is the sign of."""
+    return operand.col_offset == sign.col_offset + 1
 
 
 def tuple_of(text: str) -> list[ast.expr]:

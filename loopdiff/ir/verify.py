@@ -3,7 +3,8 @@
 V1 names are unique and declared; V2 subscripts match rank; V3 operand types agree; V4 loop indices are bound by an
 enclosing loop and unique; V5 every Var is in scope of its Let; V6 no surface-only expression remains; V7 the step of a
 loop is not the constant zero; V8 non-argument arrays state their extents; V9 an Exit is a direct part of a loop's body;
-V10 a Call fits the signature of what it calls, and its results go to cells.
+V10 a Call fits the signature of what it calls, and its results go to cells; V11 a Dim is of a declared array and of an
+axis that it has, in extents of declarations, too.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ def verify(ls: ir.LoopSet, stage: str) -> None:
         is_fixed = is_own and decl.type is not None and decl.type.rank > 0
         require(not is_fixed or decl.extents is not None, "V8", stage, decl.name)
     env = type_env(ls)
+    for extent in (e for decl in ls.arrays for e in decl.extents or ()):
+        for node in subexprs(extent):
+            if isinstance(node, ir.Dim):
+                verify_dim(node, env, stage)
     scope = verify_block(ls.body, frozenset(), frozenset(), ls, env, stage)
     for result in ls.results:
         if isinstance(result, ir.ScalarResult):
@@ -99,5 +104,13 @@ def verify_expr(
             case ir.Load(access=access):
                 require(access.array in env.arrays, "V1", stage, "undeclared array", access.array)
                 require(len(access.subscripts) == env.arrays[access.array].rank, "V2", stage, node)
+            case ir.Dim():
+                verify_dim(node, env, stage)
             case _:
                 pass
+
+
+def verify_dim(dim: ir.Dim, env: TypeEnv, stage: str) -> None:
+    require(dim.array in env.arrays, "V11", stage, dim, "of an undeclared array")
+    kind = env.arrays[dim.array]
+    require(0 <= dim.axis < kind.rank, "V11", stage, dim, "of", kind)

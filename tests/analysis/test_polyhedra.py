@@ -12,6 +12,7 @@ from loopdiff.analysis.polyhedral.sets import instances
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
+from loopdiff.ir.reader import read_loopset
 from loopdiff.ir.walk import statements
 from tests.analysis.nests import (
     LARGE,
@@ -128,6 +129,20 @@ def test_what_excludes_conditions_of_data_is_one_set() -> None:
     (event,) = model.touching("s", is_write=True)
     assert len(event.opaques) == 8
     assert instances(model, event).n_basic_set() == 1
+
+
+@pytest.mark.parametrize("other", ["-", "+"])
+def test_conditions_through_values_that_lets_share(other: str) -> None:
+    """Two chains of Lets, each the sum of the one before and itself: written out, 2 ** 60 operations. Where they
+    compute the same, the two conditions are one.
+    """
+    chains = [f"let {c}{k + 1} = {c}{k} {sign} {c}{k}" for c, sign in (("a", "+"), ("b", other)) for k in range(60)]
+    lines = ["for i in range(0, x.shape[0], 1):", "    let a0 = x[i]", "    let b0 = x[i]"]
+    lines += [f"    {line}" for line in chains]
+    lines += ["    if a60 > 0.0:", "        s[] = 1.0", "    if b60 > 0.0:", "        y[i] = s[]"]
+    head = ["loopset f(x, y)", *(f"    argument {n}: float64[:]" for n in "xy"), "    local s: float64[] extents ()"]
+    found = exposed(read_loopset("\n".join([*head, *lines])))
+    assert ("s" in found) == (other == "-")
 
 
 def test_inner_loop_with_loaded_bounds_repeats() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -14,8 +15,10 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
-from loopdiff.ir.printer import print_loopset
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr, print_loopset
 from loopdiff.ir.reader import read_loopset
+from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import map_body, statements
 from loopdiff.source.functions import source_of
 from tests.corpus import ENTRIES, Entry
@@ -43,10 +46,46 @@ def with_places(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.name not in LEFT_OUT], ids=lambda e: e.name)
 def test_bound_loops_read_back_are_the_same(entry: Entry) -> None:
+    """Declarations and results, too."""
     normal = lowered(entry)
-    for ls in (normal, build_sweeps(normal, entry.wrt).reverse):
+    sweeps = build_sweeps(normal, entry.wrt)
+    for ls in (normal, sweeps.forward, sweeps.reverse, build_tangent(normal, entry.wrt)):
         rules = {s.stmt.rule.name: s.stmt.rule for s in statements(ls.body) if isinstance(s.stmt, ir.Call)}
-        assert read_loopset(print_loopset(ls), rules).body == map_body(ls.body, with_places)
+        assert read_loopset(print_loopset(ls), rules) == replace(ls, body=map_body(ls.body, with_places))
+
+
+def neg(expr: ir.Expr) -> ir.Expr:
+    return ir.Apply(Op.NEG, (expr,))
+
+
+TWO, X = ir.Const(2.0, F64), ir.Load(ir.Access("x", (ir.Const(0, INT),)))
+SIGNS: dict[str, ir.Expr] = {
+    "-2.0": ir.Const(-2.0, F64),
+    "-(2.0)": neg(TWO),
+    "-(-2.0)": neg(ir.Const(-2.0, F64)),
+    "--(2.0)": neg(neg(TWO)),
+    "-0.0": ir.Const(-0.0, F64),
+    "-(0.0)": neg(ir.Const(0.0, F64)),
+    "-inf": ir.Const(-math.inf, F64),
+    "-(inf)": neg(ir.Const(math.inf, F64)),
+    "-x[0]": neg(X),
+    "--x[0]": neg(neg(X)),
+    "-2.0 ** x[0]": neg(ir.Apply(Op.POW, (TWO, X))),
+    "(-2.0) ** x[0]": ir.Apply(Op.POW, (ir.Const(-2.0, F64), X)),
+    "(-(2.0)) ** x[0]": ir.Apply(Op.POW, (neg(TWO), X)),
+    "x[0] - -2.0": ir.Apply(Op.SUB, (X, ir.Const(-2.0, F64))),
+    "x[0] - -(2.0)": ir.Apply(Op.SUB, (X, neg(TWO))),
+    "-2.0 * x[0]": ir.Apply(Op.MUL, (ir.Const(-2.0, F64), X)),
+    "-(2.0) * x[0]": ir.Apply(Op.MUL, (neg(TWO), X)),
+    "-(2.0 * x[0])": neg(ir.Apply(Op.MUL, (TWO, X))),
+}
+
+
+@pytest.mark.parametrize(("text", "expr"), SIGNS.items(), ids=SIGNS)
+def test_a_negative_number_and_a_negation_are_two_things(text: str, expr: ir.Expr) -> None:
+    assert print_expr(expr) == text
+    ls = read_loopset(f"loopset f(x)\n    argument x: float64[:]\nreturn {text}\n")
+    assert ls.results == (ir.ScalarResult(expr),)
 
 
 TEXT = """
@@ -91,8 +130,32 @@ def test_statements_and_expressions() -> None:
         "for i in range(0, 2, 1):\n  x[i] = 1.0\nx[0] = 2.0",
         "x[0] = 1.0\n  x[0] = 2.0\nx[0] = 3.0",
         "else:",
+        "x[0] = x @ x",
+        "x[0] = complex(1.0)",
+        "break early",
+        "if x[0] > 0.0:\n    return 3",
+        "return x[0]\nreturn x[0]",
+        "return x[0",
     ],
 )
 def test_other_text_is_refused(line: str) -> None:
-    with pytest.raises((ValueError, SyntaxError), match=re.compile(r".+")):
+    """With the line where reading ends."""
+    with pytest.raises(ValueError, match=re.compile(rf"line [3-{2 + len(line.splitlines())}]: '.+': .+")):
         read_loopset(f"loopset f(x)\n    argument x: float64[:]\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "line 1"),
+        ("loopset f", "line 1"),
+        ("loopset f(x)\n    argument x: float16[:]\n", "line 2"),
+        ("loopset f(x)\n    argument x: float64\n", "line 2"),
+        ("loopset f(x)\n    scalar n: int64\n    tape x: float64[:] extents (n +)\n", "line 3"),
+        ("loopset f(x)\n    scalar n: int32\n", "line 2"),
+        ("loopset f(x)\n  argument x: float64[:]\n", "line 2"),
+    ],
+)
+def test_other_declarations_are_refused(text: str, line: str) -> None:
+    with pytest.raises(ValueError, match=rf"{line}: '.*': .+"):
+        read_loopset(text)

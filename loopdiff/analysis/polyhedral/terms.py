@@ -17,7 +17,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, map_expr, operands, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, map_expr, operands, rebuild, statements, subexprs, written_arrays
 
 LINEAR = (Op.ADD, Op.SUB, Op.NEG, Op.MIN, Op.MAX)
 DIVISIONS = (Op.FLOORDIV, Op.MOD)
@@ -39,6 +39,17 @@ class Dimension:
     stride: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What is known of an expression in which the values of Lets stand for their names: a `leaf` that it shares with
+    all that read the same, whether nothing that it reads is ever written, and how many loops fix its value.
+    """
+
+    leaf: ir.Var
+    is_pure: bool
+    level: int
+
+
 @dataclass(slots=True)
 class Terms:
     """Translates the expressions of one LoopSet; collects its parameters until `is_closed`.
@@ -53,6 +64,8 @@ class Terms:
     lets: dict[str, tuple[ir.Let, Path, int]] = field(init=False)
     written: frozenset[str] = field(init=False)
     opaques: dict[Hashable, Dimension] = field(default_factory=dict)
+    formulas: dict[ir.Expr, Formula] = field(default_factory=dict)
+    formulas_of_lets: dict[str, Formula] = field(default_factory=dict)
     named: dict[str, Dimension] = field(default_factory=dict)
     parameters: dict[ir.Expr, int] = field(default_factory=dict)
     trips: dict[str, Dimension] = field(default_factory=dict)
@@ -148,10 +161,34 @@ class Terms:
         """A dimension for `expr`: keyed by its formula where nothing it reads is ever written, else by its
         place.
         """
-        resolved = map_expr(self.resolve, expr)
-        if not self.is_pure(resolved):
+        found = self.formula(expr)
+        if not found.is_pure:
             return self.dimension((path, expr), level).leaf
-        return self.dimension(("value", resolved), self.level_of(resolved)).leaf
+        return self.dimension(("value", found.leaf), found.level).leaf
+
+    def formula(self, expr: ir.Expr) -> Formula:
+        """The Formula of `expr`, in steps as many as the program has operations: written out, values that Lets share
+        would be exponentially long.
+        """
+        if isinstance(expr, ir.Var):
+            if expr.name not in self.formulas_of_lets:
+                let, _, level = self.lets[expr.name]
+                found = self.formula(let.value) if self.is_pure(let.value) else self.numbered(expr, True, level)
+                self.formulas_of_lets[expr.name] = found
+            return self.formulas_of_lets[expr.name]
+        parts = [self.formula(e) for e in operands(expr)]
+        is_written = isinstance(expr, ir.Load) and expr.access.array in self.written
+        own = self.levels[expr.name] if isinstance(expr, ir.Index) else 0
+        short = rebuild(expr, tuple(p.leaf for p in parts))
+        return self.numbered(
+            short, not is_written and all(p.is_pure for p in parts), max((p.level for p in parts), default=own)
+        )
+
+    def numbered(self, short: ir.Expr, is_pure: bool, level: int) -> Formula:
+        """The Formula of `short`, an operation on leaves of others."""
+        if short not in self.formulas:
+            self.formulas[short] = Formula(ir.Var(f"#{len(self.formulas)}"), is_pure, level)
+        return self.formulas[short]
 
     def resolve(self, expr: ir.Expr) -> ir.Expr:
         if isinstance(expr, ir.Var) and self.is_pure(self.lets[expr.name][0].value):
@@ -160,15 +197,6 @@ class Terms:
 
     def is_pure(self, expr: ir.Expr) -> bool:
         return not any(isinstance(e, ir.Load) and e.access.array in self.written for e in subexprs(expr))
-
-    def level_of(self, expr: ir.Expr) -> int:
-        found = 0
-        for e in subexprs(expr):
-            if isinstance(e, ir.Index):
-                found = max(found, self.levels[e.name])
-            elif isinstance(e, ir.Var):
-                found = max(found, self.lets[e.name][2])
-        return found
 
     def dimension(self, key: Hashable, level: int) -> Dimension:
         if key not in self.opaques:
