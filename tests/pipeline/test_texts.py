@@ -10,7 +10,7 @@ import pytest
 
 from loopdiff.ir.verify import verify
 from loopdiff.mapping.launches import LaunchPlan
-from loopdiff.pipeline.runner import loopsets_of
+from loopdiff.pipeline.runner import PIPELINES, loopsets_of
 from loopdiff.specialize.interface import as_pairs
 
 from .forms import Loops, arguments, counterparts, outcome, passed_on, printed
@@ -54,6 +54,12 @@ def test_both_sides_of_each_pass_are_shown() -> None:
     for path in FILES:
         kinds = {case.after is None for case in cases_in(path)}
         assert kinds == {True, False}, path.name
+
+
+def test_every_pass_has_cases() -> None:
+    """Passes of one name that are different functions have cases each."""
+    shown = {(case.name, case.found.run) for case in CASES}
+    assert {(p.name, p.run) for pipeline in PIPELINES.values() for p in pipeline} == shown
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
