@@ -166,7 +166,8 @@ def passed_on(given: Memory, before: Loops, after: Loops) -> Memory:
         for name in (n for n in ls.params if n not in found):
             if name in known:
                 value, kind = given[known[name]], ls.array(name).type if ls.has_array(name) else None
-                found[name] = as_pairs(value) if kind is not None and kind.is_pair else value
+                is_split = np.iscomplexobj(value) and kind is not None and kind.is_pair
+                found[name] = as_pairs(value) if is_split else value
             else:
                 found[name] = workspace(ls.array(name), ls, found)
     return found
@@ -183,6 +184,13 @@ def outcome(loops: Loops, memory: Memory) -> tuple[Any, ...]:
             return run_in_numpy(loops, memory)
         case _:
             return tuple(r for ls in loopsets_of(loops) for r in run(ls, {n: memory[n] for n in ls.params}))
+
+
+def outcome_after(before: Loops, loops: Loops, memory: Memory) -> tuple[Any, ...]:
+    """What `loops` return in the place of `before`, be it in memory that they are given for it."""
+    given, results = memory.keys() - counterparts(before, loops).keys(), iter(outcome(loops, memory))
+    asked = (r.array if isinstance(r, ir.ArrayResult) else None for ls in loopsets_of(before) for r in ls.results)
+    return (*(memory[n] if n in given else next(results) for n in asked), *results)
 
 
 def run_in_numpy(ls: ir.LoopSet, memory: Memory) -> tuple[Any, ...]:
