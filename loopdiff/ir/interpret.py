@@ -35,6 +35,7 @@ FLOAT_INFIX = (Op.ADD, Op.SUB, Op.MUL, Op.DIV)
 ACCUMULATE_OPS = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
 INT_POISON = -(1 << 62)
 FILE_NUMBERS = count()
+COMPLEX = "LD906: complex numbers are pairs of real ones before they are run"
 Program = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
 
@@ -56,6 +57,9 @@ def run(
 
 def compile_loopset(ls: ir.LoopSet, *, complex_step: bool = False, allow_negative: bool = False) -> Program:
     """The function `run` executes, for callers that run one LoopSet many times."""
+    declared = (*(d.type and d.type.element for d in ls.arrays), *(s.type for s in ls.scalars))
+    if any(kind is not None and kind.is_complex for kind in declared):
+        raise InternalError(COMPLEX)
     writer = Writer(ls, type_env(ls), complex_step, allow_negative)
     writer.write_function()
     text = "\n".join(writer.lines) + "\n"
@@ -350,7 +354,7 @@ class Writer:
             case ir.Apply():
                 return self.apply(expr, kind)
             case ir.PartOf() | ir.Pair():
-                raise InternalError("LD906: complex numbers are pairs of real ones before they are run")
+                raise InternalError(COMPLEX)
 
     def const(self, const: ir.Const) -> str:
         match const.dtype:

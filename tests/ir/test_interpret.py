@@ -161,6 +161,12 @@ def test_negative_subscripts_count_from_the_end_on_request() -> None:
     np.testing.assert_array_equal(x, [2.0, 2.0, 2.0])
 
 
+def test_complex_numbers_are_refused() -> None:
+    square = ir.Assign(at("z", integer(0)), call(Op.MUL, load("z", integer(0)), load("z", integer(0))))
+    with pytest.raises(InternalError, match="LD906"):
+        run(function(square, arrays=(argument("z", 1, "complex128"),)), {"z": np.array([1.0 + 2.0j])})
+
+
 def test_require_raises_its_code() -> None:
     require = ir.Require(call(Op.EQ, ir.Dim("x", 0), ir.Dim("y", 0)), "LD310", "`x` and `y` must have the same length")
     ls = function(require, arrays=(argument("x"), argument("y")))

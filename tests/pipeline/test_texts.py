@@ -8,32 +8,43 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopdiff.ir.interpret import run
-from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.verify import verify
+from loopdiff.mapping.launches import LaunchPlan
+from loopdiff.pipeline.runner import PIPELINES, loopsets_of
+from loopdiff.specialize.interface import as_pairs
 
-from .texts import FOLDER, Case, arguments, cases_in, find_pass, passed_on
+from .forms import Loops, arguments, counterparts, outcome, outcome_after, passed_on, printed
+from .texts import FOLDER, Case, cases_in
 
 FILES = sorted(FOLDER.glob("*.txt"))
 CASES = [case for path in FILES for case in cases_in(path)]
 
 
+def check(loops: Loops, stage: str) -> None:
+    """That functions are well-formed; what kernels take from a plan is no function by itself."""
+    for ls in () if isinstance(loops, LaunchPlan) else loopsets_of(loops):
+        verify(ls, stage)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_pass_makes_these_loops_and_they_compute_the_same(case: Case) -> None:
-    found, ls = find_pass(case.name), case.loops
-    verify(ls, "before")
-    after = found.run(ls, **found.asks(case.context))
-    verify(after, case.name)
-    assert print_loopset(after) == (case.before if case.after is None else case.after)
-    first = arguments(ls)
-    second = passed_on(deepcopy(first), ls, after)
+    before = case.loops
+    check(before, "before")
+    after = case.applied(before)
+    check(after, case.name)
+    if case.after is None:
+        assert printed(after) == printed(before)
+    else:
+        assert printed(after) == case.after
+    first = arguments(before)
+    second = passed_on(deepcopy(first), before, after)
     with np.errstate(all="ignore"):
-        expected, results = run(ls, first), run(after, second)
-    results = (*results, *(second[n] for n in after.params[len(ls.params) :] if after.array(n).role == "gradient"))
+        expected, results = outcome(before, first), outcome_after(before, after, second)
     for old, new in zip(expected, results, strict=True):
         np.testing.assert_allclose(new, old, rtol=1e-12)
-    for old_name, new_name in zip(ls.params, after.params, strict=False):
-        np.testing.assert_allclose(second[new_name], first[old_name], rtol=1e-12, err_msg=old_name)
+    for new, old in counterparts(before, after).items():
+        value = as_pairs(first[old]) if np.iscomplexobj(first[old]) else first[old]
+        np.testing.assert_allclose(second[new], value, rtol=1e-12, err_msg=old)
 
 
 def test_both_sides_of_each_pass_are_shown() -> None:
@@ -43,6 +54,12 @@ def test_both_sides_of_each_pass_are_shown() -> None:
         assert kinds == {True, False}, path.name
 
 
+def test_every_pass_has_cases() -> None:
+    """Passes of one name that are different functions have cases each."""
+    shown = {(case.name, case.found.run) for case in CASES}
+    assert {(p.name, p.run) for pipeline in PIPELINES.values() for p in pipeline} == shown
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_update(path: Path, update_golden: bool) -> None:
     """Write what passes make now, where that is asked for."""
@@ -50,8 +67,9 @@ def test_update(path: Path, update_golden: bool) -> None:
         pytest.skip("nothing to write")
     written: list[str] = []
     for case in cases_in(path):
-        found = find_pass(case.name)
-        after = print_loopset(found.run(case.loops, **found.asks(case.context)))
-        new = Case(case.name, case.title, case.settings, case.before, None if after == case.before else after)
+        before = case.loops
+        after = case.applied(before)
+        same = printed(after) == printed(before)
+        new = Case(case.name, case.title, case.settings, case.before, None if same else printed(after))
         written.append(new.written)
     path.write_text("\n".join(written), encoding="utf-8")

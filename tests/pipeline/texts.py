@@ -11,29 +11,29 @@ A file of `tests/pipeline/passes` is named after a pass and holds cases:
         ...
 
 or `-- stays`. The text after `-- becomes` is the pass's own, looked over by whoever wrote the case (`--update-golden`
-writes it); that it means the same is found out by the interpreter, on arguments made for the declarations.
+writes it); that it means the same is found out by running both, on arguments made for the declarations.
+
+A pass over both sweeps has two functions on each side. Where a pass works on a launch plan, the loops that are planned
+are before it, and the plan that it makes is after it. `of: CUDA_LOOPS` tells passes apart that share a name: the first
+is meant otherwise. `lanes: a, b` are those of both sweeps.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from loopdiff.ir import nodes as ir
-from loopdiff.ir.reader import read_loopset
 from loopdiff.model.machine import Machine
 from loopdiff.pipeline.passes import Context, Pass
 from loopdiff.pipeline.runner import PIPELINES
-from tests.gradients.interpreted import evaluate
+
+from .forms import Loops, read
 
 FOLDER = Path(__file__).parent / "passes"
-EXTENT = 5  # of each axis of an argument
 SETTING = re.compile(r"(\w+): (.*)")
+ASKED = {f.name for f in fields(Context)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,42 @@ class Case:
 
     @property
     def context(self) -> Context:
-        found = Context(machine=Machine())
+        """For a processor, or for a GPU if the pipeline is one for these."""
+        found = Context(machine=None if self.pipeline.startswith("CUDA") else Machine())
         for name, value in self.settings:
-            given = frozenset(value.replace(",", " ").split())
-            found = replace(found, **{name: value == "True" if name == "fastmath" else given})
+            if name in ASKED:
+                found = replace(found, **{name: value == "True" if name == "fastmath" else names_in(value)})
         return found
 
     @property
-    def loops(self) -> ir.LoopSet:
-        return read_loopset(self.before)
+    def pipeline(self) -> str:
+        """The pipeline that the pass is of."""
+        first = next(n for n, pipeline in PIPELINES.items() if any(p.name == self.name for p in pipeline))
+        return dict(self.settings).get("of", first)
+
+    @property
+    def found(self) -> Pass:
+        """The pass itself."""
+        return next(p for p in PIPELINES[self.pipeline] if p.name == self.name)
+
+    @property
+    def loops(self) -> Loops:
+        """What the pass works on."""
+        return read(self.before, self.pipeline, self.context, names_in(dict(self.settings).get("lanes", "")))
+
+    def applied(self, loops: Loops) -> Loops:
+        """What the pass makes of `loops`."""
+        return self.found.run(loops, **self.found.asks(self.context))
 
     @property
     def written(self) -> str:
         settings = "".join(f"{name}: {value}\n" for name, value in self.settings)
         end = "-- stays\n" if self.after is None else f"-- becomes\n{self.after}"
         return f"== {self.title}\n{settings}{self.before}{end}"
+
+
+def names_in(value: str) -> frozenset[str]:
+    return frozenset(value.replace(",", " ").split())
 
 
 def cases_in(path: Path) -> Iterator[Case]:
@@ -76,36 +97,5 @@ def cases_in(path: Path) -> Iterator[Case]:
         lines = before[:start].splitlines()
         settings = tuple(m.groups() for m in map(SETTING.fullmatch, lines) if m)
         assert len(settings) == len(lines), f"{path.name}: no setting in {before[:start]!r}"
+        assert {n for n, _ in settings} <= ASKED | {"of", "lanes"}, f"{path.name}: {settings}"
         yield Case(path.stem, title, settings, before[start:], after.rstrip() + "\n" if mark == "becomes" else None)
-
-
-def find_pass(name: str) -> Pass:
-    return next(p for pipeline in PIPELINES.values() for p in pipeline if p.name == name)
-
-
-def arguments(ls: ir.LoopSet) -> dict[str, Any]:
-    """Numbers for what `ls` declares: floating ones away from zero, of both signs, and places inside of arrays."""
-    rng = np.random.default_rng(0)
-    found: dict[str, Any] = {}
-    for name in ls.params:
-        if not ls.has_array(name):
-            kind = ls.scalar(name).type
-            found[name] = 0.75 if kind is not None and kind.is_float else EXTENT
-            continue
-        decl = ls.array(name).type
-        assert decl is not None
-        shape = (EXTENT,) * decl.rank
-        floats = rng.uniform(0.5, 1.5, shape) * rng.choice((-1.0, 1.0), shape)
-        found[name] = (floats if decl.element.is_float else rng.integers(0, EXTENT, shape)).astype(decl.dtype)
-    return found
-
-
-def passed_on(given: dict[str, Any], before: ir.LoopSet, after: ir.LoopSet) -> dict[str, Any]:
-    """Arguments for `after`: those of `before` in their order, then memory for what else it asks for."""
-    found = {new: given[old] for old, new in zip(before.params, after.params, strict=False)}
-    for name in after.params[len(before.params) :]:
-        decl = after.array(name)
-        assert decl.type is not None
-        shape = tuple(evaluate(e, after, found, {}) for e in decl.extents or ())
-        found[name] = np.full(shape, np.nan, decl.type.dtype)
-    return found

@@ -13,7 +13,7 @@ from loopdiff.analysis.privatization import is_zero
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, sub
 from loopdiff.ir.walk import touched_arrays
-from loopdiff.mapping.launches import Launch, LaunchPlan, OnHost, Step, all_steps
+from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.update_lists import leading_axis, most_updates
 
 ONE, BACK = integer(1), integer(-1)
@@ -35,16 +35,34 @@ def start_lists(plan: LaunchPlan) -> LaunchPlan:
 
 def arrays_of(step: Step) -> frozenset[str]:
     """The arrays that a step reads, writes or allocates."""
-    found = frozenset[str]()
-    for part in all_steps((step,)):
-        body = part.body if isinstance(part, Launch) else (part.stmt,) if isinstance(part, OnHost) else ()
-        found |= touched_arrays(body)
-    return found
+    stmts = tuple(s for part in all_steps((step,)) for s in own_statements(part))
+    return touched_arrays(stmts)
+
+
+def own_statements(step: Step) -> tuple[ir.Stmt, ...]:
+    """What a step does beside the steps inside of it, with what it decides by, and how many iterations it has."""
+    match step:
+        case Launch(body=body):
+            return (*body, *axes_alone(step))
+        case HostLoop(loop=loop):
+            return (replace(loop, body=()),)
+        case HostIf(stmt=stmt):
+            return (replace(stmt, then=(), orelse=()),)
+        case OnHost(stmt=stmt):
+            return (stmt,)
+
+
+def axes_alone(launch: Launch) -> tuple[ir.Stmt, ...]:
+    """The loops of the axes of a grid, with nothing inside."""
+    axes = () if launch.grid is None else launch.grid.axes
+    return tuple(replace(loop, body=()) for axis in axes for loop in (axis.loop, axis.span))
 
 
 def with_start(ls: ir.LoopSet, step: Step, array: str) -> Launch | None:
     """The launch that sets `array` to zero piece by piece, if it lists what is added to all of it; None otherwise."""
     if not isinstance(step, Launch) or step.grid is None or array not in step.grid.lists:
+        return None
+    if array in read_arrays(axes_alone(step)):
         return None
     grid, axes = step.grid, [a.loop.index for a in step.grid.axes]
     along = {name: leading_axis(step.body, name, axes) for name in grid.lists}
