@@ -12,7 +12,7 @@ from dataclasses import replace
 from loopdiff.analysis.privatization import is_zero
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, sub
-from loopdiff.ir.walk import touched_arrays
+from loopdiff.ir.walk import read_arrays, touched_arrays
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.update_lists import leading_axis, most_updates
 
