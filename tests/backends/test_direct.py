@@ -209,6 +209,25 @@ def test_operators_that_can_fail_are_lowered() -> None:
     assert pipelines(checked) == {"direct"}
 
 
+@direct
+def idle(x: Any) -> Any:
+    """Blocks that do nothing, as generated code has where a condition only has an `else`."""
+    t = 0.0
+    for k in range(x.shape[0]):
+        if x[k] > 0.0:
+            pass
+        else:
+            t += x[k]
+    for k in range(2):
+        pass
+    return t
+
+
+def test_blocks_that_do_nothing_are_lowered() -> None:
+    assert idle(np.array([1.0, -2.0, -0.5])) == -2.5
+    assert pipelines(idle) == {"direct"}
+
+
 @pytest.mark.parametrize("is_strict", [True, False])
 def test_defects_are_left_to_numba_outside_of_tests(monkeypatch: pytest.MonkeyPatch, is_strict: bool) -> None:
     def defect(*_: Any) -> None:

@@ -145,6 +145,8 @@ class Lowering(Expressions):
                 self.fail(stmt, args)
             case ast.Break():
                 self.builder.branch(self.exits[-1])
+            case ast.Pass():
+                pass
             case _:
                 raise AssertionError(stmt)
 

@@ -111,6 +111,8 @@ class Typing:
                 return True
             case ast.Break():
                 self.breaks[-1].append(dict(self.env))
+            case ast.Pass():
+                pass
             case _:
                 raise Unknown(type(stmt).__name__, stmt)
         return False
