@@ -218,7 +218,7 @@ def idle(x: Any) -> Any:
             pass
         else:
             t += x[k]
-    for k in range(2):
+    for _ in range(2):
         pass
     return t
 
