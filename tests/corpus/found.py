@@ -228,6 +228,20 @@ def masks_that_never_fit(x, idx):
     return s
 
 
+def read_before_it_is_overwritten(c):
+    c *= np.where(c, c, c)
+    return c.sum()
+
+
+def name_from_a_loop_that_never_runs(x, n):
+    if n:
+        return x @ x
+    for _i in range(1, 1):
+        acc = x[1]
+    w = acc * x
+    return np.dot(x, w)
+
+
 ENTRIES = (
     Entry(
         name="largest_of_gathered",
@@ -413,5 +427,24 @@ ENTRIES = (
         oracle=lambda xp, x, idx: {"result": xp.sum(x * x)},
         is_twin=True,
         notes="nothing runs behind a check that never holds: no dependence forbade lanes that count and choose at once",
+    ),
+    Entry(
+        name="read_before_it_is_overwritten",
+        function=read_before_it_is_overwritten,
+        make=lambda r: dict(c=r.uniform(-1.0, 1.0, 40)),
+        wrt=("c",),
+        outputs=("c",),
+        oracle=lambda xp, c: {"result": xp.sum(c * c), "c": c * c},
+        is_twin=True,
+        notes="LLVM 22 took a masked load for one that comes behind a store to the same element",
+    ),
+    Entry(
+        name="name_from_a_loop_that_never_runs",
+        function=name_from_a_loop_that_never_runs,
+        make=lambda r: dict(x=r.random(4), n=1),
+        wrt=("x",),
+        oracle=lambda xp, x, n: {"result": xp.sum(x * x)},
+        is_twin=True,
+        notes="a cell that nothing writes was looked for in the reverse sweep, which does not have it",
     ),
 )

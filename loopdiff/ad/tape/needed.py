@@ -327,9 +327,9 @@ class Needed:
     def provider(self, access: ir.Access, at: At) -> Provider:
         """Where the value that the statement at `at` loaded from `access` can be found in the reverse sweep."""
         array = access.array
-        if array not in self.written:
-            return InPlace()
         is_cell = not access.subscripts and self.facts.ls.array(array).role != "argument"
+        if array not in self.written:  # such a cell has no value, and a check before its use says so
+            return Snapshot(()) if is_cell else InPlace()
         owner = self.owner_of(array, at.path)
         if not at.path:
             return Snapshot(()) if is_cell else InPlace()

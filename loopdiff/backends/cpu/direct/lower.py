@@ -15,6 +15,8 @@ from numba.core import types
 from numba.core.ir import Loc
 from numba.np.arrayobj import load_item, store_item
 
+from loopdiff.backends.cpu.defects import keep_scalar, moves_masked_loads
+
 from .expressions import INT64, Expressions, Value
 from .syntax import Unknown, constant_of
 from .typed import is_counted
@@ -229,7 +231,9 @@ class Lowering(Expressions):
         self.exits.pop()
         if not builder.block.is_terminated:
             count.add_incoming(builder.add(count, step, flags=("nsw",)), builder.block)
-            builder.branch(head)
+            back = builder.branch(head)
+            if has_branches(body) and moves_masked_loads():
+                keep_scalar(back)
         builder.position_at_end(after)
 
     def goes_up(self, step: ast.expr) -> bool:
@@ -282,3 +286,8 @@ class Lowering(Expressions):
     def fail(self, stmt: ast.Raise, args: list[ast.expr]) -> None:
         given = tuple(a.value for a in args if isinstance(a, ast.Constant))
         self.return_exception(self.found.outside[id(stmt)], given, loc=self.loc)
+
+
+def has_branches(body: list[ast.stmt]) -> bool:
+    """Whether what is in `body` may be read under a condition."""
+    return any(isinstance(n, ast.If | ast.IfExp | ast.BoolOp) for stmt in body for n in ast.walk(stmt))

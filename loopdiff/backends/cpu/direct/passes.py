@@ -16,6 +16,8 @@ from numba.core.lowering import Lower
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend
 
+from loopdiff.backends.cpu.defects import ScalarCodegen, moves_masked_loads
+
 from .expressions import Program
 from .lower import Lowering
 from .syntax import Unknown, set_once, tree_of
@@ -79,7 +81,7 @@ def typed_program(state: Any) -> Program:
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class StartAgain(CompilerPass):
-    """Forgets why another pipeline gave up, which Numba would report."""
+    """Forgets why another pipeline gave up, which Numba would report, and keeps clear of defects of LLVM."""
 
     _name = "start_again"
 
@@ -88,6 +90,11 @@ class StartAgain(CompilerPass):
 
     def run_pass(self, state: Any) -> Any:
         state.status.fail_reason = None
+        if moves_masked_loads():
+            if state.library is None:
+                state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+                state.library.enable_object_caching()
+            state.library._codegen = ScalarCodegen(state.library._codegen)
         return False
 
 

@@ -16,6 +16,7 @@ from llvmlite import ir as llvm_ir
 from llvmlite.binding import get_process_triple
 from numba.core import cgutils, types
 
+from loopdiff.backends.cpu.defects import moves_masked_loads
 from loopdiff.model.register_tiles import IN_FLIGHT
 
 from .build import (
@@ -26,6 +27,7 @@ from .build import (
     broadcast,
     call,
     constant,
+    frozen,
     mangled,
     overloaded,
     shuffle,
@@ -119,7 +121,8 @@ class Lanes:
                 builder.bitcast(pointer, self.vector.as_pointer()), align=self.itemsize, typ=self.vector
             )
         args = [pointer, INT32(self.itemsize), mask, constant(self.vector, 0)]
-        return call(builder, f"llvm.masked.load.{mangled(self.vector)}.p0", self.vector, args)
+        found = call(builder, f"llvm.masked.load.{mangled(self.vector)}.p0", self.vector, args)
+        return frozen(builder, found) if moves_masked_loads() else found
 
     def store(self, builder: Any, pointer: Any, value: Any, mask: Any = None) -> None:
         if mask is None:

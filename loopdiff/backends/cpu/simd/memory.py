@@ -16,6 +16,8 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from loopdiff.backends.cpu.defects import moves_masked_loads
+
 from .apart import Apart
 from .build import (
     INT1,
@@ -27,6 +29,7 @@ from .build import (
     broadcast,
     call,
     constant,
+    frozen,
     llvm_type,
     mangled,
     shuffle,
@@ -125,7 +128,8 @@ def whole_load(builder: Any, at: Place, pointer: Any, width: int, mask: Any) -> 
     if mask is None:
         return builder.load(builder.bitcast(pointer, memory.as_pointer()), align=at.align, typ=memory)
     args = [pointer, INT32(at.align), mask, constant(memory, 0)]
-    return call(builder, f"llvm.masked.load.{mangled(memory)}.p0", memory, args)
+    found = call(builder, f"llvm.masked.load.{mangled(memory)}.p0", memory, args)
+    return frozen(builder, found) if moves_masked_loads() else found
 
 
 def whole_store(builder: Any, at: Place, pointer: Any, value: Any, mask: Any) -> None:
