@@ -104,5 +104,24 @@ class VaryingUsed(Exception):
 
 Binding = Meaning | Unsure | Mixed | Varying | Rejected
 Bindings = dict[str, Binding]
+
+
+def without_dead(bindings: Bindings, dead: frozenset[str]) -> Bindings:
+    """`bindings` without the `dead` names of arrays: nobody reads them before they are bound again."""
+    return {n: b for n, b in bindings.items() if n not in dead or not is_of_array(b)}
+
+
+def is_of_array(binding: Binding) -> bool:
+    match binding:
+        case Unsure(meant=meant):
+            return isinstance(meant, ArrayName | View)
+        case Varying(options=options):
+            return all(isinstance(o, ArrayName | View) for o in options)
+        case Mixed(kind=kind):
+            return kind == "arrays"
+        case _:
+            return isinstance(binding, ArrayName | View)
+
+
 Value = Quantity | ArrayName | Varying | Outside | LocalFunction | tuple["Value", ...]
 Values = tuple[Value, ...]

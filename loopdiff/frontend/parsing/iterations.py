@@ -35,7 +35,8 @@ class LoopState:
     iteration (`continue` included). `broke`: a cell that says whether a `break` was taken; None if nothing asks.
 
     `memory` are arrays for names, to which every way out of an iteration copies. `ways` are what names stood for on
-    each before; `refused` are names of `memory` for which there was no copy.
+    each before; `refused` are names of `memory` for which there was no copy. Names that are `dead`
+    where iterations start are bound again before they are read.
     """
 
     broke: ir.Access | None = None
@@ -45,3 +46,4 @@ class LoopState:
     ends: list[Bindings] = field(default_factory=list)
     ways: list[Bindings] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
+    dead: frozenset[str] = frozenset()

@@ -13,7 +13,7 @@ from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.parsing.assignments import assign, matched, parse_assign, parse_augmented
-from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying
+from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
 from loopdiff.frontend.parsing.expressions import condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
 from loopdiff.frontend.parsing.iterations import LoopState
@@ -226,7 +226,8 @@ def parse_if(state: State, node: ast.If) -> None:
     then, after_then = parse_branch(state, node.body)
     state.bindings = dict(before)
     orelse, after_else = parse_branch(state, node.orelse)
-    then_body, else_body = list(then), list(orelse)
+    dead, then_body, else_body = state.survey.live.dead_after(node), list(then), list(orelse)
+    after_then, after_else = (None if a is None else without_dead(a, dead) for a in (after_then, after_else))
     join_options(state, [(after_then, then_body), (after_else, else_body)], earlier, span)
     state.out.append(ir.If(cond, tuple(then_body), tuple(else_body), loc=span))
 

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Cell, Given, Mixed, Rejected, Unsure
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    Binding,
+    Bindings,
+    Cell,
+    Given,
+    Mixed,
+    Rejected,
+    Unsure,
+    without_dead,
+)
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
@@ -157,13 +167,17 @@ def parse_body(
     if node.orelse and has_break(node.body):
         broke = state.temporary("broke", span)
         state.out.append(ir.Assign(broke, ir.Const(False, loc=span), loc=span))
+    dead = state.survey.live.dead_at_head(node)
+    state.bindings = without_dead(state.bindings, dead)
     given, start = dict(state.bindings), Snapshot.of(state)
     plan = Plan()
     while True:
         memory = prepare(state, plan, span)
         before = dict(state.bindings)
         state.bindings.update((n, Mixed.of([given[n]], span)) for n in plan.lost)
-        loop, heads, body = parse_iterations(state, LoopState(broke, memory=memory), plan.numbered, parse, span)
+        loop, heads, body = parse_iterations(
+            state, LoopState(broke, memory=memory, dead=dead), plan.numbered, parse, span
+        )
         found = completed(state, plan, given, frozenset(start.whole["arrays"]), loop, span)
         if found == plan:
             break
@@ -226,7 +240,7 @@ def parse_heads(
         known = len(heads.parts)
         state.bindings = with_heads(before, heads)
         state.whole.heads.append(heads)
-        found, body = parse_iteration(state, LoopState(loop.broke, heads, loop.memory), parse, span)
+        found, body = parse_iteration(state, LoopState(loop.broke, heads, loop.memory, dead=loop.dead), parse, span)
         state.whole.heads.pop()
         is_lost = bool(made_anew(state, heads))
         if len(heads.parts) == known and not is_lost:

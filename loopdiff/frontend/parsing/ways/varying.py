@@ -15,7 +15,17 @@ from typing import Any
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Cell, Given, Mixed, Varying, VaryingUsed
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    Binding,
+    Bindings,
+    Cell,
+    Given,
+    Mixed,
+    Varying,
+    VaryingUsed,
+    without_dead,
+)
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
@@ -238,7 +248,7 @@ def numbering(
 def at_end(state: State, loop: LoopState, span: Span) -> Bindings:
     """What names stand for where an iteration of `loop` ends or is left: some for memory that they have for that, which
     gets its copies here, and some for what is numbered."""
-    bindings, heads = dict(state.bindings), loop.heads
+    bindings, heads = without_dead(state.bindings, loop.dead), loop.heads
     loop.ways.append(dict(bindings))
     loop.refused |= copy_all(state, bindings, loop.memory, span)
     if heads is None:

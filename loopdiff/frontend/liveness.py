@@ -1,0 +1,127 @@
+"""Liveness of names in syntax trees: which may be read before they are bound again (Aho et al., Compilers, 9.2.5).
+
+An array whose name is bound again before anybody reads it is no longer needed: its memory can serve again, and after
+a branch or a loop nobody has to know which array it was.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+Names = frozenset[str]
+NONE: Names = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveNames:
+    """`own` names of a function, and those that may be read, before they are bound again, from the `heads` of loops on,
+    and `after` branches."""
+
+    own: Names
+    heads: Mapping[ast.stmt, Names]
+    after: Mapping[ast.stmt, Names]
+
+    def dead_at_head(self, loop: ast.For | ast.While) -> Names:
+        """Names that an iteration of `loop`, and what comes after the loop, binds again before it reads them; nothing
+        is known of loops that are not in the program text."""
+        return self.own - self.heads[loop] if loop in self.heads else NONE
+
+    def dead_after(self, branch: ast.If) -> Names:
+        """Names that nobody reads after `branch` before they are bound again."""
+        return self.own - self.after[branch] if branch in self.after else NONE
+
+
+def find_live_names(function: ast.FunctionDef, assigned: Names) -> LiveNames:
+    """Of the names that `function` assigns; those that functions inside it mention are always live."""
+    held = {name for f in inner_functions(function) for name in all_names(f)}
+    flow = Flow()
+    flow.block(function.body, NONE, Jumps(NONE, NONE))
+    return LiveNames(assigned - held, flow.heads, flow.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Jumps:
+    """Names that are live where `break` and `continue` lead."""
+
+    leave: Names
+    skip: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Goes through statements from their end. What it finds for loops and branches only grows while the loops around
+    them are gone through until nothing changes."""
+
+    heads: dict[ast.stmt, Names] = field(default_factory=dict)
+    after: dict[ast.stmt, Names] = field(default_factory=dict)
+
+    def block(self, body: list[ast.stmt], live: Names, jumps: Jumps) -> Names:
+        """The names that are live before `body`, when those are `live` after it."""
+        for stmt in reversed(body):
+            live = self.statement(stmt, live, jumps)
+        return live
+
+    def statement(self, stmt: ast.stmt, live: Names, jumps: Jumps) -> Names:
+        match stmt:
+            case ast.Assign(targets=targets):
+                bound = {name for target in targets for name in bound_names(target)}
+                return (live - bound) | names_read(stmt)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                return (live - {name}) | names_read(value)
+            case ast.For() | ast.While():
+                return self.loop(stmt, live, jumps)
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.after[stmt] = self.after.get(stmt, NONE) | live
+                return names_read(test) | self.block(body, live, jumps) | self.block(orelse, live, jumps)
+            case ast.Return():
+                return names_read(stmt)
+            case ast.Break():
+                return jumps.leave
+            case ast.Continue():
+                return jumps.skip
+            case ast.Expr() | ast.Assert() | ast.Pass():
+                return live | names_read(stmt)
+            case _:  # whatever it binds it may not, and wherever it jumps
+                return live | jumps.leave | jumps.skip | all_names(stmt)
+
+    def loop(self, stmt: ast.For | ast.While, live: Names, jumps: Jumps) -> Names:
+        done = self.block(stmt.orelse, live, jumps)
+        head = self.heads.get(stmt, NONE) | done
+        while True:
+            inside = self.block(stmt.body, head, Jumps(live, head))
+            if isinstance(stmt, ast.For):
+                found = head | (inside - set(bound_names(stmt.target))) | names_read(stmt.target)
+            else:
+                found = head | inside | names_read(stmt.test)
+            if found == head:
+                break
+            head = found
+        self.heads[stmt] = head
+        return head | names_read(stmt.iter) if isinstance(stmt, ast.For) else head
+
+
+def bound_names(target: ast.expr) -> Iterator[str]:
+    """The names that a target binds; an element that is stored binds none."""
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            for part in elts:
+                yield from bound_names(part)
+        case _:
+            pass
+
+
+def names_read(node: ast.AST) -> Names:
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def all_names(node: ast.AST) -> Names:
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+
+
+def inner_functions(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+    return (n for n in ast.walk(function) if isinstance(n, inner) and n is not function)
