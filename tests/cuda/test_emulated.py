@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import write_emulated
 from loopdiff.pipeline.cuda import launch_plan_of
@@ -60,3 +61,25 @@ def test_numba_compiles_what_plain_python_runs(entry: Entry) -> None:
     result = function.dispatcher(*args.values())
     outputs = {**harness.named_results(result), **{name: args[name] for name in entry.outputs}}
     assert_close(outputs, harness.run_python(entry, reference), 1e-11)
+
+
+def norm_and_top_of_rows(A: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+    total, top = 0.0, -100.0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            y[i] += A[i, j] * x[j]
+        total += y[i] * y[i]
+        top = max(top, -y[i] * y[i])
+    return total + top
+
+
+def test_scalars_are_summed_over_several_blocks_of_warps() -> None:
+    """The lanes of a warp but the first add nothing to the sum of a block, whatever the block before left there."""
+    rng = np.random.default_rng(0)
+    A, x = rng.random((40, 20)), rng.random(20)
+    found = vectorize_grad(norm_and_top_of_rows, target="cuda-emulated")
+    reference = norm_and_top_of_rows(A, x, np.zeros(40))
+    assert abs(found(A, x, np.zeros(40)) - reference) <= 1e-12 * abs(reference)
+    value, gradients = found.value_and_grad(A, x, np.zeros(40))
+    assert abs(value - reference) <= 1e-12 * abs(reference)
+    np.testing.assert_allclose(gradients.A, found.on("cpu").grad(A, x, np.zeros(40)).A, rtol=1e-11)

@@ -12,9 +12,9 @@ from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.backends.cuda.text import grids, kernels
 from loopdiff.mapping.launches import HostIf, HostLoop, all_steps
+from loopdiff.model import tuning
 from loopdiff.schedule.blocks import row_blocks as rows
 from loopdiff.schedule.blocks.row_blocks import Fitting
-from loopdiff.schedule.gpu import split_sums, warps
 from tests.corpus import BY_NAME
 from tests.cuda import plain
 from tests.cuda.kernels import launches, plans_of
@@ -64,7 +64,7 @@ def check_in_both_orders(name: str) -> None:
 
 @pytest.mark.parametrize("name", SPREAD)
 def test_warps_on_rows_of_any_length(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warps, "LONG", 0)
+    monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0)
     assert any(launch.warp_loops for plan in plans_of(name) for launch in launches(plan))
     check_in_both_orders(name)
 
@@ -77,7 +77,7 @@ def test_tiles_of_threads_and_warps(
     """In blocks of two by two threads, or of two warps, so that threads have several iterations, not always whole
     tiles."""
     monkeypatch.setattr(grids, "BUSY", 0)
-    monkeypatch.setattr(warps, "LONG", 0 if are_long else 1 << 60)
+    monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0 if are_long else 1 << 60)
     monkeypatch.setattr(kernels, "BLOCKS", {**kernels.BLOCKS, 2: (2, 2, 1), 3: (2, 2, 1)})
     monkeypatch.setattr(kernels, "WARPS", 2)
     assert any(launch.tile for plan in plans_of(name) for launch in launches(plan))
@@ -88,8 +88,8 @@ def test_tiles_of_threads_and_warps(
 @pytest.mark.parametrize("name", IN_PARTS)
 def test_sums_in_parts(name: str, are_long: bool, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """In parts of two terms, the last of one where they are odd, by threads and by warps."""
-    monkeypatch.setattr(split_sums, "TERMS", 2)
-    monkeypatch.setattr(warps, "LONG", 0 if are_long else 1 << 60)
+    monkeypatch.setattr(tuning, "PART_TERMS", 2)
+    monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0 if are_long else 1 << 60)
     assert any(isinstance(s, HostIf) and "parts" in s.reason for p in plans_of(name) for s in all_steps(p.steps))
     check_in_both_orders(name)
 
@@ -137,7 +137,7 @@ def made_from_what_starts(A, B, C):
 
 
 def test_what_a_sum_is_made_from_after_it_starts(in_small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_sums, "TERMS", 2)
+    monkeypatch.setattr(tuning, "PART_TERMS", 2)
     rng = np.random.default_rng(0)
     check(made_from_what_starts, {"A": rng.random((9, 6)), "B": rng.random((6, 9)), "C": rng.random((9, 9))})
 
@@ -149,7 +149,7 @@ def sums_of_columns(x, g):
 
 
 def test_sums_of_nothing_touch_nothing(in_small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_sums, "TERMS", 2)
+    monkeypatch.setattr(tuning, "PART_TERMS", 2)
     check(sums_of_columns, {"x": np.zeros((0, 3)), "g": np.zeros(1)})
     check(sums_of_columns, {"x": np.ones((9, 3)), "g": np.zeros(3)})
 
@@ -253,7 +253,7 @@ BY_LANES = (
 @pytest.mark.parametrize("name", BY_LANES)
 def test_lanes_meet_where_they_wait(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The text for the GPU, in plain Python: lanes never part, and see of each other what they have to."""
-    monkeypatch.setattr(warps, "LONG", 0)
+    monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0)
     monkeypatch.setattr(kernels, "WARPS", 2)
     assert any(launch.warp_loops for plan in plans_of(name) for launch in launches(plan))
     entry = BY_NAME[name]

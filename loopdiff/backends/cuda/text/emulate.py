@@ -90,14 +90,15 @@ def grid_function(kernel: Kernel, names: NameSupply, *, is_backwards: bool) -> s
     block, lane, turn = (names.fresh(n) for n in ("block", "lane", "turn"))
     each, threads = prod(kernel.each), prod(kernel.block)
     with writer.block(f"def {grid_name(kernel)}({', '.join((*blocks, *kernel.params, *parts))}):"):
-        for held, (_, op, kind) in zip(lanes, kernel.sums, strict=True):
-            neutral = spell_constant(neutral_value(op, kind), kind)
-            writer.line(f"{held} = np.full({threads}, {neutral}, np.{kind.value})")
         for count, number, size in zip(kernel.place.counts, blocks, kernel.each, strict=False):
             writer.line(f"{count} = {number} * {size}")
         total = " * ".join(blocks)
         with writer.block(f"for {turn} in range({total}):"):
             writer.line(f"{block} = {f'{total} - 1 - {turn}' if is_backwards else turn}")
+            # Of a warp only the first lane has a value: the others are as before each block, which `block_add` changes.
+            for held, (_, op, kind) in zip(lanes, kernel.sums, strict=True):
+                neutral = spell_constant(neutral_value(op, kind), kind)
+                writer.line(f"{held} = np.full({threads}, {neutral}, np.{kind.value})")
             inner = names.fresh("turn")
             with writer.block(f"for {inner} in range({each}):"):
                 writer.line(f"{lane} = {f'{each - 1} - {inner}' if is_backwards else inner}")
