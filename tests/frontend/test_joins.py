@@ -115,3 +115,28 @@ def test_arrays_made_anew_are_refused_in_every_round() -> None:
     with pytest.raises(UnsupportedLoopError) as refused:
         normal_form(made_anew_in_turn, args)
     assert set(refused.value.codes) == {"LD116"}
+
+
+def as_large_as_what_is_made_anew(x, c, n):
+    q = 3
+    if c:
+        q = 3
+    x = 1.0 * x
+    z = x
+    for t in range(n):
+        x *= 0.5
+        x = z
+        y = np.zeros(q)
+        if y[0] > x[0]:
+            if t % 2 == 0:
+                x = 2.0 * y
+            z = 3.0 * x
+    return (x * z).sum()
+
+
+def test_what_is_as_large_as_an_array_made_anew_is_made_anew() -> None:
+    """Its buffer would be made before the loop, where nobody knows how large it is."""
+    args = {"x": np.ones(3), "c": True, "n": 3}
+    with pytest.raises(UnsupportedLoopError) as refused:
+        normal_form(as_large_as_what_is_made_anew, args)
+    assert set(refused.value.codes) == {"LD116"}

@@ -38,7 +38,7 @@ from loopdiff.frontend.parsing.ways.varying import (
 )
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import touched_arrays
+from loopdiff.ir.walk import subexprs, touched_arrays
 
 
 # -- memory of names -----------------------------------------------------------------------------------------
@@ -252,10 +252,13 @@ def parse_heads(
 
 
 def made_anew(state: State, heads: Heads) -> frozenset[str]:
-    """Arrays that iterations hand on though they are made where the next one makes its own: they are no buffers."""
+    """Arrays that iterations hand on though they are made where the next one makes its own: they are no buffers. Nor is
+    one that is as large as such an array."""
     outermost = (*state.whole.heads, heads)[0]
     handed = frozenset(a for part in heads.parts for binding in part for a in arrays_of(binding))
-    return handed - heads.earlier - outermost.declared.keys()
+    extents = (e for a in outermost.declared.values() for x in a.extents or () for e in subexprs(x))
+    asked = frozenset(e.array for e in extents if isinstance(e, ir.Dim))
+    return (handed | asked) - heads.earlier - outermost.declared.keys()
 
 
 def finish_heads(state: State, heads: Heads, loop: LoopState, body: list[ir.Stmt]) -> None:
