@@ -30,6 +30,7 @@ Answers = Mapping[str, Any]
 BRANCH, LOOP, OVERWRITE = "bound again in a branch", "bound again in a loop", "overwritten under a condition"
 DECIDE, SEED = "comparisons decided otherwise, of 1,999", "NaN of outputs that were not seeded, of 3"
 STALE = "cached code of a function that was edited"
+MOVED = "elements read before a store that come from after it, of 72"
 
 V = np.array([0.5, 1.7, -0.3])
 TURNS = 3
@@ -42,6 +43,7 @@ TRUTH: Answers = {
     DECIDE: 0,
     SEED: 0,
     STALE: 6.0,
+    MOVED: 0,
 }
 
 
@@ -55,6 +57,24 @@ def decided_otherwise(found: Any) -> int:
 
 def not_numbers(gradient: Any) -> int:
     return int(np.isnan(np.asarray(gradient)).sum())
+
+
+def chosen(x: Any, y: Any) -> None:
+    for i in range(x.shape[0]):
+        is_positive = y[i] > 0.0
+        found = 0.0
+        if is_positive:
+            found = x[i]
+        x[i] = 7.0
+        y[i] = found if is_positive else y[i] * 2.0
+
+
+def read_late(compiled: Callable[[Any, Any], Any]) -> int:
+    """How many elements a compiled `chosen` gets wrong."""
+    x, y = np.linspace(-1.0, 1.0, 72), np.cos(np.arange(72.0))
+    expected = np.where(y > 0.0, x, 2.0 * y)
+    compiled(x, y)
+    return int((y != expected).sum())
 
 
 # -- one function for each of them ----------------------------------------------------------------------------------
@@ -97,6 +117,7 @@ def loopdiff() -> Answers:
         DECIDE: decided_otherwise(out),
         SEED: not_numbers(pullback(z=np.ones(3)).x),
         STALE: after_an_edit("from loopdiff import vectorize_grad as compiled", "vectorize_grad"),
+        MOVED: read_late(vectorize_grad(chosen)),
     }
 
 
@@ -106,6 +127,7 @@ def numba() -> Answers:
     return {
         DECIDE: decided_otherwise(njit(fastmath=True)(above)(GRID)),
         STALE: after_an_edit("from numba import njit\ncompiled = njit(cache=True)", "njit"),
+        MOVED: read_late(njit(chosen)),
     }
 
 
