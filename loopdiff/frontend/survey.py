@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from loopdiff.frontend.liveness import LiveNames, find_live_names
 from loopdiff.source.functions import as_definition
 from loopdiff.source.scopes import bound_by, of_scope, own_names, parameters
 
@@ -18,8 +17,8 @@ ArrayArguments = Callable[[ast.Call], Iterable[ast.expr]]
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Names of one function: how many places assign each (`stores`), where it first stands (`first_uses`); how many
-    `returns` it has, and where names are `live`."""
+    """Names of one function: how many places assign each (`stores`), where it first stands (`first_uses`); and how many
+    `returns` it has."""
 
     parameters: tuple[str, ...]
     assigned: frozenset[str]
@@ -27,7 +26,6 @@ class Survey:
     array_names: frozenset[str]
     first_uses: Mapping[str, ast.Name]
     returns: int
-    live: LiveNames
 
     @property
     def all_names(self) -> frozenset[str]:
@@ -67,8 +65,7 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_argumen
         array_names |= found
         changed = bool(found)
     assigned = frozenset(stores) & own_names(function)
-    live = find_live_names(function, assigned)
-    return Survey(parameters, assigned, stores, frozenset(array_names), first_uses, returns, live)
+    return Survey(parameters, assigned, stores, frozenset(array_names), first_uses, returns)
 
 
 def free_arrays(node: ast.FunctionDef | ast.Lambda, array_arguments: ArrayArguments) -> frozenset[str]:

@@ -13,6 +13,7 @@ from loopdiff.errors.codes import Related, reject
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.liveness import LiveNames, find_live_names
 from loopdiff.frontend.parsing.bindings import (
     ArrayName,
     Binding,
@@ -148,6 +149,14 @@ class State:
     iterated: list[str] = field(default_factory=list)
     is_dead: bool = False
     returned: Returned | None = None
+    known_live: LiveNames | None = None
+
+    @property
+    def live(self) -> LiveNames:
+        """Where names of the function are live."""
+        if self.known_live is None:
+            self.known_live = find_live_names(self.source.node, self.survey.assigned)
+        return self.known_live
 
     @property
     def names(self) -> NameSupply:

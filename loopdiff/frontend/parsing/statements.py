@@ -226,7 +226,7 @@ def parse_if(state: State, node: ast.If) -> None:
     then, after_then = parse_branch(state, node.body)
     state.bindings = dict(before)
     orelse, after_else = parse_branch(state, node.orelse)
-    dead, then_body, else_body = state.survey.live.dead_after(node), list(then), list(orelse)
+    dead, then_body, else_body = state.live.dead_after(node), list(then), list(orelse)
     after_then, after_else = (None if a is None else without_dead(a, dead) for a in (after_then, after_else))
     join_options(state, [(after_then, then_body), (after_else, else_body)], earlier, span)
     state.out.append(ir.If(cond, tuple(then_body), tuple(else_body), loc=span))

@@ -167,7 +167,7 @@ def parse_body(
     if node.orelse and has_break(node.body):
         broke = state.temporary("broke", span)
         state.out.append(ir.Assign(broke, ir.Const(False, loc=span), loc=span))
-    dead = state.survey.live.dead_at_head(node)
+    dead = state.live.dead_at_head(node)
     state.bindings = without_dead(state.bindings, dead)
     given, start = dict(state.bindings), Snapshot.of(state)
     plan = Plan()
