@@ -2,8 +2,8 @@
 
 LLVM 22 takes `select(mask, masked.load(p, mask), other)` for a masked load at the place of the `select`: behind stores
 to `p` that stand between the two (https://github.com/llvm/llvm-project/issues/215453). Values that were read before an
-element changed are then those after it. Masked loads come from vectors with masks, where `simd.build.frozen` hides them
-from the `select`, and from LLVM's own vectorizer, which is told to leave loops with branches alone.
+element changed are then those after it. Masked loads come from vectors with masks, where `simd.build.masked_load` hides
+them from the `select`, and from LLVM's own vectorizer, which is told to leave loops with branches alone.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from numba.core import types
 from numba.core.cgutils import get_or_insert_function
 from numba.core.typing.templates import signature
 
+from loopdiff.backends.cpu.defects import moves_masked_loads
+
 from .types import LLVM_ELEMENTS, Vector, element_of, join, shaped
 
 ARITHMETIC = ("contract", "nsz")
@@ -104,6 +106,14 @@ def frozen(builder: Any, value: Any) -> Any:
     instruction = PlainInstruction(builder.block, value.type, "freeze", [value])
     builder._insert(instruction)
     return instruction
+
+
+def masked_load(builder: Any, pointer: Any, vector: llvm_ir.VectorType, align: int, mask: Any) -> Any:
+    """The lanes of `mask` from memory, zero in the others."""
+    found = call(
+        builder, f"llvm.masked.load.{mangled(vector)}.p0", vector, [pointer, INT32(align), mask, constant(vector, 0)]
+    )
+    return frozen(builder, found) if moves_masked_loads() else found
 
 
 def lane_addresses(builder: Any, start: Any, offsets: Any) -> Any:

@@ -16,7 +16,6 @@ from llvmlite import ir as llvm_ir
 from llvmlite.binding import get_process_triple
 from numba.core import cgutils, types
 
-from loopdiff.backends.cpu.defects import moves_masked_loads
 from loopdiff.model.register_tiles import IN_FLIGHT
 
 from .build import (
@@ -27,8 +26,8 @@ from .build import (
     broadcast,
     call,
     constant,
-    frozen,
     mangled,
+    masked_load,
     overloaded,
     shuffle,
 )
@@ -120,9 +119,7 @@ class Lanes:
             return builder.load(
                 builder.bitcast(pointer, self.vector.as_pointer()), align=self.itemsize, typ=self.vector
             )
-        args = [pointer, INT32(self.itemsize), mask, constant(self.vector, 0)]
-        found = call(builder, f"llvm.masked.load.{mangled(self.vector)}.p0", self.vector, args)
-        return frozen(builder, found) if moves_masked_loads() else found
+        return masked_load(builder, pointer, self.vector, self.itemsize, mask)
 
     def store(self, builder: Any, pointer: Any, value: Any, mask: Any = None) -> None:
         if mask is None:

@@ -16,8 +16,6 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.defects import moves_masked_loads
-
 from .apart import Apart
 from .build import (
     INT1,
@@ -29,9 +27,9 @@ from .build import (
     broadcast,
     call,
     constant,
-    frozen,
     llvm_type,
     mangled,
+    masked_load,
     shuffle,
 )
 from .lanes import is_index
@@ -127,9 +125,7 @@ def whole_load(builder: Any, at: Place, pointer: Any, width: int, mask: Any) -> 
     memory = llvm_ir.VectorType(at.memory, width)
     if mask is None:
         return builder.load(builder.bitcast(pointer, memory.as_pointer()), align=at.align, typ=memory)
-    args = [pointer, INT32(at.align), mask, constant(memory, 0)]
-    found = call(builder, f"llvm.masked.load.{mangled(memory)}.p0", memory, args)
-    return frozen(builder, found) if moves_masked_loads() else found
+    return masked_load(builder, pointer, memory, at.align, mask)
 
 
 def whole_store(builder: Any, at: Place, pointer: Any, value: Any, mask: Any) -> None:
