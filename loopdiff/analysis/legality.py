@@ -209,7 +209,7 @@ def interrupted(model: Model, path: Path, arrays: frozenset[str], *, is_strict: 
 
     for a, b in conflicting_pairs(e for e in within(model, path) if e.access.array in arrays):
         ways = ((a, b, order) for order in orders(a, b, depth)), ((b, a, order) for order in orders(b, a, depth))
-        if (is_strict or not commute(a, b)) and any(meet(*way) for way in chain(*ways)):
+        if keep_order(a, b, is_strict) and any(meet(*way) for way in chain(*ways)):
             return Conflict(a.access.array, a, b)
     return None
 

@@ -241,13 +241,7 @@ def map_body(body: tuple[ir.Stmt, ...], rewrite: Callable[[ir.Stmt], tuple[ir.St
     """Every statement replaced by the statements `rewrite` gives for it, children first."""
     out: list[ir.Stmt] = []
     for stmt in body:
-        match stmt:
-            case ir.Loop(body=inner):
-                out += rewrite(replace(stmt, body=map_body(inner, rewrite)))
-            case ir.If(then=then, orelse=orelse):
-                out += rewrite(replace(stmt, then=map_body(then, rewrite), orelse=map_body(orelse, rewrite)))
-            case _:
-                out += rewrite(stmt)
+        out += rewrite(map_blocks(lambda inner: map_body(inner, rewrite), stmt))
     return tuple(out)
 
 
