@@ -6,6 +6,7 @@ so that `x[1:-1]` starts at 1 and has `max(N - 2, 0)` elements. A start is exact
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from loopdiff.frontend.arrays.integers import (
@@ -23,6 +24,8 @@ from loopdiff.frontend.arrays.integers import (
 )
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+
+Test = Callable[[ir.Expr], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +49,25 @@ class Part:
         return plus(self.start, times(ir.Const(self.step), position))
 
 
-def slice_part(size: ir.Expr, bounds: Slice) -> Part:
-    """What `bounds` take from an axis of `size` elements."""
+def slice_part(size: ir.Expr, bounds: Slice, is_certain: Test = is_nonnegative) -> Part:
+    """What `bounds` take from an axis of `size` elements. `is_certain` tells what is not negative where they stand."""
     step = bounds.step
     if step > 0:
-        start = ZERO if bounds.lower is None else counted(bounds.lower, size)
-        stop = size if bounds.upper is None else minimum(from_end(bounds.upper, size), size)
+        start = ZERO if bounds.lower is None else counted(bounds.lower, size, is_certain)
+        stop = size if bounds.upper is None else least_of(from_end(bounds.upper, size, is_certain), size, is_certain)
         length = length_from(start, stop)
     else:
         last = minus(size, ONE)
-        start = last if bounds.lower is None else minimum(from_end(bounds.lower, size, -1), last)
-        stop = ir.Const(-1) if bounds.upper is None else maximum(from_end(bounds.upper, size, -1), ir.Const(-1))
+        lower, upper = (None if b is None else from_end(b, size, is_certain, -1) for b in (bounds.lower, bounds.upper))
+        start = last if lower is None else least_of(lower, last, is_certain)
+        stop = ir.Const(-1) if upper is None else maximum(upper, ir.Const(-1))
         length = minus(start, stop)
-    return Part(start, step, at_least_zero(divided(plus(length, ir.Const(abs(step) - 1)), abs(step))))
+    count = divided(plus(length, ir.Const(abs(step) - 1)), abs(step))
+    return Part(start, step, count if is_certain(count) else at_least_zero(count))
+
+
+def least_of(bound: ir.Expr, limit: ir.Expr, is_certain: Test) -> ir.Expr:
+    return bound if is_certain(minus(limit, bound)) else minimum(bound, limit)
 
 
 def length_from(start: ir.Expr, stop: ir.Expr) -> ir.Expr:
@@ -70,7 +79,7 @@ def length_from(start: ir.Expr, stop: ir.Expr) -> ir.Expr:
             return minus(stop, start)
 
 
-def from_end(bound: ir.Expr, size: ir.Expr, safe: int = -2) -> ir.Expr:
+def from_end(bound: ir.Expr, size: ir.Expr, is_certain: Test, safe: int = -2) -> ir.Expr:
     """`bound`, from the end if it is negative; below zero for one before the start.
 
     `size - 1` is negative only where it is as good counted from the end; forwards, `size - 2` as well: `safe`.
@@ -78,11 +87,12 @@ def from_end(bound: ir.Expr, size: ir.Expr, safe: int = -2) -> ir.Expr:
     if isinstance(bound, ir.Const):
         return bound if bound.value >= 0 else plus(size, bound)
     gap = distance(bound, size)
-    if is_nonnegative(bound) or (gap is not None and gap >= safe):
+    if is_certain(bound) or (gap is not None and gap >= safe):
         return bound
     return ir.Select(ir.Apply(Op.LT, (bound, ZERO)), plus(bound, size), bound)
 
 
-def counted(bound: ir.Expr, size: ir.Expr) -> ir.Expr:
+def counted(bound: ir.Expr, size: ir.Expr, is_certain: Test) -> ir.Expr:
     """`from_end`, and not before the start."""
-    return at_least_zero(from_end(bound, size))
+    found = from_end(bound, size, is_certain)
+    return found if is_certain(found) else at_least_zero(found)

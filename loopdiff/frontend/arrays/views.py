@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, is_nonnegative, minus, plus, times
+from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, minus, plus, times
+from loopdiff.frontend.arrays.ranges import is_certain
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.state import State
@@ -47,7 +49,7 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
             case NewAxis():
                 extents.append(ir.Const(1))
             case Slice():
-                part = slice_part(array.extents[axis], subscript)
+                part = slice_part(array.extents[axis], subscript, partial(is_certain, state))
                 positions.append(part.subscript(hole(len(extents))))
                 extents.append(part.count)
             case _:
@@ -70,30 +72,16 @@ def inside(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.
     span = state.source.span(node)
     if isinstance(subscript, ir.Const) and subscript.value < 0:
         subscript = plus(size, subscript)
-    least, most = limits_of(state, subscript)
     low = ir.Apply(Op.GE, (subscript, ZERO), loc=span)
     high = ir.Apply(Op.LT, (subscript, size), loc=span)
-    room = distance(size, most)
-    tests = ([] if is_nonnegative(least) else [low]) + ([] if room is not None and room > 0 else [high])
+    room = minus(minus(size, subscript), ONE)
+    tests = ([] if is_certain(state, subscript) else [low]) + ([] if is_certain(state, room) else [high])
     if tests:
         message = f"`{ast.unparse(node)}`: the subscript is outside axis {axis} of the view"
         cond = tests[0] if len(tests) == 1 else ir.Apply(Op.AND, tuple(tests), loc=span)
         if not is_required(state, cond):
             state.out.append(ir.Require(cond, "LD310", message, loc=span))
     return subscript
-
-
-def limits_of(state: State, subscript: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
-    """The least and the greatest value of `subscript`, as far as loop variables decide it."""
-    known = state.known(subscript)
-    terms, _ = linear(known)
-    ranges = state.whole.ranges
-    for term, count in terms.items():
-        if isinstance(term, ir.Load) and term.access.array in ranges and count == 1:
-            first, stop = ranges[term.access.array]
-            rest = minus(known, term)
-            return state.known(plus(first, rest)), state.known(plus(minus(stop, ONE), rest))
-    return known, known
 
 
 def is_required(state: State, cond: ir.Expr) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.functions import array_statement
+from loopdiff.frontend.arrays.integers import ONE, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
@@ -35,7 +36,7 @@ from loopdiff.frontend.parsing.ways.varying import (
 )
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, written_arrays
+from loopdiff.ir.walk import loads, subexprs, written_arrays
 from loopdiff.source.functions import MISSING
 
 ENDLESS = 1 << 62
@@ -312,18 +313,27 @@ def arrays_in(state: State, value: Value) -> set[str]:
 
 @contextmanager
 def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[None]:
-    """Inside, the range of the loop variable is known, if it stays and the body does not assign it."""
+    """Inside, the range of the loop variable is known, if it stays and the body does not assign it: between numbers
+    known at entry, or variables of loops around whose ranges are.
+    """
     name = node.target.id if isinstance(node.target, ast.Name) else ""
     cell = state.cells.get(name)
-    is_upward = isinstance(iteration.step, ir.Const) and iteration.step.value > 0
-    bounds = state.known(iteration.lower), state.known(iteration.upper)
+    lower, upper = state.known(iteration.lower), state.known(iteration.upper)
     is_kept = not any(is_stored(n, name) for s in node.body for n in ast.walk(s))
-    if cell is None or not (iteration.is_range and is_upward and is_kept and all(map(state.is_fixed, bounds))):
+    is_stepping = isinstance(iteration.step, ir.Const) and iteration.step.value != 0
+    if cell is None or not (iteration.is_range and is_stepping and is_kept and stays(state, lower, upper)):
         yield
         return
-    state.whole.ranges[cell] = bounds
+    is_upward = isinstance(iteration.step, ir.Const) and iteration.step.value > 0
+    state.whole.ranges[cell] = (lower, upper) if is_upward else (plus(upper, ONE), plus(lower, ONE))
     yield
     state.whole.ranges.pop(cell, None)
+
+
+def stays(state: State, *bounds: ir.Expr) -> bool:
+    """Whether numbers are made of what is known at entry and of variables of loops around whose ranges are known."""
+    leaves = (e for b in bounds for e in subexprs(b) if not isinstance(e, ir.Apply))
+    return all(e.access.array in state.whole.ranges if isinstance(e, ir.Load) else state.is_fixed(e) for e in leaves)
 
 
 def is_stored(node: ast.AST, name: str) -> bool:

@@ -1,0 +1,103 @@
+"""Slices in loops whose variables decide what is negative, clamped or empty, against plain Python at small sizes."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.ir.interpret import run
+from loopdiff.ir.printer import print_loopset
+from tests.gradients.interpreted import normal_form
+
+
+def bound(rng: random.Random, names: tuple[str, ...]) -> str:
+    base = rng.choice([*names, *names, "0", "n", "k", "len(x)", "len(x) // 2", "(len(x) - k) // 3"])
+    scaled = rng.choice([base, base, base, f"2 * {base}", f"-{base}", f"k + {base}", f"{base} - k"])
+    return scaled + rng.choice(["", "", " + 1", " - 1", " + 2", " - 3"])
+
+
+def span(rng: random.Random, names: tuple[str, ...]) -> str:
+    step = rng.choice(["", "", ":2", ":-1", ":-2", ":3"])
+    lower, upper = (rng.choice(["", bound(rng, names), bound(rng, names)]) for _ in range(2))
+    return f"x[{lower}:{upper}{step}]"
+
+
+def program(seed: int) -> str:
+    rng = random.Random(seed)
+    lines, names, margin = ["def f(x, n):", "    k = x.shape[0] // 3", "    t = 0.0"], (), "    "
+    for name in "ij"[: rng.randint(1, 2)]:
+        step = rng.choice(["1", "1", "1", "2", "-1", "-2"])
+        lines.append(f"{margin}for {name} in range({bound(rng, names)}, {bound(rng, names)}, {step}):")
+        margin, names = margin + "    ", (*names, name)
+        for _ in range(rng.randint(1, 2)):
+            part = span(rng, names)
+            lines.append(f"{margin}t += {rng.choice(names)} * {part}.sum() + 100.0 * {part}.shape[0]")
+    return "\n".join([*lines, "    return t"]) + "\n"
+
+
+def function_of(text: str, name: str) -> Any:
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), scope)
+    return scope["f"]
+
+
+@pytest.mark.parametrize("first", range(0, 120, 12))
+def test_slices_in_loops(first: int) -> None:
+    for seed in range(first, first + 12):
+        function = function_of(program(seed), f"<slices {seed}>")
+        loops = normal_form(function, {"x": np.ones(3), "n": 2})
+        for length, n in product(range(7), (-2, 0, 1, 3, 6)):
+            x = np.random.default_rng(seed).normal(size=length)
+            (found,) = run(loops, {"x": x.copy(), "n": n})
+            assert np.isclose(found, function(x, n), rtol=1e-12), f"{length} elements, n = {n}\n{program(seed)}"
+
+
+def conv(x, w, y):
+    for i in range(x.shape[0] - w.shape[0] + 1):
+        y[i] = np.sum(x[i : i + w.shape[0]] * w)
+    return np.sum(y * y)
+
+
+def pool(x, y):
+    for i in range(x.shape[0] // 2):
+        y[i] = np.max(x[2 * i : 2 * i + 2])
+    return np.sum(y)
+
+
+def triangle(a, x):
+    for i in range(x.shape[0] - 1, -1, -1):
+        for j in range(i):
+            x[i] -= a[i, j] * np.sum(x[j : i + 1])
+    return np.sum(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "extents"),
+    [
+        (conv, (np.ones(5), np.ones(2), np.ones(4)), "range(0, w.shape[0], 1)"),
+        (pool, (np.ones(6), np.ones(3)), "range(1, 2, 1)"),
+    ],
+)
+def test_ranges_of_loops_decide_slices(function: Any, args: tuple[np.ndarray, ...], extents: str) -> None:
+    """Nothing is clamped: an inner loop goes over all of the slice, as is known from the loop around."""
+    names = function.__code__.co_varnames
+    text = print_loopset(normal_form(function, dict(zip(names, args, strict=False))))
+    assert extents in text
+    assert "min(" not in text
+    assert " if " not in text
+
+
+def test_nothing_is_required_of_slices_in_triangles() -> None:
+    loops = normal_form(triangle, {"a": np.ones((4, 4)), "x": np.ones(4)})
+    text = print_loopset(loops)
+    assert "LD310: `x[" not in text
+    assert "min(" not in text
+    x, a = np.arange(4.0), np.random.default_rng(0).normal(size=(4, 4))
+    found = run(loops, {"a": a, "x": x.copy()})
+    assert np.isclose(found[0], triangle(a, x.copy()), rtol=1e-12)
