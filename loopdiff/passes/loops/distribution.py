@@ -7,8 +7,8 @@ isolates a contraction: a perfect nest around one `+=` whose target does not dep
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from loopdiff.analysis.contractions import contraction
 from loopdiff.analysis.exposure import depth_of
@@ -21,7 +21,7 @@ from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.renaming import renamed_block
-from loopdiff.ir.walk import Path, exits, lets_in, lets_used, map_sites, statements, subexprs
+from loopdiff.ir.walk import Path, exits, lets_used, map_sites, statements, subexprs
 from loopdiff.model.trip_counts import is_row_of_elements, lets_of
 from loopdiff.passes.loops.sum_shapes import separate_shifts
 from loopdiff.passes.loops.triangles import turn_triangles
@@ -102,64 +102,98 @@ def distributed(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> i
             return stmt
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The statement `number` of a loop, or a piece of it: its accesses, and the Lets of the loop that it `needs`."""
+
+    number: int
+    stmt: ir.Stmt
+    events: tuple[Event, ...]
+    needs: frozenset[str]
+
+
+Group = tuple[Part, ...]
+
+
 def split(model: Model, loop: ir.Loop, path: Path) -> list[ir.Loop]:
     """The finest legal distribution of the nest `loop`, as loops in order; just [loop] if nothing can be split."""
     if exits(loop):
         return [loop]
-    parts: list[tuple[int, ir.Stmt]] = []
-    for number, child in enumerate(loop.body):
-        pieces: list[ir.Stmt] = list(split(model, child, (*path, number))) if isinstance(child, ir.Loop) else [child]
-        parts += [(number, p) for p in pieces]
-    lets: list[tuple[int, ir.Stmt]] = [(n, s) for n, s in parts if isinstance(s, ir.Let)]
-    groups: list[list[tuple[int, ir.Stmt]]] = [[p] for p in parts if not isinstance(p[1], ir.Let)]
+    parts = parts_of(model, loop, path)
+    lets = tuple(p for p in parts if isinstance(p.stmt, ir.Let))
+    groups = [(p,) for p in parts if not isinstance(p.stmt, ir.Let)]
     if not groups:
         return [loop]
-    merged: list[list[tuple[int, ir.Stmt]]] = [groups[0]]
+    merged: list[Group] = [groups[0]]
     for group in groups[1:]:
-        before = [p for g in merged for p in g]
+        before = tuple(p for g in merged for p in g)
         if can_follow(model, path, before, group, lets):
             merged.append(group)
         else:
-            merged = [[p for g in merged for p in g] + group]
+            merged = [before + group]
     if are_torn(merged):
         return [loop]
-    return [replace(loop, body=with_lets(reunited(group, loop), lets)) for group in merged]
+    return [replace(loop, body=with_lets(reunited(group, loop, parts), lets)) for group in merged]
 
 
-def are_torn(groups: list[list[tuple[int, ir.Stmt]]]) -> bool:
+def parts_of(model: Model, loop: ir.Loop, path: Path) -> Group:
+    """The statements of `loop`, those that are loops in the pieces that they can be split into."""
+    uses = {s.name: lets_used((s,)) for s in loop.body if isinstance(s, ir.Let)}
+
+    def part(number: int, stmt: ir.Stmt) -> Part:
+        needs: frozenset[str] = frozenset()
+        pending = lets_used((stmt,)) & uses.keys()
+        while pending:
+            needs |= pending
+            pending = frozenset(n for name in pending for n in uses[name] & uses.keys()) - needs
+        return Part(number, stmt, events_of(model, path, [(number, stmt)]), needs)
+
+    pieces = (
+        (number, piece)
+        for number, child in enumerate(loop.body)
+        for piece in (split(model, child, (*path, number)) if isinstance(child, ir.Loop) else [child])
+    )
+    return tuple(part(number, piece) for number, piece in pieces)
+
+
+def are_torn(groups: list[Group]) -> bool:
     """Whether several pieces of one statement are in a group, which puts them together again, and others are not."""
-    counts = [Counter(n for n, _ in group) for group in groups]
+    counts = [Counter(p.number for p in group) for group in groups]
     return any(most > 1 and sum(n in c for c in counts) > 1 for found in counts for n, most in found.items())
 
 
-def reunited(group: list[tuple[int, ir.Stmt]], loop: ir.Loop) -> list[tuple[int, ir.Stmt]]:
+def reunited(group: Group, loop: ir.Loop, parts: Group) -> Group:
     """`group` with several pieces of one statement of `loop` put together again: apart they would repeat its Lets."""
-    counts = Counter(n for n, _ in group)
-    return list({n: (n, loop.body[n]) if counts[n] > 1 else (n, s) for n, s in group}.values())
+    counts = Counter(p.number for p in group)
+    needs = {n: frozenset(x for p in parts if p.number == n for x in p.needs) for n in counts}
+    whole = {p.number: replace(p, stmt=loop.body[p.number], needs=needs[p.number]) for p in group}
+    return tuple({p.number: whole[p.number] if counts[p.number] > 1 else p for p in group}.values())
 
 
-def can_follow(
-    model: Model, path: Path, before: list[tuple[int, ir.Stmt]], group: list[tuple[int, ir.Stmt]],
-    lets: list[tuple[int, ir.Stmt]],
-) -> bool:  # fmt: skip
+def can_follow(model: Model, path: Path, before: Group, group: Group, lets: Group) -> bool:
     """Whether all iterations of `group` may run after all of the parts `before`, each with the `lets` it uses."""
 
-    def events(parts: list[tuple[int, ir.Stmt]]) -> list[Event]:
-        used = lets_in(with_lets(parts, lets))
-        return events_of(model, path, [*(p for p in lets if lets_in((p[1],)) & used), *parts])
+    def events(parts: Group) -> list[Event]:
+        needed = {name for p in parts for name in p.needs}
+        made = (p for p in lets if isinstance(p.stmt, ir.Let) and p.stmt.name in needed)
+        return [e for p in (*made, *parts) for e in p.events]
 
     return is_legal(model, Distribution(events(before), events(group), depth_of(model, path) - 1))
 
 
-def events_of(model: Model, path: Path, parts: list[tuple[int, ir.Stmt]]) -> list[Event]:
+def events_of(model: Model, path: Path, parts: Iterable[tuple[int, ir.Stmt]]) -> tuple[Event, ...]:
     """The model's accesses of statements in `parts`, which may be pieces of original loops and branches."""
-    sites = [(n, s.stmt) for n, p in parts for s in statements((p,))]
-    wanted = {(n, head_of(s)) for n, s in sites}
 
-    def is_wanted(event: Event) -> bool:
-        return (event.path[len(path)], head_of(model.sites[event.path].stmt)) in wanted
+    def find() -> Mapping[Hashable, list[tuple[int, Event]]]:
+        found: dict[Hashable, list[tuple[int, Event]]] = {}
+        for place, event in enumerate(within(model, path)):
+            key = (event.path[len(path)], head_of(model.sites[event.path].stmt))
+            found.setdefault(key, []).append((place, event))
+        return found
 
-    return [e for e in within(model, path) if is_wanted(e)]
+    by_head = model.cached(("events by head", path), find)
+    wanted = {(n, head_of(s.stmt)) for n, p in parts for s in statements((p,))}
+    return tuple(e for _, e in sorted((pair for key in wanted for pair in by_head.get(key, ())), key=lambda p: p[0]))
 
 
 def head_of(stmt: ir.Stmt) -> Hashable:
@@ -173,13 +207,8 @@ def head_of(stmt: ir.Stmt) -> Hashable:
             return id(stmt)
 
 
-def with_lets(group: list[tuple[int, ir.Stmt]], lets: list[tuple[int, ir.Stmt]]) -> tuple[ir.Stmt, ...]:
+def with_lets(group: Group, lets: Group) -> tuple[ir.Stmt, ...]:
     """The group's statements with the Lets they need, each before its uses."""
-    needed: set[str] = set()
-    pending = [s for _, s in group]
-    while pending:
-        used = lets_used(tuple(pending))
-        pending = [s for _, s in lets if isinstance(s, ir.Let) and s.name in used - needed]
-        needed |= {s.name for s in pending if isinstance(s, ir.Let)}
-    kept = [(n, s) for n, s in lets if isinstance(s, ir.Let) and s.name in needed]
-    return tuple(s for _, s in sorted([*kept, *group], key=lambda p: p[0]))
+    needed = {name for p in group for name in p.needs}
+    kept = [p for p in lets if isinstance(p.stmt, ir.Let) and p.stmt.name in needed]
+    return tuple(p.stmt for p in sorted([*kept, *group], key=lambda p: p.number))

@@ -10,7 +10,7 @@ data transformations in an integrated framework", MICRO 1998).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.strides import coefficient
@@ -21,7 +21,7 @@ from loopdiff.ir.walk import (
     map_accesses,
     map_expr,
     map_stmt_exprs,
-    nodes_of,
+    nodes_in,
     read_arrays,
     statements,
     subexprs,
@@ -30,6 +30,7 @@ from loopdiff.mapping.lane_blocks import LaneBlock, lane_block
 from loopdiff.model import tuning
 
 Order = tuple[int, ...]
+Touches = Sequence[tuple[ir.Access, tuple[ir.Loop, ...]]]
 
 
 def align_tapes(
@@ -41,12 +42,14 @@ def align_tapes(
     """
     sweeps, passed = (forward, reverse), called_with(forward) | called_with(reverse)
     tapes = [d for d in forward.arrays if d.role == "tape" and d.type is not None and d.name not in passed]
-    folds = {d.name: fold for d in tapes if lanes and (fold := common_fold(d.name, sweeps, lanes)) is not None}
+    touches = touches_of(sweeps)
+    plain = {d.name for d in tapes} - measured_arrays(sweeps) if lanes else frozenset()
+    folds = {name: fold for name in sorted(plain) if (fold := common_fold(touches.get(name, ()), lanes)) is not None}
     orders = {
         decl.name: order
         for decl in tapes
         if decl.type is not None and decl.type.rank >= 2 and decl.name not in folds
-        if (order := better_order(decl, sweeps, lanes)) is not None
+        if (order := better_order(decl, touches.get(decl.name, ()), lanes)) is not None
     }
     first, second = (folded(reordered(ls, orders), folds) for ls in sweeps) if orders or folds else sweeps
     return first, second
@@ -57,14 +60,15 @@ def called_with(ls: ir.LoopSet) -> frozenset[str]:
     return read_arrays(tuple(s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Call)))
 
 
-def better_order(decl: ir.ArrayDecl, sweeps: tuple[ir.LoopSet, ir.LoopSet], lanes: frozenset[str]) -> Order | None:
+def better_order(decl: ir.ArrayDecl, touches: Touches, lanes: frozenset[str]) -> Order | None:
     """The axes of a tape with that one last which most accesses move along; None if it is the last already."""
     votes: Counter[int] = Counter()
-    for ls in sweeps:
-        for access, index, depth in in_loops(ls, decl.name, lanes):
-            moving = [axis for axis, s in enumerate(access.subscripts) if coefficient(s, index) != 0]
-            if len(moving) == 1 and coefficient(access.subscripts[moving[0]], index) in (1, -1):
-                votes[moving[0]] += tuning.TAPE_TRIPS**depth
+    for access, loops in touches:
+        indices = [p.index for p in loops]
+        index = next((i for i in indices if i in lanes), indices[-1]) if loops else ""
+        moving = [axis for axis, s in enumerate(access.subscripts) if coefficient(s, index) != 0]
+        if len(moving) == 1 and coefficient(access.subscripts[moving[0]], index) in (1, -1):
+            votes[moving[0]] += tuning.TAPE_TRIPS ** len(loops)
     if not votes:
         return None
     rank = len(decl.extents or ())
@@ -74,18 +78,14 @@ def better_order(decl: ir.ArrayDecl, sweeps: tuple[ir.LoopSet, ir.LoopSet], lane
     return (*(k for k in range(rank) if k != axis), axis)
 
 
-def in_loops(ls: ir.LoopSet, array: str, lanes: frozenset[str]) -> Iterator[tuple[ir.Access, str, int]]:
-    """Accesses of `array` in loops, the index that vectors run along, and how many loops there are."""
-    for access, loops in touching(ls, array):
-        if loops:
-            indices = [p.index for p in loops]
-            yield access, next((i for i in indices if i in lanes), indices[-1]), len(loops)
-
-
-def touching(ls: ir.LoopSet, array: str) -> Iterator[tuple[ir.Access, tuple[ir.Loop, ...]]]:
-    """Accesses of `array`, each with the loops around it."""
-    for site in statements(ls.body):
-        yield from ((a, site.loops) for a in accesses(site.stmt) if a.array == array)
+def touches_of(sweeps: tuple[ir.LoopSet, ir.LoopSet]) -> Mapping[str, Touches]:
+    """Accesses in both sweeps by their array, each with the loops around it."""
+    found: dict[str, list[tuple[ir.Access, tuple[ir.Loop, ...]]]] = {}
+    for ls in sweeps:
+        for site in statements(ls.body):
+            for access in accesses(site.stmt):
+                found.setdefault(access.array, []).append((access, site.loops))
+    return found
 
 
 def reordered(ls: ir.LoopSet, orders: Mapping[str, Order]) -> ir.LoopSet:
@@ -118,24 +118,26 @@ class Fold:
     blocks: Mapping[str, LaneBlock]
 
 
-def common_fold(tape: str, sweeps: tuple[ir.LoopSet, ir.LoopSet], lanes: frozenset[str]) -> Fold | None:
-    """How to keep `tape` in blocks of lanes; None unless all that touches it are lanes of blocks alike."""
+def measured_arrays(sweeps: tuple[ir.LoopSet, ir.LoopSet]) -> frozenset[str]:
+    """Arrays whose extents the sweeps ask for."""
+    return frozenset(e.array for ls in sweeps for e in nodes_in(ls.body) if isinstance(e, ir.Dim))
+
+
+def common_fold(touches: Touches, lanes: frozenset[str]) -> Fold | None:
+    """How to keep a tape in blocks of lanes; None unless all that touches it are lanes of blocks alike."""
     blocks: dict[str, LaneBlock] = {}
     places: set[tuple[int, int]] = set()
-    for ls in sweeps:
-        if any(isinstance(e, ir.Dim) and e.array == tape for s in statements(ls.body) for e in nodes_of(s.stmt)):
+    for access, loops in touches:
+        loop = next((p for p in loops if p.index in lanes), None)
+        block = None if loop is None else lane_block(loop)
+        if block is None or not starts_at_zero(block, loops):
             return None
-        for access, loops in touching(ls, tape):
-            loop = next((p for p in loops if p.index in lanes), None)
-            block = None if loop is None else lane_block(loop)
-            if block is None or not starts_at_zero(block, loops):
-                return None
-            axes = [k for k, s in enumerate(access.subscripts) if s == ir.Index(block.index)]
-            used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
-            if len(axes) != 1 or block.start in used or sum(mentions(s, block.index) for s in access.subscripts) != 1:
-                return None
-            blocks[block.index] = block
-            places.add((axes[0], block.size))
+        axes = [k for k, s in enumerate(access.subscripts) if s == ir.Index(block.index)]
+        used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
+        if len(axes) != 1 or block.start in used or sum(mentions(s, block.index) for s in access.subscripts) != 1:
+            return None
+        blocks[block.index] = block
+        places.add((axes[0], block.size))
     if len(places) != 1:
         return None
     ((axis, size),) = places
