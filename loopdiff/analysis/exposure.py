@@ -7,6 +7,7 @@ with the read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from loopdiff.analysis.polyhedral.sets import (
     SET,
     Model,
     Order,
+    common_loops,
     instances,
     is_certain,
     ordered,
@@ -176,24 +178,37 @@ def visible(model: Model, write: Event, read: Event, order: Order) -> Any:
     for other in model.touching(read.access.array, True):
         if pairs.is_empty():
             break
-        pairs = pairs.subtract(hidden(model, write, other, read))
+        for found in hidden(model, write, other, read, order):
+            pairs = pairs.subtract(found)
     return pairs
 
 
-def hidden(model: Model, write: Event, other: Event, read: Event) -> Any:
-    """Pairs of `write` and `read` with a certain instance of `other` between them, on the same element."""
-    return model.cached(("hidden", write, other, read), lambda: compute_hidden(model, write, other, read))
+def hidden(model: Model, write: Event, other: Event, read: Event, order: Order) -> tuple[Any, ...]:
+    """Pairs of `write` and `read` in the way of `order` with a certain instance of `other` between them, on the same
+    element, in parts.
+    """
+    key = ("hidden", write, other, read, order)
+    return model.cached(key, lambda: tuple(find_hidden(model, write, other, read, order)))
 
 
-def compute_hidden(model: Model, write: Event, other: Event, read: Event) -> Any:
-    found = same_element(model, write, read)
-    found = found.subtract(found)
+def find_hidden(model: Model, write: Event, other: Event, read: Event, order: Order) -> Iterator[Any]:
+    common = common_loops(write, read)
     for before in orders(write, other):
         for after in orders(other, read):
-            if is_certain(other, read, after):
-                first, second = ordered(model, write, other, before), ordered(model, other, read, after)
-                found = found.union(first.apply_range(second))
-    return found.coalesce()
+            if in_turn(before, after, common) == order and is_certain(other, read, after):
+                first = ordered(model, write, other, before)
+                second = first if first.is_empty() else ordered(model, other, read, after)
+                if not second.is_empty():
+                    yield first.apply_range(second)
+
+
+def in_turn(before: Order, after: Order, common: int) -> Order:
+    """The way in which one event comes before another with `common` loops around both, if some third one is between
+    them: `before` is how it follows the first, `after` how the other follows it.
+    """
+    shared = min(before.shared, after.shared)
+    is_carried = any(o.is_carried and o.shared == shared for o in (before, after))
+    return Order(shared, True) if is_carried and shared < common else Order(common, False)
 
 
 def branch_of(write: Event, read: Event) -> Path:

@@ -150,9 +150,10 @@ def leaf_of(leaves: Sequence[Path], below: Path) -> int | None:
 
 
 # -- pairs of accesses ---------------------------------------------------------------------------------------
-def within(model: Model, path: Path) -> list[Event]:
+def within(model: Model, path: Path) -> tuple[Event, ...]:
     """Accesses of the statements below the loop at `path`, in textual order."""
-    return [e for e in model.events if is_inside(e.path, path)]
+    key = ("within", path)
+    return model.cached(key, lambda: tuple(e for e in model.events if is_inside(e.path, path)))
 
 
 def commute(a: Event, b: Event) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.analysis.polyhedral.model import build_model, models_kept
 from loopdiff.backends.cpu.compile import PLAIN, Style, write_function
 from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.load import CompiledFunction
@@ -39,6 +39,7 @@ class Arranger:
         return self.stages.run(stage, lambda: schedule_loops(ls, style, self.requests))
 
 
+@models_kept()
 def arrange(
     ls: ir.LoopSet, style: Style, requests: Requests, stages: Stages, reader: ir.LoopSet | None = None
 ) -> Arranged:  # fmt: skip

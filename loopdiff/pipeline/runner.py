@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, TypeVar
 
-from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.analysis.polyhedral.model import Model, models_kept
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
@@ -27,9 +27,10 @@ PIPELINES: dict[str, Passes] = {n: p for n, p in vars(passes).items() if n.isupp
 
 def run_passes(pipeline: Passes, loops: T, context: Context, stages: Stages) -> T:
     """`loops` after those passes of `pipeline` that run in this context."""
-    for found in pipeline:
-        if found.runs(context) and (found.needed or found.name not in skipped()):
-            loops = run_pass(found, loops, context, stages)
+    with models_kept():
+        for found in pipeline:
+            if found.runs(context) and (found.needed or found.name not in skipped()):
+                loops = run_pass(found, loops, context, stages)
     return loops
 
 

@@ -9,7 +9,7 @@ from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms,
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
-from loopdiff.ir.walk import Path, exits, expressions, stmt_exprs, subexprs, written_access
+from loopdiff.ir.walk import Path, all_statements, exits, stmt_exprs, subexprs, written_access
 
 END: Path = (1 << 60,)
 
@@ -17,12 +17,13 @@ END: Path = (1 << 60,)
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """The instance space of a block: the dimensions around it and the `formulas` that hold in it, its
-    parent's first.
+    parent's first. `facts` hold as well, as the program stops where they do not: any of them may be left out.
     """
 
     parent: Frame | None
     dims: tuple[Dimension, ...]
     formulas: tuple[ir.Expr, ...]
+    facts: tuple[ir.Expr, ...] = ()
 
 
 EVERYWHERE = Frame(None, (), ())
@@ -65,8 +66,10 @@ class Event:
 def find_events(ls: ir.LoopSet) -> Builder:
     """Events and frames of the normal LoopSet `ls`."""
     terms = Terms(ls)
-    extents = (e for a in ls.arrays for e in a.extents or ())
-    for expr in (*expressions(ls), *extents):
+    extents = [e for a in ls.arrays for e in a.extents or ()]
+    used = (e for stmt in all_statements(ls.body) if not tests_data(stmt) for e in stmt_exprs(stmt))
+    results = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
+    for expr in (*used, *results, *extents):
         for e in subexprs(expr):
             if isinstance(e, ir.Dim):
                 terms.parameter(e)
@@ -103,8 +106,9 @@ class Builder:
                 case ir.Exit(cond=cond):
                     term = self.terms.condition(cond, path, depth(frame))
                     frame = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
-                case ir.Require(cond=cond) if is_simple(term := self.terms.condition(cond, path, depth(frame))):
-                    frame = extend(self.terms, frame, (term,))
+                case ir.Require(cond=cond) if not tests_data(stmt):
+                    term = self.terms.condition(cond, path, depth(frame))
+                    frame = Frame(frame, frame.dims, (), (term,)) if is_simple(term) else frame
                 case _:
                     pass
         return frame
@@ -201,6 +205,11 @@ class Builder:
 
 def depth(frame: Frame) -> int:
     return sum(d.kind == "loop" for d in frame.dims)
+
+
+def tests_data(stmt: ir.Stmt) -> bool:
+    """Whether `stmt` requires something of elements, which says nothing of the extents that it mentions."""
+    return isinstance(stmt, ir.Require) and any(isinstance(e, ir.Load) for e in subexprs(stmt.cond))
 
 
 def is_simple(formula: ir.Expr) -> bool:

@@ -11,6 +11,8 @@ isl contexts must not be shared between threads that run at the same time, so ev
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -94,10 +96,32 @@ class Model:
             self.context.set_max_operations(outer)
 
 
+LATEST: ContextVar[list[Model] | None] = ContextVar("LATEST", default=None)
+
+
+@contextmanager
+def models_kept() -> Iterator[None]:
+    """Where `build_model` is asked for the LoopSet that it was asked for last, it answers with the same Model."""
+    if LATEST.get() is not None:
+        yield
+        return
+    token = LATEST.set([])
+    try:
+        yield
+    finally:
+        LATEST.reset(token)
+
+
 def build_model(ls: ir.LoopSet) -> Model:
     """The affine view of the normal LoopSet `ls`."""
+    latest = LATEST.get()
+    if latest and latest[0].ls is ls:
+        return latest[0]
     found = find_events(ls)
-    return Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), isl.Context())
+    model = Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), isl.Context())
+    if latest is not None:
+        latest[:] = [model]
+    return model
 
 
 # -- formulas to sets ----------------------------------------------------------------------------------------
@@ -120,11 +144,20 @@ class Translation:
                 return self.join(args, "union")
             case ir.Apply(op=Op.NOT, args=(arg,)):
                 return self.truth(arg).complement()
-            case ir.Apply(op=op, args=(a, b)):
-                name = {Op.LT: "lt", Op.LE: "le", Op.GT: "gt", Op.GE: "ge", Op.EQ: "eq", Op.NE: "ne"}[op]
-                return getattr(self.function(a), f"{name}_set")(self.function(b))
+            case ir.Apply(op=op, args=args):
+                return self.comparison(op, args)
             case _:
                 raise InternalError(f"LD906: no set for {print_expr(formula)}")
+
+    def comparison(self, op: Op, args: tuple[ir.Expr, ...]) -> Any:
+        plain = without_extremum(op, args)
+        if plain is None:
+            name = {Op.LT: "lt", Op.LE: "le", Op.GT: "gt", Op.GE: "ge", Op.EQ: "eq", Op.NE: "ne"}[op]
+            return getattr(self.function(args[0]), f"{name}_set")(self.function(args[1]))
+        if op in (Op.EQ, Op.NE):
+            both, ways = (Op.AND, (Op.LE, Op.GE)) if op == Op.EQ else (Op.OR, (Op.LT, Op.GT))
+            return self.truth(ir.Apply(both, tuple(ir.Apply(way, args) for way in ways)))
+        return self.truth(plain)
 
     def join(self, args: tuple[ir.Expr, ...], how: str) -> Any:
         found = self.truth(args[0])
@@ -182,6 +215,39 @@ class Translation:
         return isl.Val.int_from_si(self.space.get_ctx(), value)
 
 
+def without_extremum(op: Op, args: tuple[ir.Expr, ...]) -> ir.Expr | None:
+    """A comparison of sums with one minimum or maximum less, None if there is none: `i < min(n, m) - 1` is
+    `i < n - 1 and i < m - 1`, in fewer pieces than as a comparison with a function that has several.
+    """
+    a, b = args
+    for is_left, term in ((True, a), (False, b)):
+        found = extremum_in(term)
+        if found is not None:
+            which, parts = found
+            pairs = ((p, b) if is_left else (a, p) for p in parts)
+            both = (which == Op.MIN) == ((op in (Op.GT, Op.GE)) == is_left)
+            return ir.Apply(Op.AND if both else Op.OR, tuple(ir.Apply(op, pair) for pair in pairs))
+    return None
+
+
+def extremum_in(term: ir.Expr) -> tuple[Op, tuple[ir.Expr, ...]] | None:
+    """The sum `term` as minimum, or maximum, of sums, None if nothing in it is one."""
+    match term:
+        case ir.Apply(op=(Op.MIN | Op.MAX) as which, args=args):
+            return which, args
+        case ir.Apply(op=(Op.ADD | Op.SUB | Op.NEG) as op, args=args):
+            for place, arg in enumerate(args):
+                found = extremum_in(arg)
+                if found is not None:
+                    which, parts = found
+                    if op == Op.NEG or (op == Op.SUB and place == 1):
+                        which = Op.MAX if which == Op.MIN else Op.MIN
+                    return which, tuple(ir.Apply(op, (*args[:place], p, *args[place + 1 :])) for p in parts)
+            return None
+        case _:
+            return None
+
+
 def translation(model: Model, frame: Frame) -> Translation:
     """Of formulas over the dimensions of `frame`."""
     parameters = model.terms.parameters
@@ -191,24 +257,53 @@ def translation(model: Model, frame: Frame) -> Translation:
     return Translation(space, parameters, {d.leaf: k for k, d in enumerate(frame.dims)})
 
 
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Instances of a frame, and the facts of it and its parents that they were not restricted to."""
+
+    instances: Any
+    pending: tuple[ir.Expr, ...]
+
+
 def domain(model: Model, frame: Frame) -> Any:
     """The instances of `frame`."""
+    return restricted(model, frame).instances
+
+
+def restricted(model: Model, frame: Frame) -> Domain:
     return model.cached(("domain", frame), lambda: compute_domain(model, frame))
 
 
-def compute_domain(model: Model, frame: Frame) -> Any:
+def compute_domain(model: Model, frame: Frame) -> Domain:
+    """Every formula is used, and the facts that leave no more pieces than there are: in programs on slices, equal
+    extents are `max(n - 2, 0) == max(m - 2, 0)`, which is `n == m` in loops over the slices, but may be something
+    else outside of them.
+    """
     into = translation(model, frame)
     if frame.parent is None:
-        found = isl.Set.universe(into.space)
+        found, pending = isl.Set.universe(into.space), frame.facts
         for expr, place in model.terms.parameters.items():
             if isinstance(expr, ir.Dim):
                 found = found.lower_bound_val(PARAM, place, into.number(0))
     else:
-        outer = domain(model, frame.parent)
-        found = outer.add_dims(SET, len(frame.dims) - len(frame.parent.dims))
+        outer = restricted(model, frame.parent)
+        found = outer.instances.add_dims(SET, len(frame.dims) - len(frame.parent.dims))
+        pending = tuple(dict.fromkeys((*outer.pending, *frame.facts)))
     for formula in frame.formulas:
         found = found.intersect(into.truth(formula))
-    return found
+    return with_facts(into, found, pending) if frame.formulas or frame.facts else Domain(found, pending)
+
+
+def with_facts(into: Translation, found: Any, pending: tuple[ir.Expr, ...]) -> Domain:
+    """`found` restricted to those of the facts `pending` that do not split it; one may decide the next."""
+    left: list[ir.Expr] = []
+    for fact in pending:
+        fewer = found.intersect(into.truth(fact)).coalesce()
+        if fewer.n_basic_set() > max(found.n_basic_set(), 1):
+            left.append(fact)
+        else:
+            found = fewer
+    return Domain(found, pending) if len(left) == len(pending) else with_facts(into, found, tuple(left))
 
 
 def instances(model: Model, event: Event) -> Any:

@@ -15,7 +15,7 @@ The loop is left alone unless that isolates a contraction with such reuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -242,7 +242,7 @@ class Blocker:
         homes = {array: depth_of(self.model, home) for array, home in row.own.homes.items()}
         return is_legal(self.model, Distribution(early, late, depth_of(self.model, row.path), homes))
 
-    def events_at(self, events: list[Event], paths: frozenset[Path]) -> list[Event]:
+    def events_at(self, events: Sequence[Event], paths: frozenset[Path]) -> list[Event]:
         return [e for e in events if any(e.path[:k] in paths for k in range(1, len(e.path) + 1))]
 
     def has_reuse(self, leaf: Leaf, row: Row) -> bool:

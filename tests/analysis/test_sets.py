@@ -1,0 +1,189 @@
+"""Formulas as sets of few pieces, facts that are left out, and pairs of accesses with a third one between them."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import islpy as isl
+import pytest
+
+from loopdiff.analysis.exposure import in_turn
+from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.model import build_model, models_kept
+from loopdiff.analysis.polyhedral.sets import (
+    PARAM,
+    Model,
+    Translation,
+    common_loops,
+    domain,
+    instances,
+    ordered,
+    orders,
+    restricted,
+)
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.reader import read_loopset
+from loopdiff.ir.types import INT
+from tests.analysis.nests import Writer
+
+NAMES = ("a", "b", "c")
+TRUTH = {
+    Op.LT: lambda a, b: a < b,
+    Op.LE: lambda a, b: a <= b,
+    Op.GT: lambda a, b: a > b,
+    Op.GE: lambda a, b: a >= b,
+    Op.EQ: lambda a, b: a == b,
+    Op.NE: lambda a, b: a != b,
+}
+
+
+# -- formulas ------------------------------------------------------------------------------------------------
+def term(rng: random.Random, depth: int) -> ir.Expr:
+    if depth == 0:
+        return rng.choice([*map(ir.Param, NAMES), ir.Const(rng.randint(-2, 2), INT)])
+    op = rng.choice([Op.MIN, Op.MAX, Op.ADD, Op.SUB, Op.NEG])
+    return ir.Apply(op, tuple(term(rng, depth - 1) for _ in range(1 if op == Op.NEG else 2)))
+
+
+def value(expr: ir.Expr, at: dict[str, int]) -> int:
+    match expr:
+        case ir.Param(name=name):
+            return at[name]
+        case ir.Const(value=number):
+            return int(number)
+        case ir.Apply(op=op, args=args):
+            found = [value(a, at) for a in args]
+            match op:
+                case Op.MIN:
+                    return min(found)
+                case Op.MAX:
+                    return max(found)
+                case Op.NEG:
+                    return -found[0]
+                case Op.ADD:
+                    return found[0] + found[1]
+                case _:
+                    return found[0] - found[1]
+        case _:
+            raise AssertionError(expr)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_comparisons_of_minima_and_maxima(seed: int) -> None:
+    """The set of a comparison is where the comparison holds, point by point."""
+    rng = random.Random(seed)
+    op, sides = rng.choice([*TRUTH]), (term(rng, rng.randint(1, 3)), term(rng, rng.randint(0, 2)))
+    space = isl.Space.set_alloc(isl.Context(), len(NAMES), 0)
+    for place, name in enumerate(NAMES):
+        space = space.set_dim_name(PARAM, place, name)
+    into = Translation(space, {ir.Param(n): k for k, n in enumerate(NAMES)}, {})
+    found = into.truth(ir.Apply(op, sides))
+    for point in product(range(-3, 4), repeat=len(NAMES)):
+        fixed = found
+        for place, number in enumerate(point):
+            fixed = fixed.fix_val(PARAM, place, into.number(number))
+        at = dict(zip(NAMES, point, strict=True))
+        assert (not fixed.is_empty()) == TRUTH[op](*(value(s, at) for s in sides)), print_expr(ir.Apply(op, sides))
+
+
+def test_an_extremum_in_bounds_costs_no_pieces() -> None:
+    model = build_model(
+        read_loopset(
+            """loopset f(x, n, m)
+    argument x: float64[:]
+    scalar n: int64
+    scalar m: int64
+for i in range(max(n, 0), min(n + 3, m), 1):
+    for j in range(0, max(min(m, n + 5) - i, 0), 1):
+        x[j] = 1.0
+"""
+        )
+    )
+    (write,) = model.touching("x", True)
+    assert instances(model, write).n_basic_set() == 1
+
+
+# -- facts ---------------------------------------------------------------------------------------------------
+SLICES = """loopset f(a, b, c, n)
+    argument a: float64[:]
+    argument b: float64[:]
+    argument c: float64[:]
+    scalar n: int64
+require max(b.shape[0] - 2, 0) == max(a.shape[0] - 2, 0) else LD320: no fit
+require max(c.shape[0] - 1, 0) == max(b.shape[0] - 1, 0) else LD320: no fit
+for i in range(0, n, 1):
+    a[0] = 1.0
+for j in range(1, a.shape[0] - 1, 1):
+    c[j] = b[j] + a[j]
+"""
+
+
+def test_facts_that_split_wait_until_they_do_not() -> None:
+    model = build_model(read_loopset(SLICES))
+    outside, inside = model.bodies[(2,)], model.bodies[(3,)]
+    assert len(restricted(model, outside).pending) == 2
+    assert domain(model, outside).n_basic_set() == 1
+    assert restricted(model, inside).pending == ()
+    assert domain(model, inside).n_basic_set() == 1
+    places = [model.terms.parameters[ir.Dim(name, 0)] for name in "abc"]
+    equal = isl.Set.universe(domain(model, inside).get_space())
+    for place in places[1:]:
+        equal = equal.equate(PARAM, places[0], PARAM, place)
+    assert domain(model, inside).is_subset(equal)
+
+
+def test_extents_in_what_is_required_of_data_are_no_parameters() -> None:
+    model = build_model(
+        read_loopset(
+            """loopset f(x, t, count)
+    argument x: float64[:]
+    argument t: float64[:]
+    argument count: int64[:]
+require count[0] <= t.shape[0] else LD347: no room
+for i in range(0, x.shape[0], 1):
+    x[i] = 2.0 * x[i]
+"""
+        )
+    )
+    assert [*model.terms.parameters] == [ir.Dim("x", 0)]
+
+
+# -- a third access between two ------------------------------------------------------------------------------
+def events_of(model: Model) -> list[Event]:
+    return [e for e in model.events if e.path and e.access.array == "x"]
+
+
+def steps_in_turn(seed: int) -> int:
+    """How often there is a third access between two, which are in the way that `in_turn` says of the two steps."""
+    model = build_model(Writer(random.Random(seed), is_affine=True).loopset())
+    events, met = events_of(model)[:7], 0
+    for first, other, last in product(events, repeat=3):
+        known = set(orders(first, last))
+        for before, after in product(orders(first, other), orders(other, last)):
+            steps = ordered(model, first, other, before).apply_range(ordered(model, other, last, after))
+            if steps.is_empty():
+                continue
+            way = in_turn(before, after, common_loops(first, last))
+            assert way in known
+            assert steps.is_subset(ordered(model, first, last, way))
+            met += 1
+    return met
+
+
+def test_in_turn() -> None:
+    assert sum(map(steps_in_turn, range(1000, 1024))) > 200
+
+
+# -- models --------------------------------------------------------------------------------------------------
+def test_a_model_is_kept_for_the_loopset_at_hand() -> None:
+    first, second = read_loopset(SLICES), read_loopset(SLICES)
+    assert build_model(first) is not build_model(first)
+    with models_kept():
+        found = build_model(first)
+        with models_kept():
+            assert build_model(first) is found
+        assert build_model(second) is not found
+        assert build_model(first) is not found
