@@ -11,6 +11,7 @@ import importlib
 import json
 import sys
 
+import limited
 import timing
 
 
@@ -21,6 +22,7 @@ def say(**what: object) -> None:
 def main() -> None:
     task = json.loads(sys.argv[1])
     timing.pin(task["cores"])
+    limited.confine(task)
     module = importlib.import_module(task["section"])
     for row in module.rows(task, lambda what: say(trying=what)):
         say(row=row)
