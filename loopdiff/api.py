@@ -28,7 +28,7 @@ from loopdiff.errors import (
 )
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
-from loopdiff.settings.options import Accuracy, Check, Options, TapePolicy, Target
+from loopdiff.settings.options import Accuracy, Check, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of
 from loopdiff.specialize.declared import declared_type, is_declaration, types_of
@@ -363,12 +363,13 @@ def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None, check: Check = "cheap",
     schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
+    progress: Shown = "auto",
 ) -> Callable[[Callable[..., Any]], Differentiable]: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
     memory_limit: int | None = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
-    autotune: bool = False, target: Target = "cpu",
+    autotune: bool = False, target: Target = "cpu", progress: Shown = "auto",
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -394,6 +395,8 @@ def vectorize_grad(
             them. Which was fastest is remembered on disk.
         target: `cuda` runs loops as kernels on the GPU, `cuda-emulated` runs the same kernels on the CPU, thread after
             thread.
+        progress: Whether a line on standard error says how far compiling is, once it takes two seconds. `auto`: where
+            that is a terminal, for calls from the main thread and not for JAX; `always`; `never`.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -402,8 +405,9 @@ def vectorize_grad(
         ScheduleError: Later, when code is generated: `schedule` cannot be followed (LD5xx).
     """
     options = Options(
-        tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target
-    )
+        tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target,
+        progress=progress,
+    )  # fmt: skip
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: decorate(f, names, options)

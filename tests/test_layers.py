@@ -70,6 +70,7 @@ LATE = {
     "jax.handlers": "calls on GPUs",
     "pipeline.code": "what is compiled may come from disk, without the compiler",
     "pipeline.derive": "what is derived may come from disk, without the compiler",
+    "pipeline.stages": "what shows how far compiling is",
     "specialize.explain": "explanations",
 }
 

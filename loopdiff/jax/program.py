@@ -20,6 +20,7 @@ from loopdiff.ir.walk import expressions, subexprs, touched_arrays, written_arra
 from loopdiff.jax.calls import ForeignCall, Wiring, canonical, connect, port_of, scalar_port
 from loopdiff.jax.second import differentiable_forward, differentiable_reverse, materialised
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block
+from loopdiff.pipeline.stages import for_others
 from loopdiff.specialize.interface import is_complex
 from loopdiff.specialize.specialization import Specialization, pullback_of
 from loopdiff.specialize.units import Unit
@@ -108,10 +109,12 @@ class JaxProgram:
             self.refuse_derivative(name, primal.perturbed)
         return tuple(p.value for p in primals)
 
+    @for_others()
     def pulled(self, traced: Sequence[Any], kept: Mapping[str, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
         """Gradients of the traced inputs by the reverse sweep, which JAX may differentiate again."""
         return self.reverse_rule(tuple(traced), kept, self.reverse_plan().arriving(cotangents))
 
+    @for_others()
     def pullback(self) -> JaxProgram:
         """Both sweeps as one function of the inputs, the seeds and the cotangents."""
         if self.again is None:
@@ -133,6 +136,7 @@ class JaxProgram:
             raise DifferentiationError(reject("LD405", message, NOWHERE, f"add {name!r} to `wrt`"))
 
     # -- forward ---------------------------------------------------------------------------------------------
+    @for_others()
     def evaluate(self, traced: Sequence[Any]) -> tuple[Any, ...]:
         """Outputs for the caller, where no derivative is asked for.
 
@@ -144,6 +148,7 @@ class JaxProgram:
             self.primal_call = self.wire(self.spec.primal)
         return self.run(self.primal_call, traced, {})[0]
 
+    @for_others()
     def forward(self, traced: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Outputs for the caller, and the arrays the reverse sweep needs, by name."""
         if self.forward_call is None:
@@ -250,6 +255,7 @@ class JaxProgram:
             self.reverse_call = (plan.connect(), plan)
         return self.reverse_call[1]
 
+    @for_others()
     def reverse(self, traced: Sequence[Any], kept: Mapping[str, Any], arriving: Mapping[str, Any]) -> tuple[Any, ...]:
         """Gradients of the traced inputs for seeds and cotangents by parameter; None for those without a derivative."""
         plan = self.reverse_plan()

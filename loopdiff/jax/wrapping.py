@@ -18,6 +18,7 @@ from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_typ
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax.program import JaxProgram
+from loopdiff.pipeline.stages import for_others
 
 Shape = tuple[int, ...]
 OutputShape = Callable[..., Any] | jax.ShapeDtypeStruct | Shape
@@ -51,6 +52,7 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     programs: dict[Any, JaxProgram] = {}
 
     @functools.wraps(f.plain)
+    @for_others()
     def wrapped(*args: Any, **named: Any) -> Any:
         try:
             bound = signature.bind(*args, **named)

@@ -17,6 +17,7 @@ Accuracy = Literal["default", "high"]
 Check = Literal["cheap", "always", "first", "never"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]
 Arrays = Literal["host", "device"]
+Shown = Literal["auto", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Options:
     `check`: how it is noticed that arrays changed which a pullback still needs.
     `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
     `schedule`: what is asked of loops. `autotune`: whether several schedules are measured, and the fastest remembered.
+    `progress`: whether it is shown how far compiling is; `auto`: to who waits at a terminal.
     `target`: where loops run. `cuda-emulated` runs CUDA kernels on the CPU, thread after thread.
     `arrays`: where those of callers are, which calls find out themselves.
 
@@ -47,11 +49,12 @@ class Options:
     autotune: bool = False
     target: Target = "cpu"
     arrays: Arrays = "host"
+    progress: Shown = "auto"
 
     def __post_init__(self) -> None:
         choices = {
             "tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check),
-            "target": get_args(Target),
+            "target": get_args(Target), "progress": get_args(Shown),
         }  # fmt: skip
         for name in ("fastmath", "parallel", "cache", "autotune"):
             choices[name] = (True, False)
@@ -90,13 +93,22 @@ class Options:
     @property
     def key(self) -> str:
         """Text of what generated code depends on."""
-        return repr(replace(self, check="cheap", autotune=False))
+        return repr(replace(self, check="cheap", autotune=False, progress="auto"))
 
 
 def debug_level() -> int:
     """`LOOPDIFF_DEBUG`: 1 prints stage times, 2 the IR after each stage, 3 the generated source."""
     text = os.environ.get("LOOPDIFF_DEBUG", "0")
     return int(text) if text.isdigit() else 0
+
+
+def shown() -> Shown:
+    """`LOOPDIFF_PROGRESS`: whether it is shown how far compiling is."""
+    match os.environ.get("LOOPDIFF_PROGRESS", ""):
+        case "always" | "never" as said:
+            return said
+        case _:
+            return "auto"
 
 
 def skipped_passes() -> frozenset[str]:

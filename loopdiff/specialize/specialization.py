@@ -44,7 +44,7 @@ from loopdiff.pipeline.derive import (
     plain_buffers,
     read,
 )
-from loopdiff.pipeline.stages import Stages
+from loopdiff.pipeline.stages import Progress, Stages
 from loopdiff.settings.options import Options, PlanPolicy, TapePolicy, is_whole_compiler
 from loopdiff.settings.requests import NOTHING, Request, Requests
 from loopdiff.source.functions import SourceFunction
@@ -73,7 +73,8 @@ class Program:
 
     def __init__(self, source: SourceFunction, options: Options) -> None:
         self.source, self.options = source, options
-        self.stages, self.lock, self.sources = Stages(source.name), RLock(), Sources()
+        self.stages = Stages(source.name, Progress(source.name, options.progress))
+        self.lock, self.sources = RLock(), Sources()
         self.sources.read(source)
         is_kept = options.cache and is_whole_compiler()
         self.identity = identity_of(source, self.sources) if is_kept else Identity()
@@ -166,7 +167,7 @@ class Specialization:
         self.types = types
         self.requested = wrt
         self.options = options or program.options
-        self.stages = Stages(program.source.name)
+        self.stages = Stages(program.source.name, program.stages.progress)
         self.lock = program.lock
         self.made: dict[str, Any] = {}
         place = repr(program.identity.homes) if any(r.line for r in self.options.schedule) else ""
@@ -180,7 +181,8 @@ class Specialization:
             with self.lock:
                 found = self.made.get(name)
                 if found is None:
-                    found = self.made[name] = make()
+                    with self.stages.progress:
+                        found = self.made[name] = make()
         return found
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
