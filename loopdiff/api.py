@@ -257,12 +257,27 @@ class Differentiable:
     def compiled(self, args: Arguments, form: SweepForm) -> CompiledGradient:
         """The generated functions for arguments or their types, with the reverse sweep in one of its forms."""
         if any(is_declaration(a) for a in args):
-            types = {n: declared_type(n, a) for n, a in zip(self.signature.parameters, args, strict=True)}
-            spec = self.specialize(types)
+            spec = self.specialization_of(args)
             return CompiledGradient(spec, sweeps_of(spec, form), None)
         checked = self.checked(args)
         spec, prepared = checked.specialization, checked.prepare(*args)
         return CompiledGradient(spec, self.reverse_run(spec, form, prepared), prepared)
+
+    def precompile(self, /, *args: Any, **named: Any) -> None:
+        """Compile all that calls with these arguments, or with arguments of these types, run; run nothing.
+
+        That is the function, the sweeps of `value_and_grad` and `vjp`, and the tangent of `jvp`. A type is what
+        `compile` takes for one.
+        """
+        from loopdiff.calls.ahead import compile_all
+
+        compile_all(self.specialization_of(self.arranged(args, named)))
+
+    def specialization_of(self, args: Arguments) -> Specialization:
+        """The specialization for arguments or their types."""
+        if not any(is_declaration(a) for a in args):
+            return self.checked(args).specialization
+        return self.specialize({n: declared_type(n, a) for n, a in zip(self.signature.parameters, args, strict=True)})
 
     def explain(self, /, *args: Any, **named: Any) -> str:
         """What was decided for these arguments (or types) and why, loop by loop and array by array: of the sweeps

@@ -58,7 +58,7 @@ CROWDED = {}
 # Modules that import inside of functions, and why: what a process may never need would cost each of them its time.
 LATE = {
     "__main__": "commands are independent of each other",
-    "api": "arrays of GPUs, and autotuning",
+    "api": "arrays of GPUs, autotuning, and compiling ahead of calls",
     "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
     "calls.compiled": "the generated functions as Python calls them, and what measures them",
