@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir as llvm_ir
@@ -89,8 +90,17 @@ RANK = {types.boolean: 0, types.int64: 1, types.float32: 2, types.float64: 3}
 def cpu_features() -> frozenset[str]:
     """The CPU features that Numba compiles for (its own overrides included), as LLVM names them."""
     override = getattr(config, "CPU_FEATURES", None)
-    text = get_host_cpu_features() if override is None else override
-    return frozenset(f[1:] for f in str(text).split(",") if f.startswith("+"))
+    return features_of_host() if override is None else features_in(str(override))
+
+
+@cache
+def features_of_host() -> frozenset[str]:
+    """Those of this machine, which LLVM takes a millisecond to find."""
+    return features_in(get_host_cpu_features())
+
+
+def features_in(text: str) -> frozenset[str]:
+    return frozenset(f[1:] for f in text.split(",") if f.startswith("+"))
 
 
 def vector_bits() -> int:
