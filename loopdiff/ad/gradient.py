@@ -8,7 +8,7 @@ from dataclasses import replace
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import integer, zero
+from loopdiff.ir.build import nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply, tail_names
 from loopdiff.ir.renaming import rename_everywhere
 from loopdiff.ir.slicing import eliminate_dead
@@ -136,12 +136,8 @@ def undisturbed(ls: ir.LoopSet, forward: ir.LoopSet, reverse: ir.LoopSet) -> tup
 
 def copy_array(target: str, source: str, decl: ir.ArrayDecl, names: NameSupply) -> ir.Stmt:
     """`target[...] = source[...]` of arrays like `decl`."""
-    extents = decl.extents or ()
-    indices = [names.fresh("i") for _ in extents]
-    subscripts = tuple(ir.Index(i) for i in indices)
-    nest: ir.Stmt = ir.Assign(ir.Access(target, subscripts), ir.Load(ir.Access(source, subscripts)))
-    for index, extent in reversed(list(zip(indices, extents, strict=True))):
-        nest = ir.Loop(index, integer(0), extent, integer(1), (nest,))
+    loops, place = over_elements(decl.extents or (), names, "i")
+    (nest,) = nested(loops, (ir.Assign(ir.Access(target, place), ir.Load(ir.Access(source, place))),))
     return nest
 
 

@@ -22,7 +22,7 @@ from loopdiff.ad.tape.sweeps import Built, Sweeps
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, integer, zero
+from loopdiff.ir.build import compare, integer, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -176,11 +176,8 @@ def reverse_body(facts: Facts, reversal: Reversal, seed_names: SeedNames) -> tup
 def add_array(target: str, source: str, decl: ir.ArrayDecl, names: NameSupply) -> ir.Stmt:
     """`target += source`, element by element, of two arrays like `decl`."""
     assert decl.type is not None
-    indices = [names.fresh("i") for _ in range(decl.type.rank)]
-    subscripts = tuple(ir.Index(i) for i in indices)
-    nest: ir.Stmt = ir.Accumulate("add", ir.Access(target, subscripts), ir.Load(ir.Access(source, subscripts)))
-    for axis, index in reversed(list(enumerate(indices))):
-        nest = ir.Loop(index, integer(0), ir.Dim(target, axis), integer(1), (nest,))
+    loops, place = over_elements([ir.Dim(target, axis) for axis in range(decl.type.rank)], names, "i")
+    (nest,) = nested(loops, (ir.Accumulate("add", ir.Access(target, place), ir.Load(ir.Access(source, place))),))
     return nest
 
 

@@ -11,7 +11,7 @@ from loopdiff.analysis.activity import is_active
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import cast, compare, extents_of, integer, strong_mul, zero
+from loopdiff.ir.build import cast, compare, extents_of, nested, over_elements, strong_mul, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
@@ -84,11 +84,9 @@ def cleared(part: ir.Access, name: str, ls: ir.LoopSet, names: NameSupply) -> ir
     decl = ls.array(part.array)
     assert decl.type is not None
     extents = extents_of(decl)[len(part.subscripts) :]
-    indices = [names.fresh("d") for _ in extents]
-    target = ir.Access(name, (*part.subscripts, *map(ir.Index, indices)))
-    nest: ir.Stmt = ir.Assign(target, zero(decl.type.element), loc=part.loc)
-    for index, extent in reversed(list(zip(indices, extents, strict=True))):
-        nest = ir.Loop(index, integer(0), extent, integer(1), (nest,), loc=part.loc)
+    loops, place = over_elements(extents, names, loc=part.loc)
+    target = ir.Access(name, (*part.subscripts, *place))
+    (nest,) = nested(loops, (ir.Assign(target, zero(decl.type.element), loc=part.loc),))
     return nest
 
 

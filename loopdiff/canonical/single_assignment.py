@@ -14,6 +14,7 @@ from functools import partial
 from loopdiff.analysis.liveness import drop_dead_cell_stores
 from loopdiff.canonical.if_conversion import choices
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import nested, over_elements
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
@@ -191,13 +192,10 @@ def expand_fills(ls: ir.LoopSet) -> ir.LoopSet:
         if not isinstance(stmt, ir.Allocate) or stmt.fill is None or isinstance(stmt.fill, ir.Const):
             return (stmt,)
         decl = ls.array(stmt.array)
-        index_names = [names.fresh("d") for _ in decl.extents or ()]
-        value = names.fresh("fill")
-        target = ir.Access(stmt.array, tuple(ir.Index(n) for n in index_names), loc=stmt.loc)
-        nest: tuple[ir.Stmt, ...] = (ir.Assign(target, ir.Var(value), loc=stmt.loc),)
-        for name, extent in reversed(list(zip(index_names, decl.extents or (), strict=True))):
-            nest = (ir.Loop(name, ir.Const(0, INT), extent, ir.Const(1, INT), nest, loc=stmt.loc),)
-        return (replace(stmt, fill=None), ir.Let(value, stmt.fill, loc=stmt.loc), *nest)
+        loops, place = over_elements(decl.extents or (), names, loc=stmt.loc)
+        let = ir.Let(names.fresh("fill"), stmt.fill, loc=stmt.loc)
+        filled = ir.Assign(ir.Access(stmt.array, place, loc=stmt.loc), ir.Var(let.name), loc=stmt.loc)
+        return (replace(stmt, fill=None), let, *nested(loops, (filled,)))
 
     return replace(ls, body=map_body(ls.body, rewrite))
 

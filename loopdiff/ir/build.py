@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, INT, ScalarType
 
@@ -191,6 +193,47 @@ def extents_of(decl: ir.ArrayDecl) -> tuple[ir.Expr, ...]:
         return decl.extents
     own = tuple(ir.Dim(decl.name, k) for k in range(decl.type.rank - decl.type.is_pair))
     return (*own, integer(2)) if decl.type.is_pair else own
+
+
+def nested(loops: Sequence[ir.Loop], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """The `loops`, each inside the one before it, around another `body`."""
+    for loop in reversed(loops):
+        body = (replace(loop, body=body),)
+    return body
+
+
+def upto(index: str, extent: ir.Expr, body: tuple[ir.Stmt, ...] = (), loc: Span = NOWHERE) -> ir.Loop:
+    """The loop from 0 up to `extent`."""
+    return ir.Loop(index, integer(0), extent, integer(1), body, loc=loc)
+
+
+def over_elements(
+    extents: Sequence[ir.Expr], names: NameSupply, stem: str = "d", loc: Span = NOWHERE
+) -> tuple[list[ir.Loop], tuple[ir.Expr, ...]]:
+    """Loops over all elements of an array of the `extents`, for `nested`, and the subscripts of an element in them."""
+    loops = [upto(names.fresh(stem), extent, loc=loc) for extent in extents]
+    return loops, tuple(ir.Index(p.index, loc=loc) for p in loops)
+
+
+def is_zero(expr: ir.Expr | None) -> bool:
+    return isinstance(expr, ir.Const) and expr.value == 0
+
+
+def zeroed(stmt: ir.Stmt) -> ir.Access | None:
+    """What `stmt` sets to zero, if it does: an element, a cell, or, by its name alone, all of an array."""
+    match stmt:
+        case ir.Allocate(array=array, fill=fill) if is_zero(fill):
+            return ir.Access(array, loc=stmt.loc)
+        case ir.Assign(target=target, value=value) if is_zero(value):
+            return target
+        case _:
+            return None
+
+
+def is_clear(stmt: ir.Stmt) -> bool:
+    """Whether `stmt` sets an element to zero."""
+    found = zeroed(stmt)
+    return found is not None and bool(found.subscripts)
 
 
 def turned_round(loop: ir.Loop) -> ir.Loop:

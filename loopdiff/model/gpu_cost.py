@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2, prod
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import extents_of
+from loopdiff.ir.build import extents_of, nested
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
 from loopdiff.ir.walk import accesses, children, nodes_of, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
@@ -184,8 +184,7 @@ class Coster:
             return Cost(launch, 0.0, 0.0, 0.0, 0.0)
         nest, listed = tuple(self.taken(launch.body)), self.listed(launch, ranges)
         if launch.grid is not None:
-            for axis in reversed(launch.grid.axes):
-                nest = (replace(axis.loop, body=nest),)
+            nest = nested([axis.loop for axis in launch.grid.axes], nest)
         lists = frozenset(launch.grid.lists) if launch.grid is not None else frozenset[str]()
         moved = self.moved(nest, ranges, lists) + self.apart(launch.grid, ranges) + sum(each.bytes for each in listed)
         operations = sum(self.operations(s, ranges) for s in nest)

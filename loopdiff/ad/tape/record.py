@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, trips
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, sub
+from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, nested, over_elements, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import Renaming, renamed
-from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_stmt_exprs, substitute
 from loopdiff.rules.definitions import TAPE
 
@@ -179,12 +178,9 @@ class Recorder:
         assert isinstance(store.value, ir.Load)
         source, first = store.value.access.array, store.value.access.subscripts
         extents = extents_of(self.tape.facts.ls.array(source))[len(first) :]
-        names = [self.names.fresh("d") for _ in extents]
-        inner = tuple(ir.Index(n) for n in names)
-        target = replace(store.target, subscripts=(*store.target.subscripts, *inner))
-        nest: ir.Stmt = ir.Assign(target, ir.Load(ir.Access(source, (*first, *inner))))
-        for name, extent in reversed(list(zip(names, extents, strict=True))):
-            nest = ir.Loop(name, ir.Const(0, INT), extent, ir.Const(1, INT), (nest,))
+        loops, place = over_elements(extents, self.names)
+        target = replace(store.target, subscripts=(*store.target.subscripts, *place))
+        (nest,) = nested(loops, (ir.Assign(target, ir.Load(ir.Access(source, (*first, *place)))),))
         return [self.fitting(nest, target)]
 
     def fitting(self, record: ir.Stmt, target: ir.Access | None = None) -> ir.Stmt:

@@ -19,7 +19,7 @@ from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, extents_of, floordiv, mul, sub
+from loopdiff.ir.build import add, extents_of, floordiv, mul, nested, over_elements, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block, renamed_names
 from loopdiff.ir.walk import Path, touched_arrays
@@ -106,11 +106,9 @@ class SegmentedLoop:
         target = ir.Access(name, (*outer, current))
         tape.stores.append(TapeStore(None, self.path, "start", target, ir.Load(ir.Access(array)), whole=bool(extents)))
         held = tape.coordinates(loops, None, lambda expr, path: self.needed.exact(expr, At(path), closed=True))
-        indices = [self.needed.names.fresh("d") for _ in extents]
-        inner = tuple(ir.Index(i) for i in indices)
-        nest: ir.Stmt = ir.Assign(ir.Access(copy, inner), ir.Load(ir.Access(name, (*held, ir.Index(number), *inner))))
-        for index, extent in reversed(list(zip(indices, extents, strict=True))):
-            nest = ir.Loop(index, ZERO, extent, ONE, (nest,))
+        loops, place = over_elements(extents, self.needed.names)
+        kept = ir.Load(ir.Access(name, (*held, ir.Index(number), *place)))
+        (nest,) = nested(loops, (ir.Assign(ir.Access(copy, place), kept),))
         return nest
 
 

@@ -22,6 +22,7 @@ from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
+from loopdiff.ir.build import nested
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr
 
@@ -39,10 +40,11 @@ def nest(
     firsts = [ir.Const(0)] * len(extents) if starts is None else list(starts)
     names = [state.index(STEMS[k % len(STEMS)]) for k in range(len(extents))]
     subscripts = tuple(minus(ir.Index(n), f) for n, f in zip(names, firsts, strict=True))
-    body = tuple(make(subscripts))
-    for name, first, extent in reversed(list(zip(names, firsts, extents, strict=True))):
-        body = (ir.Loop(name, first, plus(first, count_of(extent)), ir.Const(1), body, loc=span),)
-    return body
+    loops = [
+        ir.Loop(name, first, plus(first, count_of(extent)), ir.Const(1), (), loc=span)
+        for name, first, extent in zip(names, firsts, extents, strict=True)
+    ]
+    return nested(loops, tuple(make(subscripts)))
 
 
 # -- storing -------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from loopdiff.errors import Span
 from loopdiff.frontend.binding.complex_arithmetic import FUNCTIONS, Parts, angle, modulus, negated_complex, power
 from loopdiff.frontend.binding.types import STRONG, coerce
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import nested, over_elements
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, Layout, ScalarType
@@ -206,13 +207,10 @@ class Splitter:
             return (replace(stmt, fill=located(value.re, stmt.loc)),)
         value = value.held(self.hold, "fill")
         extents = (self.arrays[stmt.array].extents or ())[:-1]
-        indices = [self.names.fresh("at") for _ in extents]
-        target = ir.Access(stmt.array, tuple(ir.Index(i, loc=stmt.loc) for i in indices), loc=stmt.loc)
-        body: tuple[ir.Stmt, ...] = self.stores(ir.Assign(target, fill, loc=stmt.loc), value)
-        for index, extent in zip(reversed(indices), reversed(extents), strict=True):
-            lower, step = ir.Const(0, INT, loc=stmt.loc), ir.Const(1, INT, loc=stmt.loc)
-            body = (ir.Loop(index, lower, extent, step, body, loc=stmt.loc),)
-        return (replace(stmt, fill=None), *body)
+        loops, place = over_elements(extents, self.names, "at", stmt.loc)
+        target = ir.Access(stmt.array, place, loc=stmt.loc)
+        body = self.stores(ir.Assign(target, fill, loc=stmt.loc), value)
+        return (replace(stmt, fill=None), *nested(loops, body))
 
     def result(self, result: ir.Result) -> tuple[ir.Result, ...]:
         if not isinstance(result, ir.ScalarResult):

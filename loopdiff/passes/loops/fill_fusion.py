@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import integer
+from loopdiff.ir.build import nested, upto
 from loopdiff.ir.names import supply
 from loopdiff.ir.walk import accesses, statements
 from loopdiff.passes.loops.fusion import fuse, is_fill, row_nest
@@ -49,7 +48,8 @@ def spread_fills(ls: ir.LoopSet) -> tuple[ir.LoopSet, frozenset[str]]:
             extents = ls.array(stmt.array).extents or ()
             stems = [*indices_of(first), *("d" for _ in extents)]
             spans = [(names.fresh(stem), extent) for stem, extent in zip(stems, extents, strict=False)]
-            nests.append(nest_of(stmt, spans, first.loc))
+            value = ir.Assign(ir.Access(stmt.array, tuple(ir.Index(i) for i, _ in spans)), stmt.fill, loc=first.loc)
+            nests += nested([upto(*span, loc=first.loc) for span in spans], (value,))
         else:
             kept.append(stmt)
     return replace(ls, body=(*kept, *nests, *ls.body[place:])), frozenset(arrays)
@@ -68,12 +68,3 @@ def indices_of(stmt: ir.Stmt) -> list[str]:
         if isinstance(site.stmt, ir.Loop):
             return [site.stmt.index, *(indices_of(site.stmt.body[0]) if site.stmt.body else ())]
     return []
-
-
-def nest_of(stmt: ir.Allocate, spans: list[tuple[str, ir.Expr]], loc: Span) -> ir.Stmt:
-    """The loops over `spans`, as indices and extents, that fill an array."""
-    assert stmt.fill is not None
-    out: ir.Stmt = ir.Assign(ir.Access(stmt.array, tuple(ir.Index(i) for i, _ in spans)), stmt.fill, loc=loc)
-    for index, extent in reversed(spans):
-        out = ir.Loop(index, integer(0), extent, integer(1), (out,), loc=loc)
-    return out

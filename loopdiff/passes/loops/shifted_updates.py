@@ -12,7 +12,7 @@ from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_constant, parted, shifted
+from loopdiff.ir.build import is_constant, nested, parted, shifted
 from loopdiff.ir.walk import Path, Site, loads_of, statements, subexprs, written_access
 
 Shift = tuple[int, ...]
@@ -37,10 +37,8 @@ class Perfect:
 
     def around(self, body: tuple[ir.Stmt, ...]) -> ir.Loop:
         """The same loops around another `body`."""
-        *outer, last = self.loops
-        found = replace(last, body=body)
-        for loop in reversed(outer):
-            found = replace(loop, body=(found,))
+        (found,) = nested(self.loops, body)
+        assert isinstance(found, ir.Loop)
         return found
 
 

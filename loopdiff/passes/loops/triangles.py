@@ -16,7 +16,7 @@ from dataclasses import replace
 from loopdiff.analysis.contractions import Contraction, contraction
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.build import is_constant, shifted
+from loopdiff.ir.build import is_constant, nested, shifted
 from loopdiff.ir.walk import map_blocks, subexprs
 from loopdiff.model.register_tiles import choose_tile
 
@@ -95,9 +95,6 @@ def is_apart(loop: ir.Loop, *others: ir.Loop) -> bool:
 
 def nest(loops: tuple[ir.Loop, ...], found: Contraction) -> ir.Loop:
     """The update of a contraction inside of these loops alone."""
-    body: tuple[ir.Stmt, ...] = (replace(found.update, value=found.summand),)
-    for loop in reversed(loops):
-        body = (replace(loop, body=body),)
-    inner = body[0]
+    (inner,) = nested(loops, (replace(found.update, value=found.summand),))
     assert isinstance(inner, ir.Loop)
     return inner

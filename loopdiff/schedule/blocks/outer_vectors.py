@@ -23,7 +23,7 @@ from loopdiff.analysis.privatization import Names, Privates, find_privates, span
 from loopdiff.analysis.recurrences import hands_on
 from loopdiff.analysis.strides import stride_of, varying_names
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import integer
+from loopdiff.ir.build import integer, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
@@ -213,13 +213,12 @@ class Outermost:
     def cleared(self, array: str) -> ir.Stmt:
         decl = self.widener.model.ls.array(array)
         assert decl.type is not None
-        extents = decl.extents or ()
-        indices = [self.widener.names.fresh("d") for _ in extents]
-        access = ir.Access(self.arrays[array], (*map(ir.Index, indices), self.block.place))
-        out = self.lanes_loop((ir.Assign(access, ir.Const(0.0, decl.type.element), loc=self.source.loc),))
-        for index, extent in reversed(list(zip(indices, extents, strict=True))):
-            out = ir.Loop(index, integer(0), extent, ONE, (out,), loc=self.source.loc)
-        return out
+        loc = self.source.loc
+        loops, place = over_elements(decl.extents or (), self.widener.names, loc=loc)
+        access = ir.Access(self.arrays[array], (*place, self.block.place))
+        lanes = self.lanes_loop((ir.Assign(access, zero(decl.type.element), loc=loc),))
+        (nest,) = nested(loops, (lanes,))
+        return nest
 
     def placed(self, access: ir.Access) -> ir.Access:
         """Where `access` goes in the buffers of the block; its subscripts are placed already."""

@@ -26,7 +26,7 @@ from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import Privates, find_privates, moved, span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, sub
+from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, nested, over_elements, sub, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.renaming import renamed_block
@@ -398,13 +398,10 @@ class Expansion:
         """Zeros in every row of the block."""
         decl, loc = self.blocker.model.ls.array(array), self.row.loop.loc
         assert decl.type is not None
-        assert decl.extents is not None
-        indices = [self.blocker.names.fresh("d") for _ in decl.extents]
-        access = ir.Access(self.arrays[array], (self.place, *map(ir.Index, indices)))
-        body: ir.Stmt = ir.Assign(access, ir.Const(0.0, decl.type.element), loc=loc)
-        for index, extent in reversed(list(zip(indices, decl.extents, strict=True))):
-            body = ir.Loop(index, integer(0), extent, ONE, (body,), loc=loc)
-        return renamed_block((self.rows_loop((body,)),), self.blocker.names)[0]
+        loops, place = over_elements(decl.extents or (), self.blocker.names, loc=loc)
+        access = ir.Access(self.arrays[array], (self.place, *place))
+        body = nested(loops, (ir.Assign(access, zero(decl.type.element), loc=loc),))
+        return renamed_block((self.rows_loop(body),), self.blocker.names)[0]
 
     def nest(self, number: int) -> ir.Stmt:
         """The leaves of one piece and the Lets repeated with them, for all rows of the block."""

@@ -10,7 +10,7 @@ and where there are no others, each thread sums into a copy of its own. Nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import owned_cells
@@ -20,7 +20,7 @@ from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
 from loopdiff.analysis.strides import coefficient
 from loopdiff.canonical.invariant_motion import PLAIN
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, all_of, compare, integer
+from loopdiff.ir.build import add, all_of, compare, integer, nested
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, accesses, statements, subexprs, written_arrays
@@ -113,8 +113,7 @@ class GridMapper:
         body = (*lets, *innermost.body)
         if not axes:
             return self.with_copies(stmt, first)
-        for loop in reversed(inside):
-            body = (replace(loop, body=body),)
+        body = nested(inside, body)
         if conditions:
             body = (ir.If(all_of(conditions), body, loc=stmt.loc),)
         lists = frozenset[str]().union(*(f.lists for f in found))

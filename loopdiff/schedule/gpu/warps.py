@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedral.model import build_model, trip_count
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, all_of, at_least_one, compare, integer, mul, natural, sub
+from loopdiff.ir.build import add, all_of, at_least_one, compare, integer, mul, natural, nested, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import cell_types, type_env
@@ -100,9 +100,7 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
 def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:
     """A LoopSet with nothing but one kernel in it: indices and Lets from outside are its arguments, and cells that are
     not its own its results."""
-    nest = launch.body
-    for axis in reversed(grid.axes):
-        nest = (replace(axis.span, body=nest),)
+    nest = nested([axis.span for axis in grid.axes], launch.body)
     exprs = nodes_in(nest)
     given = sorted({e.name for e in exprs if isinstance(e, ir.Var | ir.Index)} - names_made(nest))
     lets = type_env(ls).lets
