@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_constant
+from loopdiff.ir.build import is_constant, zeroed
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv
 from loopdiff.ir.walk import subexprs, substitute
@@ -65,7 +65,6 @@ def contraction(stmt: ir.Stmt) -> Contraction | None:
 
 def is_start(start: ir.Assign, target: ir.Access, kept: tuple[str, ...], outside: tuple[ir.Loop, ...]) -> bool:
     """Whether `start` zeroes just what is summed into: each iteration of the loops around it has its own element."""
-    is_zero = isinstance(start.value, ir.Const) and start.value.value == 0
     own = [[i for i in kept if i in access_indices(ir.Access("", (s,)))] for s in target.subscripts]
     moving = [(s, found[0]) for s, found in zip(target.subscripts, own, strict=True) if len(found) == 1]
     is_injective = (
@@ -73,7 +72,7 @@ def is_start(start: ir.Assign, target: ir.Access, kept: tuple[str, ...], outside
         and all(coefficient(s, i) in (1, -1) for s, i in moving)
         and sorted(i for _, i in moving) == sorted(kept)
     )
-    return is_zero and start.target == target and is_injective and tuple(p.index for p in outside) == kept
+    return zeroed(start) == target and is_injective and tuple(p.index for p in outside) == kept
 
 
 def inlined(lets: tuple[ir.Let, ...], values: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:

@@ -12,7 +12,7 @@ from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import orders
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import shifted
+from loopdiff.ir.build import is_zero, shifted, zeroed
 from loopdiff.ir.walk import (
     Path,
     map_accesses,
@@ -87,7 +87,7 @@ def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
             if not is_zero(stmt.fill):
                 return False
             is_filled = is_filled or follows(site, path)
-        elif not (isinstance(stmt, ir.Assign) and is_zero(stmt.value)) and is_seen_later(model, event, level):
+        elif zeroed(stmt) is None and is_seen_later(model, event, level):
             return False
     return is_filled
 
@@ -105,10 +105,6 @@ def is_seen_later(model: Model, write: Event, level: int) -> bool:
         )
 
     return model.bounded(search, True)
-
-
-def is_zero(expr: ir.Expr | None) -> bool:
-    return isinstance(expr, ir.Const) and expr.value == 0
 
 
 def span(loop: ir.Loop) -> tuple[ir.Expr, ir.Expr]:

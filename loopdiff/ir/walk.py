@@ -259,6 +259,21 @@ def map_sites(
     return tuple(out)
 
 
+def exchanged(body: tuple[ir.Stmt, ...], found: Mapping[Path, tuple[ir.Stmt, ...]]) -> tuple[ir.Stmt, ...]:
+    """`body` with the statements at some paths exchanged for others."""
+    return map_sites(body, lambda stmt, path: found.get(path, (stmt,)))
+
+
+def is_empty(stmt: ir.Stmt) -> bool:
+    """Whether `stmt` is a loop or a condition around nothing."""
+    return isinstance(stmt, ir.Loop | ir.If) and not children(stmt)
+
+
+def without(body: tuple[ir.Stmt, ...], is_gone: Callable[[ir.Stmt], bool]) -> tuple[ir.Stmt, ...]:
+    """`body` without the statements of which `is_gone` says so, and without what is around nothing else."""
+    return map_body(body, lambda s: () if is_empty(s) or is_gone(s) else (s,))
+
+
 def map_blocks(change: Callable[[tuple[ir.Stmt, ...]], tuple[ir.Stmt, ...]], stmt: ir.Stmt) -> ir.Stmt:
     """`stmt` with the blocks changed that are in it: the body of a loop, the branches of a condition."""
     match stmt:

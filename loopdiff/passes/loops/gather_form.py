@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from loopdiff.canonical.like_terms import collected
 from loopdiff.errors import NOWHERE
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of, compare, integer, parted, shifted, sub, zero
+from loopdiff.ir.build import all_of, compare, integer, is_clear, parted, shifted, sub, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import Renaming, renamed, renamed_names
@@ -29,7 +29,6 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.model import tuning
 from loopdiff.passes.loops.shifted_updates import Perfect, Scatter, Shift, ShiftedTarget
-from loopdiff.passes.loops.sum_shapes import is_clear
 
 Place = dict[str, ir.Expr]
 Rewrite = Callable[[ir.Stmt, Path], tuple[ir.Stmt, ...]]

@@ -26,14 +26,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from loopdiff.analysis.privatization import is_zero
 from loopdiff.canonical.simplify import simplify_expr, simplify_stmt
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import is_clear, is_zero, zeroed
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.renaming import Renaming, renamed, renamed_block
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     map_blocks_at,
     map_body,
     map_stmt_exprs,
@@ -47,7 +48,7 @@ from loopdiff.model.cost import CostModel
 from loopdiff.model.machine import Machine
 from loopdiff.passes.loops.gather_form import GatherForm, only_updates, with_room
 from loopdiff.passes.loops.shifted_updates import Scatter, perfect, place_of, shifted_scatter, without_shift
-from loopdiff.passes.loops.sum_shapes import is_clear, separate_shifts
+from loopdiff.passes.loops.sum_shapes import separate_shifts
 from loopdiff.passes.storage.first_writes import drop_unread_zeros
 
 
@@ -64,7 +65,7 @@ def gather_sums(ls: ir.LoopSet, machine: Machine | None) -> ir.LoopSet:
 def gather_with_zeros(ls: ir.LoopSet, machine: Machine) -> ir.LoopSet:
     """`ls` with sums in gather form, which may leave nothing of the zeros that arrays begin with."""
     found = gather_sums(ls, machine)
-    cleared = {s.stmt.array for s in statements(ls.body) if isinstance(s.stmt, ir.Allocate) and is_zero(s.stmt.fill)}
+    cleared = {s.array for s in all_statements(ls.body) if isinstance(s, ir.Allocate) and is_zero(s.fill)}
     dead = {a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint"}
     cleared &= dead | {a.name for a in ls.arrays if a.role == "gradient"}
     return drop_unread_zeros(found, cleared, dead) if cleared and found is not ls else found
@@ -126,7 +127,7 @@ class Gatherer:
     def is_zero_before(self, array: str, path: Path) -> bool:
         """Whether nothing happens to an array of the function's own before the nest at `path` but a clear."""
         before = [s for s in self.ls.body[: path[0]] if array in written_arrays((s,)) | read_arrays((s,))]
-        is_cleared = all(isinstance(s, ir.Allocate) and is_zero(s.fill) for s in before)
+        is_cleared = all(zeroed(s) == ir.Access(array) for s in before)
         return len(path) == 1 and bool(before) and is_cleared and self.ls.array(array).role in ("adjoint", "gradient")
 
     def typed(self, body: tuple[ir.Stmt, ...], cells: Sequence[ir.ArrayDecl]) -> TypeEnv:

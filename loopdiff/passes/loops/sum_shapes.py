@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import is_clear
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
     all_statements,
@@ -107,14 +108,6 @@ def sink_clears(body: list[ir.Stmt]) -> list[ir.Stmt]:
             stop += 1
         out[k:stop] = [*out[k + 1 : stop], stmt]
     return out
-
-
-def is_clear(stmt: ir.Stmt) -> bool:
-    match stmt:
-        case ir.Assign(target=ir.Access(subscripts=subscripts), value=ir.Const(value=value)):
-            return bool(subscripts) and value == 0
-        case _:
-            return False
 
 
 def may_pass(clear: ir.Stmt, other: ir.Stmt) -> bool:

@@ -25,7 +25,6 @@ from loopdiff.ir.walk import (
     accesses,
     all_statements,
     map_accesses,
-    map_body,
     map_expr,
     map_stmt_exprs,
     nodes_in,
@@ -36,6 +35,7 @@ from loopdiff.ir.walk import (
     statements,
     subexprs,
     substitute,
+    without,
     written_access,
     written_arrays,
 )
@@ -168,10 +168,7 @@ def with_value(ls: ir.LoopSet, number: int, copy: ir.Assign) -> ir.LoopSet:
             case _:
                 return expr
 
-    def remaining(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
-        return () if stmt == copy or (isinstance(stmt, ir.Loop) and not stmt.body) else (stmt,)
-
-    nest = map_body((ls.body[number],), remaining)
+    nest = without((ls.body[number],), lambda s: s == copy)
     others = (s for part in (ls.body[:number], nest, ls.body[number + 1 :]) for s in part)
     body = (s for s in others if not (isinstance(s, ir.Allocate) and s.array == array))
     body = tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in body)

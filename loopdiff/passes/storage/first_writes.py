@@ -10,10 +10,10 @@ Reverse sweeps are full of both: every adjoint starts at zero, and goes back to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from loopdiff.analysis.exposure import is_exposed, visible
 from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet
@@ -21,12 +21,13 @@ from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.expressions import basic_sets, constraint, rows
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.polyhedral.sets import PARAM, orders
-from loopdiff.analysis.privatization import Names, is_zero
+from loopdiff.analysis.privatization import Names
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of, any_of
+from loopdiff.ir.build import all_of, any_of, zeroed
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, statements, subexprs
+from loopdiff.ir.walk import Path, Site, all_statements, is_empty, map_sites, subexprs
 
+T = TypeVar("T")
 Rewrite = Callable[[ir.Stmt, Path], ir.Stmt | None]
 NOTHING: Names = frozenset()
 ALWAYS, NEVER = ir.Const(True, BOOL), ir.Const(False, BOOL)
@@ -39,8 +40,8 @@ def drop_zeros(ls: ir.LoopSet, dead: Names, forgotten: Names = NOTHING) -> ir.Lo
     after it.
     """
     arrays = {a.name for a in ls.arrays if a.type is not None and a.type.rank > 0}
-    cleared = {array for s in statements(ls.body) if (array := cleared_by(s.stmt)) is not None} & arrays
-    updated = {s.stmt.target.array for s in statements(ls.body) if is_sum(s.stmt) and isinstance(s.stmt, ir.Accumulate)}
+    cleared = {found.array for s in all_statements(ls.body) if (found := zeroed(s)) is not None} & arrays
+    updated = {s.target.array for s in all_statements(ls.body) if isinstance(s, ir.Accumulate) and s.op == "add"}
     if not cleared & (updated | forgotten):
         return ls
     model = build_model(ls)
@@ -58,6 +59,34 @@ def drop_unread_zeros(ls: ir.LoopSet, arrays: Names | set[str], dead: Names | se
     """`ls` without zeros in `arrays` that nothing reads; after the function somebody reads all but the `dead` ones."""
     needed = needed_zeros(build_model(ls), arrays, set(), dead)
     return rewritten(ls, lambda stmt, path: zero_where(stmt, needed[path]) if path in needed else stmt)
+
+
+@dataclass(frozen=True, slots=True)
+class Zeros(Generic[T]):
+    """Zeros in `array`, and what is left, if they are left to something else, of what writes them: the statement at
+    `site`, or None for all of an array that is new."""
+
+    array: str
+    rest: tuple[T, ...]
+    site: Site | None = None
+
+
+def sink_zeros(
+    parts: tuple[T, ...],
+    zeros_in: Callable[[T], Iterable[Zeros[T]]],
+    is_concerned: Callable[[T, Zeros[T]], bool],
+    started: Callable[[T, Zeros[T]], tuple[T, ...] | None],
+) -> tuple[T, ...]:
+    """Statements, or steps, with the `zeros_in` them left to the first one after them that `is_concerned`, where this
+    can be `started` at zero itself."""
+    for place, part in enumerate(parts):
+        for zeros in zeros_in(part):
+            user = next((k for k in range(place + 1, len(parts)) if is_concerned(parts[k], zeros)), None)
+            new = None if user is None else started(parts[user], zeros)
+            if user is not None and new is not None:
+                after = (*parts[place + 1 : user], *new, *parts[user + 1 :])
+                return (*parts[:place], *sink_zeros((*zeros.rest, *after), zeros_in, is_concerned, started))
+    return parts
 
 
 def needed_zeros(
@@ -137,22 +166,7 @@ def sees(model: Model, write: Event, read: Event) -> bool:
 
 
 def is_zero_write(model: Model, write: Event) -> bool:
-    return cleared_by(model.sites[write.path].stmt) is not None
-
-
-def cleared_by(stmt: ir.Stmt) -> str | None:
-    """The array that a statement writes zeros into, if it does."""
-    match stmt:
-        case ir.Allocate(array=array, fill=value) | ir.Assign(target=ir.Access(array=array), value=value) if is_zero(
-            value
-        ):
-            return array
-        case _:
-            return None
-
-
-def is_sum(stmt: ir.Stmt) -> bool:
-    return isinstance(stmt, ir.Accumulate) and stmt.op == "add" and bool(stmt.target.subscripts)
+    return zeroed(model.sites[write.path].stmt) is not None
 
 
 def assigned(stmt: ir.Stmt) -> ir.Stmt:
@@ -171,19 +185,10 @@ def zero_where(stmt: ir.Stmt, needed: ir.Expr) -> ir.Stmt | None:
 def rewritten(ls: ir.LoopSet, rewrite: Rewrite) -> ir.LoopSet:
     """`ls` with every statement but loops and conditions rewritten or left out; what is empty then goes too."""
 
-    def block(body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
-        found = (statement(s, (*prefix, k)) for k, s in enumerate(body, start=offset))
-        return tuple(s for s in found if s is not None)
+    def statement(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
+        if isinstance(stmt, ir.Loop | ir.If):
+            return () if is_empty(stmt) else (stmt,)
+        found = rewrite(stmt, path)
+        return () if found is None else (found,)
 
-    def statement(stmt: ir.Stmt, path: Path) -> ir.Stmt | None:
-        match stmt:
-            case ir.Loop(body=body):
-                inner = block(body, path)
-                return replace(stmt, body=inner) if inner or not body else None
-            case ir.If(then=then, orelse=orelse):
-                yes, no = block(then, path), block(orelse, path, len(then))
-                return replace(stmt, then=yes, orelse=no) if yes or no or not (then or orelse) else None
-            case _:
-                return rewrite(stmt, path)
-
-    return replace(ls, body=block(ls.body, ()))
+    return replace(ls, body=map_sites(ls.body, statement))

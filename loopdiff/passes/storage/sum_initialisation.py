@@ -7,28 +7,29 @@
                 x_adj[i, k] += ...                               x_adj[i, k] += ...
 
 A register tile then only stores what it has summed. Where it is not certain that the loops go over the whole array,
-they stop at its end, and what is beyond them is set to zero in loops of its own. Inside loops, zeros are left to the
-contraction that goes over the same elements; those that are left for the next iteration go if it starts anew.
+they stop at its end, and what is beyond them is set to zero in loops of its own. Zeros that a nest writes are left to
+the contraction that goes over the same elements; those that are left for the next iteration go if it starts anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
-from loopdiff.analysis.polyhedral.model import build_model
-from loopdiff.analysis.privatization import is_zero
+from loopdiff.analysis.ownership import touches_of
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import extents_of, integer, is_constant, natural, zero
+from loopdiff.ir.build import extents_of, integer, is_clear, is_constant, is_zero, natural, nested, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Site, accesses, all_statements, statements, touched_arrays
+from loopdiff.ir.walk import Site, accesses, all_statements, map_blocks, statements, touched_arrays, without
 from loopdiff.model import tuning
 from loopdiff.model.register_tiles import choose_tile, is_product_operand
 from loopdiff.passes.storage.copy_propagation import known_outside, same_elements
-from loopdiff.passes.storage.first_writes import NEVER, needed_zeros, rewritten
+from loopdiff.passes.storage.first_writes import Zeros, drop_unread_zeros, sink_zeros
 
 ONE = integer(1)
 
@@ -37,12 +38,7 @@ def start_sums(ls: ir.LoopSet, *, in_tiles_only: bool = True) -> ir.LoopSet:
     """`ls`, whose loops are arranged, with zeros for contractions left to these where they are in register tiles, or
     everywhere, as threads of a GPU hold each sum in a register.
     """
-    starter = Starter(ls, type_env(ls), supply(ls), in_tiles_only)
-    body = ls.body
-    for stmt in ls.body:
-        if isinstance(stmt, ir.Allocate) and is_zero(stmt.fill):
-            body = starter.without_zeros(body, stmt)
-    ls = replace(ls, body=tuple(starter.inside(s) for s in body))
+    ls = replace(ls, body=Starter(ls, type_env(ls), supply(ls), in_tiles_only).block(ls.body))
     for number in range(len(ls.body)):
         ls = without_last_zeros(ls, number)
     return ls
@@ -55,26 +51,32 @@ class Starter:
     names: NameSupply
     in_tiles_only: bool
 
-    def without_zeros(self, body: tuple[ir.Stmt, ...], fill: ir.Allocate) -> tuple[ir.Stmt, ...]:
-        """`body` with the zeros of `fill` left to the next statement that has to do with its array, if it can."""
-        place = body.index(fill)
-        users = (k for k, s in enumerate(body) if k > place and fill.array in touched_arrays((s,)))
-        user = next(users, None)
-        started = None if user is None else self.started(body[user], fill.array)
-        if user is None or started is None:
-            return body
-        return (*body[:place], replace(fill, fill=None), *body[place + 1 : user], *started, *body[user + 1 :])
+    def block(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        """A block, and those inside of it, with zeros left to the contractions that first add to them."""
+        return sink_zeros(tuple(map_blocks(self.block, s) for s in body), zeros_in, is_concerned, self.started)
 
-    def started(self, stmt: ir.Stmt, array: str) -> tuple[ir.Stmt, ...] | None:
-        """`stmt`, if it holds its sums in registers, with zeros at the start of those in `array`, and in what is left
-        over."""
+    def started(self, stmt: ir.Stmt, zeros: Zeros[ir.Stmt]) -> tuple[ir.Stmt, ...] | None:
+        """`stmt`, if it holds its sums in registers, with `zeros` at their start, and in what is left over."""
         found = contraction(stmt)
-        if found is None or found.start is not None or found.update.target.array != array:
+        if found is None or found.start is not None or found.update.target.array != zeros.array:
             return None
+        if not found.kept or not self.can_start(found):
+            return None
+        if zeros.site is None:
+            return self.started_whole(found)
+        assert isinstance(zeros.site.stmt, ir.Assign)
+        if not same_elements(zeros.site.stmt.target, zeros.site.loops, found.update.target, found.loops):
+            return None
+        started = nest_of(found, {}, self.zero_in(found.update.target))
+        new = contraction(started)
+        return (started,) if new is not None and self.can_start(new) else None
+
+    def started_whole(self, found: Contraction) -> tuple[ir.Stmt, ...] | None:
+        """The contraction with zeros in all of its array."""
         axes = own_axes(found)
-        if axes is None or not self.can_start(found):
+        if axes is None:
             return None
-        extents = extents_of(self.ls.array(array))
+        extents = extents_of(self.ls.array(found.update.target.array))
         is_open = [loop.upper != extent for loop, extent in zip(axes, extents, strict=True)]
         if sum(is_open) > tuning.OPEN_AXES:
             return None
@@ -85,36 +87,6 @@ class Starter:
         }
         rest = (self.zeros(found, axes, extents, within, k) for k, is_left in enumerate(is_open) if is_left)
         return nest_of(found, within, self.zero_in(found.update.target)), *rest
-
-    def inside(self, stmt: ir.Stmt) -> ir.Stmt:
-        """`stmt` with zeros in the bodies of loops left to contractions there."""
-        if not isinstance(stmt, ir.Loop):
-            return stmt
-        body = tuple(self.inside(s) for s in stmt.body)
-        for place in range(len(body)):
-            body = self.with_start(body, place)
-        return replace(stmt, body=tuple(s for s in body if not is_empty(s)))
-
-    def with_start(self, body: tuple[ir.Stmt, ...], place: int) -> tuple[ir.Stmt, ...]:
-        """`body` with the zeros of the contraction at `place` in it, if those are what last became of its elements."""
-        found = contraction(body[place])
-        if found is None or found.start is not None or not self.can_start(found):
-            return body
-        array = found.update.target.array
-        before = [k for k in range(place) if array in touched_arrays((body[k],))]
-        zeros = [s for s in statements((body[before[-1]],)) if touches(s.stmt, array)] if before else []
-        if len(zeros) != 1 or not is_zeroing(zeros[0]) or has_exits(body[before[-1] : place]):
-            return body
-        (site,) = zeros
-        assert isinstance(site.stmt, ir.Assign)
-        if not same_elements(site.stmt.target, site.loops, found.update.target, found.loops):
-            return body
-        started = nest_of(found, {}, self.zero_in(found.update.target))
-        rest = without_statement(body[before[-1]], site.stmt)
-        new = contraction(started)
-        if new is None or not self.can_start(new):
-            return body
-        return (*body[: before[-1]], rest, *body[before[-1] + 1 : place], started, *body[place + 1 :])
 
     def can_start(self, found: Contraction) -> bool:
         """Whether the contraction holds its sums in registers, without any of its work done again for each term."""
@@ -159,42 +131,37 @@ def own_axes(found: Contraction) -> list[ir.Loop] | None:
 
 def nest_of(found: Contraction, within: dict[str, ir.Loop], start: ir.Stmt) -> ir.Stmt:
     """The contraction with the loops `within` in place of those that have their names, and `start` before its sums."""
-    inner: tuple[ir.Stmt, ...] = (replace(found.update, value=found.summand),)
-    for loop in reversed(found.loops):
-        if loop.index in found.sums:
-            inner = (replace(loop, body=inner),)
-    inner = (start, *inner)
-    for loop in reversed(found.loops):
-        if loop.index in found.kept:
-            inner = (replace(within.get(loop.index, loop), body=inner),)
-    return inner[0]
+    update = replace(found.update, value=found.summand)
+    sums = nested([loop for loop in found.loops if loop.index in found.sums], (update,))
+    (nest,) = nested([within.get(p.index, p) for p in found.loops if p.index in found.kept], (start, *sums))
+    return nest
 
 
-# -- inside loops ---------------------------------------------------------------------------------------------
-def touches(stmt: ir.Stmt, array: str) -> bool:
-    return any(a.array == array for a in accesses(stmt))
+# -- which zeros ---------------------------------------------------------------------------------------------
+def zeros_in(stmt: ir.Stmt) -> Iterator[Zeros[ir.Stmt]]:
+    """The zeros that a statement fills an array with, or, with nothing else of the array, writes into elements."""
+    if isinstance(stmt, ir.Allocate) and is_zero(stmt.fill):
+        yield Zeros(stmt.array, (replace(stmt, fill=None),))
+    sites = list(statements((stmt,)))
+    touches = touches_of(sites)
+    for site in sites if not has_exits((stmt,)) else ():
+        if is_zeroing(site) and isinstance(site.stmt, ir.Assign) and len(touches[site.stmt.target.array]) == 1:
+            yield Zeros(site.stmt.target.array, without((stmt,), partial(operator.is_, site.stmt)), site)
+
+
+def has_exits(body: tuple[ir.Stmt, ...]) -> bool:
+    return any(isinstance(s, ir.Exit) for s in all_statements(body))
 
 
 def is_zeroing(site: Site) -> bool:
     """Whether the statement sets elements of an array to zero under no condition."""
-    is_plain = isinstance(site.stmt, ir.Assign) and is_zero(site.stmt.value) and bool(site.stmt.target.subscripts)
-    return is_plain and not site.is_conditional
+    return is_clear(site.stmt) and not site.is_conditional
 
 
-def has_exits(body: Sequence[ir.Stmt]) -> bool:
-    return any(isinstance(s, ir.Exit) for s in all_statements(tuple(body)))
-
-
-def is_empty(stmt: ir.Stmt) -> bool:
-    return isinstance(stmt, ir.Loop) and not stmt.body
-
-
-def without_statement(stmt: ir.Stmt, gone: ir.Stmt) -> ir.Stmt:
-    """A nest without the statement `gone`, and without loops around nothing else."""
-    if not isinstance(stmt, ir.Loop):
-        return stmt
-    body = (without_statement(s, gone) for s in stmt.body if s is not gone)
-    return replace(stmt, body=tuple(s for s in body if not is_empty(s)))
+def is_concerned(stmt: ir.Stmt, zeros: Zeros[ir.Stmt]) -> bool:
+    """Whether `stmt` has to do with the array of `zeros`, or may be the last one to run before somebody looks at it."""
+    may_end = zeros.site is not None and any(isinstance(s, ir.Exit | ir.Require) for s in all_statements((stmt,)))
+    return may_end or zeros.array in touched_arrays((stmt,))
 
 
 def without_last_zeros(ls: ir.LoopSet, number: int) -> ir.LoopSet:
@@ -208,6 +175,4 @@ def without_last_zeros(ls: ir.LoopSet, number: int) -> ir.LoopSet:
     unseen = zeros.keys() - known_outside(ls, number)
     if not unseen or has_exits(loop.body):
         return ls
-    needed = needed_zeros(build_model(ls), unseen, set(), unseen)
-    unread = {zeros[array].path for array in unseen} - {path for path, where in needed.items() if where != NEVER}
-    return rewritten(ls, lambda stmt, path: None if path in unread else stmt)
+    return drop_unread_zeros(ls, unseen, unseen)

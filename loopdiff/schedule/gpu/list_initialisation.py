@@ -7,30 +7,32 @@ the other, and nothing may have touched the array since it was to be filled.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from loopdiff.analysis.privatization import is_zero
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import extents_of, integer, sub
+from loopdiff.ir.build import extents_of, integer, is_zero, sub
 from loopdiff.ir.walk import read_arrays, touched_arrays
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.update_lists import leading_axis, most_updates
+from loopdiff.passes.storage.first_writes import Zeros, sink_zeros
 
 ONE, BACK = integer(1), integer(-1)
 
 
 def start_lists(plan: LaunchPlan) -> LaunchPlan:
     """`plan` with zeros left to the lists that are added to them."""
-    steps = list(plan.steps)
-    for place, step in enumerate(steps):
-        if isinstance(step, OnHost) and isinstance(step.stmt, ir.Allocate) and is_zero(step.stmt.fill):
-            array = step.stmt.array
-            user = next((k for k in range(place + 1, len(steps)) if array in arrays_of(steps[k])), None)
-            started = None if user is None else with_start(plan.ls, steps[user], array)
-            if user is not None and started is not None:
-                steps[place] = OnHost(replace(step.stmt, fill=None))
-                steps[user] = started
-    return replace(plan, steps=tuple(steps))
+    steps = sink_zeros(
+        plan.steps, zeros_in, lambda step, zeros: zeros.array in arrays_of(step), partial(with_start, plan.ls)
+    )
+    return replace(plan, steps=steps)
+
+
+def zeros_in(step: Step) -> Iterator[Zeros[Step]]:
+    """The zeros that the host fills an array with."""
+    if isinstance(step, OnHost) and isinstance(step.stmt, ir.Allocate) and is_zero(step.stmt.fill):
+        yield Zeros(step.stmt.array, (OnHost(replace(step.stmt, fill=None)),))
 
 
 def arrays_of(step: Step) -> frozenset[str]:
@@ -58,8 +60,10 @@ def axes_alone(launch: Launch) -> tuple[ir.Stmt, ...]:
     return tuple(replace(loop, body=()) for axis in axes for loop in (axis.loop, axis.span))
 
 
-def with_start(ls: ir.LoopSet, step: Step, array: str) -> Launch | None:
-    """The launch that sets `array` to zero piece by piece, if it lists what is added to all of it; None otherwise."""
+def with_start(ls: ir.LoopSet, step: Step, zeros: Zeros[Step]) -> tuple[Launch] | None:
+    """The launch that sets the array of `zeros` to zero piece by piece, if it lists what is added to all of it; None
+    otherwise."""
+    array = zeros.array
     if not isinstance(step, Launch) or step.grid is None or array not in step.grid.lists:
         return None
     if array in read_arrays(axes_alone(step)):
@@ -71,7 +75,7 @@ def with_start(ls: ir.LoopSet, step: Step, array: str) -> Launch | None:
         return None
     axis, extent = grid.axes[number], extents_of(ls.array(array))[0]
     is_whole = axis.span == axis.loop and goes_through(axis.loop, extent)
-    return replace(step, grid=replace(grid, starts=(*grid.starts, array))) if is_whole else None
+    return (replace(step, grid=replace(grid, starts=(*grid.starts, array))),) if is_whole else None
 
 
 def goes_through(loop: ir.Loop, extent: ir.Expr) -> bool:

@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import trip_count
-from loopdiff.analysis.privatization import is_zero
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub
+from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub, zeroed
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ArrayType
@@ -60,7 +59,7 @@ class Splitter:
         if grid is None or len(grid.axes) == AXES or grid != Grid(grid.axes):
             return (launch,)
         *head, loop = launch.body
-        starts = frozenset(s.target for s in head if isinstance(s, ir.Assign) and is_zero(s.value))
+        starts = frozenset(found for s in head if (found := zeroed(s)) is not None)
         if not isinstance(loop, ir.Loop) or len(starts) != sum(not isinstance(s, ir.Let) for s in head):
             return (launch,)
         if {t.array for t in starts} & {e.access.array for s in head for e in loads_of(s)}:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from loopdiff import ArgumentError, vectorize_grad
-from loopdiff.analysis.privatization import is_zero
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import is_zero
 from loopdiff.ir.interpret import run
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
