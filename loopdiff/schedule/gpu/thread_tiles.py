@@ -28,12 +28,11 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import INFO, QUOTIENTS, Op
+from loopdiff.ir.renaming import renamed_names
 from loopdiff.ir.walk import (
     accesses,
     children,
-    map_accesses,
     map_blocks,
-    map_expr,
     map_stmt_exprs,
     nodes_in,
     nodes_of,
@@ -205,7 +204,7 @@ def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
         cells |= {new[c]: c for c in launch.cells if c in new}
         lets |= {new[n]: n for n in new if n not in launch.cells}
         guards = tuple(ir.Var(inside[i]) for i in chosen if i in inside)
-        copies.append(Copy(dict(zip(indices, chosen, strict=True)), new, guards))
+        copies.append(Copy({**dict(zip(indices, chosen, strict=True)), **new}, guards))
     jammer = Jammer(copies, varying, frozenset(launch.cells), names)
     body = jammer.block(launch.body)
     shared = tuple(jammer.shared(w) for w in launch.warp_loops)
@@ -217,32 +216,8 @@ class Copy:
     """One iteration of a tile: names of its indices, and of its cells and Lets, by the old ones. It is there if the
     `guards` hold."""
 
-    indices: Mapping[str, str]
     names: Mapping[str, str]
     guards: tuple[ir.Expr, ...]
-
-    def of(self, stmt: ir.Stmt) -> ir.Stmt:
-        def renamed(expr: ir.Expr) -> ir.Expr:
-            match expr:
-                case ir.Index(name=name) if name in self.indices:
-                    return replace(expr, name=self.indices[name])
-                case ir.Var(name=name) if name in self.names:
-                    return replace(expr, name=self.names[name])
-                case _:
-                    return expr
-
-        def moved(access: ir.Access) -> ir.Access:
-            return replace(access, array=self.names.get(access.array, access.array))
-
-        return self.named(map_stmt_exprs(lambda e: map_expr(renamed, e), map_accesses(moved, stmt)))
-
-    def named(self, stmt: ir.Stmt) -> ir.Stmt:
-        """A statement whose Lets have their new names."""
-        match stmt:
-            case ir.Let(name=name):
-                return replace(stmt, name=self.names.get(name, name))
-            case _:
-                return map_blocks(lambda body: tuple(map(self.named, body)), stmt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +247,7 @@ class Jammer:
             case _:
                 is_seen = any(s.target.array not in self.cells for s in writes(stmt))
                 for copy in self.copies:
-                    new = copy.of(stmt)
+                    (new,) = renamed_names((stmt,), copy.names)
                     yield ir.If(all_of(copy.guards), (new,), (), loc=stmt.loc) if is_seen and copy.guards else new
 
     def without_repeats(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
