@@ -18,15 +18,29 @@ adjoint that one would write by hand.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, integer
+from loopdiff.ir.build import compare, integer, zeroed
 from loopdiff.ir.names import supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import accesses, exits, loops_in, map_body, map_stmt_exprs, statements, subexprs, substitute
-from loopdiff.passes.sweeps.sole_takers import sole_taker
+from loopdiff.ir.typing import cell_types
+from loopdiff.ir.walk import (
+    accesses,
+    all_statements,
+    exits,
+    loops_in,
+    map_body,
+    map_stmt_exprs,
+    subexprs,
+    substitute,
+    written_access,
+)
+from loopdiff.passes.sweeps.zero_adjoints import additions
+from loopdiff.passes.sweeps.zero_implication import vanishes
 
 NONE = integer(-(1 << 63))
 
@@ -60,15 +74,14 @@ def keep_last(forward: ir.LoopSet, reverse: ir.LoopSet) -> tuple[ir.LoopSet, ir.
 
 def kept_for(reader: ir.Loop, forward: ir.LoopSet, reverse: ir.LoopSet, tapes: dict[str, ir.ArrayDecl]) -> Kept | None:
     """What the loop `reader` of the reverse sweep needs to know of its flags; None if it needs more than an index."""
-    choice = sole_taker(reader, reverse)
+    choice = sole_choice(reader, reverse)
     flag = None if choice is None else choice.cond
     if not isinstance(flag, ir.Load) or flag.access.array not in tapes:
         return None
     name = flag.access.array
     writers = [
         (loop, stmt)
-        for loop in (s.stmt for s in statements(forward.body))
-        if isinstance(loop, ir.Loop)
+        for loop in loops_in(forward.body)
         for stmt in loop.body
         if isinstance(stmt, ir.Assign) and stmt.target.array == name
     ]
@@ -82,8 +95,65 @@ def kept_for(reader: ir.Loop, forward: ir.LoopSet, reverse: ir.LoopSet, tapes: d
     return Kept(tapes[name], writer, reader, stored, read) if are_opposite(writer.step, reader.step) else None
 
 
+# -- one iteration that adds anything -------------------------------------------------------------------------
+def sole_choice(loop: ir.Loop, ls: ir.LoopSet) -> ir.If | None:
+    """The choice by which an iteration of `loop` moves an adjoint on, if others do nothing, as on the left above.
+
+    What was overwritten has no adjoint before that: only the last iteration that chooses so adds anything.
+    """
+    cells, writes = frozenset(cell_types(ls)), Counter(target.array for target in writes_in(loop.body))
+    for number, choice in enumerate(loop.body):
+        if not isinstance(choice, ir.If) or choice.orelse:
+            continue
+        before, after = loop.body[:number], loop.body[number + 1 :]
+        own = [s for s in (*before, *choice.then) if not isinstance(s, ir.Let)]
+        for into, out_of in moves(choice.then, cells):
+            is_only_moving = all(isinstance(s, ir.Assign) and s.target in (into, out_of) for s in own)
+            is_new = into in map(zeroed, before) and (writes[into.array], writes[out_of.array]) == (2, 1)
+            is_idle = bool(after) and all(idles_at(s, into.array) for s in after)
+            if is_only_moving and is_new and is_idle and uses(into, ls.body) == uses(into, loop.body):
+                return choice
+    return None
+
+
+def writes_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Access]:
+    return (target for s in all_statements(body) if (target := written_access(s)) is not None)
+
+
+def moves(body: tuple[ir.Stmt, ...], cells: frozenset[str]) -> Iterator[tuple[ir.Access, ir.Access]]:
+    """Cells that a block gives the value of another cell, which it sets to zero, and these."""
+    held: dict[str, ir.Access] = {}
+    cleared: set[ir.Access | None] = set()
+    for stmt in body:
+        match stmt:
+            case ir.Let(name=name, value=ir.Load(access=ir.Access(subscripts=()) as cell)) if cell.array in cells:
+                held[name] = cell
+            case ir.Assign(target=cell, value=ir.Var(name=name)) if cell.array in cells and held.get(name) in cleared:
+                yield cell, held[name]
+            case _:
+                cleared |= {zeroed(stmt)} - {None}
+
+
+def uses(cell: ir.Access, body: tuple[ir.Stmt, ...]) -> int:
+    """How many statements have to do with `cell`."""
+    return sum(cell in accesses(s) for s in all_statements(body))
+
+
+def idles_at(loop: ir.Stmt, cell: str) -> bool:
+    """Whether `loop` is one, and adds nothing where `cell` is zero."""
+    if not isinstance(loop, ir.Loop):
+        return False
+    zeros = {cell}
+    for stmt in all_statements(loop.body):
+        if isinstance(stmt, ir.Let) and vanishes(stmt.value, zeros):
+            zeros.add(stmt.name)
+    added = additions(loop)
+    return bool(added) and all(a.target.array != cell and vanishes(a.value, zeros) for a in added)
+
+
+# -- an index in place of flags -------------------------------------------------------------------------------
 def touches(ls: ir.LoopSet, array: str) -> int:
-    return sum(a.array == array for s in statements(ls.body) for a in accesses(s.stmt))
+    return sum(a.array == array for s in all_statements(ls.body) for a in accesses(s))
 
 
 def row_of(access: ir.Access, loop: ir.Loop) -> ir.Access | None:
