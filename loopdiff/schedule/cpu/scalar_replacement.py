@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.analysis.strides import stride_of
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
@@ -32,12 +33,11 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
+    exchanged,
     loads,
     loads_in,
     loads_of,
     map_accesses,
-    map_blocks_at,
-    operands,
     statements,
     stmt_exprs,
     subexprs,
@@ -131,11 +131,10 @@ def hold_in_registers(ls: ir.LoopSet, schedule: Schedule) -> ir.LoopSet:
         return ls
     holder = Holder(ls, type_env(ls), supply(ls), [])
     held = {path: holder.held(loops[path], lanes) for path, lanes in chosen.items()}
-    found = {path: new for path, new in held.items() if new is not None}
+    found = {path: (new,) for path, new in held.items() if new is not None}
     if not found:
         return ls
-    body = tuple(exchanged(s, (k,), found) for k, s in enumerate(ls.body))
-    return replace(ls, body=body, arrays=(*ls.arrays, *holder.cells))
+    return replace(ls, body=exchanged(ls.body, found), arrays=(*ls.arrays, *holder.cells))
 
 
 def around(path: Path) -> Iterator[Path]:
@@ -153,15 +152,6 @@ def is_on_one_thread(path: Path, schedule: Schedule) -> bool:
 def is_cut(shared: Parallel) -> bool:
     """Whether chunks of a loop run some of its statements apart."""
     return bool(shared.early or shared.late)
-
-
-def exchanged(stmt: ir.Stmt, path: Path, found: Mapping[Path, ir.Stmt]) -> ir.Stmt:
-    """`stmt` with the statements at some paths exchanged for others."""
-
-    def block(body: tuple[ir.Stmt, ...], prefix: Path, first: int) -> tuple[ir.Stmt, ...]:
-        return tuple(exchanged(s, (*prefix, k), found) for k, s in enumerate(body, start=first))
-
-    return found[path] if path in found else map_blocks_at(block, stmt, path)
 
 
 def is_plain(loop: ir.Loop) -> bool:
@@ -309,18 +299,7 @@ def touched(stmt: ir.Stmt) -> Iterator[tuple[ir.Access, bool]]:
 
 def sure_loads(stmt: ir.Stmt) -> set[ir.Access]:
     """What the statement loads whatever it computes."""
-    return {e.access for expr in stmt_exprs(stmt) for e in surely(expr) if isinstance(e, ir.Load)}
-
-
-def surely(expr: ir.Expr) -> Iterator[ir.Expr]:
-    """Parts of `expr` that are always evaluated."""
-    yield expr
-    match expr:
-        case ir.Select(cond=part) | ir.Apply(op=Op.AND | Op.OR, args=(part, *_)):
-            yield from surely(part)
-        case _:
-            for part in operands(expr):
-                yield from surely(part)
+    return {load.access for expr in stmt_exprs(stmt) for load, guards in guarded_loads(expr) if not guards}
 
 
 def is_moving(terms: Sequence[Sum], loop: ir.Loop, changing: Collection[str]) -> bool:

@@ -23,6 +23,7 @@ from loopdiff.ir.walk import (
     all_statements,
     are_independent,
     children,
+    exchanged,
     touched_arrays,
 )
 from loopdiff.mapping.grids import Grid
@@ -94,8 +95,8 @@ class Fuser:
         if both is None:
             return False
         before, mapper = self.ls, self.mapper
-        new = (*body[:place], *between, both, *body[other + 1 :])
-        self.ls = replace(before, body=with_block(before.body, prefix, new))
+        new = {(*prefix, place): (), (*prefix, other): (both,)}
+        self.ls = replace(before, body=exchanged(before.body, new))
         self.mapper = None
         grid = self.grid(both, (*prefix, place + len(between)))
         if grid is not None and len(grid.axes) == len(one.axes):
@@ -145,14 +146,3 @@ def together(first: ir.Loop, second: ir.Loop, ones: Names, twos: Names) -> ir.Lo
         return None
     inner = together(first.body[0], rest[0], ones - {first.index}, twos - {second.index})
     return None if inner is None else replace(first, body=(inner,))
-
-
-def with_block(body: tuple[ir.Stmt, ...], prefix: Path, new: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """`body` with the block at `prefix` exchanged for another."""
-    if not prefix:
-        return new
-    number, *rest = prefix
-    stmt = body[number]
-    inner = with_block(children(stmt), tuple(rest), new)
-    assert isinstance(stmt, ir.Loop)
-    return (*body[:number], replace(stmt, body=inner), *body[number + 1 :])

@@ -25,10 +25,9 @@ from loopdiff.ir.names import supply
 from loopdiff.ir.ops import INFO, ROUNDINGS
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.slicing import keep_live, live_names
-from loopdiff.ir.walk import Path, children, map_body, nodes_in, statements, written_arrays
+from loopdiff.ir.walk import Path, exchanged, nodes_in, statements, without, written_arrays
 from loopdiff.mapping.grids import AXES
 from loopdiff.passes.loops.distribution import events_of
-from loopdiff.schedule.gpu.grid_fusion import with_block
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
 from loopdiff.settings.requests import Requests
 
@@ -51,10 +50,7 @@ def isolate_updates(model: Model, dead: Names, requests: Requests) -> Model:
         (first,) = renamed_block((parts.loop(parts.updates),), supply(model.ls))
         assert isinstance(first, ir.Loop)
         rest = (parts.loop(parts.rest),) if parts.rest else ()
-        *prefix, number = path
-        block = children(model.sites[tuple(prefix)].stmt) if prefix else model.ls.body
-        new = (*block[:number], first, *rest, *block[number + 1 :])
-        changed = build_model(replace(model.ls, body=with_block(model.ls.body, tuple(prefix), new)))
+        changed = build_model(replace(model.ls, body=exchanged(model.ls.body, {path: (first, *rest)})))
         mapped = GridMapper(changed, dead, True, requests).mapped(first, path)
         if isinstance(mapped, Mapped) and len(mapped.grid.axes) > axes:
             model = changed
@@ -96,7 +92,7 @@ class Parts:
         ):
             return None
         updates = kept(list(enumerate(nest.body)), frozenset({array}))
-        others = [(k, s) for k, stmt in enumerate(nest.body) for s in without(stmt, array)]
+        others = [(k, s) for k, stmt in enumerate(nest.body) for s in without((stmt,), lambda s: adds_to(s, array))]
         rest = kept(others, written_arrays(tuple(s for _, s in others)))
         return None if any(map(is_costly, updates)) else cls(nest, updates, rest)
 
@@ -115,13 +111,8 @@ def kept(body: Numbered, wanted: Names) -> Numbered:
     return [(k, s) for k, stmt in body for s in keep_live((stmt,), live, wanted)]
 
 
-def without(stmt: ir.Stmt, array: str) -> tuple[ir.Stmt, ...]:
-    """A statement without what goes to an array."""
-
-    def other(s: ir.Stmt) -> tuple[ir.Stmt, ...]:
-        return () if isinstance(s, ir.Accumulate) and s.target.array == array else (s,)
-
-    return map_body((stmt,), other)
+def adds_to(stmt: ir.Stmt, array: str) -> bool:
+    return isinstance(stmt, ir.Accumulate) and stmt.target.array == array
 
 
 def is_costly(numbered: tuple[int, ir.Stmt]) -> bool:
