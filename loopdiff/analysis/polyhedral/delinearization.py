@@ -19,7 +19,6 @@ from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import map_expr, subexprs
 
 MOST = 16  # products of a subscript that is looked at
 
@@ -63,17 +62,13 @@ def digits(terms: Terms, event: Event, is_digit: Callable[[ir.Expr, ir.Expr], bo
     radix, for all instances."""
     found: dict[Digit, ir.Expr] = {}
     for axis, subscript in enumerate(event.access.subscripts):
-        expr = map_expr(terms.resolve, subscript)
-        if not any(isinstance(e, ir.Apply) and e.op == Op.MUL for e in subexprs(expr)):
-            continue
-        rest = products(expr, terms)
+        rest = products(subscript, terms)
         radixes: tuple[ir.Expr, ...] = ()
         while (split := last_digit(terms, event, rest, is_digit)) is not None:
             radix, digit, rest = split
             radixes += (radix,)
             found[Digit(axis, radixes, is_first=False)] = digit
-        first = total(terms, event, rest)
-        if radixes and not has_opaque(first):
+        if radixes and not has_opaque(first := total(terms, event, rest)):
             found[Digit(axis, radixes, is_first=True)] = first
     return found
 
@@ -102,6 +97,8 @@ def products(expr: ir.Expr, terms: Terms) -> Products:
     match expr:
         case ir.Const(value=value, dtype=dtype) if dtype == INT:
             return (Product(int(value), ()),)
+        case ir.Var(name=name) if terms.is_pure(value := terms.lets[name][0].value):
+            return products(value, terms)
         case ir.Cast(value=value, dtype=dtype) if dtype == INT and type_of(value, terms.types) == INT:
             return products(value, terms)
         case ir.Apply(op=Op.ADD, args=(a, b)):

@@ -17,7 +17,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, map_expr, operands, rebuild, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, operands, rebuild, statements, subexprs, written_arrays
 
 LINEAR = (Op.ADD, Op.SUB, Op.NEG, Op.MIN, Op.MAX)
 DIVISIONS = (Op.FLOORDIV, Op.MOD)
@@ -189,11 +189,6 @@ class Terms:
         if short not in self.formulas:
             self.formulas[short] = Formula(ir.Var(f"#{len(self.formulas)}"), is_pure, level)
         return self.formulas[short]
-
-    def resolve(self, expr: ir.Expr) -> ir.Expr:
-        if isinstance(expr, ir.Var) and self.is_pure(self.lets[expr.name][0].value):
-            return map_expr(self.resolve, self.lets[expr.name][0].value)
-        return expr
 
     def is_pure(self, expr: ir.Expr) -> bool:
         return not any(isinstance(e, ir.Load) and e.access.array in self.written for e in subexprs(expr))
