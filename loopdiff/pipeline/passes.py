@@ -28,6 +28,7 @@ from loopdiff.passes.loops.distribution import ascend, restructure
 from loopdiff.passes.loops.fill_fusion import fuse_with_fills
 from loopdiff.passes.loops.fusion import fuse
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
+from loopdiff.passes.loops.sum_registers import hold_sums
 from loopdiff.passes.loops.sum_shapes import tidy_sums
 from loopdiff.passes.storage.copy_propagation import without_copies, without_whole_copies
 from loopdiff.passes.storage.first_writes import drop_zeros
@@ -40,7 +41,6 @@ from loopdiff.schedule.blocks.row_blocks import block_for_threads
 from loopdiff.schedule.blocks.sweeps import block_primal
 from loopdiff.schedule.gpu.grid_fusion import fuse_grids
 from loopdiff.schedule.gpu.list_initialisation import start_lists
-from loopdiff.schedule.gpu.scalar_replacement import hold_sums
 from loopdiff.schedule.gpu.split_sums import split_sums
 from loopdiff.schedule.gpu.thread_tiles import tile_launches
 from loopdiff.schedule.gpu.update_isolation import isolate_updates

@@ -1,19 +1,37 @@
-"""Scalar replacement of sums: an element that all iterations of a loop add to is loaded before and stored after it."""
+"""Scalar replacement of sums: an element that all iterations of a loop add to stays in a register.
+
+    for k in range(K):                          if 0 < K:
+        C[m, n] += A[m, k] * B[k, n]                total = C[m, n]
+                                      becomes       for k in range(K):
+                                                        total += A[m, k] * B[k, n]
+                                                    C[m, n] = total
+
+What starts at zero right before the loop is not read. The additions are the same, in the same order. A compiler does
+that itself where it can prove that no two arrays overlap, which for arguments of a kernel it cannot.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.privatization import is_zero
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of, compare
-from loopdiff.ir.names import NameSupply
+from loopdiff.ir.build import all_of, compare, is_clear
+from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import Site, accesses, map_accesses, map_blocks, nodes_of, statements, subexprs, written_arrays
-from loopdiff.mapping.launches import Launch
+from loopdiff.mapping.launches import Launch, LaunchPlan, map_launches
+
+
+def hold_sums(plan: LaunchPlan) -> LaunchPlan:
+    """`plan` with the sums of its threads in cells of their own."""
+    holder = SumHolder(plan.ls, supply(plan.ls), [])
+    steps = map_launches(lambda launch: (holder.launch(launch),), plan.steps)
+    if not holder.cells:
+        return plan
+    return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *holder.cells)), steps=steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +70,7 @@ class SumHolder:
     ) -> tuple[ir.Stmt, ...] | None:  # fmt: skip
         """The loop with all that it adds to in cells, if the statements right before it say where that starts."""
         last = before[len(before) - len(found) :]
-        starts = {s.target: s.value for s in last if isinstance(s, ir.Assign) and is_zero(s.value)}
+        starts = {s.target: s.value for s in last if isinstance(s, ir.Assign) and is_clear(s)}
         if not found or starts.keys() != found.keys() or any(found.values()):
             return None
         kept, new = self.in_cells(loop, found)
