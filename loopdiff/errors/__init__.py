@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -128,6 +128,13 @@ class LoopdiffError(Exception):
 
 class UnsupportedLoopError(LoopdiffError):
     """The function is outside the accepted language (LD1xx, LD2xx)."""
+
+
+def raise_if(diagnostics: Iterable[Diagnostic]) -> None:
+    """Raise UnsupportedLoopError with the `diagnostics` in the order of the text, if there are any."""
+    found = sorted(diagnostics, key=lambda d: (d.span.line, d.span.column, d.code))
+    if found:
+        raise UnsupportedLoopError(*found)
 
 
 class ArgumentError(LoopdiffError, ValueError):

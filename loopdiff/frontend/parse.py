@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import repeat
 
-from loopdiff.errors import Diagnostic, UnsupportedLoopError
+from loopdiff.errors import UnsupportedLoopError, raise_if
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
@@ -139,11 +139,6 @@ def without_flags(body: tuple[ir.Stmt, ...], flags: frozenset[str]) -> tuple[ir.
     while more := (flags & read_arrays(without(flags - live))) - live:
         live |= more
     return without(flags - live)
-
-
-def raise_if(diagnostics: list[Diagnostic]) -> None:
-    if diagnostics:
-        raise UnsupportedLoopError(*sorted(diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
 
 
 def check_numbers(source: SourceFunction, arrays: Collection[str], types: Mapping[str, ArgumentType]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from loopdiff.errors import Diagnostic, UnsupportedLoopError
+from loopdiff.errors import Diagnostic, raise_if
 from loopdiff.frontend.binding.shapes import Shapes
 from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, coerce, join_kinds, kind_of_scalar
 from loopdiff.frontend.binding.webs import split_webs
@@ -38,11 +38,6 @@ def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) ->
     raise_if(binder.typing.diagnostics)
     verify(bound, "bind")
     return bound
-
-
-def raise_if(diagnostics: list[Diagnostic]) -> None:
-    if diagnostics:
-        raise UnsupportedLoopError(*sorted(diagnostics, key=lambda d: (d.span.line, d.span.column, d.code)))
 
 
 @dataclass(slots=True)
