@@ -10,7 +10,6 @@ from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.regions import Region, mark_regions, region_of, where
 from loopdiff.ad.ruled import cleared, constant_parts, given, is_asked, partial_calls, tangent_of_call
 from loopdiff.ad.strength import Strength
-from loopdiff.ad.tape.record import own_expressions
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
@@ -20,7 +19,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, map_blocks_at, map_expr, subexprs, substitute
+from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, subexprs, substitute
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
 RESULT = ir.Var("$result")
@@ -96,10 +95,7 @@ class Tangent:
 
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
-        out: list[ir.Stmt] = []
-        for number, stmt in enumerate(body, start=offset):
-            out += self.statement(stmt, (*prefix, number))
-        return tuple(out)
+        return tuple(new for k, s in enumerate(body, offset) for new in self.statement(s, (*prefix, k)))
 
     def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
         match stmt:
@@ -259,4 +255,4 @@ class Tangent:
 def shared(stmt: ir.Stmt, emitter: Emitter) -> ir.Stmt:
     """`stmt` with what `emitter` already holds put in place of the expressions it repeats."""
 
-    return own_expressions(lambda e: substitute(e, emitter.shared), stmt)
+    return map_own_exprs(lambda e: substitute(e, emitter.shared), stmt)

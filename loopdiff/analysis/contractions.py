@@ -9,7 +9,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, zeroed
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv
-from loopdiff.ir.walk import subexprs, substitute
+from loopdiff.ir.walk import indices_in, subexprs, substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def inlined(lets: tuple[ir.Let, ...], values: tuple[ir.Expr, ...]) -> tuple[ir.E
 
 
 def access_indices(access: ir.Access) -> frozenset[str]:
-    return frozenset(e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index))
+    return indices_in(*access.subscripts)
 
 
 def terms(value: ir.Expr) -> list[tuple[bool, ir.Expr]]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import statements, subexprs
+from loopdiff.ir.walk import indices_in, statements, subexprs
 
 Stride = Literal["uniform", "unit", "strided", "indexed"]
 
@@ -34,7 +34,7 @@ def coefficient(expr: ir.Expr, index: str) -> int | None:
                 return int(b.value) * left
             return None
         case _:
-            return None if any(isinstance(e, ir.Index) and e.name == index for e in subexprs(expr)) else 0
+            return None if index in indices_in(expr) else 0
 
 
 def lane_axis(access: ir.Access, index: str, varying: frozenset[str]) -> tuple[int, int] | None:

@@ -236,6 +236,11 @@ def is_clear(stmt: ir.Stmt) -> bool:
     return found is not None and bool(found.subscripts)
 
 
+def has_same_range(first: ir.Loop, second: ir.Loop) -> bool:
+    """Whether both loops go through the same numbers in the same order."""
+    return (first.lower, first.upper, first.step) == (second.lower, second.upper, second.step)
+
+
 def turned_round(loop: ir.Loop) -> ir.Loop:
     """The iterations of a loop that counts down by one, in the other order."""
     return replace(loop, lower=shifted(loop.upper, 1), upper=shifted(loop.lower, 1), step=integer(1))

@@ -29,34 +29,26 @@ def renamed_block(body: tuple[ir.Stmt, ...], names: NameSupply) -> tuple[ir.Stmt
 def renamed(stmt: ir.Stmt, new: Renaming) -> ir.Stmt:
     """`stmt` with indices and Lets replaced as `new` says, definitions included."""
 
-    def expr(e: ir.Expr) -> ir.Expr:
-        return substitute(e, new)
+    def defined(s: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        match s:
+            case ir.Let(name=name) if ir.Var(name) in new:
+                to = new[ir.Var(name)]
+                assert isinstance(to, ir.Var)
+                return (replace(s, name=to.name),)
+            case ir.Loop(index=index) if ir.Index(index) in new:
+                to = new[ir.Index(index)]
+                assert isinstance(to, ir.Index)
+                return (replace(s, index=to.name),)
+            case _:
+                return (s,)
 
-    match stmt:
-        case ir.Let(name=name, value=value):
-            to = new.get(ir.Var(name), ir.Var(name))
-            assert isinstance(to, ir.Var)
-            return replace(stmt, name=to.name, value=expr(value))
-        case ir.Loop(index=index, body=body):
-            to = new.get(ir.Index(index), ir.Index(index))
-            assert isinstance(to, ir.Index)
-            inner = tuple(renamed(s, new) for s in body)
-            bounds = {"lower": expr(stmt.lower), "upper": expr(stmt.upper), "step": expr(stmt.step)}
-            return replace(stmt, index=to.name, body=inner, **bounds)
-        case ir.If(cond=cond, then=then, orelse=orelse):
-            new_then, new_else = tuple(renamed(s, new) for s in then), tuple(renamed(s, new) for s in orelse)
-            return replace(stmt, cond=expr(cond), then=new_then, orelse=new_else)
-        case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
-            subscripts = tuple(expr(e) for e in target.subscripts)
-            return replace(stmt, target=replace(target, subscripts=subscripts), value=expr(value))
-        case ir.Require(cond=cond) | ir.Exit(cond=cond):
-            return replace(stmt, cond=expr(cond))
-        case ir.Allocate(fill=fill):
-            return stmt if fill is None else replace(stmt, fill=expr(fill))
-        case ir.Call():
-            return map_stmt_exprs(expr, stmt)
-        case ir.Jump():
-            return stmt
+    (found,) = map_body((map_stmt_exprs(lambda e: substitute(e, new), stmt),), defined)
+    return found
+
+
+def body_at(loop: ir.Loop, index: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """What `loop` does in iteration `index`."""
+    return tuple(renamed(s, {ir.Index(loop.index): index}) for s in loop.body)
 
 
 def renamed_names(body: tuple[ir.Stmt, ...], new: Mapping[str, str]) -> tuple[ir.Stmt, ...]:

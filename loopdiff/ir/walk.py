@@ -136,6 +136,16 @@ def gather(expr: ir.Expr, found: list[ir.Expr]) -> None:
     found.append(expr)
 
 
+def indices_in(*exprs: ir.Expr) -> frozenset[str]:
+    """The loops whose indices are in `exprs`."""
+    return frozenset(e.name for expr in exprs for e in subexprs(expr) if isinstance(e, ir.Index))
+
+
+def has_values(*exprs: ir.Expr) -> bool:
+    """Whether there is more in `exprs` than indices, sizes and arguments: what is in memory, or in Lets."""
+    return any(isinstance(e, ir.Load | ir.Var) for expr in exprs for e in subexprs(expr))
+
+
 def loads(expr: ir.Expr) -> Iterator[ir.Load]:
     """Every Load in `expr`, those inside subscripts included."""
     return (e for e in subexprs(expr) if isinstance(e, ir.Load))
@@ -207,26 +217,17 @@ def lets_used(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     return frozenset(e.name for e in nodes_in(body) if isinstance(e, ir.Var))
 
 
-def map_stmt_exprs(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.Stmt:
-    """`stmt`, its children included, with `rewrite` applied to each whole expression."""
+def map_own_exprs(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.Stmt:
+    """`stmt` with `rewrite` applied to each whole expression that it evaluates itself, not to those of its children."""
     match stmt:
         case ir.Let(value=value):
             return replace(stmt, value=rewrite(value))
         case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
             subscripts = tuple(rewrite(e) for e in target.subscripts)
             return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
-        case ir.Loop(lower=lower, upper=upper, step=step, body=body):
-            return replace(
-                stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step),
-                body=tuple(map_stmt_exprs(rewrite, s) for s in body),
-            )  # fmt: skip
-        case ir.If(cond=cond, then=then, orelse=orelse):
-            return replace(
-                stmt, cond=rewrite(cond),
-                then=tuple(map_stmt_exprs(rewrite, s) for s in then),
-                orelse=tuple(map_stmt_exprs(rewrite, s) for s in orelse),
-            )  # fmt: skip
-        case ir.Require(cond=cond) | ir.Exit(cond=cond):
+        case ir.Loop(lower=lower, upper=upper, step=step):
+            return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
+        case ir.If(cond=cond) | ir.Require(cond=cond) | ir.Exit(cond=cond):
             return replace(stmt, cond=rewrite(cond))
         case ir.Allocate(fill=fill):
             return stmt if fill is None else replace(stmt, fill=rewrite(fill))
@@ -235,6 +236,11 @@ def map_stmt_exprs(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.S
             return replace(stmt, args=new, tape=tuple(rewrite(e) for e in tape))
         case ir.Jump():
             return stmt
+
+
+def map_stmt_exprs(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.Stmt:
+    """`stmt`, its children included, with `rewrite` applied to each whole expression."""
+    return map_blocks(lambda body: tuple(map_stmt_exprs(rewrite, s) for s in body), map_own_exprs(rewrite, stmt))
 
 
 def map_body(body: tuple[ir.Stmt, ...], rewrite: Callable[[ir.Stmt], tuple[ir.Stmt, ...]]) -> tuple[ir.Stmt, ...]:

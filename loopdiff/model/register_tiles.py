@@ -9,7 +9,7 @@ from loopdiff.analysis.contractions import Contraction, access_indices, factors,
 from loopdiff.analysis.strides import Stride, coefficient, lane_axis, stride_of
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import subexprs
+from loopdiff.ir.walk import indices_in, subexprs
 from loopdiff.mapping.loops import Product, TiledNest
 from loopdiff.model.machine import Machine
 
@@ -157,9 +157,9 @@ def operands(found: Contraction, columns: str, lanes: tuple[str, ...]) -> tuple[
         return None
     is_negative, term = parts[0]
     inside = frozenset(p.index for p in found.loops)
-    right = [f for f in factors(term) if columns in indices_of(f)]
-    outside = frozenset(k for f in right for k in indices_of(f) if k in found.kept and k not in lanes)
-    left = [f for f in factors(term) if f not in right and (inside - outside) & indices_of(f)]
+    right = [f for f in factors(term) if columns in indices_in(f)]
+    outside = frozenset(k for f in right for k in indices_in(f) if k in found.kept and k not in lanes)
+    left = [f for f in factors(term) if f not in right and (inside - outside) & indices_in(f)]
     match left, right:
         case [ir.Load(access=a)], [ir.Load(access=b)]:
             fixed = [f for f in factors(term) if f not in left and f not in right]
@@ -167,10 +167,6 @@ def operands(found: Contraction, columns: str, lanes: tuple[str, ...]) -> tuple[
             return a, b, ir.Apply(Op.NEG, (scale,)) if is_negative else scale
         case _:
             return None
-
-
-def indices_of(expr: ir.Expr) -> frozenset[str]:
-    return frozenset(e.name for e in subexprs(expr) if isinstance(e, ir.Index))
 
 
 def is_straight(found: Contraction, a: ir.Access, b: ir.Access, indices: tuple[str, ...]) -> bool:

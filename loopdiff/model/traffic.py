@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.analysis.contractions import access_indices, contraction
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Path, children, stmt_exprs, subexprs
+from loopdiff.ir.walk import Path, children, has_values, stmt_exprs, subexprs
 from loopdiff.mapping.loops import Schedule, TiledNest
 from loopdiff.model.machine import Machine
 from loopdiff.model.register_tiles import tile_shape
@@ -152,14 +152,14 @@ class Traffic:
         kind = self.counter.ls.array(touch.access.array).type
         dense = 0 if kind is not None and kind.layout == "F" else len(counts) - 1
         apart = math.prod(n for axis, n in enumerate(counts) if axis != dense)
-        each = self.line if is_computed(touch.access.subscripts[dense]) else self.item_size(touch.access.array)
+        each = self.line if has_values(touch.access.subscripts[dense]) else self.item_size(touch.access.array)
         return apart * max(self.line, counts[dense] * each)
 
     def places(self, subscript: ir.Expr, trips: dict[str, float]) -> float:
         """How many places a subscript takes in loops that run `trips` times; a computed one another each time, and so
         does one whose steps are not known, as those of `l * n + j` along `l`.
         """
-        if is_computed(subscript):
+        if has_values(subscript):
             return max(1.0, math.prod(trips.values()))
         steps = {index: coefficient(subscript, index) for index in trips}
         near = 1.0 + sum(abs(step) * max(0.0, trips[index] - 1.0) for index, step in steps.items() if step)
@@ -170,8 +170,3 @@ class Traffic:
         kind = self.counter.ls.array(array).type
         rank = 0 if kind is None else kind.rank
         return self.item_size(array) * math.prod(self.counter.extent(array, axis) for axis in range(rank))
-
-
-def is_computed(subscript: ir.Expr) -> bool:
-    """Whether a subscript depends on values, not on indices alone."""
-    return any(isinstance(e, ir.Load | ir.Var) for e in subexprs(subscript))

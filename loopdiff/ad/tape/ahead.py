@@ -19,7 +19,7 @@ from loopdiff.ad.tape.same_reads import PLAIN, has_plain_subscripts
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_constant, sub
-from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import Path, indices_in, subexprs, substitute, written_arrays
 
 Loops = tuple[tuple[Path, ir.Loop], ...]
 
@@ -53,7 +53,7 @@ def from_loop(facts: Facts, path: Path, access: ir.Access, split: tuple[Loops, L
     start = inside[0][0]
     if any(not isinstance(facts.sites[path[:k]].stmt, ir.Loop) for k in range(len(start), len(path))):
         return None
-    used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
+    used = indices_in(*access.subscripts)
     idle = tuple(p for _, p in inside if p.index not in used)
     names = {p.index for p in idle}
     if not idle or any(is_open(p) or not is_steady(p, names) for p in idle):
@@ -70,7 +70,7 @@ def from_loop(facts: Facts, path: Path, access: ir.Access, split: tuple[Loops, L
 
 def is_steady(loop: ir.Loop, names: set[str]) -> bool:
     """Whether `loop` counts by one, between bounds that none of the indices `names` changes."""
-    return is_constant(loop.step, 1) and not names & indices(loop.lower, loop.upper)
+    return is_constant(loop.step, 1) and not names & indices_in(loop.lower, loop.upper)
 
 
 def at_widest(loop: ir.Loop, idle: tuple[ir.Loop, ...]) -> ir.Loop | None:
@@ -78,7 +78,7 @@ def at_widest(loop: ir.Loop, idle: tuple[ir.Loop, ...]) -> ir.Loop | None:
     names = {p.index for p in idle}
     if not all(isinstance(e, PLAIN) for b in (loop.lower, loop.upper, loop.step) for e in subexprs(b)):
         return None
-    moved = names & indices(loop.lower, loop.upper, loop.step)
+    moved = names & indices_in(loop.lower, loop.upper, loop.step)
     if not moved:
         return loop
     if len(moved) > 1 or not is_constant(loop.step, 1):
@@ -95,7 +95,3 @@ def at_widest(loop: ir.Loop, idle: tuple[ir.Loop, ...]) -> ir.Loop | None:
             return None
     there: dict[ir.Expr, ir.Expr] = {ir.Index(index): extreme}
     return replace(loop, lower=substitute(loop.lower, there), upper=substitute(loop.upper, there))
-
-
-def indices(*exprs: ir.Expr) -> set[str]:
-    return {e.name for b in exprs for e in subexprs(b) if isinstance(e, ir.Index)}

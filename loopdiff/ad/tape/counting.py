@@ -66,10 +66,7 @@ class Counting:
     counters: tuple[TapeCounter, ...]
 
     def block(self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
-        out: list[ir.Stmt] = []
-        for number, stmt in enumerate(body, start=offset):
-            out += self.statement(stmt, (*prefix, number))
-        return tuple(out)
+        return tuple(new for k, s in enumerate(body, offset) for new in self.statement(s, (*prefix, k)))
 
     def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
         match stmt:

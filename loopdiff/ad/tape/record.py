@@ -12,7 +12,7 @@ from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, intege
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import Renaming, renamed
-from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_stmt_exprs, substitute
+from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, substitute
 from loopdiff.rules.definitions import TAPE
 
 ZERO, ONE = integer(0), integer(1)
@@ -90,15 +90,12 @@ class Recorder:
         return substitute(expr, self.tape.strict.get(path, {}))
 
     def block(self, body: tuple[ir.Stmt, ...], prefix: Path, offset: int = 0) -> tuple[ir.Stmt, ...]:
-        out: list[ir.Stmt] = []
-        for number, stmt in enumerate(body, start=offset):
-            out += self.statement(stmt, (*prefix, number))
-        return tuple(out)
+        return tuple(new for k, s in enumerate(body, offset) for new in self.statement(s, (*prefix, k)))
 
     def statement(self, stmt: ir.Stmt, path: Path) -> list[ir.Stmt]:
         before: list[ir.Stmt] = []
         after: list[ir.Stmt] = []
-        stmt = own_expressions(lambda e: self.rewrite(self.strictly(e, path), path), stmt)
+        stmt = map_own_exprs(lambda e: self.rewrite(self.strictly(e, path), path), stmt)
         for store in self.stores(path, "before"):
             stmt = self.record_before(store, stmt, before)
         match stmt:
@@ -140,7 +137,7 @@ class Recorder:
             held = ir.Var(self.names.fresh(f"{value.op.stem}_val"), loc=value.loc)
             out.append(ir.Let(held.name, value, loc=stmt.loc))
             out.append(self.fitting(ir.Assign(store.target, held, loc=stmt.loc)))
-            return own_expressions(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
+            return map_own_exprs(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
         out.append(guarded(self.fitting(ir.Assign(store.target, value, loc=stmt.loc)), store))
         return stmt
 
@@ -196,21 +193,3 @@ def guarded(record: ir.Stmt, store: TapeStore) -> ir.Stmt:
     for cond, outcome in reversed(store.guards):
         record = ir.If(cond if outcome else ir.Apply(Op.NOT, (cond,)), (record,), loc=record.loc)
     return record
-
-
-def own_expressions(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.Stmt:
-    """`stmt` with `rewrite` applied to the expressions it evaluates itself, not to those of its children."""
-    match stmt:
-        case ir.Let(value=value):
-            return replace(stmt, value=rewrite(value))
-        case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
-            subscripts = tuple(rewrite(e) for e in target.subscripts)
-            return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
-        case ir.Loop(lower=lower, upper=upper, step=step):
-            return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
-        case ir.If(cond=cond) | ir.Exit(cond=cond):
-            return replace(stmt, cond=rewrite(cond))
-        case ir.Call():
-            return map_stmt_exprs(rewrite, stmt)
-        case _:
-            return stmt

@@ -14,7 +14,7 @@ from loopdiff.ad.facts import Facts
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.walk import Path, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import Path, indices_in, subexprs, substitute, written_arrays
 
 PLAIN = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Apply)
 
@@ -69,7 +69,7 @@ def solved(own: list[str], read: ir.Access, access: ir.Access) -> Mapping[ir.Exp
     """Values of the indices `own` for which `read` is `access`, each from a subscript that has no other of them."""
     found: dict[ir.Expr, ir.Expr] = {}
     for mine, wanted in zip(read.subscripts, access.subscripts, strict=True):
-        used = [i for i in own if any(e == ir.Index(i) for e in subexprs(mine))]
+        used = [i for i in own if i in indices_in(mine)]
         match used, [coefficient(mine, i) for i in used]:
             case [], _ if mine == wanted:
                 pass

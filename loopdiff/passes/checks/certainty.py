@@ -17,7 +17,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.walk import stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import has_values, stmt_exprs, subexprs, written_arrays
 
 Block = tuple[ir.Stmt, ...]
 Names = frozenset[str]
@@ -111,7 +111,7 @@ class Settler:
             return (stmt,)
         certain = [a for a in alternatives(stmt.cond) if self.is_clean((a,), True)]
         inside = (a for a in alternatives(stmt.cond) if not (isinstance(a, ir.Apply) and a.op is Op.NOT))
-        if not certain or any(isinstance(e, ir.Load | ir.Var) for a in inside for e in subexprs(a)):
+        if not certain or has_values(*inside):
             return None
         shown = any_of([a for a in certain if is_fixed(a)] or certain)
         why = "arithmetic on floating numbers decides whether it is used"

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import eliminate_dead
-from loopdiff.ir.walk import statements, subexprs
+from loopdiff.ir.walk import has_values, statements, subexprs
 from loopdiff.passes.checks.bounds_checks import add_checks
 
 
@@ -42,4 +42,4 @@ def is_of_elements(stmt: object, is_inside: bool) -> bool:
     """Whether a check is about more than shapes and numbers that the program is given."""
     if not isinstance(stmt, ir.Require):
         return False
-    return is_inside or any(isinstance(e, ir.Load | ir.Var) for e in subexprs(stmt.cond))
+    return is_inside or has_values(stmt.cond)

@@ -26,7 +26,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, conjuncts, integer, is_constant, natural, sub
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.renaming import renamed, renamed_block
+from loopdiff.ir.renaming import body_at, renamed_block
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import accesses, all_statements, map_blocks, statements, stmt_exprs, subexprs, written_access
 from loopdiff.passes.checks.certainty import certain_if
@@ -141,7 +141,7 @@ def makes_what_is_checked(maker: ir.Loop, loop: ir.Loop) -> bool:
 
 
 def in_iterations_of(maker: ir.Loop, loop: ir.Loop) -> tuple[ir.Stmt, ...]:
-    return tuple(renamed(s, {ir.Index(loop.index): ir.Index(maker.index)}) for s in loop.body)
+    return body_at(loop, ir.Index(maker.index))
 
 
 # -- checks without order ------------------------------------------------------------------------------------

@@ -25,17 +25,17 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer, is_constant, parted, shifted, sub
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.renaming import renamed
+from loopdiff.ir.renaming import body_at
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
     Path,
     accesses,
     all_statements,
     children,
+    has_values,
     map_expr,
     map_stmt_exprs,
     statements,
-    subexprs,
     touched_arrays,
     written_arrays,
 )
@@ -85,7 +85,7 @@ def is_row_nest(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
     """Whether the innermost loops of `stmt` move along rows of all that they touch."""
     if not is_constant(stmt.step, 1) or contraction(stmt) is not None:
         return False
-    if any(isinstance(e, ir.Load | ir.Var) for b in (stmt.lower, stmt.upper) for e in subexprs(b)):
+    if has_values(stmt.lower, stmt.upper):
         return False
     sites = list(statements(stmt.body))
     if not stmt.body or not all(isinstance(s, ir.Loop) or is_choice_of_rows(s) for s in stmt.body):
@@ -106,7 +106,7 @@ def is_row_nest(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
 
 def is_choice_of_rows(stmt: ir.Stmt) -> bool:
     """Whether `stmt` is a condition on indices and extents alone, around loops."""
-    if not isinstance(stmt, ir.If) or any(isinstance(e, ir.Load | ir.Var) for e in subexprs(stmt.cond)):
+    if not isinstance(stmt, ir.If) or has_values(stmt.cond):
         return False
     return any(isinstance(s, ir.Loop) for s in all_statements(children(stmt)))
 
@@ -251,7 +251,7 @@ class Fuser:
         body: list[ir.Stmt] = []
         for member, first, last in zip(group, lowers, uppers, strict=True):
             row = sub(ir.Index(index), integer(member.behind))
-            moved = (renamed(s, {ir.Index(member.loop.index): row}) for s in member.loop.body)
+            moved = body_at(member.loop, row)
             rows = tuple(map_stmt_exprs(lambda e: map_expr(with_one_constant, e), s) for s in moved)
             limits = list(member.guards)
             limits += [compare(Op.GE, ir.Index(index), first)] if first != lower else []

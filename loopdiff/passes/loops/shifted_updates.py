@@ -13,7 +13,7 @@ from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, nested, parted, shifted
-from loopdiff.ir.walk import Path, Site, loads_of, statements, subexprs, written_access
+from loopdiff.ir.walk import Path, Site, has_values, indices_in, loads_of, statements, subexprs, written_access
 
 Shift = tuple[int, ...]
 Span = tuple[ir.Expr, ir.Expr]
@@ -210,8 +210,8 @@ def place_of(access: ir.Access, indices: tuple[str, ...]) -> tuple[tuple[ir.Expr
     shifts: dict[str, int] = {}
     for subscript in access.subscripts:
         base, offset = parted(subscript)
-        inside = {e.name for e in subexprs(base) if isinstance(e, ir.Index)} & set(indices)
-        if any(isinstance(e, ir.Load | ir.Var) for e in subexprs(base)) or len(inside) > 1 or inside & shifts.keys():
+        inside = indices_in(base) & set(indices)
+        if has_values(base) or len(inside) > 1 or inside & shifts.keys():
             return None
         for index in inside:
             if coefficient(base, index) != 1:
@@ -223,7 +223,7 @@ def place_of(access: ir.Access, indices: tuple[str, ...]) -> tuple[tuple[ir.Expr
 
 def with_offset(base: ir.Expr, indices: tuple[str, ...], offsets: Shift) -> ir.Expr:
     """`base` moved by the offset of the loop that it moves along."""
-    used = {e.name for e in subexprs(base) if isinstance(e, ir.Index)}
+    used = indices_in(base)
     return next((shifted(base, by) for i, by in zip(indices, offsets, strict=True) if i in used), base)
 
 

@@ -17,7 +17,7 @@ from loopdiff.analysis.contractions import Contraction, contraction
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.build import is_constant, nested, shifted
-from loopdiff.ir.walk import map_blocks, subexprs
+from loopdiff.ir.walk import indices_in, map_blocks, subexprs
 from loopdiff.model.register_tiles import choose_tile
 
 
@@ -61,7 +61,7 @@ def turned_pair(outer: ir.Loop, inner: ir.Loop) -> tuple[ir.Loop, ir.Loop] | Non
     if not all(is_constant(p.step, 1) for p in (outer, inner)):
         return None
     over, under = (shift(e, outer.index) for e in (inner.upper, inner.lower))
-    free = [not depends(e, outer.index) for e in (inner.upper, inner.lower)]
+    free = [outer.index not in indices_in(e) for e in (inner.upper, inner.lower)]
     if over is not None and free[1] and is_at_most(outer.lower, inner.lower, 1 - over):
         upper = shifted(outer.upper, over - 1)
         return replace(inner, upper=upper), replace(outer, lower=shifted(ir.Index(inner.index), 1 - over))
@@ -81,10 +81,6 @@ def is_at_most(a: ir.Expr, b: ir.Expr, more: int) -> bool:
     """Whether `a <= b + more` is plain."""
     (left, low), (right, high) = linear(a), linear(b)
     return left == right and low <= high + more
-
-
-def depends(expr: ir.Expr, index: str) -> bool:
-    return any(isinstance(e, ir.Index) and e.name == index for e in subexprs(expr))
 
 
 def is_apart(loop: ir.Loop, *others: ir.Loop) -> bool:

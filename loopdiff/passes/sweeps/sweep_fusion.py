@@ -25,8 +25,8 @@ from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.recurrences import hands_on
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_descending, turned_round
-from loopdiff.ir.renaming import renamed
+from loopdiff.ir.build import has_same_range, is_descending, turned_round
+from loopdiff.ir.renaming import body_at
 from loopdiff.ir.types import BOOL, INT, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import (
@@ -181,7 +181,7 @@ def candidates(ls: ir.LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]
         for k, a in loops
         for n, b in reversed(loops)
         if k < n
-        and (a.lower, a.upper, a.step) == (b.lower, b.upper, b.step)
+        and has_same_range(a, b)
         and written_arrays((a,)) & read_arrays((b,)) & recorded
         and not any(isinstance(s, ir.Exit | ir.Allocate) for s in all_statements((a, b)))
         and not is_ragged(a)
@@ -221,8 +221,7 @@ def run_together(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     a, b = ls.body[place], ls.body[place + 1]
     assert isinstance(a, ir.Loop)
     assert isinstance(b, ir.Loop)
-    second = tuple(renamed(s, {ir.Index(b.index): ir.Index(a.index)}) for s in b.body)
-    loop = replace(a, body=(*a.body, *second))
+    loop = replace(a, body=(*a.body, *body_at(b, ir.Index(a.index))))
     return replace(ls, body=(*ls.body[:place], loop, *ls.body[place + 2 :])), place
 
 
@@ -354,17 +353,16 @@ def elements_in(stmt: ir.Stmt) -> frozenset[ir.Access]:
 def walked_together(a: ir.Loop, b: ir.Loop) -> ir.Loop | None:
     """Two nests that have nothing to do with each other as one, if both go over the same range and read some element in
     common."""
-    inner = renamed(b, {ir.Index(b.index): ir.Index(a.index)})
-    assert isinstance(inner, ir.Loop)
-    if (a.lower, a.upper, a.step) != (b.lower, b.upper, b.step):
+    if not has_same_range(a, b):
         return None
-    match around(a.body), around(inner.body):
+    inner = body_at(b, ir.Index(a.index))
+    match around(a.body), around(inner):
         case Around() as x, Around() as y:
             joined = walked_together(x.loop, y.loop)
             body = () if joined is None else (*x.before, *y.before, joined, *x.after, *y.after)
             return replace(a, body=body) if body else None
         case None, None:
-            both = [{e for s in body for e in elements_in(s)} for body in (a.body, inner.body)]
-            return replace(a, body=(*a.body, *inner.body)) if both[0] & both[1] else None
+            both = [{e for s in body for e in elements_in(s)} for body in (a.body, inner)]
+            return replace(a, body=(*a.body, *inner)) if both[0] & both[1] else None
         case _:
             return None

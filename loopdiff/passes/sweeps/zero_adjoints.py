@@ -23,7 +23,15 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
-from loopdiff.ir.walk import all_statements, expressions, map_blocks, operands, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import (
+    all_statements,
+    expressions,
+    indices_in,
+    map_blocks,
+    operands,
+    statements,
+    stmt_exprs,
+)
 from loopdiff.passes.sweeps.zero_iterations import IterationIdler
 
 
@@ -41,7 +49,7 @@ def varies_inside(stmt: ir.Stmt) -> bool:
 
 def has_range_of(loop: ir.Loop, around: ir.Loop) -> bool:
     """Whether the range of `loop` depends on the iteration of the loop `around` it."""
-    return any(e == ir.Index(around.index) for b in (loop.lower, loop.upper) for e in subexprs(b))
+    return around.index in indices_in(loop.lower, loop.upper)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, floordiv, integer
 from loopdiff.ir.walk import (
     accesses,
+    indices_in,
     map_accesses,
     map_expr,
     map_stmt_exprs,
     nodes_in,
     read_arrays,
     statements,
-    subexprs,
 )
 from loopdiff.mapping.lane_blocks import LaneBlock, lane_block
 from loopdiff.model import tuning
@@ -133,8 +133,8 @@ def common_fold(touches: Touches, lanes: frozenset[str]) -> Fold | None:
         if block is None or not starts_at_zero(block, loops):
             return None
         axes = [k for k, s in enumerate(access.subscripts) if s == ir.Index(block.index)]
-        used = {e.name for s in access.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
-        if len(axes) != 1 or block.start in used or sum(mentions(s, block.index) for s in access.subscripts) != 1:
+        used = indices_in(*access.subscripts)
+        if len(axes) != 1 or block.start in used or sum(block.index in indices_in(s) for s in access.subscripts) != 1:
             return None
         blocks[block.index] = block
         places.add((axes[0], block.size))
@@ -142,10 +142,6 @@ def common_fold(touches: Touches, lanes: frozenset[str]) -> Fold | None:
         return None
     ((axis, size),) = places
     return Fold(axis, size, blocks)
-
-
-def mentions(expr: ir.Expr, index: str) -> bool:
-    return any(isinstance(e, ir.Index) and e.name == index for e in subexprs(expr))
 
 
 def starts_at_zero(block: LaneBlock, loops: tuple[ir.Loop, ...]) -> bool:

@@ -29,6 +29,7 @@ from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
     Path,
+    has_values,
     loads,
     loads_of,
     map_accesses,
@@ -98,7 +99,7 @@ def is_limit(cond: ir.Expr, index: str) -> bool:
     if not isinstance(cond, ir.Apply) or cond.op not in LIMITS:
         return False
     sides = [parted(a)[0] for a in cond.args]
-    is_known = not any(isinstance(e, ir.Load | ir.Var) for s in sides for e in subexprs(s))
+    is_known = not has_values(*sides)
     return is_known and all(s == ir.Index(index) or ir.Index(index) not in subexprs(s) for s in sides)
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.renaming import Renaming, renamed
+from loopdiff.ir.build import has_same_range
+from loopdiff.ir.renaming import body_at
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
     Path,
@@ -128,18 +129,13 @@ def axes_of(grid: Grid) -> Names:
     return frozenset(a.loop.index for a in grid.axes)
 
 
-def has_same_range(first: ir.Loop, second: ir.Loop) -> bool:
-    return (first.lower, first.upper, first.step) == (second.lower, second.upper, second.step)
-
-
 def together(first: ir.Loop, second: ir.Loop, ones: Names, twos: Names) -> ir.Loop | None:
     """Two nests as one, as deep as their loops are axes, `ones` those of the first and `twos` those of the second; None
     if these are not the outermost loops of both, over the same ranges. What runs inside threads stays one after the
     other."""
     if first.index not in ones or second.index not in twos or not has_same_range(first, second):
         return None
-    same: Renaming = {ir.Index(second.index): ir.Index(first.index)}
-    rest = tuple(renamed(s, same) for s in second.body)
+    rest = body_at(second, ir.Index(first.index))
     if len(ones) == 1:
         return replace(first, body=(*first.body, *rest))
     if not (len(first.body) == 1 == len(rest) and isinstance(first.body[0], ir.Loop) and isinstance(rest[0], ir.Loop)):

@@ -23,7 +23,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer, nested
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, accesses, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, accesses, indices_in, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import AXES, Axis, Grid
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.update_lists import is_listed, leading_axis
@@ -136,7 +136,7 @@ class GridMapper:
         """1 for an access that goes by one element in memory with the index, -1 for more, 0 where it stays."""
         kind = self.model.ls.array(access.array).type
         dense = 0 if kind is not None and kind.layout == "F" else len(access.subscripts) - 1
-        moving = [k for k, s in enumerate(access.subscripts) if index in indices_of(s)]
+        moving = [k for k, s in enumerate(access.subscripts) if index in indices_in(s)]
         if not moving:
             return 0
         return 1 if moving == [dense] and abs(coefficient(access.subscripts[dense], index) or 0) == 1 else -1
@@ -152,7 +152,7 @@ class GridMapper:
     def axis(self, loop: ir.Loop, path: Path, outer: set[str], inside: set[str]) -> Axis | None:
         """The loop as an axis inside those over `outer`; None where its bounds depend on loops `inside` the threads,
         or are unknown."""
-        used = indices_of(loop.lower) | indices_of(loop.upper)
+        used = indices_in(loop.lower) | indices_in(loop.upper)
         if not used & (outer | inside):
             return Axis(loop, loop.lower, loop.upper)
         if used & inside or not is_unit_step(loop):
@@ -283,10 +283,6 @@ def is_apart(nest: list[Nest], array: str, loop: ir.Loop) -> bool:
         )
         for places in zip(*(t.subscripts for t in targets), strict=True)
     )
-
-
-def indices_of(expr: ir.Expr) -> set[str]:
-    return {e.name for e in subexprs(expr) if isinstance(e, ir.Index)}
 
 
 def step_of(loop: ir.Loop) -> int:

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import names_in
-from loopdiff.ir.walk import lets_in, statements, subexprs
-from loopdiff.schedule.gpu.grid_mapper import indices_of
+from loopdiff.ir.walk import indices_in, lets_in, statements, subexprs
 
 Names = frozenset[str]
 
@@ -20,7 +19,7 @@ def names_made(body: tuple[ir.Stmt, ...]) -> Names:
 
 def names_used(exprs: Iterable[ir.Expr]) -> Names:
     """Arrays, Lets and indices that expressions read."""
-    return Names().union(*(names_in(x) | indices_of(x) for x in exprs))
+    return Names().union(*(names_in(x) | indices_in(x) for x in exprs))
 
 
 def is_on_host(expr: ir.Expr, unknown: Names) -> bool:

@@ -28,12 +28,12 @@ from loopdiff.ir.walk import (
     accesses,
     all_statements,
     children,
+    indices_in,
     loops_in,
     map_expr,
     map_stmt_exprs,
     nodes_in,
     statements,
-    subexprs,
     written_arrays,
 )
 from loopdiff.mapping.grids import Axis, Grid
@@ -228,7 +228,7 @@ def mean_length(loop: ir.Loop, axes: tuple[Axis, ...]) -> ir.Expr | None:
         case _:
             return None
     rows: ir.Expr = integer(1)
-    used = {e.name for s in first.subscripts for e in subexprs(s) if isinstance(e, ir.Index)}
+    used = indices_in(*first.subscripts)
     for axis in axes:
         if axis.loop.index in used:
             rows = mul(rows, natural(trip_count(axis.span)))
