@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+Effort = Literal["plain", "quotient", "function"]
 Result = Literal["same", "float", "int", "bool"]
 
 
@@ -141,3 +142,11 @@ INFO: dict[Op, OpInfo] = {
     Op.MIN: OpInfo(None, "same"),
     Op.MAX: OpInfo(None, "same"),
 }
+
+
+def effort(op: Op) -> Effort:
+    """What an operation takes as long as, roughly: a sum or a product, a quotient, or an elementary function."""
+    if op in (*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD):
+        return "quotient"
+    is_function = op is Op.POW or (INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL))
+    return "function" if is_function else "plain"

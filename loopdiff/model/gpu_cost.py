@@ -13,7 +13,7 @@ from math import ceil, inf, log2, prod
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, nested
-from loopdiff.ir.ops import INFO, QUOTIENTS, Op
+from loopdiff.ir.ops import Effort, effort
 from loopdiff.ir.walk import accesses, children, nodes_of, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
@@ -40,7 +40,7 @@ from loopdiff.model.trip_counts import Extents, Range, TripCounter, lets_of
 SECTOR = 32.0  # bytes that come from memory together
 OFFSETS = 8.0  # bytes for each iteration whose updates are counted
 COUNT = 4.0  # bytes that say how often a digit is in a tile
-FUNCTION, QUOTIENT = 20.0, 8.0  # operations that an elementary function, and a division, are worth
+EFFORTS: dict[Effort, float] = {"plain": 1.0, "quotient": 8.0, "function": 20.0}  # operations that one is worth
 Ranges = Mapping[str, Range]
 
 
@@ -313,8 +313,8 @@ class Coster:
             case ir.If():
                 return sum(self.operations(s, ranges) for s in children(stmt))
             case ir.Let() | ir.Assign() | ir.Accumulate():
-                values = (e for e in nodes_of(stmt) if isinstance(e, ir.Apply))
-                return sum(map(worth, values)) + isinstance(stmt, ir.Accumulate)
+                values = (EFFORTS[effort(e.op)] for e in nodes_of(stmt) if isinstance(e, ir.Apply))
+                return sum(values) + isinstance(stmt, ir.Accumulate)
             case _:
                 return 0.0
 
@@ -346,9 +346,3 @@ def all_touches(nest: tuple[ir.Stmt, ...]) -> Iterator[Touch]:
             yield touch
             if touch.is_write and touch.access in added_to:
                 yield Touch(touch.access, touch.loops, False)
-
-
-def worth(part: ir.Apply) -> float:
-    if part.op in (*QUOTIENTS, Op.FLOORDIV, Op.MOD, Op.SQRT):
-        return QUOTIENT
-    return FUNCTION if INFO[part.op].result == "float" and part.op not in (Op.COPYSIGN, Op.STRONG_MUL) else 1.0

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.ops import INFO, QUOTIENTS, Op
+from loopdiff.ir.ops import Effort, Op, effort
 from loopdiff.ir.types import F64
 from loopdiff.ir.walk import accesses, all_statements, nodes_of, statements, subexprs, substitute
 from loopdiff.mapping.loops import Mapping, TiledNest, VectorLoop
 
 # Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
 SIMPLE, SLOW, FUNCTION, PLACE = 0.3, 2.0, 8.0, 1.0
+EFFORTS: dict[Effort, float] = {"plain": SIMPLE, "quotient": SLOW, "function": FUNCTION}
 PRODUCT, GATHERED = 0.05, 0.3  # one multiplication and addition of a register tile, and where operands are gathered
 LANES = 6.0  # how much faster vectors are
 UNKNOWN = 8.0  # iterations of a loop whose bounds are found on the way
@@ -154,17 +155,10 @@ def cost(stmt: ir.Stmt, speed: float) -> float:
     nodes = list(nodes_of(stmt))
     for node in nodes:
         if isinstance(node, ir.Apply):
-            plain += operation(node.op)
+            plain += EFFORTS[effort(node.op)]
     for access in accesses(stmt):
         if any(isinstance(e, ir.Load) for s in access.subscripts for e in subexprs(s)):
             places += PLACE
         elif access.subscripts:
             plain += SIMPLE
     return plain / speed + places
-
-
-def operation(op: Op) -> float:
-    if op in (*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD):
-        return SLOW
-    is_function = op is Op.POW or (INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL))
-    return FUNCTION if is_function else SIMPLE

@@ -27,7 +27,7 @@ from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.ops import INFO, QUOTIENTS, Op
+from loopdiff.ir.ops import Op, effort
 from loopdiff.ir.renaming import renamed_names
 from loopdiff.ir.walk import (
     accesses,
@@ -162,10 +162,7 @@ def times(access: ir.Access, varying: Names, tile: Mapping[str, int]) -> int:
 
 def is_function(expr: ir.Expr) -> bool:
     """Whether it takes much longer than a product."""
-    if not isinstance(expr, ir.Apply):
-        return False
-    is_slow = expr.op in (*QUOTIENTS, Op.FLOORDIV, Op.MOD, Op.SQRT)
-    return is_slow or (INFO[expr.op].result == "float" and expr.op not in (Op.COPYSIGN, Op.STRONG_MUL))
+    return isinstance(expr, ir.Apply) and effort(expr.op) != "plain"
 
 
 # -- their text ----------------------------------------------------------------------------------------------
