@@ -19,6 +19,7 @@ from loopdiff.analysis.bounds import (
     unchecked_accesses,
 )
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, integer
 from loopdiff.ir.ops import Op
@@ -29,7 +30,6 @@ from loopdiff.ir.walk import (
     map_body,
     map_sites,
     map_stmt_exprs,
-    operands,
     statements,
     stmt_exprs,
     subexprs,
@@ -165,8 +165,9 @@ def requirements(ls: ir.LoopSet, path: Path, stmt: ir.Stmt, table: Table) -> Ite
 
 
 def value_requirements(ls: ir.LoopSet, path: Path, expr: ir.Expr, table: Table) -> Iterator[ir.Require]:
-    for access, guards in guarded_accesses(expr, ()):
-        yield from access_requirements(ls, path, access, guards, table)
+    for load, guards in guarded_loads(expr):
+        conditions = tuple(cond if holds else ir.Apply(Op.NOT, (cond,)) for cond, holds in guards)
+        yield from access_requirements(ls, path, load.access, conditions, table)
 
 
 def access_requirements(
@@ -197,21 +198,3 @@ def runs_over(ls: ir.LoopSet, subscript: ir.Expr, size: ir.Expr) -> bool:
     loop = next(loops)
     is_upward = isinstance(loop.step, ir.Const) and loop.step.value > 0
     return is_upward and isinstance(loop.lower, ir.Const) and loop.lower.value >= 0 and loop.upper == size
-
-
-def guarded_accesses(expr: ir.Expr, guards: Guards) -> Iterator[tuple[ir.Access, Guards]]:
-    """Accesses that `expr` reads, innermost first, each with the conditions under which it is evaluated."""
-    match expr:
-        case ir.Select(cond=cond, then=then, orelse=orelse):
-            yield from guarded_accesses(cond, guards)
-            yield from guarded_accesses(then, (*guards, cond))
-            yield from guarded_accesses(orelse, (*guards, ir.Apply(Op.NOT, (cond,))))
-        case ir.Apply(op=Op.AND | Op.OR as op, args=args):
-            for arg in args:
-                yield from guarded_accesses(arg, guards)
-                guards = (*guards, arg if op is Op.AND else ir.Apply(Op.NOT, (arg,)))
-        case _:
-            for part in operands(expr):
-                yield from guarded_accesses(part, guards)
-            if isinstance(expr, ir.Load):
-                yield expr.access, guards

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
@@ -28,7 +29,6 @@ from loopdiff.ir.walk import (
     expressions,
     indices_in,
     map_blocks,
-    operands,
     statements,
     stmt_exprs,
 )
@@ -98,8 +98,8 @@ class Idler:
         (target,) = targets
         is_new = target.array in self.cells and any(isinstance(s, ir.Assign) and s.target == target for s in before)
         exprs = [x for s in statements(after) for x in stmt_exprs(s.stmt)]
-        found = [c for x in exprs for c in conditions_of(target.array, x, None)]
-        reads = sum(1 for x in expressions(self.ls) for _ in conditions_of(target.array, x, None))
+        found = [c for x in exprs for c in conditions_of(target.array, x)]
+        reads = sum(1 for x in expressions(self.ls) for _ in conditions_of(target.array, x))
         later = {s.stmt.name for s in statements((loop, *after)) if isinstance(s.stmt, ir.Let)}
         match list(dict.fromkeys(found)):
             case [ir.Apply(op=Op.NE, args=(ir.Var(name=name), ir.Const())) as cond] if name not in later:
@@ -118,15 +118,8 @@ def additions(loop: ir.Loop) -> list[ir.Accumulate]:
     return [s for s in inside if isinstance(s, ir.Accumulate)]
 
 
-def conditions_of(cell: str, expr: ir.Expr, under: ir.Expr | None) -> Iterator[ir.Expr | None]:
-    """The innermost condition around each read of `cell` in `expr`."""
-    match expr:
-        case ir.Load(access=access) if access.array == cell:
-            yield under
-        case ir.Select(cond=cond, then=then, orelse=orelse):
-            yield from conditions_of(cell, cond, under)
-            yield from conditions_of(cell, then, cond)
-            yield from conditions_of(cell, orelse, None)
-        case _:
-            for part in operands(expr):
-                yield from conditions_of(cell, part, under)
+def conditions_of(cell: str, expr: ir.Expr) -> Iterator[ir.Expr | None]:
+    """The innermost condition that holds where `cell` is read in `expr`, for each of these reads."""
+    for load, guards in guarded_loads(expr):
+        if load.access.array == cell:
+            yield next((cond for cond, holds in guards[-1:] if holds), None)
