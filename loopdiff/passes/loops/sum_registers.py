@@ -21,7 +21,18 @@ from loopdiff.ir.build import all_of, compare, is_clear
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
-from loopdiff.ir.walk import Site, accesses, map_accesses, map_blocks, nodes_of, statements, subexprs, written_arrays
+from loopdiff.ir.walk import (
+    Site,
+    accesses,
+    lets_in,
+    loops_in,
+    map_accesses,
+    map_blocks,
+    nodes_of,
+    statements,
+    subexprs,
+    written_arrays,
+)
 from loopdiff.mapping.launches import Launch, LaunchPlan, map_launches
 
 
@@ -55,7 +66,7 @@ class SumHolder:
         for stmt in body:
             match stmt:
                 case ir.Loop():
-                    found = dict(self.sums(stmt))
+                    found = dict(sums_in(stmt, self.ls))
                     started = self.started(stmt, found, out)
                     if started is not None:
                         out[len(out) - len(found) :] = started
@@ -112,31 +123,33 @@ class SumHolder:
             return ir.Accumulate("add", element, ir.Load(cell), loc=loc)
         return ir.Assign(element, ir.Load(cell), loc=loc)
 
-    def sums(self, loop: ir.Loop) -> Iterator[tuple[ir.Access, tuple[ir.Loop, ...]]]:
-        """Elements that every iteration adds to, and that nothing else in the loop touches, with the loops around."""
-        inside = list(statements(loop.body))
-        if any(isinstance(s.stmt, ir.Exit | ir.Require) for s in inside):
-            return
-        changing = frozenset(
-            {loop.index}
-            | {s.stmt.index for s in inside if isinstance(s.stmt, ir.Loop)}
-            | {s.stmt.name for s in inside if isinstance(s.stmt, ir.Let)}
-        )
-        written = written_arrays(loop.body)
-        for site in inside:
-            match site.stmt:
-                case ir.Accumulate(op="add", target=target) if not site.is_conditional and self.is_array(target.array):
-                    others = (a for s in inside for a in accesses(s.stmt) if a.array == target.array)
-                    is_alone = all(a == target for a in others) and not is_used(target, inside)
-                    parts = (e for s in target.subscripts for e in subexprs(s))
-                    if is_alone and not any(is_changing(e, changing, written) for e in parts):
-                        yield target, site.loops
-                case _:
-                    pass
 
-    def is_array(self, name: str) -> bool:
-        kind = self.ls.array(name).type if self.ls.has_array(name) else None
-        return kind is not None and kind.rank > 0 and kind.dtype in ("float64", "float32")
+def sums_in(
+    loop: ir.Loop, ls: ir.LoopSet, *, with_choices: bool = False
+) -> Iterator[tuple[ir.Access, tuple[ir.Loop, ...]]]:
+    """Elements that every iteration adds to, and that nothing else in the loop touches, with the loops around;
+    `with_choices`: those as well that only some iterations add to."""
+    inside = list(statements(loop.body))
+    if any(isinstance(s.stmt, ir.Exit | ir.Require) for s in inside):
+        return
+    changing = lets_in(loop.body).union(p.index for p in loops_in((loop,)))
+    written = written_arrays(loop.body)
+    for site in inside:
+        match site.stmt:
+            case ir.Accumulate(op="add", target=target) if is_float_array(ls, target.array):
+                others = (a for s in inside for a in accesses(s.stmt) if a.array == target.array)
+                is_alone = all(a == target for a in others) and not is_used(target, inside)
+                parts = (e for s in target.subscripts for e in subexprs(s))
+                is_fixed = not any(is_changing(e, changing, written) for e in parts)
+                if is_alone and is_fixed and (with_choices or not site.is_conditional):
+                    yield target, site.loops
+            case _:
+                pass
+
+
+def is_float_array(ls: ir.LoopSet, name: str) -> bool:
+    kind = ls.array(name).type if ls.has_array(name) else None
+    return kind is not None and kind.rank > 0 and kind.dtype in ("float64", "float32")
 
 
 def is_used(target: ir.Access, inside: Iterable[Site]) -> bool:

@@ -47,7 +47,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.mapping.loops import Parallel, ScalarLoop, Schedule, VectorLoop
 from loopdiff.model import tuning
-from loopdiff.passes.loops.sum_registers import SumHolder
+from loopdiff.passes.loops.sum_registers import SumHolder, sums_in
 
 Row = tuple[int, ...]
 
@@ -186,7 +186,7 @@ class Holder:
     def with_sums(self, loop: ir.Loop) -> ir.Stmt | None:
         """The loop, which has none inside, with elements in cells that all of its iterations add to."""
         sums = SumHolder(self.ls, self.names, self.cells)
-        return sums.held(loop, {target: () for target, _ in sums.sums(loop)})
+        return sums.held(loop, {target: () for target, _ in sums_in(loop, self.ls)})
 
     def inside(self, loop: ir.Loop, windows: Sequence[Window]) -> tuple[ir.Stmt, ...]:
         """An iteration with its elements in cells. One that gets a new value gets a new cell: what it held before came

@@ -23,13 +23,20 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub, zeroed
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import F32, F64, ArrayType
-from loopdiff.ir.walk import accesses, all_statements, loads_of, map_accesses, statements, subexprs, written_arrays
+from loopdiff.ir.types import F64, ArrayType
+from loopdiff.ir.walk import (
+    all_statements,
+    loads_of,
+    map_accesses,
+    statements,
+    subexprs,
+    written_access,
+)
 from loopdiff.mapping.grids import AXES, Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.model import tuning
-from loopdiff.passes.loops.sum_registers import runs_all
-from loopdiff.schedule.gpu.host_values import is_on_host, names_made, names_used
+from loopdiff.passes.loops.sum_registers import runs_all, sums_in
+from loopdiff.schedule.gpu.host_values import is_on_host, names_made
 from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import Requests
 
@@ -142,31 +149,11 @@ class Splitter:
     def targets(self, launch: Launch, loop: ir.Loop) -> tuple[ir.Access, ...]:
         """The elements that a thread adds to in all iterations of `loop`; none if it does anything else there."""
         inside = all_statements(loop.body)
-        if not all(isinstance(s, ir.Let | ir.Loop | ir.If | ir.Assign | ir.Accumulate) for s in inside):
-            return ()
-        found: dict[ir.Access, None] = {}
-        changing = names_made((loop,)).union(launch.cells, written_arrays(loop.body))
-        for stmt in inside:
-            match stmt:
-                case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in launch.cells:
-                    pass
-                case ir.Accumulate(op="add", target=target) if self.is_floating(target.array):
-                    found[target] = None
-                case ir.Assign() | ir.Accumulate():
-                    return ()
-                case _:
-                    pass
-        used = [a for s in inside for a in accesses(s)]
-        read = {e.access.array for s in inside for e in loads_of(s)}
-        for target in found:
-            others = {a for a in used if a.array == target.array}
-            if others != {target} or target.array in read or names_used(target.subscripts) & changing:
-                return ()
-        return tuple(found)
-
-    def is_floating(self, name: str) -> bool:
-        kind = self.ls.array(name).type
-        return kind is not None and kind.rank > 0 and kind.element in (F32, F64)
+        found = dict(sums_in(loop, self.ls, with_choices=True))
+        written = (target for s in inside if (target := written_access(s)) is not None)
+        is_all = all(t in found or t.array in launch.cells for t in written)
+        kinds = ir.Let | ir.Loop | ir.If | ir.Assign | ir.Accumulate
+        return tuple(found) if is_all and all(isinstance(s, kinds) for s in inside) else ()
 
 
 def is_extent(expr: ir.Expr) -> bool:
