@@ -27,6 +27,8 @@ passes: Any = importlib.import_module(f"{cuda.__name__}.core.typed_passes")
 class DeviceLowering(Lowering, lowering.CUDALower):
     """numba-cuda's lowering, of a tree."""
 
+    is_vectorized = False
+
 
 @machinery.register_pass(mutates_CFG=False, analysis_only=False)
 class DirectDeviceLowering(passes.BaseNativeLowering):

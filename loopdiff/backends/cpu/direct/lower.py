@@ -23,7 +23,9 @@ from .typed import is_counted
 
 
 class Lowering(Expressions):
-    """Lowers `tree` in place of Numba's blocks."""
+    """Lowers `tree` in place of Numba's blocks. `is_vectorized`: LLVM's vectorizer looks at the loops."""
+
+    is_vectorized = True
 
     blkmap: Any
     firstblk: Any
@@ -232,7 +234,7 @@ class Lowering(Expressions):
         if not builder.block.is_terminated:
             count.add_incoming(builder.add(count, step, flags=("nsw",)), builder.block)
             back = builder.branch(head)
-            if has_branches(body) and moves_masked_loads():
+            if self.is_vectorized and has_branches(body) and moves_masked_loads():
                 keep_scalar(back)
         builder.position_at_end(after)
 
