@@ -23,7 +23,8 @@ from loopdiff.ir.walk import written_arrays
 def start_adjoints(
     normal: ir.LoopSet, sweeps: Sweeps, wrt: tuple[str, ...], form: SweepForm
 ) -> tuple[ir.LoopSet, frozenset[str]]:
-    """The reverse sweep in one of its forms, and the buffers that nobody looks at after it."""
+    """The reverse sweep in one of its forms, which are told apart by their names, and the buffers that nobody looks at
+    after it."""
     reverse, buffers = sweeps.reverse, sweeps.buffers
     if form == "sums":
         return reverse, frozenset()
@@ -35,7 +36,8 @@ def start_adjoints(
     fills = tuple(ir.Allocate(d.name, zero(d.type.element)) for d in arrays if d.name in started and d.type is not None)
     seeds = (s for s in sweeps.seeds if reverse.has_array(s))
     forgotten = frozenset((*seeds, *(b for p, b in buffers.items() if p not in wrt)))
-    return replace(reverse, arrays=arrays, body=(*fills, *reverse.body)), forgotten
+    name = f"{reverse.name}_{form}"
+    return replace(reverse, name=name, arrays=arrays, body=(*fills, *reverse.body)), forgotten
 
 
 def with_shape(buffer: ir.ArrayDecl, argument: str, is_gradient: bool) -> ir.ArrayDecl:
