@@ -93,7 +93,7 @@ def is_in_rows(body: tuple[ir.Stmt, ...], array: str, width: ir.Expr) -> bool:
     of its own."""
     sites = list(updates(body, array))
     loops = [s.loops[-1] for s in sites if s.loops]
-    return len(sites) == len({id(p) for p in loops}) and all(is_row(s, width) for s in sites)
+    return len(sites) == len({p.index for p in loops}) and all(is_row(s, width) for s in sites)
 
 
 def is_row(site: Site, width: ir.Expr) -> bool:

@@ -14,7 +14,7 @@ from math import ceil, inf, log2, prod
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, nested
 from loopdiff.ir.ops import Effort, effort
-from loopdiff.ir.walk import accesses, children, nodes_of, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, accesses, children, nodes_of, statements, subexprs, written_arrays
 from loopdiff.mapping.grids import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.loops import Schedule
@@ -63,10 +63,10 @@ H200 = Gpu("H200", 4300.0, 34_000.0, 67_000.0, 50e6, 2500.0)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one kernel, or an array that is filled, over all its launches: how many, bytes read and written, operations,
-    nanoseconds at least."""
+    """Of one kernel, or an array that is filled, at that `place` in the plan, over all its launches: how many, bytes
+    read and written, operations, nanoseconds at least."""
 
-    launch: Launch | OnHost
+    place: Path
     launches: float
     bytes: float
     operations: float
@@ -112,7 +112,7 @@ def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
     """The costs of each kernel of a plan, for arguments of `extents`."""
     counter = TripCounter(plan.ls, extents, {**lets_of(plan.ls), **cells_of_host(plan)})
     coster = Coster(plan.ls, counter, gpu, Resident(gpu.cache))
-    return list(coster.steps(plan.steps, 1.0, {}))
+    return list(coster.steps(plan.steps, (), 1.0, {}))
 
 
 def cells_of_host(plan: LaunchPlan) -> dict[str, ir.Expr]:
@@ -135,35 +135,39 @@ class Coster:
     cache: Resident
     turns: dict[str, int] = field(default_factory=dict)
 
-    def steps(self, steps: tuple[Step, ...], runs: float, ranges: Ranges) -> Iterator[Cost]:
-        for step in steps:
+    def steps(
+        self, steps: tuple[Step, ...], around: Path, runs: float, ranges: Ranges, first: int = 0
+    ) -> Iterator[Cost]:
+        for number, step in enumerate(steps, first):
+            place = (*around, number)
             match step:
                 case HostLoop():
-                    yield from self.loop(step, runs, ranges)
+                    yield from self.loop(step, place, runs, ranges)
                 case HostIf(stmt=stmt, then=then, orelse=orelse):
                     if not is_only_check(stmt):
                         holds = self.counter.value(stmt.cond, {})
-                        yield from self.steps(orelse if holds == 0.0 else then, runs, ranges)
+                        taken, start = (orelse, len(then)) if holds == 0.0 else (then, 0)
+                        yield from self.steps(taken, place, runs, ranges, start)
                 case Launch():
-                    yield self.cost(step, runs, ranges)
+                    yield self.cost(step, place, runs, ranges)
                 case OnHost(stmt=ir.Allocate(array=array, fill=fill)) if fill is not None and self.is_array(array):
                     moved = self.cache.write(self.key(array, ()), self.traffic.whole(array))
                     time = self.gpu.launch + moved / self.gpu.bandwidth
-                    yield Cost(step, runs, runs * moved, 0.0, runs * time)
+                    yield Cost(place, runs, runs * moved, 0.0, runs * time)
                 case OnHost():
                     pass
 
-    def loop(self, step: HostLoop, runs: float, ranges: Ranges) -> Iterator[Cost]:
+    def loop(self, step: HostLoop, place: Path, runs: float, ranges: Ranges) -> Iterator[Cost]:
         trips, span = self.counter.trips(step.loop, ranges)
         inside = {**ranges, step.loop.index: span}
         rounds: list[list[Cost]] = []
         for turn in range(2):
             self.turns[step.loop.index] = turn
-            rounds.append(list(self.steps(step.steps, runs, inside)))
+            rounds.append(list(self.steps(step.steps, place, runs, inside)))
         first, more = min(1.0, trips), max(0.0, trips - 1.0)
         for one, other in zip(*rounds, strict=True):
             yield Cost(
-                one.launch, first * one.launches + more * other.launches, first * one.bytes + more * other.bytes,
+                one.place, first * one.launches + more * other.launches, first * one.bytes + more * other.bytes,
                 first * one.operations + more * other.operations,
                 first * one.nanoseconds + more * other.nanoseconds,
             )  # fmt: skip
@@ -179,9 +183,9 @@ class Coster:
         used = {e.name for e in parts if isinstance(e, ir.Index)}
         return (array, *sorted((i, turn) for i, turn in self.turns.items() if i in used))
 
-    def cost(self, launch: Launch, runs: float, ranges: Ranges) -> Cost:
+    def cost(self, launch: Launch, place: Path, runs: float, ranges: Ranges) -> Cost:
         if launch.grid is not None and self.threads(launch.grid, ranges)[0] == 0.0:
-            return Cost(launch, 0.0, 0.0, 0.0, 0.0)
+            return Cost(place, 0.0, 0.0, 0.0, 0.0)
         nest, listed = tuple(self.taken(launch.body)), self.listed(launch, ranges)
         if launch.grid is not None:
             nest = nested([axis.loop for axis in launch.grid.axes], nest)
@@ -191,7 +195,7 @@ class Coster:
         peak = self.gpu.f32 if self.is_narrow(nest) else self.gpu.f64
         busy = max(moved / self.gpu.bandwidth, operations / peak)
         launches = 1.0 + sum(each.launches for each in listed)
-        return Cost(launch, runs, runs * moved, runs * operations, runs * (launches * self.gpu.launch + busy))
+        return Cost(place, runs, runs * moved, runs * operations, runs * (launches * self.gpu.launch + busy))
 
     def taken(self, body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
         """Statements without the branches that are not taken, as far as that is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import Path, statements
 from loopdiff.mapping.grids import MOST_COPIES, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
 from loopdiff.mapping.update_lists import most_updates
@@ -16,7 +16,7 @@ from loopdiff.source.words import in_units
 def explain_launches(plan: LaunchPlan, costs: Sequence[Cost] = ()) -> str:
     """One line for each loop of the host and each kernel, with what it costs where that is known, and where scalars
     live."""
-    lines = list(lines_of(plan.steps, "", {id(c.launch): f"; {cost_words(c)}" for c in costs}))
+    lines = list(lines_of(plan.steps, "", {c.place: f"; {cost_words(c)}" for c in costs}))
     if plan.on_device:
         held = ", ".join(f"`{n}`" for n in sorted(plan.on_device))
         lines.append(f"scalars in the memory of the device: {held}")
@@ -37,24 +37,27 @@ def in_bytes(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
-def lines_of(steps: tuple[Step, ...], indent: str, costs: Mapping[int, str]) -> Iterator[str]:
-    for step in steps:
+def lines_of(
+    steps: tuple[Step, ...], indent: str, costs: Mapping[Path, str], around: Path = (), first: int = 0
+) -> Iterator[str]:
+    for number, step in enumerate(steps, first):
+        here = (*around, number)
         match step:
             case HostLoop(loop=loop, steps=inner, reason=reason):
                 yield f"{indent}for {loop.index}{place(loop)}: on the host: {reason}"
-                yield from lines_of(inner, indent + "  ", costs)
+                yield from lines_of(inner, indent + "  ", costs, here)
             case HostIf(stmt=stmt, then=then, orelse=orelse, reason=reason):
                 yield f"{indent}if {reason}:" if reason else f"{indent}if{place(stmt)}: on the host"
-                yield from lines_of(then, indent + "  ", costs)
+                yield from lines_of(then, indent + "  ", costs, here)
                 if orelse:
                     yield f"{indent}else:"
-                    yield from lines_of(orelse, indent + "  ", costs)
+                    yield from lines_of(orelse, indent + "  ", costs, here, len(then))
             case Launch(grid=None):
-                yield from one_thread(step, indent, costs.get(id(step), ""))
+                yield from one_thread(step, indent, costs.get(here, ""))
             case Launch(grid=Grid() as grid):
-                yield f"{indent}{grid_words(grid, step)}{costs.get(id(step), '')}"
+                yield f"{indent}{grid_words(grid, step)}{costs.get(here, '')}"
             case OnHost(stmt=ir.Allocate(array=array, fill=ir.Const(value=value))):
-                yield f"{indent}`{array}` is filled with {value}{costs.get(id(step), '')}"
+                yield f"{indent}`{array}` is filled with {value}{costs.get(here, '')}"
             case OnHost():
                 pass
 

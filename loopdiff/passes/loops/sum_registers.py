@@ -20,6 +20,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, is_clear
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
+from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import (
     Site,
@@ -98,7 +99,11 @@ class SumHolder:
         before = [ir.Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
         after = [self.last(element, cell, loop.loc) for element, cell in kept.items()]
         # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
-        return ir.If(runs, (*before, new, *after), (loop,) if around else (), loc=loop.loc)
+        return ir.If(runs, (*before, new, *after), (self.again(loop),) if around else (), loc=loop.loc)
+
+    def again(self, loop: ir.Loop) -> ir.Stmt:
+        """`loop` a second time: indices tell loops apart."""
+        return renamed(loop, {ir.Index(p.index): ir.Index(self.names.fresh(p.index)) for p in loops_in((loop,))})
 
     def in_cells(self, loop: ir.Loop, found: Iterable[ir.Access]) -> tuple[dict[ir.Access, ir.Access], ir.Loop]:
         """A cell for each element, and the loop with these."""

@@ -44,7 +44,7 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.mapping.grids import Grid
-from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, Step, WarpLoop, all_steps, map_launches
+from loopdiff.mapping.launches import Launch, LaunchPlan, Step, WarpLoop, map_launches
 from loopdiff.model import tuning
 from loopdiff.schedule.gpu.host_values import names_used
 from loopdiff.schedule.gpu.launch_planner import wishes_for
@@ -59,27 +59,12 @@ Names = frozenset[str]
 # -- which kernels -------------------------------------------------------------------------------------------
 def tile_launches(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
     """`plan` with tiles for the threads of contractions."""
-    return replace(plan, steps=tile_threads(plan.steps, requests))
-
-
-def tile_threads(steps: tuple[Step, ...], requests: Requests) -> tuple[Step, ...]:
-    """`steps` with tiles for the threads of contractions; those that are for short rows have none."""
-    short = {id(step.orelse[0]) for step in all_steps(steps) if isinstance(step, HostIf) and is_for_warps(step)}
 
     def tiled(launch: Launch) -> tuple[Step, ...]:
-        is_single = id(launch) in short or "plain" in wishes_for(launch, requests)
+        is_single = launch.is_for_short_rows or "plain" in wishes_for(launch, requests)
         return (launch if is_single else replace(launch, tile=tile_of(launch)),)
 
-    return map_launches(tiled, steps)
-
-
-def is_for_warps(step: HostIf) -> bool:
-    """Whether a branch is that between warps for long rows and threads for short ones."""
-    match step.then:
-        case (Launch(warp_loops=loops),):
-            return bool(loops)
-        case _:
-            return False
+    return replace(plan, steps=map_launches(tiled, plan.steps))
 
 
 def tile_of(launch: Launch) -> tuple[int, ...]:
@@ -181,9 +166,10 @@ class Tile:
     warp_loops: tuple[WarpLoop, ...]
 
 
-def untiled(body: tuple[ir.Stmt, ...], cells: tuple[str, ...], indices: tuple[str, ...]) -> Tile:
-    """A tile of one iteration."""
-    return Tile(tuple((i,) for i in indices), {}, body, dict(zip(cells, cells, strict=True)), {}, {}, ())
+def untiled(launch: Launch, body: tuple[ir.Stmt, ...], indices: tuple[str, ...]) -> Tile:
+    """A tile of one iteration, which is the `body` of a launch."""
+    cells = dict(zip(launch.cells, launch.cells, strict=True))
+    return Tile(tuple((i,) for i in indices), {}, body, cells, {}, {}, launch.warp_loops)
 
 
 def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
@@ -220,14 +206,14 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class Jammer:
     """Puts the iterations of a tile together: loops and branches that are the same for all of them once. `reads`
-    collects names of elements, by their arrays, `joined` the new loops, by what the old ones are."""
+    collects names of elements, by their arrays, `joined` the new loops, by their indices."""
 
     copies: list[Copy]
     varying: Names
     cells: Names
     names: NameSupply
     reads: dict[str, str] = field(default_factory=dict)
-    joined: dict[int, ir.Loop] = field(default_factory=dict)
+    joined: dict[str, ir.Loop] = field(default_factory=dict)
 
     def block(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return tuple(new for stmt in body for new in self.stmt(stmt))
@@ -235,7 +221,7 @@ class Jammer:
     def stmt(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         match stmt:
             case ir.Loop(body=body) if is_same(stmt, self.varying):
-                new = self.joined[id(stmt)] = replace(stmt, body=self.without_repeats(self.block(body)))
+                new = self.joined[stmt.index] = replace(stmt, body=self.without_repeats(self.block(body)))
                 yield new
             case ir.If() if is_same(stmt, self.varying):
                 yield map_blocks(self.block, stmt)
@@ -262,7 +248,7 @@ class Jammer:
             (c.names.get(n, n), op) for n, op in spread.sums for c in self.copies
         )
         assert len(dict(sums)) == len(sums)  # what a grid sums is summed elsewhere
-        return WarpLoop(self.joined[id(spread.loop)], sums)
+        return WarpLoop(self.joined[spread.loop.index], sums)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     stmt = ir.If(all_of(conditions), launch.body, launch.body, loc=launch.body[0].loc)
     named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
     reason = f"{named} {'has' if len(found) == 1 else 'have'} {tuning.WARP_ITERATIONS} iterations or more"
-    return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
+    return HostIf(stmt, (replace(launch, warp_loops=found),), (replace(launch, is_for_short_rows=True),), reason)
 
 
 def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loopdiff.backends.cuda.text.spelling import BY_ZERO, CHECKED, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import nodes_of, statements
-from loopdiff.mapping.launches import Launch, Step, all_steps
+from loopdiff.mapping.launches import Launch, Step, all_steps, map_launches
 from loopdiff.mapping.update_lists import most_updates
 
 FAILURES = (
@@ -16,23 +18,22 @@ FAILURES = (
 )
 
 
-def guarded(steps: tuple[Step, ...]) -> set[int]:
-    """Kernels that may run after one found something wrong."""
-    found: set[int] = set()
+def with_guards(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """`steps` with kernels that are guarded, as they may run after one found something wrong."""
+    out: list[Step] = []
     is_after = False
     for step in steps:
-        inside = [s for s in all_steps((step,)) if isinstance(s, Launch)]
-        if is_after or (not isinstance(step, Launch) and any(map(may_fail, inside))):
-            found |= {id(s) for s in inside}
-        found |= {id(s) for s in inside if has_counted(s) and may_fail(s)}
-        is_after = is_after or any(map(may_fail, inside))
-    return found
+        finds = any(may_fail(s) for s in all_steps((step,)) if isinstance(s, Launch))
+        is_late = is_after or (finds and not isinstance(step, Launch))
+        out += map_launches(lambda s, late=is_late: (replace(s, is_guarded=late or is_counted_first(s)),), (step,))
+        is_after = is_after or finds
+    return tuple(out)
 
 
-def has_counted(launch: Launch) -> bool:
-    """Whether another kernel counts the updates of one, which may find what is wrong before it."""
+def is_counted_first(launch: Launch) -> bool:
+    """Whether another kernel counts the updates of one, and may find what is wrong before it."""
     lists = () if launch.grid is None else launch.grid.lists
-    return any(most_updates(launch.body, n) is None for n in lists)
+    return any(most_updates(launch.body, n) is None for n in lists) and may_fail(launch)
 
 
 def may_fail(launch: Launch) -> bool:

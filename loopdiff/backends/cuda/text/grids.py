@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import prod
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -13,7 +13,7 @@ from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.common_functions import WARP
-from loopdiff.backends.cuda.text.failures import guarded
+from loopdiff.backends.cuda.text.failures import with_guards
 from loopdiff.backends.cuda.text.kernels import AxisText, Kernel, KernelEmitter
 from loopdiff.backends.cuda.text.threads import ListText
 from loopdiff.backends.cuda.text.warps import WarpText
@@ -73,7 +73,6 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
     target: AnyTarget = field(kw_only=True)
     kernels: list[Kernel] = field(default_factory=list)
     emitter: KernelEmitter = field(init=False)
-    guarded: set[int] = field(init=False)
     all_cells: frozenset[str] = field(init=False)
     owned: list[str] = field(default_factory=list)
 
@@ -81,7 +80,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         ScalarEmitter.__post_init__(self)
         self.emitter = KernelEmitter(self.ls, warps=self.target.warps, on_device=self.plan.on_device)
         self.names = self.emitter.names
-        self.guarded = guarded(self.plan.steps)
+        self.plan = replace(self.plan, steps=with_guards(self.plan.steps))
         self.all_cells = self.cells
         self.cells = self.cells - self.plan.on_device
 
@@ -95,7 +94,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
     def launch(self, launch: Launch) -> None:
         stmt = launch.body[0]
         self.writer.quote(stmt.loc)
-        kernel = self.emitter.kernel(launch, len(self.kernels) + 1, is_guarded=id(launch) in self.guarded)
+        kernel = self.emitter.kernel(launch, len(self.kernels) + 1)
         self.kernels.append(kernel)
         if launch.grid is None:
             self.lines(self.target.launch(kernel, ["1", "1", "1"], kernel.params, []))
@@ -262,8 +261,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines(self.target.allocate(update.offsets, f"({iterations} + 1,)", "int64"))
             self.clear(update.offsets, INT)
         if counted:
-            is_guarded = id(kernel.launch) in self.guarded
-            counting = self.emitter.counting_kernel(kernel, len(self.kernels) + 1, is_guarded=is_guarded)
+            counting = self.emitter.counting_kernel(kernel, len(self.kernels) + 1)
             self.kernels.append(counting)
             self.lines(self.target.launch(counting, [*blocks, "1", "1"][:3], counting.params, []))
         for update in kernel.lists:
@@ -279,7 +277,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
                 f"{room} <= {PLACES}", f"LD607: `{update.array}` gets too many updates at places that the data choose"
             )
             self.lines(self.target.allocate(update.places, f"({room},)", "int32"))
-            if not update.is_filled or id(kernel.launch) in self.guarded:
+            if not update.is_filled or kernel.launch.is_guarded:
                 self.clear(update.places, INT)
             size, dtype = f"{room} * {self.width(update)}", self.types.arrays[update.array].dtype
             self.lines(self.target.allocate(update.values, f"({size},)", dtype))

@@ -86,15 +86,14 @@ class KernelEmitter(ThreadEmitter):
     """Writes the functions of threads: what they begin with, and the iterations that each takes."""
 
     # -- kernels ---------------------------------------------------------------------------------------------
-    def kernel(self, launch: Launch, number: int, *, is_guarded: bool) -> Kernel:
-        """The function of a thread of the kernel with that `number`; a guarded one does nothing if something is wrong
-        already."""
+    def kernel(self, launch: Launch, number: int) -> Kernel:
+        """The function of a thread of the kernel with that `number`."""
         grid = launch.grid
         axes = () if grid is None else self.axis_texts(grid)
         lists = () if grid is None else tuple(self.list_text(n, launch.body, grid) for n in grid.lists)
-        return self.written(launch, number, axes, lists, is_guarded=is_guarded)
+        return self.written(launch, number, axes, lists)
 
-    def counting_kernel(self, kernel: Kernel, number: int, *, is_guarded: bool) -> Kernel:
+    def counting_kernel(self, kernel: Kernel, number: int) -> Kernel:
         """The kernel that counts the updates for lists of `kernel` which nobody knows the length of before."""
         launch = kernel.launch
         assert launch.grid is not None
@@ -103,15 +102,14 @@ class KernelEmitter(ThreadEmitter):
         body = counting_body(launch.body, names, frozenset(launch.cells))
         assert body is not None
         grid = Grid(launch.grid.axes, lists=tuple(sorted(names)))
-        counting = Launch(body, launch.cells, grid, lets=lets_in(body) - self.on_device | launch.lets)
+        lets = lets_in(body) - self.on_device | launch.lets
+        counting = Launch(body, launch.cells, grid, lets=lets, is_guarded=launch.is_guarded)
         self.is_counting = True
-        found = self.written(counting, number, kernel.axes, lists, is_guarded=is_guarded)
+        found = self.written(counting, number, kernel.axes, lists)
         self.is_counting = False
         return found
 
-    def written(
-        self, launch: Launch, number: int, axes: tuple[AxisText, ...], lists: tuple[ListText, ...], *, is_guarded: bool
-    ) -> Kernel:  # fmt: skip
+    def written(self, launch: Launch, number: int, axes: tuple[AxisText, ...], lists: tuple[ListText, ...]) -> Kernel:
         """The kernel of a launch whose axes and lists have these names."""
         grid = launch.grid
         self.writer = Writer()
@@ -125,8 +123,7 @@ class KernelEmitter(ThreadEmitter):
         counts = [a.count for a in axes]
         self.strides, self.last = (" * ".join(counts), " * ".join(counts[:-1]) or "1"), "".join(counts[-1:])
         body, parts = self.with_parts(launch.body, own)
-        self.spread = {id(w.loop): w for w in launch.warp_loops}
-        self.is_together = bool(self.spread)
+        self.is_together = bool(launch.warp_loops)
         self.totals = frozenset(n for n, _ in sums)
         self.names.taken.add(self.ls.name)
         name = self.names.fresh(f"{self.ls.name}_{number}")
@@ -137,7 +134,7 @@ class KernelEmitter(ThreadEmitter):
                 self.writer.line(f"{cell} = {spell_constant(neutral_value(op, kinds[cell]), kinds[cell])}")
             if self.is_together:
                 self.warps.begin(self.writer, self.lane)
-            with self.writer.block(f"if {self.is_well()}:") if is_guarded else nullcontext():
+            with self.writer.block(f"if {self.is_well()}:") if launch.is_guarded else nullcontext():
                 self.iterations(launch, axes, body)
             if sums:
                 self.writer.line(f"return {self.summed}")
@@ -194,7 +191,7 @@ class KernelEmitter(ThreadEmitter):
         """The iterations of a thread, axis by axis from the outside in: tiles of them if it has several."""
         if self.parts:
             self.writer.line(f"{self.thread} = {thread_number(self.all_places, len(axes))}")
-        single = untiled(body, launch.cells, tuple(a.index for a in axes))
+        single = untiled(launch, body, tuple(a.index for a in axes))
         if not launch.tile:
             self.turns(axes, single, "")
             return
@@ -218,11 +215,11 @@ class KernelEmitter(ThreadEmitter):
         self.types = replace(self.types, lets={**self.types.lets, **lets, **flags})
         self.cells |= tile.cells.keys()
         self.lets |= lets.keys() | flags.keys()
-        self.spread |= {id(w.loop): w for w in tile.warp_loops}
 
     def turns(self, axes: tuple[AxisText, ...], tile: Tile, outer: str) -> None:
         """The tiles of a thread along the innermost `axes`; `outer` is the number of the iteration of the others."""
         if not axes:
+            self.spread = {w.loop.index: w for w in tile.warp_loops}
             self.iteration(tile.body, tuple(tile.cells), outer)
             return
         first, names = axes[0], tile.axes[-len(axes)]

@@ -89,7 +89,7 @@ class ThreadEmitter(ScalarEmitter):
     last: str = field(init=False, default="")
     is_counting: bool = field(init=False, default=False)
     unsigned: dict[str, str] = field(init=False, default_factory=dict)
-    spread: dict[int, WarpLoop] = field(init=False, default_factory=dict)
+    spread: dict[str, WarpLoop] = field(init=False, default_factory=dict)
     is_together: bool = field(init=False, default=False)
     totals: frozenset[str] = field(init=False, default=frozenset())
     lane: str = field(init=False)
@@ -149,9 +149,9 @@ class ThreadEmitter(ScalarEmitter):
                     self.writer.line(f"return {self.summed}".rstrip())
             case ir.Loop() if row := self.row_in(stmt):
                 self.listed_row(stmt, *row)
-            case ir.Loop() if id(stmt) in self.spread:
+            case ir.Loop(index=index) if index in self.spread:
                 self.writer.quote(stmt.loc)
-                self.warp_loop(self.spread[id(stmt)])
+                self.warp_loop(self.spread[index])
             case _:
                 ScalarEmitter.statement(self, stmt)
 
