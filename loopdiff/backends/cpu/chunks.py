@@ -51,7 +51,7 @@ def worth(emitter: PatientEmitter, body: tuple[ir.Stmt, ...], least: float) -> s
     estimate = estimate_of(body, emitter.mapping_of)
     saved: list[str] = []
     for site in statements(body):
-        sharing = emitter.sharing.get(id(site.stmt))
+        sharing = emitter.sharing.get(site.stmt.index) if isinstance(site.stmt, ir.Loop) else None
         if sharing is not None and isinstance(site.stmt, ir.Loop):
             costs = (
                 estimate.statement(site.stmt),
@@ -171,9 +171,8 @@ class ChunkWriter:
         begin = emitter.names.fresh("begin")
         emitter.writer.line(f"{begin} = {first} - {sharing.early} if {chunk} > 0 else {first}")
         before = replace(self.loop, lower=ir.Index(begin), upper=ir.Index(first))
-        for new in only_into((before,), frozenset((*sharing.arrays, *sharing.cells)), emitter.take_for):
+        for new in only_into((before,), frozenset((*sharing.arrays, *sharing.cells))):
             assert isinstance(new, ir.Loop)
-            emitter.take_for(new, self.loop)
             emitter.on_one_thread(new)
 
     def finish(self, body: Writer, chunk: str, replaced: set[str]) -> tuple[str, list[str]]:
@@ -221,7 +220,6 @@ class ChunkWriter:
                 elif not is_rest:
                     inside.append(stmt)
             new = replace(self.loop, lower=ir.Index(first), upper=ir.Index(last), body=tuple(inside))
-            self.emitter.take_for(new, self.loop)
             self.emitter.on_one_thread(new)
         return self.finish(body, chunk, set())
 
@@ -281,14 +279,12 @@ class ChunkWriter:
         return most or None
 
     def between(self, loop: ir.Loop, first: ir.Expr, last: ir.Expr) -> ir.Loop:
-        """The nest with the shared loop from `first` to `last`; to the emitter the same loop as before."""
+        """The nest with the shared loop from `first` to `last`."""
         if loop.index == self.sharing.index:
-            new = replace(loop, lower=first, upper=last)
-        else:
-            body = tuple(self.between(s, first, last) if isinstance(s, ir.Loop) else s for s in loop.body)
-            new = replace(loop, body=body)
-        self.emitter.take_for(new, loop)
-        return new
+            return replace(loop, lower=first, upper=last)
+        return replace(
+            loop, body=tuple(self.between(s, first, last) if isinstance(s, ir.Loop) else s for s in loop.body)
+        )
 
 
 def trip_count(lower: str, upper: str, step: int) -> str:

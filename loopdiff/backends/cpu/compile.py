@@ -67,11 +67,11 @@ def decorator_of(flags: str, *, cache: bool) -> str:
 def emitter_of(arranged: Arranged, **others: Any) -> ScheduledEmitter:
     schedule = arranged.schedule
     ls = hold_in_registers(arranged.ls, schedule)
-    sites = {s.path: s.stmt for s in statements(ls.body)}
+    indices = {s.path: s.stmt.index for s in statements(arranged.ls.body) if isinstance(s.stmt, ir.Loop)}
     return ScheduledEmitter(
         ls,
-        mappings={id(sites[p]): (p, m) for p, m in schedule.mappings},
-        sharing={id(sites[p]): s for p, s in schedule.shared.items()},
+        mappings={indices[p]: (p, m) for p, m in schedule.mappings},
+        sharing={indices[p]: s for p, s in schedule.shared.items()},
         **others,
     )
 

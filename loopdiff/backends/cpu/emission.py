@@ -21,7 +21,7 @@ class Aside:
 
 @dataclass(slots=True)
 class LoopEmitter(ScalarEmitter):
-    """Writes loops as `mappings` and `sharing` say (by identity of the statement).
+    """Writes loops as `mappings` and `sharing` say, by index: whatever part of a loop is written, in whichever place.
 
     `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks. `is_sharing`: loops
     to be shared are written in chunks just now. `is_inside`: as others, in a nest that is written both ways. `aside`:
@@ -30,8 +30,8 @@ class LoopEmitter(ScalarEmitter):
     look out for signals.
     """
 
-    mappings: dict[int, tuple[Path, Mapping]] = field(default_factory=dict)
-    sharing: dict[int, Parallel] = field(default_factory=dict)
+    mappings: dict[str, tuple[Path, Mapping]] = field(default_factory=dict)
+    sharing: dict[str, Parallel] = field(default_factory=dict)
     simd: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     products: set[tuple[str, str]] = field(default_factory=set)
@@ -41,7 +41,6 @@ class LoopEmitter(ScalarEmitter):
     is_inside: bool = False
     aside: Aside | None = None
     may_reassociate: bool = False
-    kept: list[ir.Loop] = field(default_factory=list)  # the identity of a statement lasts as long as it does
     looks: set[str] = field(default_factory=set)
     around: int = 0
     ticks: str = ""
@@ -72,11 +71,5 @@ class LoopEmitter(ScalarEmitter):
                 lets[site.stmt.name] = type_of(site.stmt.value, self.types)
 
     def mapping_of(self, stmt: ir.Stmt) -> Mapping | None:
-        found = self.mappings.get(id(stmt))
+        found = self.mappings.get(stmt.index) if isinstance(stmt, ir.Loop) else None
         return None if found is None else found[1]
-
-    def take_for(self, stmt: ir.Loop, known: ir.Loop) -> None:
-        """Write `stmt` in the way of the loop `known`."""
-        if id(known) in self.mappings:
-            self.mappings[id(stmt)] = self.mappings[id(known)]
-            self.kept.append(stmt)

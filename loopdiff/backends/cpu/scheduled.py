@@ -19,7 +19,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, statements
+from loopdiff.ir.walk import Path, loops_in
 from loopdiff.mapping.loops import ScalarLoop, TiledNest, VectorLoop
 from loopdiff.schedule.cpu.unroll_and_jam import JammedRows, are_all_there, are_apart, jammed_rows, side_by_side
 
@@ -80,8 +80,8 @@ class ScheduledEmitter(PatientEmitter):
         return bool(self.sharing) and is_outside and kind.rank > 0 and kind.layout in ("C", "F")
 
     def loop(self, stmt: ir.Loop) -> None:
-        sharing = self.sharing.get(id(stmt)) if self.is_sharing else None
-        is_shared = any(id(s.stmt) in self.sharing for s in statements((stmt,)))
+        sharing = self.sharing.get(stmt.index) if self.is_sharing else None
+        is_shared = any(p.index in self.sharing for p in loops_in((stmt,)))
         if sharing is not None:
             ChunkWriter(self, stmt, sharing).write()
         elif is_shared and not self.is_sharing and not self.is_inside:
@@ -91,7 +91,7 @@ class ScheduledEmitter(PatientEmitter):
 
     def as_mapped(self, stmt: ir.Loop) -> None:
         """The loop as its mapping says."""
-        path, mapping = self.mappings.get(id(stmt), ((), ScalarLoop("")))
+        path, mapping = self.mappings.get(stmt.index, ((), ScalarLoop("")))
         if not self.around:
             self.patience.begin_nest(stmt)
         match mapping:
@@ -141,17 +141,13 @@ class ScheduledEmitter(PatientEmitter):
             *are_all_there(rows, index, start, count),
             *are_apart(rows, index, self.types.arrays),
         )
-        found = side_by_side(rows, index, start, count, self.names)
-        self.take_types(tuple(new for _, stmts in found for new in stmts))
+        new = side_by_side(rows, index, start, count, self.names)
+        self.take_types(new)
         self.around += 1
         with self.writer.block(f"for {start.name} in range({bounds}, {count}):"):
             self.patience.begin_iteration(index, start.name)
             with self.writer.block(f"if {self.expr(all_of(conds))}:"):
-                for leaf, stmts in found:
-                    for new in stmts:
-                        if isinstance(new, ir.Loop) and isinstance(leaf.stmt, ir.Loop):
-                            self.take_for(new, leaf.stmt)
-                        self.statement(new)
+                self.block(new)
             with self.writer.block("else:"):
                 rest = replace(stmt, lower=start, upper=ir.Apply(Op.MIN, (end, stmt.upper)))
                 self.in_order(rest)

@@ -13,7 +13,6 @@ chunk keeps few of them at a time, as one thread does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of, is_exposed
@@ -25,8 +24,6 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.walk import Path, all_statements, read_arrays, statements, written_arrays
 from loopdiff.model import tuning
-
-Taken = Callable[[ir.Loop, ir.Loop], None]
 
 
 def find_early(model: Model, dead: Names, loop: ir.Loop, path: Path, own: Names) -> tuple[Names, int] | None:
@@ -103,19 +100,17 @@ def is_block(model: Model, path: Path) -> bool:
     return not any(isinstance(s, ir.Loop) for s in all_statements(model.loop(path).body))
 
 
-def only_into(body: tuple[ir.Stmt, ...], arrays: Names, take: Taken = lambda new, old: None) -> tuple[ir.Stmt, ...]:
-    """Of `body` what writes to `arrays`; `take` gets each loop with the one that it was."""
+def only_into(body: tuple[ir.Stmt, ...], arrays: Names) -> tuple[ir.Stmt, ...]:
+    """Of `body` what writes to `arrays`."""
     found: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
             case ir.Loop(body=inside):
-                inner = only_into(inside, arrays, take)
+                inner = only_into(inside, arrays)
                 if not all(isinstance(s, ir.Let) for s in inner):
-                    new = replace(stmt, body=inner)
-                    take(new, stmt)
-                    found.append(new)
+                    found.append(replace(stmt, body=inner))
             case ir.If(then=then, orelse=orelse):
-                yes, no = only_into(then, arrays, take), only_into(orelse, arrays, take)
+                yes, no = only_into(then, arrays), only_into(orelse, arrays)
                 if not all(isinstance(s, ir.Let) for s in (*yes, *no)):
                     found.append(replace(stmt, then=yes, orelse=no))
             case ir.Let():

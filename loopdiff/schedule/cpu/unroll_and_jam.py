@@ -206,21 +206,19 @@ def are_apart(rows: JammedRows, index: str, arrays: Mapping[str, ArrayType]) -> 
     return tuple(compare(Op.GE, ir.Apply(Op.MOD, (add(size, near), page)), integer(2 * NEAR)) for size in found)
 
 
-def side_by_side(
-    rows: JammedRows, index: str, start: ir.Expr, count: int, names: NameSupply
-) -> list[tuple[Leaf, list[ir.Stmt]]]:
-    """For each statement what it becomes for so many iterations over `index` from `start` on."""
+def side_by_side(rows: JammedRows, index: str, start: ir.Expr, count: int, names: NameSupply) -> tuple[ir.Stmt, ...]:
+    """What the statements become for so many iterations over `index` from `start` on."""
     copies: list[dict[ir.Expr, ir.Expr]] = [{ir.Index(index): shifted(start, k)} for k in range(count)]
-    found: list[tuple[Leaf, list[ir.Stmt]]] = []
+    found: list[ir.Stmt] = []
     for leaf in rows.leaves:
         if isinstance(leaf.stmt, ir.Loop):
-            found.append((leaf, [replace(leaf.stmt, body=jammed(leaf.stmt.body, copies, names))]))
+            found.append(replace(leaf.stmt, body=jammed(leaf.stmt.body, copies, names)))
             continue
         if isinstance(leaf.stmt, ir.Let):
             for copy in copies:
                 copy[ir.Var(leaf.stmt.name)] = ir.Var(names.fresh(leaf.stmt.name))
-        found.append((leaf, [at_copy(leaf.stmt, copy) for copy in copies]))
-    return found
+        found += [at_copy(leaf.stmt, copy) for copy in copies]
+    return tuple(found)
 
 
 def at_copy(stmt: ir.Stmt, copy: dict[ir.Expr, ir.Expr]) -> ir.Stmt:

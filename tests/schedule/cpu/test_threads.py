@@ -73,7 +73,7 @@ def in_chunks(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> list[ir.Stmt]
         rows: tuple[ir.Stmt, ...] = (replace(loop, lower=start, upper=upper, body=body),)
         if sharing.early:
             before = replace(loop, lower=sub(start, integer(sharing.early)), upper=start)
-            again = only_into((before,), frozenset((*sharing.arrays, *sharing.cells)), lambda new, old: None)
+            again = only_into((before,), frozenset((*sharing.arrays, *sharing.cells)))
             first = ir.If(compare(Op.GT, chunk, integer(0)), tuple(renamed_block(again, names)))
             rows = (*poison(ls, sharing, True), first, *rows)
         chunks = ir.Loop("chunk", sub(count, integer(1)), integer(-1), integer(-1), rows)
