@@ -9,15 +9,7 @@ from loopdiff.analysis.exposure import exposed_reads, read_after
 from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import (
-    Path,
-    Site,
-    result_arrays,
-    statements,
-    touched_arrays,
-    without_children,
-    written_arrays,
-)
+from loopdiff.ir.walk import Path, Site, result_arrays, statements, touched_arrays, without_children, written_arrays
 
 
 def owned_arrays(ls: ir.LoopSet, model: Model, path: Path) -> frozenset[str]:

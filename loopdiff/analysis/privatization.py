@@ -13,12 +13,7 @@ from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import orders
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_zero, shifted, zeroed
-from loopdiff.ir.walk import (
-    Path,
-    map_accesses,
-    map_expr,
-    map_stmt_exprs,
-)
+from loopdiff.ir.walk import Path, map_accesses, map_expr, map_stmt_exprs
 
 Names = frozenset[str]
 

@@ -20,15 +20,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
 from loopdiff.ir.slicing import Names, eliminate_dead
-from loopdiff.ir.walk import (
-    lets_used,
-    map_blocks,
-    nodes_of,
-    seen_params,
-    statements,
-    touched_arrays,
-    written_arrays,
-)
+from loopdiff.ir.walk import lets_used, map_blocks, nodes_of, seen_params, statements, touched_arrays, written_arrays
 from loopdiff.passes.checks.certainty import certain_if, settled
 
 Block = tuple[ir.Stmt, ...]

@@ -24,14 +24,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
-from loopdiff.ir.walk import (
-    all_statements,
-    expressions,
-    indices_in,
-    map_blocks,
-    statements,
-    stmt_exprs,
-)
+from loopdiff.ir.walk import all_statements, expressions, indices_in, map_blocks, statements, stmt_exprs
 from loopdiff.passes.sweeps.zero_iterations import IterationIdler
 
 

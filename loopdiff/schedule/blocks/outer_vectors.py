@@ -27,15 +27,7 @@ from loopdiff.ir.build import integer, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import (
-    Path,
-    accesses,
-    loops_of,
-    map_accesses,
-    statements,
-    subexprs,
-    written_arrays,
-)
+from loopdiff.ir.walk import Path, accesses, loops_of, map_accesses, statements, subexprs, written_arrays
 from loopdiff.mapping.lane_blocks import FEW, LaneBlock
 from loopdiff.mapping.loops import Mapping, VectorLoop
 from loopdiff.model import tuning

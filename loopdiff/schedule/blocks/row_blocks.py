@@ -32,14 +32,7 @@ from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import (
-    Path,
-    mentioned,
-    statements,
-    subexprs,
-    substitute,
-    written_arrays,
-)
+from loopdiff.ir.walk import Path, mentioned, statements, subexprs, substitute, written_arrays
 from loopdiff.mapping.lane_blocks import block_loop
 from loopdiff.model import tuning
 from loopdiff.passes.loops.distribution import ascend

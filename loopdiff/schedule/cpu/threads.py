@@ -20,14 +20,7 @@ from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import (
-    Path,
-    accesses,
-    children,
-    statements,
-    subexprs,
-    written_arrays,
-)
+from loopdiff.ir.walk import Path, accesses, children, statements, subexprs, written_arrays
 from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.model import tuning
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat

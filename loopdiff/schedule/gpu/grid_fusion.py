@@ -19,14 +19,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_same_range
 from loopdiff.ir.renaming import body_at
 from loopdiff.ir.typing import cell_types
-from loopdiff.ir.walk import (
-    Path,
-    all_statements,
-    are_independent,
-    children,
-    exchanged,
-    touched_arrays,
-)
+from loopdiff.ir.walk import Path, all_statements, are_independent, children, exchanged, touched_arrays
 from loopdiff.mapping.grids import Grid
 from loopdiff.model import tuning
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped

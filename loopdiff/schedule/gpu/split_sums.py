@@ -24,14 +24,7 @@ from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
-from loopdiff.ir.walk import (
-    all_statements,
-    loads_of,
-    map_accesses,
-    statements,
-    subexprs,
-    written_access,
-)
+from loopdiff.ir.walk import all_statements, loads_of, map_accesses, statements, subexprs, written_access
 from loopdiff.mapping.grids import AXES, Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.model import tuning

@@ -18,19 +18,7 @@ from numba.core import cgutils, types
 
 from loopdiff.model.register_tiles import IN_FLIGHT
 
-from .build import (
-    ARITHMETIC,
-    INT8,
-    INT32,
-    INT64,
-    broadcast,
-    call,
-    constant,
-    mangled,
-    masked_load,
-    overloaded,
-    shuffle,
-)
+from .build import ARITHMETIC, INT8, INT32, INT64, broadcast, call, constant, mangled, masked_load, overloaded, shuffle
 from .lanes import first_lanes
 from .types import LLVM_ELEMENTS, has_mask_registers, vector_bits
 from .words import POINTER, Variable, Word

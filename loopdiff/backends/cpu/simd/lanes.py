@@ -13,20 +13,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from .arithmetic import emit_extremum
-from .build import (
-    FLOATS,
-    INT32,
-    INT64,
-    REDUCTION,
-    Typed,
-    bring,
-    broadcast,
-    call,
-    constant,
-    llvm_type,
-    mangled,
-    shuffle,
-)
+from .build import FLOATS, INT32, INT64, REDUCTION, Typed, bring, broadcast, call, constant, llvm_type, mangled, shuffle
 from .types import LLVM_ELEMENTS, Vector, element_of, shaped, vector_bits, width_of
 
 

@@ -7,18 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import factorial, log
 
-from .expr import (
-    DOUBLE,
-    Lanes,
-    at_most,
-    clamp,
-    fused,
-    multiply_add,
-    power_of_two,
-    rounded,
-    split_polynomial,
-    two_sum,
-)
+from .expr import DOUBLE, Lanes, at_most, clamp, fused, multiply_add, power_of_two, rounded, split_polynomial, two_sum
 from .registers import scaled
 
 LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # trailing zeros: products with an exponent are exact

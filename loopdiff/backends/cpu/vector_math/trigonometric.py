@@ -11,18 +11,7 @@ from dataclasses import dataclass
 
 from numba.core import types
 
-from .expr import (
-    DOUBLE,
-    Lanes,
-    at_most,
-    clamp,
-    fused,
-    multiply_add,
-    polynomial,
-    rounded,
-    two_product,
-    two_sum,
-)
+from .expr import DOUBLE, Lanes, at_most, clamp, fused, multiply_add, polynomial, rounded, two_product, two_sum
 from .registers import INFINITY, NAN, look_up
 from .scalar import per_lane
 

@@ -28,13 +28,7 @@ from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import (
-    map_accesses,
-    map_body,
-    map_expr,
-    map_stmt_exprs,
-    touched_arrays,
-)
+from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, touched_arrays
 
 Way = tuple[Bindings | None, list[ir.Stmt]]
 Coming = Sequence[tuple[Bindings, list[ir.Stmt]]]
