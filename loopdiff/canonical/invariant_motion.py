@@ -18,7 +18,7 @@ from loopdiff.ir.build import compare, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import COMPARISONS, PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import map_blocks, operands, rebuild, statements, subexprs, written_arrays
+from loopdiff.ir.walk import map_blocks, may_stop, operands, rebuild, statements, subexprs, written_arrays
 
 PLAIN = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN))
 LOGICAL = frozenset((Op.AND, Op.OR, Op.NOT))
@@ -62,7 +62,7 @@ class Mover:
         """`loop`, after Lets of what its own statements compute anew in every iteration."""
         inside = list(statements(loop.body))
         defined = frozenset(s.stmt.name for s in inside if isinstance(s.stmt, ir.Let))
-        always = not any(isinstance(s.stmt, ir.Exit | ir.Require) for s in inside)
+        always = not may_stop(loop.body)
         hoisting = Hoisting(self, loop, defined, written_arrays(loop.body), {})
         body = tuple(hoisting.stmt(s, always) for s in loop.body)
         yield from hoisting.found.values()

@@ -246,5 +246,10 @@ def turned_round(loop: ir.Loop) -> ir.Loop:
     return replace(loop, lower=shifted(loop.upper, 1), upper=shifted(loop.lower, 1), step=integer(1))
 
 
+def is_unit_step(loop: ir.Loop) -> bool:
+    """Whether `loop` goes by one, up or down."""
+    return isinstance(loop.step, ir.Const) and abs(loop.step.value) == 1
+
+
 def is_descending(stmt: ir.Stmt) -> bool:
     return isinstance(stmt, ir.Loop) and isinstance(stmt.step, ir.Const) and stmt.step.value == -1

@@ -347,6 +347,11 @@ def exits(loop: ir.Loop) -> tuple[ir.Exit, ...]:
     return tuple(s for s in loop.body if isinstance(s, ir.Exit))
 
 
+def may_stop(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether statements, or those inside of them, may leave a loop or raise."""
+    return any(isinstance(s, ir.Exit | ir.Require) for s in all_statements(body))
+
+
 def written_access(stmt: ir.Stmt) -> ir.Access | None:
     """The target of an Assign or Accumulate."""
     match stmt:

@@ -12,7 +12,7 @@ from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_constant, nested, parted, shifted
+from loopdiff.ir.build import is_constant, is_unit_step, nested, parted, shifted
 from loopdiff.ir.walk import Path, Site, has_values, indices_in, loads_of, statements, subexprs, written_access
 
 Shift = tuple[int, ...]
@@ -99,7 +99,7 @@ def perfect(loop: ir.Loop) -> Perfect | None:
     loops: list[ir.Loop] = []
     stmt: ir.Stmt = loop
     while isinstance(stmt, ir.Loop):
-        if not (is_constant(stmt.step, 1) or is_constant(stmt.step, -1)):
+        if not is_unit_step(stmt):
             return None
         loops.append(stmt)
         if len(stmt.body) != 1 or not isinstance(stmt.body[0], ir.Loop):

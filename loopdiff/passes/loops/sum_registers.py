@@ -29,6 +29,7 @@ from loopdiff.ir.walk import (
     loops_in,
     map_accesses,
     map_blocks,
+    may_stop,
     nodes_of,
     statements,
     subexprs,
@@ -135,7 +136,7 @@ def sums_in(
     """Elements that every iteration adds to, and that nothing else in the loop touches, with the loops around;
     `with_choices`: those as well that only some iterations add to."""
     inside = list(statements(loop.body))
-    if any(isinstance(s.stmt, ir.Exit | ir.Require) for s in inside):
+    if may_stop(loop.body):
         return
     changing = lets_in(loop.body).union(p.index for p in loops_in((loop,)))
     written = written_arrays(loop.body)

@@ -15,12 +15,12 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_clear
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
-    all_statements,
     are_independent,
     loads,
     loads_in,
     loads_of,
     map_blocks,
+    may_stop,
     statements,
     touched_arrays,
 )
@@ -112,8 +112,7 @@ def sink_clears(body: list[ir.Stmt]) -> list[ir.Stmt]:
 
 def may_pass(clear: ir.Stmt, other: ir.Stmt) -> bool:
     """Whether the clear may happen after `other` instead of before it."""
-    is_silent = not any(isinstance(s, ir.Require | ir.Exit) for s in all_statements((other,)))
-    return is_silent and are_independent((clear,), (other,))
+    return not may_stop((other,)) and are_independent((clear,), (other,))
 
 
 # -- shifted updates -----------------------------------------------------------------------------------------

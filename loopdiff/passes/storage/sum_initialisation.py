@@ -25,7 +25,7 @@ from loopdiff.ir.build import extents_of, integer, is_clear, is_constant, is_zer
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Site, accesses, all_statements, map_blocks, statements, touched_arrays, without
+from loopdiff.ir.walk import Site, accesses, all_statements, map_blocks, may_stop, statements, touched_arrays, without
 from loopdiff.model import tuning
 from loopdiff.model.register_tiles import choose_tile, is_product_operand
 from loopdiff.passes.storage.copy_propagation import known_outside, same_elements
@@ -160,8 +160,7 @@ def is_zeroing(site: Site) -> bool:
 
 def is_concerned(stmt: ir.Stmt, zeros: Zeros[ir.Stmt]) -> bool:
     """Whether `stmt` has to do with the array of `zeros`, or may be the last one to run before somebody looks at it."""
-    may_end = zeros.site is not None and any(isinstance(s, ir.Exit | ir.Require) for s in all_statements((stmt,)))
-    return may_end or zeros.array in touched_arrays((stmt,))
+    return (zeros.site is not None and may_stop((stmt,))) or zeros.array in touched_arrays((stmt,))
 
 
 def without_last_zeros(ls: ir.LoopSet, number: int) -> ir.LoopSet:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from loopdiff.analysis.exposure import depth_of, is_exposed
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import integer, is_constant, parted
+from loopdiff.ir.build import integer, is_unit_step, parted
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, returned_arrays, statements
 from loopdiff.model import tuning
@@ -93,7 +93,7 @@ def rows_by_array(sites: list[Site], names: Iterable[str], axis: int) -> dict[st
 def is_own(model: Model, array: str, path: Path) -> bool:
     """Whether each run of the loop at `path`, in steps of one, reads only what it has written to `array`."""
     loop = model.loop(path)
-    if not (is_constant(loop.step, 1) or is_constant(loop.step, -1)):
+    if not is_unit_step(loop):
         return False
     level = depth_of(model, path) - 1
     reads = (e for e in model.touching(array, False) if not e.is_final)

@@ -23,7 +23,7 @@ from loopdiff.analysis.privatization import Names, Privates, find_privates, span
 from loopdiff.analysis.recurrences import hands_on
 from loopdiff.analysis.strides import stride_of, varying_names
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import integer, nested, over_elements, zero
+from loopdiff.ir.build import integer, is_unit_step, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
@@ -70,7 +70,7 @@ def is_promising(stmt: ir.Stmt, ls: ir.LoopSet, dead: Names) -> TypeGuard[ir.Loo
 
 def is_candidate(stmt: ir.Loop) -> bool:
     """Whether the iterations of a loop run through nests of the same shape."""
-    if not is_unit(stmt):
+    if not is_unit_step(stmt):
         return False
     sites = list(statements(stmt.body))
     if any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Allocate | ir.Call) for s in sites):
@@ -105,10 +105,6 @@ def fills_tapes(loop: ir.Loop, ls: ir.LoopSet) -> bool:
     targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Assign)]
     rows = (t for t in targets if ir.Index(loop.index) in t.subscripts[:-1])
     return any(ls.array(t.array).role == "tape" for t in rows)
-
-
-def is_unit(loop: ir.Loop) -> bool:
-    return isinstance(loop.step, ir.Const) and abs(loop.step.value) == 1
 
 
 @dataclass(frozen=True, slots=True)

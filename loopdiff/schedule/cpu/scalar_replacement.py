@@ -26,7 +26,7 @@ from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.analysis.strides import stride_of
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
-from loopdiff.ir.build import compare, is_constant, shifted
+from loopdiff.ir.build import compare, is_constant, is_unit_step, shifted
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
@@ -160,7 +160,7 @@ def is_plain(loop: ir.Loop) -> bool:
     is_flat = all(isinstance(s.stmt, kinds) for s in statements(loop.body))
     written = written_arrays(loop.body)
     bounds = (e.access.array for bound in (loop.lower, loop.upper) for e in loads(bound))
-    return is_flat and (is_constant(loop.step, 1) or is_constant(loop.step, -1)) and not written.intersection(bounds)
+    return is_flat and is_unit_step(loop) and not written.intersection(bounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
 from loopdiff.analysis.strides import coefficient
 from loopdiff.canonical.invariant_motion import PLAIN
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, all_of, compare, integer, nested
+from loopdiff.ir.build import add, all_of, compare, integer, is_unit_step, nested
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, accesses, indices_in, statements, subexprs, written_arrays
@@ -288,10 +288,6 @@ def is_apart(nest: list[Nest], array: str, loop: ir.Loop) -> bool:
 def step_of(loop: ir.Loop) -> int:
     assert isinstance(loop.step, ir.Const)
     return int(loop.step.value)
-
-
-def is_unit_step(loop: ir.Loop) -> bool:
-    return isinstance(loop.step, ir.Const) and abs(loop.step.value) == 1
 
 
 def is_short(loop: ir.Loop) -> bool:

@@ -26,12 +26,12 @@ from loopdiff.ir.typing import cell_types, type_env
 from loopdiff.ir.walk import (
     Path,
     accesses,
-    all_statements,
     children,
     indices_in,
     loops_in,
     map_expr,
     map_stmt_exprs,
+    may_stop,
     nodes_in,
     statements,
     written_arrays,
@@ -72,8 +72,8 @@ def with_requested_warps(plan: LaunchPlan, launch: Launch, requests: Requests, m
 
 
 def may_spread(launch: Launch, grid: Grid) -> bool:
-    """Whether the lanes of a warp can do together what a thread does."""
-    return not grid.arrays and not grid.copies and not grid.lists and can_wait(launch.body)
+    """Whether the lanes of a warp can do together what a thread does, and none finds something wrong, and leaves."""
+    return not grid.arrays and not grid.copies and not grid.lists and not may_stop(launch.body)
 
 
 def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate: bool) -> Step:
@@ -113,11 +113,6 @@ def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:
     shared = sorted((written_arrays(nest) & cell_types(ls).keys()) - set(launch.cells))
     results = tuple(ir.ScalarResult(ir.Load(ir.Access(n))) for n in shared)
     return replace(ls, params=(*ls.params, *given), scalars=scalars, body=body, results=results)
-
-
-def can_wait(body: tuple[ir.Stmt, ...]) -> bool:
-    """Whether lanes stay together: none of them finds something wrong, and leaves."""
-    return not any(isinstance(s, ir.Require | ir.Exit) for s in all_statements(body))
 
 
 @dataclass(frozen=True, slots=True)
