@@ -15,15 +15,23 @@ END: Path = (1 << 60,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Fact:
+    """A formula that holds because the program stops where it does not, and all parts of it; one for each formula."""
+
+    formula: ir.Expr
+    parts: frozenset[ir.Expr]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """The instance space of a block: the dimensions around it and the `formulas` that hold in it, its
-    parent's first. `facts` hold as well, as the program stops where they do not: any of them may be left out.
+    parent's first. Any of its `facts` may be left out.
     """
 
     parent: Frame | None
     dims: tuple[Dimension, ...]
     formulas: tuple[ir.Expr, ...]
-    facts: tuple[ir.Expr, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
 
 EVERYWHERE = Frame(None, (), ())
@@ -87,6 +95,7 @@ class Builder:
     frames: dict[Path, Frame] = field(default_factory=dict)
     bodies: dict[Path, Frame] = field(default_factory=dict)
     events: dict[Hashable, Event] = field(default_factory=dict)
+    facts: dict[ir.Expr, Fact] = field(default_factory=dict)
 
     def block(self, body: tuple[ir.Stmt, ...], prefix: Path, frame: Frame, first: int = 0) -> Frame:
         """Events of `body`; what holds at its end."""
@@ -108,10 +117,13 @@ class Builder:
                     frame = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
                 case ir.Require(cond=cond) if not tests_data(stmt):
                     term = self.terms.condition(cond, path, depth(frame))
-                    frame = Frame(frame, frame.dims, (), (term,)) if is_simple(term) else frame
+                    frame = Frame(frame, frame.dims, (), (self.fact(term),)) if is_simple(term) else frame
                 case _:
                     pass
         return frame
+
+    def fact(self, formula: ir.Expr) -> Fact:
+        return self.facts.setdefault(formula, Fact(formula, frozenset(subexprs(formula))))
 
     def reached(self, loop: ir.Loop, path: Path, frame: Frame) -> Frame:
         """The frame of the body of `loop`: whether an earlier iteration left the loop is not known."""

@@ -18,7 +18,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from loopdiff.analysis.polyhedral.delinearization import Digit, digits
-from loopdiff.analysis.polyhedral.events import Event, Frame, element_event, find_events
+from loopdiff.analysis.polyhedral.events import Event, Fact, Frame, element_event, find_events
 from loopdiff.analysis.polyhedral.terms import Terms, constant_terms
 from loopdiff.errors import InternalError
 from loopdiff.ir import nodes as ir
@@ -262,7 +262,7 @@ class Domain:
     """Instances of a frame, and the facts of it and its parents that they were not restricted to."""
 
     instances: Any
-    pending: tuple[ir.Expr, ...]
+    pending: tuple[Fact, ...]
 
 
 def domain(model: Model, frame: Frame) -> Any:
@@ -291,19 +291,26 @@ def compute_domain(model: Model, frame: Frame) -> Domain:
         pending = tuple(dict.fromkeys((*outer.pending, *frame.facts)))
     for formula in frame.formulas:
         found = found.intersect(into.truth(formula))
-    return with_facts(into, found, pending) if frame.formulas or frame.facts else Domain(found, pending)
+    return with_facts(model, into, found, pending) if frame.formulas or frame.facts else Domain(found, pending)
 
 
-def with_facts(into: Translation, found: Any, pending: tuple[ir.Expr, ...]) -> Domain:
+def with_facts(model: Model, into: Translation, found: Any, pending: tuple[Fact, ...]) -> Domain:
     """`found` restricted to those of the facts `pending` that do not split it; one may decide the next."""
-    left: list[ir.Expr] = []
+    left: list[Fact] = []
     for fact in pending:
-        fewer = found.intersect(into.truth(fact)).coalesce()
+        fewer = found.intersect(where_true(model, into, fact)).coalesce()
         if fewer.n_basic_set() > max(found.n_basic_set(), 1):
             left.append(fact)
         else:
             found = fewer
-    return Domain(found, pending) if len(left) == len(pending) else with_facts(into, found, tuple(left))
+    return Domain(found, pending) if len(left) == len(pending) else with_facts(model, into, found, tuple(left))
+
+
+def where_true(model: Model, into: Translation, fact: Fact) -> Any:
+    """The set where `fact` holds: one for all frames of so many dimensions, if it is about parameters only."""
+    if not fact.parts.isdisjoint(into.places):
+        return into.truth(fact.formula)
+    return model.cached(("truth", fact, len(into.places)), lambda: into.truth(fact.formula))
 
 
 def instances(model: Model, event: Event) -> Any:
