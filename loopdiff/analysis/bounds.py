@@ -15,10 +15,11 @@ from typing import Any, Literal
 from loopdiff.analysis.overflow import without_overflow
 from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, extend
 from loopdiff.analysis.polyhedral.expressions import affine_expr, fails, function_expr, sum_of, weighted
-from loopdiff.analysis.polyhedral.sets import Model, digits_in, domain, largest, pieces, translation
+from loopdiff.analysis.polyhedral.sets import Model, digits_in, domain, largest, pieces, possible, translation
 from loopdiff.analysis.polyhedral.terms import has_opaque
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import linear
 from loopdiff.ir.build import all_of, any_of, at_least_one, compare, floordiv
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element, print_expr
@@ -118,13 +119,24 @@ def safely(cond: ir.Expr) -> ir.Expr | None:
 
 
 def negative_subscripts(model: Model) -> tuple[NegativeSubscript, ...]:
-    """Subscripts that are negative whenever they are evaluated, to be replaced by `extent + subscript`."""
+    """Subscripts that are negative whenever they are evaluated, to be replaced by `extent + subscript`; but for those
+    that are counted from the end already, like `v[-2]`, and before the start of `v` all the same.
+    """
     out: list[NegativeSubscript] = []
     for event in accesses(model):
         for axis, term in enumerate(event.subscripts[: len(event.access.subscripts)]):
-            if model.terms.may_be_negative(term) and is_negative(model, event, term):
+            is_left = model.terms.may_be_negative(term) and not is_counted(model, event.access, axis)
+            if is_left and is_negative(model, event, term):
                 out.append(NegativeSubscript(event.path, event.access, axis))
     return tuple(dict.fromkeys(out))
+
+
+def is_counted(model: Model, access: ir.Access, axis: int) -> bool:
+    """Whether a subscript is the extent less a constant."""
+    declared = model.ls.array(access.array).extents
+    extent = ir.Dim(access.array, axis) if declared is None else declared[axis]
+    terms, constant = linear(ir.Apply(Op.SUB, (extent, access.subscripts[axis])))
+    return not terms and constant > 0
 
 
 def is_negative(model: Model, event: Event, term: ir.Expr) -> bool:
@@ -179,7 +191,7 @@ def low_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
 
     def compute() -> Limit:
         where = runs.intersect(translation(model, frame).truth(below)).params()
-        where = where.gist(known_parameters(model))
+        where = possible(model, frame, where).gist(known_parameters(model))
         return Limit(event, axis, "low", fails(model, where), is_exact, where, None)
 
     return model.bounded(compute, Limit(event, axis, "low", NEVER, False, None, None))
@@ -202,7 +214,7 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
             rows = reduce(lambda count, radix: floordiv(count, at_least_one(radix)), radixes, extent)
             return Limit(event, axis, "high", compare(Op.GT, rows, function_expr(model, extreme)), False, None, None)
         if function is not None:
-            where = extreme.ge_set(function).params().gist(known_parameters(model))
+            where = possible(model, frame, extreme.ge_set(function).params()).gist(known_parameters(model))
             return Limit(event, axis, "high", fails(model, where), is_exact, where, extreme)
         cond = all_of(fits(model, extent, *piece) for piece in pieces(extreme))
         return Limit(event, axis, "high", cond, is_exact, None, extreme)

@@ -18,7 +18,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from loopdiff.analysis.polyhedral.delinearization import Digit, digits
-from loopdiff.analysis.polyhedral.events import Event, Fact, Frame, element_event, find_events
+from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, Fact, Frame, element_event, find_events
 from loopdiff.analysis.polyhedral.terms import Terms, constant_terms
 from loopdiff.errors import InternalError
 from loopdiff.ir import nodes as ir
@@ -304,6 +304,14 @@ def with_facts(model: Model, into: Translation, found: Any, pending: tuple[Fact,
         else:
             found = fewer
     return Domain(found, pending) if len(left) == len(pending) else with_facts(model, into, found, tuple(left))
+
+
+def possible(model: Model, frame: Frame, where: Any) -> Any:
+    """The parameters `where`, restricted by what `frame` knows of parameters, as far as that does not split them."""
+    places = translation(model, frame).places
+    known = tuple(f for f in restricted(model, frame).pending if f.parts.isdisjoint(places))
+    into = translation(model, EVERYWHERE)
+    return with_facts(model, into, isl.Set.from_params(where), known).instances.params()
 
 
 def where_true(model: Model, into: Translation, fact: Fact) -> Any:
