@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.errors import ArgumentError
 from loopdiff.ir.interpret import run
 from loopdiff.ir.printer import print_loopset
 from tests.gradients.interpreted import normal_form
@@ -101,3 +102,78 @@ def test_nothing_is_required_of_slices_in_triangles() -> None:
     x, a = np.arange(4.0), np.random.default_rng(0).normal(size=(4, 4))
     found = run(loops, {"a": a, "x": x.copy()})
     assert np.isclose(found[0], triangle(a, x.copy()), rtol=1e-12)
+
+
+def lu(a, x):
+    for k in range(a.shape[0] - 1):
+        for i in range(k + 1, a.shape[0]):
+            a[i, k] /= a[k, k]
+            a[i, k + 1 :] -= a[i, k] * a[k, k + 1 :]
+    return np.sum(a)
+
+
+def lu_outer(a, x):
+    for k in range(a.shape[0] - 1):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return np.sum(a)
+
+
+def cholesky(a, x):
+    for k in range(a.shape[0]):
+        a[k + 1 :, k] = (a[k + 1 :, k] - a[k + 1 :, :k] @ a[k, :k]) / a[k, k]
+    return np.sum(a)
+
+
+def prefixes(a, x):
+    for i in range(x.shape[0]):
+        x[:i] = x[:i][::-1]
+        x[i:] += 0.5 * x[: x.shape[0] - i] ** 2
+    return np.sum(x)
+
+
+def windows(a, x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        w = x[i : i + 2].copy()
+        x[i : i + 2] = w[::-1] * w[0]
+        z = x[i:] ** 2
+        s += z.sum() * z[0] + np.sum(np.sin(x[i // 2 :: 2]))
+    return s
+
+
+@pytest.mark.parametrize("function", [lu, lu_outer, cholesky, prefixes, windows])
+def test_arrays_as_large_as_slices_have_room(function: Any) -> None:
+    """Of arrays whose extents loops decide, a limit is known at entry."""
+    loops = normal_form(function, {"a": np.ones((3, 3)), "x": np.ones(3)})
+    for n in range(6):
+        rng = np.random.default_rng(n)
+        a, x = rng.normal(size=(n, n)) + 4.0 * np.eye(n), rng.normal(size=n)
+        mine = a.copy(), x.copy()
+        (found,) = run(loops, {"a": mine[0], "x": mine[1]})
+        assert np.isclose(found, function(a, x), rtol=1e-12)
+        assert all(np.allclose(ours, theirs, rtol=1e-12) for ours, theirs in zip(mine, (a, x), strict=True))
+
+
+def before_the_start(u, v):
+    return np.sum(u * v) + v[-2]
+
+
+def write_before_the_start(u, v):
+    v[-2] = 5.0
+    return np.sum(u * v)
+
+
+def local_before_the_start(u, v):
+    t = np.zeros(1)
+    t[0] = v[0]
+    return np.sum(u) * t[-2]
+
+
+@pytest.mark.parametrize("function", [before_the_start, write_before_the_start, local_before_the_start])
+def test_subscripts_count_from_the_end_once(function: Any) -> None:
+    u, v = np.ones(3), np.array([4.0])
+    with pytest.raises(IndexError):
+        function(u, v)
+    with pytest.raises(ArgumentError, match="LD311"):
+        run(normal_form(function, {"u": u, "v": v}), {"u": u, "v": v})

@@ -9,13 +9,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, require_fit
 from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import is_truth_value
-from loopdiff.frontend.arrays.integers import at_least_zero, count_of, distance, from_linear, minus, plus
+from loopdiff.frontend.arrays.integers import (
+    ZERO,
+    at_least_zero,
+    count_of,
+    distance,
+    divided,
+    from_linear,
+    maximum,
+    minus,
+    plus,
+)
+from loopdiff.frontend.arrays.ranges import least
 from loopdiff.frontend.arrays.redirect import redirected
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
@@ -164,7 +176,7 @@ def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, i
     """A new local array of the `extents`, a part of one where these are not known at entry but a limit is."""
     sizes = [state.known(e) for e in extents]
     limits = [limit(state, s) for s in sizes]
-    room = tuple(s if m is None else m for s, m in zip(sizes, limits, strict=True))
+    room = tuple(s if m is None or m == s else at_least_zero(m) for s, m in zip(sizes, limits, strict=True))
     array, _ = declare(state, ir.ArrayDecl("", None, "local", room, loc=span), stem, None, span)
     if is_truth:
         state.whole.truths.add(array)
@@ -182,18 +194,36 @@ def made_of(state: State, array: str, *values: ir.Expr) -> None:
 
 
 def limit(state: State, size: ir.Expr) -> ir.Expr | None:
-    """Something that `size` never exceeds and that is known at entry; None if nothing is."""
+    """Something that `size` never exceeds here and that is known at entry; None if nothing is."""
     if state.is_fixed(size):
         return size
     match size:
         case ir.Apply(op=Op.MIN, args=args):
             return next((m for a in args if (m := limit(state, a)) is not None), None)
-        case ir.Apply(op=Op.MAX, args=(a, ir.Const(value=0))):
-            inner = limit(state, a)
-            return None if inner is None else at_least_zero(inner)
+        case ir.Apply(op=Op.MAX, args=args):
+            return greatest(state, args, size.loc)
         case ir.Select(then=then, orelse=orelse):
-            parts = [limit(state, then), limit(state, orelse)]
-            known = [p for p in parts if p is not None]
-            return ir.Apply(Op.MAX, tuple(known), loc=size.loc) if len(known) == len(parts) else None
+            return greatest(state, (then, orelse), size.loc)
+        case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(count)))) if count > 0:
+            inner = limit(state, a)
+            return None if inner is None else divided(inner, count)
         case _:
-            return None
+            return limit_of_sum(state, size)
+
+
+def greatest(state: State, sizes: Sequence[ir.Expr], span: Span) -> ir.Expr | None:
+    """Something that none of `sizes` ever exceeds."""
+    parts = [limit(state, s) for s in sizes]
+    known = [p for p in parts if p is not None]
+    return reduce(maximum, known) if len(known) == len(parts) else None
+
+
+def limit_of_sum(state: State, size: ir.Expr) -> ir.Expr | None:
+    """By the first minimum that is added, `min(i + k, n) - i <= k`, and then by what loops say of their variables."""
+    terms, constant = linear(size)
+    for term, count in terms.items():
+        if count == 1 and isinstance(term, ir.Apply) and term.op is Op.MIN:
+            rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, size.loc)
+            return next((m for a in term.args if (m := limit(state, plus(a, rest))) is not None), None)
+    most = minus(ZERO, least(state, minus(ZERO, size)))
+    return most if state.is_fixed(most) else None
