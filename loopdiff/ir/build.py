@@ -204,7 +204,7 @@ def nested(loops: Sequence[ir.Loop], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt
 
 def upto(index: str, extent: ir.Expr, body: tuple[ir.Stmt, ...] = (), loc: Span = NOWHERE) -> ir.Loop:
     """The loop from 0 up to `extent`."""
-    return ir.Loop(index, integer(0), extent, integer(1), body, loc=loc)
+    return ir.Loop(index, ir.Const(0, INT, loc=loc), extent, ir.Const(1, INT, loc=loc), body, loc=loc)
 
 
 def over_elements(

@@ -21,7 +21,7 @@ from loopdiff.frontend.arrays.nests import (
     with_held_elements,
     without_leading_units,
 )
-from loopdiff.frontend.arrays.ranges import is_certain
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole
 from loopdiff.frontend.arrays.views import NewAxis, Subscript, inside, is_full_axis, product, taken
@@ -59,7 +59,7 @@ def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: 
             case NewAxis():
                 extents.append(ir.Const(1))
             case Slice():
-                part = slice_part(source.extents[axis], subscript, partial(is_certain, state))
+                part = slice_part(source.extents[axis], subscript, partial(is_nonnegative_here, state))
                 positions.append(part.subscript(hole(len(extents))))
                 extents.append(part.count)
             case _:

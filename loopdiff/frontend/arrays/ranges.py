@@ -12,7 +12,7 @@ from loopdiff.ir.affine import Sum, added, linear
 from loopdiff.ir.ops import Op
 
 
-def is_certain(state: State, expr: ir.Expr) -> bool:
+def is_nonnegative_here(state: State, expr: ir.Expr) -> bool:
     """Whether `expr` is certainly not negative here."""
     return is_nonnegative(expr) or is_nonnegative(least(state, expr))
 

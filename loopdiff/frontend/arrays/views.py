@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, minus, plus, times
-from loopdiff.frontend.arrays.ranges import is_certain
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.state import State
@@ -49,7 +49,7 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
             case NewAxis():
                 extents.append(ir.Const(1))
             case Slice():
-                part = slice_part(array.extents[axis], subscript, partial(is_certain, state))
+                part = slice_part(array.extents[axis], subscript, partial(is_nonnegative_here, state))
                 positions.append(part.subscript(hole(len(extents))))
                 extents.append(part.count)
             case _:
@@ -75,7 +75,9 @@ def inside(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.
     low = ir.Apply(Op.GE, (subscript, ZERO), loc=span)
     high = ir.Apply(Op.LT, (subscript, size), loc=span)
     room = minus(minus(size, subscript), ONE)
-    tests = ([] if is_certain(state, subscript) else [low]) + ([] if is_certain(state, room) else [high])
+    tests = ([] if is_nonnegative_here(state, subscript) else [low]) + (
+        [] if is_nonnegative_here(state, room) else [high]
+    )
     if tests:
         message = f"`{ast.unparse(node)}`: the subscript is outside axis {axis} of the view"
         cond = tests[0] if len(tests) == 1 else ir.Apply(Op.AND, tuple(tests), loc=span)

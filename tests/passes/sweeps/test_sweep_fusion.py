@@ -222,7 +222,9 @@ def test_the_generated_source_is_shown() -> None:
     text = vectorize_grad(rows).explain(np.ones((3, 2)), np.ones(2))
     assert "`value_and_grad` runs both sweeps in one pass:" in text
     assert "one pass" not in vectorize_grad(coupled).explain(np.ones((3, 2)), np.ones(2))
-    assert "coupled_reverse_pullback(" in vectorize_grad(coupled).compile(np.ones((3, 2)), np.ones(2)).source("gradient")
+    assert "coupled_reverse_pullback(" in vectorize_grad(coupled).compile(np.ones((3, 2)), np.ones(2)).source(
+        "gradient"
+    )
 
 
 def test_functions_without_a_number_have_sweeps() -> None:
