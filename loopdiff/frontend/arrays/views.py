@@ -75,9 +75,7 @@ def inside(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.
     low = ir.Apply(Op.GE, (subscript, ZERO), loc=span)
     high = ir.Apply(Op.LT, (subscript, size), loc=span)
     room = minus(minus(size, subscript), ONE)
-    tests = ([] if is_nonnegative_here(state, subscript) else [low]) + (
-        [] if is_nonnegative_here(state, room) else [high]
-    )
+    tests = [test for least, test in ((subscript, low), (room, high)) if not is_nonnegative_here(state, least)]
     if tests:
         message = f"`{ast.unparse(node)}`: the subscript is outside axis {axis} of the view"
         cond = tests[0] if len(tests) == 1 else ir.Apply(Op.AND, tuple(tests), loc=span)
