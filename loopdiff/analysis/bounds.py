@@ -20,7 +20,7 @@ from loopdiff.analysis.polyhedral.terms import has_opaque
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.build import all_of, any_of, at_least_one, compare, floordiv
+from loopdiff.ir.build import all_of, any_of, at_least_one, compare, extents_of, floordiv
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element, print_expr
 from loopdiff.ir.types import BOOL, INT
@@ -133,8 +133,7 @@ def negative_subscripts(model: Model) -> tuple[NegativeSubscript, ...]:
 
 def is_counted(model: Model, access: ir.Access, axis: int) -> bool:
     """Whether a subscript is the extent less a constant."""
-    declared = model.ls.array(access.array).extents
-    extent = ir.Dim(access.array, axis) if declared is None else declared[axis]
+    extent = extents_of(model.ls.array(access.array))[axis]
     terms, constant = linear(ir.Apply(Op.SUB, (extent, access.subscripts[axis])))
     return not terms and constant > 0
 
@@ -243,8 +242,7 @@ def exceeds(model: Model, extent: ir.Expr, affine: Any) -> ir.Expr:
 
 def extent_of(model: Model, array: str, axis: int) -> tuple[ir.Expr, Any]:
     """The extent, and its isl function if it is one of the parameters of the Model."""
-    declared = model.ls.array(array).extents
-    extent = ir.Dim(array, axis) if declared is None else declared[axis]
+    extent = extents_of(model.ls.array(array))[axis]
     term = model.terms.integer(extent, (), 0)
     if any(isinstance(e, ir.Var) for e in subexprs(term)):
         return extent, None

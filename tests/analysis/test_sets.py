@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from itertools import product
 
@@ -31,13 +32,9 @@ from tests.analysis.nests import Writer
 
 NAMES = ("a", "b", "c")
 TRUTH = {
-    Op.LT: lambda a, b: a < b,
-    Op.LE: lambda a, b: a <= b,
-    Op.GT: lambda a, b: a > b,
-    Op.GE: lambda a, b: a >= b,
-    Op.EQ: lambda a, b: a == b,
-    Op.NE: lambda a, b: a != b,
-}
+    Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge, Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+}  # fmt: skip
 
 
 # -- formulas ------------------------------------------------------------------------------------------------

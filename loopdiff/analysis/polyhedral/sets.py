@@ -308,8 +308,8 @@ def with_facts(model: Model, into: Translation, found: Any, pending: tuple[Fact,
 
 def possible(model: Model, frame: Frame, where: Any) -> Any:
     """The parameters `where`, restricted by what `frame` knows of parameters, as far as that does not split them."""
-    places = translation(model, frame).places
-    known = tuple(f for f in restricted(model, frame).pending if f.parts.isdisjoint(places))
+    dims = {d.leaf for d in frame.dims}
+    known = tuple(f for f in restricted(model, frame).pending if f.parts.isdisjoint(dims))
     into = translation(model, EVERYWHERE)
     return with_facts(model, into, isl.Set.from_params(where), known).instances.params()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.ops import Op
 
+Test = Callable[[ir.Expr], bool]
 ZERO, ONE = ir.Const(0), ir.Const(1)
 
 
@@ -74,9 +77,9 @@ def distance(a: ir.Expr, b: ir.Expr) -> int | None:
     return None if terms else constant
 
 
-def at_least_zero(a: ir.Expr) -> ir.Expr:
-    """`max(a, 0)`."""
-    return a if is_nonnegative(a) else maximum(a, ir.Const(0, loc=a.loc))
+def at_least_zero(a: ir.Expr, is_certain: Test | None = None) -> ir.Expr:
+    """`max(a, 0)`. `is_certain` tells what is not negative where it stands, if more is known there than anywhere."""
+    return a if (is_certain or is_nonnegative)(a) else maximum(a, ir.Const(0, loc=a.loc))
 
 
 def is_nonnegative(expr: ir.Expr) -> bool:
@@ -115,13 +118,19 @@ def upper_limit(expr: ir.Expr) -> int | None:
 
 def shifted_limit(expr: ir.Expr) -> int | None:
     """The limit of `min(i + 1, N) - i`."""
+    return min((n for s in sums_of_minimum(expr) if (n := constant_value(s)) is not None), default=None)
+
+
+def sums_of_minimum(expr: ir.Expr) -> list[ir.Expr]:
+    """The sums of which `expr`, itself a sum, is the smallest: `i + 1 - i` and `N - i` for `min(i + 1, N) - i`. None if
+    it adds no minimum.
+    """
     terms, constant = linear(expr)
     for term, count in terms.items():
         if count == 1 and isinstance(term, ir.Apply) and term.op is Op.MIN:
             rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, expr.loc)
-            found = [n for a in term.args if (n := constant_value(plus(a, rest))) is not None]
-            return min(found, default=None)
-    return None
+            return [plus(a, rest) for a in term.args]
+    return []
 
 
 def constant_value(expr: ir.Expr) -> int | None:

@@ -26,6 +26,7 @@ from loopdiff.frontend.arrays.integers import (
     maximum,
     minus,
     plus,
+    sums_of_minimum,
 )
 from loopdiff.frontend.arrays.ranges import least
 from loopdiff.frontend.arrays.redirect import redirected
@@ -220,10 +221,7 @@ def greatest(state: State, sizes: Sequence[ir.Expr], span: Span) -> ir.Expr | No
 
 def limit_of_sum(state: State, size: ir.Expr) -> ir.Expr | None:
     """By the first minimum that is added, `min(i + k, n) - i <= k`, and then by what loops say of their variables."""
-    terms, constant = linear(size)
-    for term, count in terms.items():
-        if count == 1 and isinstance(term, ir.Apply) and term.op is Op.MIN:
-            rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, size.loc)
-            return next((m for a in term.args if (m := limit(state, plus(a, rest))) is not None), None)
+    if sums := sums_of_minimum(size):
+        return next((m for s in sums if (m := limit(state, s)) is not None), None)
     most = minus(ZERO, least(state, minus(ZERO, size)))
     return most if state.is_fixed(most) else None

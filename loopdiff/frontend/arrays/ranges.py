@@ -35,11 +35,11 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
         case ir.Load(access=ir.Access(array=cell)) if cell in state.whole.ranges:
             first, stop = state.whole.ranges[cell]
             limit, constant = linear(first if count > 0 else minus(stop, ONE))
-            return {t: count * n for t, n in limit.items()}, count * constant
+            return added({}, limit, count), count * constant
         case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(divisor)))) if (
             count < 0 < divisor and count % divisor == 0
         ):  # it is at most a / divisor
             limit, constant = linear(a)
-            return {t: count // divisor * n for t, n in limit.items()}, count // divisor * constant
+            return added({}, limit, count // divisor), count // divisor * constant
         case _:
             return None

@@ -6,12 +6,12 @@ so that `x[1:-1]` starts at 1 and has `max(N - 2, 0)` elements. A start is exact
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from loopdiff.frontend.arrays.integers import (
     ONE,
     ZERO,
+    Test,
     at_least_zero,
     distance,
     divided,
@@ -24,8 +24,6 @@ from loopdiff.frontend.arrays.integers import (
 )
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-
-Test = Callable[[ir.Expr], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def slice_part(size: ir.Expr, bounds: Slice, is_certain: Test = is_nonnegative) 
         stop = ir.Const(-1) if upper is None else maximum(upper, ir.Const(-1))
         length = minus(start, stop)
     count = divided(plus(length, ir.Const(abs(step) - 1)), abs(step))
-    return Part(start, step, count if is_certain(count) else at_least_zero(count))
+    return Part(start, step, at_least_zero(count, is_certain))
 
 
 def least_of(bound: ir.Expr, limit: ir.Expr, is_certain: Test) -> ir.Expr:
@@ -94,5 +92,4 @@ def from_end(bound: ir.Expr, size: ir.Expr, is_certain: Test, safe: int = -2) ->
 
 def counted(bound: ir.Expr, size: ir.Expr, is_certain: Test) -> ir.Expr:
     """`from_end`, and not before the start."""
-    found = from_end(bound, size, is_certain)
-    return found if is_certain(found) else at_least_zero(found)
+    return at_least_zero(from_end(bound, size, is_certain), is_certain)

@@ -320,12 +320,11 @@ def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[N
     cell = state.cells.get(name)
     lower, upper = state.known(iteration.lower), state.known(iteration.upper)
     is_kept = not any(is_stored(n, name) for s in node.body for n in ast.walk(s))
-    is_stepping = isinstance(iteration.step, ir.Const) and iteration.step.value != 0
-    if cell is None or not (iteration.is_range and is_stepping and is_kept and stays(state, lower, upper)):
+    step = iteration.step.value if isinstance(iteration.step, ir.Const) else 0
+    if cell is None or not (iteration.is_range and step and is_kept and stays(state, lower, upper)):
         yield
         return
-    is_upward = isinstance(iteration.step, ir.Const) and iteration.step.value > 0
-    state.whole.ranges[cell] = (lower, upper) if is_upward else (plus(upper, ONE), plus(lower, ONE))
+    state.whole.ranges[cell] = (lower, upper) if step > 0 else (plus(upper, ONE), plus(lower, ONE))
     yield
     state.whole.ranges.pop(cell, None)
 

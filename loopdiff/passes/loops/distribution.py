@@ -133,7 +133,7 @@ def split(model: Model, loop: ir.Loop, path: Path) -> list[ir.Loop]:
             merged = [before + group]
     if are_torn(merged):
         return [loop]
-    return [replace(loop, body=with_lets(reunited(group, loop, parts), lets)) for group in merged]
+    return [replace(loop, body=with_lets(reunited(group, loop), lets)) for group in merged]
 
 
 def parts_of(model: Model, loop: ir.Loop, path: Path) -> Group:
@@ -162,12 +162,15 @@ def are_torn(groups: list[Group]) -> bool:
     return any(most > 1 and sum(n in c for c in counts) > 1 for found in counts for n, most in found.items())
 
 
-def reunited(group: Group, loop: ir.Loop, parts: Group) -> Group:
+def reunited(group: Group, loop: ir.Loop) -> Group:
     """`group` with several pieces of one statement of `loop` put together again: apart they would repeat its Lets."""
-    counts = Counter(p.number for p in group)
-    needs = {n: frozenset(x for p in parts if p.number == n for x in p.needs) for n in counts}
-    whole = {p.number: replace(p, stmt=loop.body[p.number], needs=needs[p.number]) for p in group}
-    return tuple({p.number: whole[p.number] if counts[p.number] > 1 else p for p in group}.values())
+    found: dict[int, Part] = {}
+    for part in group:
+        first = found.setdefault(part.number, part)
+        if first is not part:
+            whole = replace(part, stmt=loop.body[part.number], events=first.events + part.events)
+            found[part.number] = replace(whole, needs=first.needs | part.needs)
+    return tuple(found.values())
 
 
 def can_follow(model: Model, path: Path, before: Group, group: Group, lets: Group) -> bool:

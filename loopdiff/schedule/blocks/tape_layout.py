@@ -64,8 +64,9 @@ def better_order(decl: ir.ArrayDecl, touches: Touches, lanes: frozenset[str]) ->
     """The axes of a tape with that one last which most accesses move along; None if it is the last already."""
     votes: Counter[int] = Counter()
     for access, loops in touches:
-        indices = [p.index for p in loops]
-        index = next((i for i in indices if i in lanes), indices[-1]) if loops else ""
+        if not loops:
+            continue
+        index = next((p.index for p in loops if p.index in lanes), loops[-1].index)
         moving = [axis for axis, s in enumerate(access.subscripts) if coefficient(s, index) != 0]
         if len(moving) == 1 and coefficient(access.subscripts[moving[0]], index) in (1, -1):
             votes[moving[0]] += tuning.TAPE_TRIPS ** len(loops)
