@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import linecache
 import random
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import numpy as np
 from loopdiff.errors import LoopdiffError
 from loopdiff.ir.interpret import run
 from tests.gradients.interpreted import normal_form
+from tests.texts import registered
 
 BINDINGS = (
     "y = x", "x = y", "z = y", "z = x", "y = z", "y = x[::-1]", "z = y[::-1]", "x, y = y, x", "x, z = z, 0.5 * x",
@@ -121,14 +121,6 @@ def program(seed: int) -> str:
 WEIGHTS = np.array([[1.0, 2.0, 4.0], [8.0, 16.5, 33.0], [65.0, 131.0, 257.0]])
 
 
-def function_of(text: str, seed: int) -> Any:
-    file = f"<alias {seed}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace = {"np": np}
-    exec(compile(text, file, "exec", dont_inherit=True), namespace)
-    return namespace["f"]
-
-
 def arguments() -> Iterator[dict[str, Any]]:
     for c in (True, False):
         for n in (3, 1):
@@ -138,7 +130,7 @@ def arguments() -> Iterator[dict[str, Any]]:
 
 def mismatch(seed: int) -> str | None:
     """How the program differs from plain Python; None if it does not. Raises LoopdiffError where it is refused."""
-    function = function_of(program(seed), seed)
+    function = registered(program(seed), f"<alias {seed}>", np=np)
     loops = normal_form(function, next(arguments()))
     for args, mine in zip(arguments(), arguments(), strict=True):
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 from itertools import product
 from typing import Any
@@ -14,6 +13,7 @@ from loopdiff.errors import ArgumentError
 from loopdiff.ir.interpret import run
 from loopdiff.ir.printer import print_loopset
 from tests.gradients.interpreted import normal_form
+from tests.texts import registered
 
 
 def bound(rng: random.Random, names: tuple[str, ...]) -> str:
@@ -41,17 +41,10 @@ def program(seed: int) -> str:
     return "\n".join([*lines, "    return t"]) + "\n"
 
 
-def function_of(text: str, name: str) -> Any:
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    scope: dict[str, Any] = {}
-    exec(compile(text, name, "exec"), scope)
-    return scope["f"]
-
-
 @pytest.mark.parametrize("first", range(0, 120, 12))
 def test_slices_in_loops(first: int) -> None:
     for seed in range(first, first + 12):
-        function = function_of(program(seed), f"<slices {seed}>")
+        function = registered(program(seed), f"<slices {seed}>")
         loops = normal_form(function, {"x": np.ones(3), "n": 2})
         for length, n in product(range(7), (-2, 0, 1, 3, 6)):
             x = np.random.default_rng(seed).normal(size=length)

@@ -18,6 +18,7 @@ from loopdiff.frontend.parse import parse_function
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements, subexprs
 from loopdiff.source.functions import source_of
+from tests.texts import registered
 
 SCALE = 2.0
 HINT = "  hint: write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`"
@@ -45,12 +46,6 @@ class Model:
 
     def scale(self, x):
         x[0] *= SCALE
-
-
-def registered(text: str, file: str, **namespace: Any) -> Any:
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    exec(compile(text, file, "exec", dont_inherit=True), namespace)
-    return namespace["f"]
 
 
 def marked_line(marker: str) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import linecache
 import random
 import re
 import time
@@ -20,6 +19,7 @@ import numpy as np
 from loopdiff import vectorize_grad
 from loopdiff.errors import LoopdiffError
 from loopdiff.fuzz.engines import eager_threads
+from tests.texts import registered
 
 Arguments = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -109,14 +109,6 @@ def program(seed: int) -> str:
             return "\n".join(["def f(x, y, p, q, n):", *(f"    {line}" for line in lines), ""])
 
 
-def function_of(text: str, seed: int) -> Any:
-    file = f"<once {seed}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace: dict[str, Any] = {}
-    exec(compile(text, file, "exec", dont_inherit=True), namespace)
-    return namespace["f"]
-
-
 def arguments(seed: int, n: int) -> Arguments:
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(0.25, 1.25, (2, n)) * rng.choice([-1, 1], (2, n))
@@ -131,7 +123,7 @@ def mismatch(seed: int, setting: str, n: int) -> str | None:
     """How the value or the gradient differs from plain Python and its complex step; None if they do not, or if Python
     refuses the program or makes large numbers of it. Raises LoopdiffError where loopdiff refuses it."""
     text = program(seed)
-    function, args = function_of(text, seed), arguments(seed, n)
+    function, args = registered(text, f"<once {seed}>"), arguments(seed, n)
     rng = np.random.default_rng(seed + 1)
     along, weights, seed_of_value = rng.normal(size=(2, n)), rng.normal(size=(2, n)), rng.normal()
     x, y, *rest = copied(args)
