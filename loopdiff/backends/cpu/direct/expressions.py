@@ -20,7 +20,7 @@ from numba.np.arrayobj import load_item
 from loopdiff.backends.cpu.interrupts import block_size
 
 from .syntax import constant_of
-from .typed import Called, Typed, is_counted, items_of
+from .typed import Called, TypedTree, is_counted, items_of
 
 INT64 = llvm.IntType(64)
 BIT = llvm.IntType(1)
@@ -28,16 +28,13 @@ Value = Any
 
 
 class Program(ir.FunctionIR):
-    """A typed syntax tree in place of Numba's own form of a function, of which it has names and no blocks.
+    """A typed syntax tree in place of Numba's own form of a function, of which it has names and no blocks."""
 
-    `once`: variables that are LLVM values.
-    """
-
-    def __init__(self, identity: Any, tree: ast.FunctionDef, found: Typed, once: frozenset[str]) -> None:
+    def __init__(self, identity: Any, typed: TypedTree) -> None:
         loc = ir.Loc.from_function_id(identity)
         blocks = {0: ir.Block(ir.Scope(None, loc), loc)}
         super().__init__(blocks, False, identity, loc, {}, len(identity.arg_names), identity.arg_names)
-        self.tree, self.found, self.once = tree, found, once
+        self.tree, self.found, self.once = typed
 
 
 class Expressions:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba.core import types
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
@@ -20,10 +21,11 @@ from loopdiff.backends.cpu.defects import ScalarCodegen, moves_masked_loads
 
 from .expressions import Program
 from .lower import Lowering
-from .syntax import Unknown, set_once, tree_of
-from .typed import Typing
+from .syntax import Unknown, tree_of
+from .typed import TypedTree, typed_tree
 
 KEPT = ("func_ir", "typemap", "calltypes", "return_type", "library")
+TYPED = "typed"  # in the state of a part that whoever calls it has typed
 
 
 class CpuLowering(Lowering, Lower):
@@ -68,15 +70,17 @@ def lowered(state: Any, run_pass: Callable[[Any], Any]) -> Any:
 def typed_program(state: Any) -> Program:
     """The function in the state, with types. Raises Unknown, or Numba's TypingError."""
     identity: Any = state.func_id
+    known = state.get(TYPED)
+    if known is not None:
+        return Program(identity, known)
     tree = tree_of(identity.func)
     if identity.func.__closure__ or any(isinstance(a, types.Omitted) for a in state.args):
         raise Unknown("a closure, or a default", tree)
     env = dict(zip(identity.arg_names, state.args, strict=True))
-    once = set_once(tree)
-    found = Typing(state.typingctx, identity.func.__globals__, env, once, compile_part).function(tree)
-    if state.return_type not in (None, found.result):
-        raise Unknown(f"a result of type {found.result} wanted as {state.return_type}", tree)
-    return Program(identity, tree, found, once)
+    typed = typed_tree(state.typingctx, identity.func.__globals__, tree, env, compile_part)
+    if state.return_type not in (None, typed.found.result):
+        raise Unknown(f"a result of type {typed.found.result} wanted as {state.return_type}", tree)
+    return Program(identity, typed)
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -114,15 +118,17 @@ class Direct(Compiler):
 
 
 @global_compiler_lock
-def compile_part(context: Any, function: FunctionType, signature: Any) -> Any:
-    """`function`, compiled as a part of the one that is being lowered, with its flags: compiled on its own it would be
-    optimised and written to machine code twice."""
+def compile_part(context: Any, function: FunctionType, signature: Any, typed: TypedTree | None = None) -> Any:
+    """`function`, compiled as a part of the one that is being lowered, with its flags and into its library: in one of
+    its own it would be optimised and written to machine code twice. `typed`: its tree, where it has been typed."""
     flags = ConfigStack().top().copy()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-    library = context.codegen().create_library(function.__name__)
+    library = context.active_code_library
     compiler = Direct(
         context.typing_context, context, library, signature.args, signature.return_type, flags, {}
     )  # fmt: skip
+    compiler.state[TYPED] = typed
     found = compiler.compile_extra(function)
-    context.active_code_library.add_linking_library(found.library)
+    module = library._final_module
+    module.get_function(found.fndesc.llvm_func_name).linkage = Linkage.linkonce_odr  # gone where every call is inlined
     return found

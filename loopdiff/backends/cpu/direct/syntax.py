@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -32,19 +33,19 @@ class Unknown(UnsupportedError):
         super().__init__(f"{what}, line {getattr(node, 'lineno', '?')}")
 
 
+@lru_cache(maxsize=16)
+def definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """The functions that a module defines, by their names and the lines that they begin in, decorators included."""
+    functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    return {(f.name, line): f for f in functions for line in (f.lineno, *(d.lineno for d in f.decorator_list))}
+
+
 def tree_of(function: FunctionType) -> ast.FunctionDef:
-    """The definition of `function` in its text."""
+    """The definition of `function` in its text, which others may hold as well."""
     try:
-        module = ast.parse(text_of(function.__code__.co_filename))
-    except (OSError, SyntaxError, ValueError) as error:
+        return definitions(text_of(function.__code__.co_filename))[function.__name__, function.__code__.co_firstlineno]
+    except (OSError, SyntaxError, ValueError, KeyError) as error:
         raise Unknown(f"no source of {function.__name__}") from error
-    first = function.__code__.co_firstlineno
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            lines = {node.lineno, *(d.lineno for d in node.decorator_list)}
-            if first in lines:
-                return node
-    raise Unknown(f"no source of {function.__name__}")
 
 
 def constant_of(node: ast.expr) -> Any:

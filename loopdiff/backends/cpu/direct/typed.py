@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
@@ -18,7 +18,7 @@ from .operators import FUNCTIONS, Lower, known_call
 from .syntax import BINARY, COMPARE, UNARY, Unknown, constant_of, set_once, tree_of
 
 Env = dict[str, types.Type]
-CompilePart = Callable[[Any, Any, Any], Any]
+CompilePart = Callable[..., Any]
 SCALARS = (types.Integer, types.Float, types.Boolean)
 ATTRIBUTES = ("shape", "size", "dtype", "T")  # of arrays
 
@@ -41,6 +41,14 @@ class Typed:
     calls: dict[int, Called] = field(default_factory=dict)
     outside: dict[int, Any] = field(default_factory=dict)
     result: types.Type | None = None
+
+
+class TypedTree(NamedTuple):
+    """The definition of a function with types, and its variables that are LLVM values."""
+
+    tree: ast.FunctionDef
+    found: Typed
+    once: frozenset[str]
 
 
 def items_of(ty: Any) -> tuple[types.Type, ...] | None:
@@ -366,17 +374,25 @@ class Typing:
 
     def part(self, node: ast.AST, dispatcher: Any, args: tuple[types.Type, ...]) -> types.Type:
         """The type of a call of a function of the same module, which is compiled as part of this one."""
+        key = (dispatcher, args)
+        if key not in self.known:
+            self.known[key] = self.part_called(dispatcher, args)
+        found = self.found.calls[id(node)] = self.known[key]
+        return found.signature.return_type
+
+    def part_called(self, dispatcher: Any, args: tuple[types.Type, ...]) -> Called:
         function = dispatcher.py_func
         tree = tree_of(function)
         env = dict(zip((a.arg for a in tree.args.args), args, strict=True))
-        typing = Typing(self.context, self.namespace, env, set_once(tree), self.compile_part)
-        found = signature(typing.function(tree).result, *args)
+        typed = typed_tree(self.context, self.namespace, tree, env, self.compile_part)
+        compiled: list[Any] = []  # at the first call that is lowered
 
         def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-            return context.call_internal(builder, self.compile_part(context, function, sig).fndesc, sig, values)
+            if not compiled:
+                compiled.append(self.compile_part(context, function, sig, typed))
+            return context.call_internal(builder, compiled[0].fndesc, sig, values)
 
-        self.found.calls[id(node)] = Called(dispatcher, found, lower)
-        return found.return_type
+        return Called(dispatcher, signature(typed.found.result, *args), lower)
 
     def resolved(self, function: Any, args: tuple[types.Type, ...]) -> Called | None:
         """What `function` means for arguments of these types; None if it does not take them as they are."""
@@ -389,3 +405,11 @@ class Typing:
         if found is None or found.recvr is not None or (found.pysig is None and len(found.args) != len(args)):
             return None
         return Called(function, found)
+
+
+def typed_tree(
+    context: Any, namespace: Mapping[str, Any], tree: ast.FunctionDef, env: Env, compile_part: CompilePart
+) -> TypedTree:  # fmt: skip
+    """The function that `tree` defines, for parameters of types `env`. Raises Unknown, or Numba's TypingError."""
+    once = set_once(tree)
+    return TypedTree(tree, Typing(context, namespace, env, once, compile_part).function(tree), once)
