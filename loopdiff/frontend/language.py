@@ -148,7 +148,7 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct("shape, ndim, size, len", "M, N = A.shape\nx[0] = M + N + A.ndim + A.size + len(x)", "0.1"),
     Construct(
-        "np.empty, zeros, ones, full",
+        "np.empty, zeros, ones, full, ndarray",
         "M = A.shape[0]\nt = np.zeros((M, n + 1), dtype=np.float32)\nt[0, n] = s\nx[0] = t[0, n]",
         "0.1",
         "Extents follow from shapes, integer arguments and elements of arguments that are not written.",

@@ -578,7 +578,7 @@ def parts_of_shapes(a):
 
 
 # -- local arrays --------------------------------------------------------------------------------------------
-@shows("np.empty, zeros, ones, full", vector(), 3)
+@shows("np.empty, zeros, ones, full, ndarray", vector(), 3)
 def allocations(x, n):
     k = n + 2
     a = np.empty(len(x))
@@ -597,7 +597,7 @@ def allocations(x, n):
     return a, b, d, e, f, g
 
 
-@shows("np.empty, zeros, ones, full", matrix(), np.float32(2.0))
+@shows("np.empty, zeros, ones, full, ndarray", matrix(), np.float32(2.0))
 def more_allocations(a, v):
     t = np.zeros(a.shape[:1], "float32")
     u = np.zeros(a.shape[1:2], dtype="int64", order="C")
@@ -606,9 +606,11 @@ def more_allocations(a, v):
     e = np.full(2, v)
     g = np.full(2, v * 1.5)
     h = np.full(2, a.size)
+    w = np.ndarray(a.shape, dtype=a.dtype)
+    w[:] = 2.0 * a
     t[0] = a[0, 0]
     u[0] = c[0, 0]
-    return t, u, c, d, e, g, h
+    return t, u, c, d, e, g, h, w
 
 
 @shows("np.empty_like and friends", vector(), integers(1, 2, 3))

@@ -1,4 +1,4 @@
-"""Local arrays: np.empty, zeros, ones, full and their `_like` forms."""
+"""Local arrays: np.empty, zeros, ones, full and their `_like` forms, and np.ndarray, which is np.empty."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ class ElementType:
 
 def allocator(value: Any) -> str | None:
     """The name of the allocation function that `value` is."""
+    if value is np.ndarray:
+        return "empty"
     names = [f"{kind}{suffix}" for kind in FILLS for suffix in ("", "_like")]
     return next((n for n in names if value is getattr(np, n)), None)
 
