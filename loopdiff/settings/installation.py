@@ -7,6 +7,7 @@ import platform
 import sys
 from functools import cache
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 
 import llvmlite
@@ -23,6 +24,9 @@ SETTINGS = (
 PROBES = ("_ZGVbN2v_exp", "_ZGVnN2v_exp", "_ZGVbN2v_log1p", "_ZGVnN2v_log1p")
 
 
+PACKAGE = Path(import_module(__name__.partition(".")[0]).__path__[0])
+
+
 def installation() -> str:
     """Digest of loopdiff's own source, the versions below it, the processor, and Numba's settings as they are now."""
     settings = [repr(getattr(config, name, None)) for name in SETTINGS]
@@ -35,9 +39,8 @@ def installed() -> str:
     from llvmlite import binding
 
     digest = blake2b(digest_size=16)
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
+    for path in own_files():
+        digest.update(str(path.relative_to(PACKAGE)).encode())
         digest.update(path.read_bytes())
     features = binding.get_host_cpu_features().flatten()
     parts = (
@@ -46,6 +49,11 @@ def installed() -> str:
     )  # fmt: skip
     digest.update(repr(parts).encode())
     return digest.hexdigest()
+
+
+def own_files() -> list[Path]:
+    """Every file of Python of the package, wherever this module stands in it."""
+    return sorted(PACKAGE.rglob("*.py"))
 
 
 def library_of_c() -> str:

@@ -217,6 +217,18 @@ def test_another_version_has_names_of_its_own(owner: object, name: str, monkeypa
     assert installation() != before
 
 
+@pytest.mark.parametrize("room", ["ad", "backends/cpu", "canonical", "passes/loops", "settings"])
+def test_another_compiler_has_names_of_its_own(room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(Path(loopdiff.__file__).parent, tmp_path / "loopdiff", ignore=shutil.ignore_patterns("*.pyc"))
+    monkeypatch.setattr("loopdiff.settings.installation.installed", installed.__wrapped__)
+    before = installation()
+    monkeypatch.setattr("loopdiff.settings.installation.PACKAGE", tmp_path / "loopdiff")
+    assert installation() == before
+    changed = sorted((tmp_path / "loopdiff" / room).glob("*.py"))[-1]
+    changed.write_text(changed.read_text() + "# another\n")
+    assert installation() != before
+
+
 def test_names_of_machine_code_say_what_it_depends_on() -> None:
     @numba.njit
     def f(x):
