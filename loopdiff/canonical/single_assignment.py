@@ -1,8 +1,9 @@
 """Single assignment of scalars: bound and derived LoopSets become normal ones, whose scalars are Lets.
 
 A cell (a rank-0 local array) whose value is known where it is read becomes a `Let` or is replaced by the constant,
-index, parameter, dimension or affine integer expression it holds. Cells that remain are loop-carried, floating numbers
-merged by an `If`, or accumulated in a loop.
+index, parameter, dimension or affine integer expression it holds. So is the index of a loop that runs once, as those of
+stencil codes that are written level by level, `for k in range(K - 1, K)`: its body stands in its place. Cells that
+remain are loop-carried, floating numbers merged by an `If`, or accumulated in a loop.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 from loopdiff.analysis.liveness import drop_dead_cell_stores
 from loopdiff.canonical.if_conversion import choices
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import linear
 from loopdiff.ir.build import nested, over_elements
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
@@ -121,10 +123,7 @@ class Forwarding:
             case ir.Let():
                 return self.let(replace(stmt, value=replace_known(stmt.value, known)), known)
             case ir.Loop():
-                head = {n: replace_known(e, known) for n, e in zip("lus", stmt_exprs(stmt), strict=True)}
-                inner, _ = self.block(stmt.body, forget(known, written_arrays(stmt.body)))
-                loop = replace(stmt, lower=head["l"], upper=head["u"], step=head["s"], body=inner)
-                return (loop,), forget(known, written_arrays(stmt.body))
+                return self.loop(stmt, known)
             case ir.If():
                 return self.branch(stmt, known)
             case ir.Call(results=results):
@@ -132,6 +131,18 @@ class Forwarding:
                 return (new,), forget(known, {r.array for r in results})
             case _:
                 return (map_stmt_exprs(lambda e: replace_known(e, known), stmt),), known
+
+    def loop(self, stmt: ir.Loop, known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
+        lower, upper, step = (replace_known(e, known) for e in stmt_exprs(stmt))
+        if (
+            is_inlined(lower, INT)
+            and runs_once(lower, upper, step)
+            and not any(isinstance(s, ir.Exit) for s in stmt.body)
+        ):
+            return self.block(at_index(stmt.body, stmt.index, lower), known)
+        after = forget(known, written_arrays(stmt.body))
+        inner, _ = self.block(stmt.body, after)
+        return (replace(stmt, lower=lower, upper=upper, step=step, body=inner),), after
 
     def let(self, stmt: ir.Let, known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
         """A Let of an atom is that atom; after a Let of a cell, the cell is known to hold it."""
@@ -182,6 +193,24 @@ def plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     if isinstance(a, ir.Const) and a.value == 0:
         return b
     return ir.Apply(Op.ADD, (a, b), loc=b.loc)
+
+
+def runs_once(lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> bool:
+    """Whether a loop has one iteration, whatever the parameters are."""
+    (left, first), (right, end) = linear(lower), linear(upper)
+    if not isinstance(step, ir.Const) or left != right:
+        return False
+    width = int(step.value.real)
+    return 0 < end - first <= width or 0 < first - end <= -width
+
+
+def at_index(body: tuple[ir.Stmt, ...], index: str, value: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """The iteration of a loop in which its index is `value`."""
+
+    def rewrite(e: ir.Expr) -> ir.Expr:
+        return value if isinstance(e, ir.Index) and e.name == index else e
+
+    return tuple(map_stmt_exprs(partial(map_expr, rewrite), stmt) for stmt in body)
 
 
 def expand_fills(ls: ir.LoopSet) -> ir.LoopSet:
