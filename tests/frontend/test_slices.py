@@ -75,7 +75,7 @@ def triangle(a, x):
     ("function", "args", "extents"),
     [
         (conv, (np.ones(5), np.ones(2), np.ones(4)), "range(0, w.shape[0], 1)"),
-        (pool, (np.ones(6), np.ones(3)), "range(1, 2, 1)"),
+        (pool, (np.ones(6), np.ones(3)), "max[] max= x[2 * i + 1]"),
     ],
 )
 def test_ranges_of_loops_decide_slices(function: Any, args: tuple[np.ndarray, ...], extents: str) -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.buffers import declare
-from loopdiff.frontend.arrays.nests import made_of, nest
+from loopdiff.frontend.arrays.integers import at_least_zero
+from loopdiff.frontend.arrays.nests import limit, made_of, nest
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here
 from loopdiff.frontend.arrays.shapes import array_extents, shaped
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import ArrayName
+from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
+from loopdiff.ir.walk import loads
 from loopdiff.source.functions import MISSING
 
 FILLS = {"empty": None, "zeros": 0, "ones": 1, "full": None}
@@ -58,16 +62,16 @@ def is_allocation(state: State, node: ast.expr) -> bool:
 
 def parse_allocation(state: State, name: str, node: ast.Call) -> None:
     """`name = np.zeros(...)`: a new array, and the name for it."""
-    state.bindings[name] = ArrayName(allocated(state, name, node))
+    bind_view(state, name, allocated(state, name, node), state.source.span(node))
 
 
 def allocate_array(state: State, stem: str, node: ast.Call) -> View:
     """`np.zeros(...)` inside an expression."""
-    return state.all_of(allocated(state, stem, node), state.source.span(node))
+    return allocated(state, stem, node)
 
 
-def allocated(state: State, stem: str, node: ast.Call) -> str:
-    """A new array, filled as the call says."""
+def allocated(state: State, stem: str, node: ast.Call) -> View:
+    """A new array, filled as the call says; a part of one where the call's extents change in the loops around."""
     function = allocator(state.outside(node.func)) or ""
     span = state.source.span(node)
     allocation = call_arguments(state, function, node)
@@ -82,14 +86,26 @@ def allocated(state: State, stem: str, node: ast.Call) -> str:
     found = None if allocation is None else declaration(state, "", allocation, fill, span)
     state.out[start:] = [*state.out[place:], *state.out[start:place]]  # Python evaluates the shape first
     decl = found or ir.ArrayDecl("", None, "local", (ir.Const(1),), loc=span)
-    array, left = declare(state, decl, stem, fill, span)
+    sizes = [state.known(e) for e in decl.extents or ()]
+    made = with_room(state, decl, sizes)
+    array, left = declare(state, made, stem, fill, span)
     if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
+    whole = state.all_of(array, span)
     if left is not None:
         held = frozen(state, left, "fill")
-        extents = state.all_of(array, span).extents
-        state.out += nest(state, extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
-    return array
+        state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
+    return whole if made is decl else View(array, whole.subscripts, tuple(sizes))
+
+
+def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> ir.ArrayDecl:
+    """`decl`, whose extents are `sizes`, with more room where those change in the loops around and never exceed it."""
+    if not any(e.access.array in state.whole.ranges for s in sizes for e in loads(s)):
+        return decl
+    limits = [limit(state, s) for s in sizes]
+    room = tuple(at_least_zero(m) for m in limits if m is not None)
+    is_certain = len(room) == len(sizes) and all(is_nonnegative_here(state, s) for s in sizes)
+    return replace(decl, extents=room) if is_certain else decl
 
 
 def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | None:

@@ -5,7 +5,10 @@ Whoever asks stands in those loops, where their variables are between the first 
 
 from __future__ import annotations
 
-from loopdiff.frontend.arrays.integers import ONE, from_linear, is_nonnegative, minus
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from loopdiff.frontend.arrays.integers import ONE, ZERO, from_linear, is_nonnegative, minus, plus
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, added, linear
@@ -18,15 +21,40 @@ def is_nonnegative_here(state: State, expr: ir.Expr) -> bool:
 
 
 def least(state: State, expr: ir.Expr) -> ir.Expr:
-    """What `expr` is never less than here, without variables of loops whose range is known."""
-    terms, constant = linear(state.known(expr))
+    """What `expr` is never less than here, without minima, maxima and variables of loops whose range is known."""
+    return from_linear(*least_sum(state, *linear(state.known(expr))), expr.loc)
+
+
+def least_sum(state: State, terms: Sum, constant: int) -> tuple[Sum, int]:
+    for term, count in terms.items():
+        rest = {t: n for t, n in terms.items() if t != term}
+        if is_bounded_by_operands(term, count):
+            return least_sum(state, *shortest(rest, constant, count, term.args))
     for term, count in terms.items():
         found = limit_of(state, term, count)
         if found is not None:
             limit, offset = found
-            rest = added({t: n for t, n in terms.items() if t != term}, limit, 1)
-            return least(state, from_linear(rest, constant + offset, expr.loc))
-    return from_linear(terms, constant, expr.loc)
+            rest = {t: n for t, n in terms.items() if t != term}
+            return least_sum(state, added(rest, limit, 1), constant + offset)
+    return terms, constant
+
+
+def is_bounded_by_operands(term: ir.Expr, count: int) -> TypeGuard[ir.Apply]:
+    """Whether `count` times `term` is never less than `count` times any operand of it."""
+    return isinstance(term, ir.Apply) and term.op is (Op.MAX if count > 0 else Op.MIN)
+
+
+def shortest(rest: Sum, constant: int, count: int, operands: Sequence[ir.Expr]) -> tuple[Sum, int]:
+    """`rest` and `constant` with `count` times the operand that leaves the fewest terms, as others cancel out."""
+    sums = [(added(rest, t, count), constant + count * c) for t, c in map(linear, operands)]
+    return min(sums, key=lambda s: len(s[0]))
+
+
+def keep_range(state: State, cell: str, expr: ir.Expr) -> None:
+    """Note what is certain of `cell`, which holds the value that `expr` has here, also after the loops around."""
+    lower, upper = least(state, expr), minus(ZERO, least(state, minus(ZERO, expr)))
+    if state.is_fixed(lower) and state.is_fixed(upper):
+        state.whole.ranges[cell] = (lower, plus(upper, ONE))
 
 
 def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:

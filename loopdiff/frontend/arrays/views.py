@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, minus, plus, times
-from loopdiff.frontend.arrays.ranges import is_nonnegative_here
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
+from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
@@ -214,6 +216,7 @@ def steady(state: State, view: View) -> View:
             cell = state.temporary("at", expr.loc)
             state.out.append(ir.Assign(cell, expr, loc=expr.loc))
             cells[expr] = ir.Load(cell, loc=expr.loc)
+            keep_range(state, cell.array, expr)
         return cells[expr]
 
     def held(expr: ir.Expr) -> ir.Expr:
@@ -221,3 +224,10 @@ def steady(state: State, view: View) -> View:
         return known if state.is_fixed(known) else folded(map_expr(hold, known))
 
     return View(view.array, tuple(map(held, view.subscripts)), tuple(map(held, view.extents)))
+
+
+def bind_view(state: State, name: str, view: View, span: Span) -> None:
+    """Let `name` stand for a view, or for the array if it is all of one."""
+    state.whole.fresh.discard(view.array)
+    is_whole = view == state.all_of(view.array, span)
+    state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)

@@ -13,7 +13,7 @@ from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.shapes import array_extents, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
-from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.arrays.views import bind_view, steady
 from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Rejected, Value, Values, Varying
 from loopdiff.frontend.parsing.calls import one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
@@ -131,12 +131,6 @@ def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> 
             state.out += stores(access, number, span)
             is_only = state.survey.stores[name] == 1 and name not in state.survey.parameters
             note_number(state, access, number, is_only)
-
-
-def bind_view(state: State, name: str, view: View, span: Span) -> None:
-    state.whole.fresh.discard(view.array)
-    is_whole = view == state.all_of(view.array, span)
-    state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)
 
 
 def note_number(state: State, access: ir.Access, value: ir.Expr, is_only: bool) -> None:
