@@ -26,6 +26,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     map_blocks,
     map_body,
     map_sites,
@@ -39,6 +40,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.passes.checks.check_placement import Group, place_checks
 from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
+from loopdiff.passes.checks.early_checks import is_early, with_early_conditions, without_early
 from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
 from loopdiff.source.words import in_user_words
 
@@ -53,7 +55,8 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
 
     `words` are the names in the user's source, for messages.
     """
-    model = count_from_the_end(build_model(ls))
+    ls, early = with_early_conditions(count_from_the_end(build_model(ls)))
+    model = build_model(ls)
     unchecked = list(unchecked_accesses(model))
     places: list[Kept] = []
     while (kept := keep_place(model.ls, unchecked)) is not None:
@@ -62,12 +65,13 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
         unchecked = list(unchecked_accesses(model))
     ls = model.ls
     conditions = bounds_conditions(model)
-    conditions += (*overflow_conditions(conditions), *range_conditions(ls))
+    conditions += (*overflow_conditions((*early, *conditions)), *range_conditions(ls))
     table: dict[tuple[Path, ir.Access], tuple[Unchecked, ...]] = {}
     for found in unchecked:
         key = (found.path, found.access)
         table[key] = (*table.get(key, ()), found)
-    checked = check_extents(check_elements(ls, table) if table else ls)
+    has_more = bool(table) or any(is_early(s) for s in all_statements(ls.body))
+    checked = check_extents(check_elements(ls, table) if has_more else ls)
 
     def in_words(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         if isinstance(stmt, ir.Require) and stmt.code in OWN_CODES:
@@ -146,9 +150,13 @@ def check_elements(ls: ir.LoopSet, table: Table) -> ir.LoopSet:
     """`ls` with the accesses of `table` checked, before anything is written where that is possible."""
 
     def rewrite(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
+        if isinstance(stmt, ir.Require) and stmt.is_early:
+            stmt = replace(stmt, is_early=False)
         return (*requirements(ls, path, stmt, table), stmt)
 
-    groups = [Group((stmt,), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)]
+    groups = [
+        Group(without_early((stmt,)), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)
+    ]
     values = [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
     at_end = Group((), tuple(c for v in values for c in value_requirements(ls, (), v, table)))
     return place_checks(ls, [*groups, at_end])
