@@ -88,6 +88,46 @@ def test_works_as_in_python(statement: str) -> None:
         np.testing.assert_array_equal(got[name], value)
 
 
+def test_loops_are_left_by_the_shape_of_an_array() -> None:
+    text = "def f(x, A):\n    t = 0.0\n    for v in x:\n        t += v\n        if A.size > 2:\n            break\n"
+    f = vectorize_grad(plain_function(text + "        if A.ndim == 1:\n            break\n    return t\n"))
+    assert [f(X3, np.ones((1, n))) for n in (3, 2)] == [1.0, 3.0]
+    assert f(X3, np.ones(1)) == 1.0
+
+
+# By the statements: what is divided by `n`, which is zero.
+DIVISIONS = (
+    "k = 3 // n",
+    "k = 3 % n + 1",
+    "k = 2\n    k -= 5 // n",
+    "x[3:] = 7 // n",
+    "x[3:] = x[3:] * (7 // n)",
+    "for i in range(3):\n        k = i // n",
+    "if 3 // n > 1:\n        pass",
+    "x[0] = np.where(n > 0, 7 // (n + 0), 1.0)",
+    "k = 1 if 3 // n > 1 else 2",
+    "k, q = divmod(3, n)",
+)
+
+
+@pytest.mark.parametrize("statement", DIVISIONS)
+def test_integers_are_not_divided_by_zero(statement: str) -> None:
+    plain = plain_function(f"def f(x, n):\n    {statement}\n    return x[1] * 2.0\n")
+    with pytest.raises(ZeroDivisionError):
+        plain(np.ones(3), 0)
+    f = vectorize_grad(plain)
+    for call in (f, f.value_and_grad, f.vjp):
+        with pytest.raises((ZeroDivisionError, ArgumentError)):
+            call(np.ones(3), 0)
+        call(np.ones(3), 2)
+
+
+@pytest.mark.parametrize("statement", ["k = 3 // n if n else 0", "for i in range(n):\n        k = i // n"])
+def test_divisions_that_python_does_not_reach(statement: str) -> None:
+    f = vectorize_grad(plain_function(f"def f(x, n):\n    {statement}\n    return x[1] * 2.0\n"))
+    assert f(np.ones(3), 0) == 2.0
+
+
 def test_shape_with_a_negative_extent() -> None:
     f = vectorize_grad(plain_function("def f(x, n, m):\n    return x.reshape(n, m).sum()\n"))
     with pytest.raises(ArgumentError, match="LD322"):

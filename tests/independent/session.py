@@ -20,7 +20,7 @@ from .compose import composed
 from .edges import edge, spoilt
 from .expected import Expected, Program, Unusable, cases_of, expected
 from .idioms import idioms
-from .raising import Raising, raising_cases, try_raising
+from .raising import Raising, raised_at_all, raising_cases, try_raising
 from .shrink import form, shrunk
 from .vary import varied, with_other_arguments
 
@@ -111,6 +111,8 @@ def usable(program: Program) -> list[Expected]:
     """What the oracle says of the arguments that it has something to say of."""
     found: list[Expected] = []
     for args in program.cases():
+        if raised_at_all(program.source, args) is not None:
+            continue
         with contextlib.suppress(Unusable):
             found.append(expected(program.source, args))
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from loopdiff.analysis.liveness import divisions
 from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, ZERO, minus, plus
@@ -53,9 +54,13 @@ def trailing(body: Sequence[ir.Stmt]) -> list[ir.Stmt]:
 
 
 def require_elements(state: State, number: Quantity, node: ast.AST) -> None:
-    """Require that the elements that the `number` reads are there, under the conditions on which it reads them."""
+    """Require what the `number` needs where it is evaluated: elements, under the conditions on which it reads them, and
+    divisors other than zero."""
     if is_array(number):
         return
+    if any(True for _ in divisions(number)):  # type: ignore[arg-type]
+        cell = state.temporary("quotient", state.source.span(node))
+        state.out.append(ir.Assign(cell, number, loc=state.source.span(node)))  # type: ignore[arg-type]
     for load, guards in guarded_loads(number):  # type: ignore[arg-type]
         access, span = load.access, state.source.span(node)
         with state.block() as body:
