@@ -38,6 +38,9 @@ RAISING: dict[str, dict[str, Any]] = {
     "x[0] = A[i].sum()": {"A": NO_COLUMNS, "x": X3, "i": INDICES},
     "x[0] = A[i, k].sum()": {"A": np.ones((3, 3)), "x": X3, "i": np.zeros(0, dtype=np.int64), "k": 3},
     "x[0] = A[i[k]].sum()": {"A": NO_COLUMNS, "x": X3, "i": INDICES, "k": 1},
+    "if x[0] > 0.5:\n        r = A[k]": {"A": np.ones((3, 2)), "x": X3, "k": 3},
+    "r = A[i[k]]": {"A": np.ones((3, 2)), "i": INDICES, "k": 1},
+    "for j in range(k):\n        if x[j] > 0.5:\n            r = A[j]": {"A": np.ones((3, 2)), "x": X4, "k": 4},
     "x[2:] = y[i[k]]": {"x": np.ones(2), "y": X3, "i": INDICES, "k": 1},
 }
 # By the statement: arguments without elements, or with loops that do not run, for which Python raises nothing.

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopdiff.analysis.bounds import known_parameters
+from loopdiff.analysis.bounds import ALWAYS, NEVER, known_parameters, safely
 from loopdiff.analysis.polyhedral.events import Frame, depth, extend
 from loopdiff.analysis.polyhedral.expressions import fails
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import domain, possible
 from loopdiff.analysis.polyhedral.terms import has_opaque
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, all_statements, exchanged, without
-
-ALWAYS = ir.Const(True, BOOL)
 
 
 def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, ...]]:
@@ -32,8 +30,9 @@ def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, .
         if not is_early(site.stmt):
             continue
         assert isinstance(site.stmt, ir.Require)
-        cond = exact_condition(model, path, site.stmt)
-        if cond is None:
+        cond, is_exact = condition_of(model, path, site.stmt)
+        if not is_exact:
+            settled[path] = (left(site.stmt, cond, bool(site.loops)),)
             continue
         settled[path] = ()
         if cond != ALWAYS:
@@ -45,19 +44,32 @@ def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, .
     return (replace(ls, body=(*found, *exchanged(ls.body, settled))) if settled else ls), found
 
 
+def left(stmt: ir.Require, sufficient: ir.Expr, is_in_loops: bool) -> ir.Require:
+    """A check that stays, by itself where that costs little: not in loops, or where something `sufficient` is known."""
+    certain = safely(sufficient)
+    if certain is not None and certain != NEVER:
+        return replace(stmt, cond=any_of((certain, asked(stmt))))
+    return stmt if is_in_loops else replace(stmt, cond=asked(stmt))
+
+
+def asked(stmt: ir.Require) -> ir.Expr:
+    """What is required of the subscript itself."""
+    return stmt.cond.args[-1] if isinstance(stmt.cond, ir.Apply) and stmt.cond.op is Op.OR else stmt.cond
+
+
 def is_early(stmt: ir.Stmt) -> bool:
     return isinstance(stmt, ir.Require) and stmt.is_early
 
 
-def exact_condition(model: Model, path: Path, stmt: ir.Require) -> ir.Expr | None:
-    """What shapes and integer arguments have to satisfy for the check to hold wherever it is reached; None if there is
-    more to it."""
+def condition_of(model: Model, path: Path, stmt: ir.Require) -> tuple[ir.Expr, bool]:
+    """What shapes and integer arguments have to satisfy for the check to hold wherever it is reached, and whether it
+    fails for all others."""
     frame = model.frames[path]
-    asked = stmt.cond.args[-1] if isinstance(stmt.cond, ir.Apply) and stmt.cond.op is Op.OR else stmt.cond
-    term = model.terms.condition(asked, path, depth(frame))
-    if has_opaque(term) or any(d.kind == "opaque" for d in frame.dims):
-        return None
-    return model.bounded(lambda: compute_condition(model, frame, term), None)
+    term = model.terms.condition(asked(stmt), path, depth(frame))
+    if has_opaque(term):
+        return NEVER, False
+    is_exact = not any(d.kind == "opaque" for d in frame.dims)
+    return model.bounded(lambda: (compute_condition(model, frame, term), is_exact), (NEVER, False))
 
 
 def compute_condition(model: Model, frame: Frame, term: ir.Expr) -> ir.Expr:
