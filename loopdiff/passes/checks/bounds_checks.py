@@ -37,6 +37,7 @@ from loopdiff.ir.walk import (
     substitute,
     without_children,
     written_access,
+    written_arrays,
 )
 from loopdiff.passes.checks.check_placement import Group, place_checks
 from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
@@ -83,18 +84,34 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
 
 
 def without_repeats(body: tuple[ir.Stmt, ...], known: frozenset[ir.Expr] = frozenset()) -> tuple[ir.Stmt, ...]:
-    """`body` without checks of what an earlier check has found true: names keep their values, elements may not."""
+    """`body` without checks of what an earlier check has found true: names keep their values, elements until something
+    is written."""
     out: list[ir.Stmt] = []
+    asked: set[ir.Stmt] = set()  # of elements, since the last write
     for stmt in body:
+        if written_arrays((stmt,)):
+            asked.clear()
         match stmt:
             case ir.Require(cond=cond) if cond in known:
                 continue
             case ir.Require(cond=cond) if not any(isinstance(e, ir.Load) for e in subexprs(cond)):
                 known |= {cond}
+            case ir.Require(cond=cond):
+                if (check := ir.Require(cond, "", "")) in asked:
+                    continue
+                asked.add(check)
+            case ir.If() if only_checks(stmt):
+                if stmt in asked:
+                    continue
+                asked.add(stmt)
             case _:
                 stmt = map_blocks(partial(without_repeats, known=known), stmt)
         out.append(stmt)
     return tuple(out)
+
+
+def only_checks(stmt: ir.If) -> bool:
+    return all(isinstance(s, ir.Require | ir.If) for s in all_statements((stmt,)))
 
 
 # -- walking -------------------------------------------------------------------------------------------------

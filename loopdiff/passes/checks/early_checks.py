@@ -6,10 +6,12 @@ others are taken out, to be placed together with the checks of elements.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from loopdiff.analysis.bounds import ALWAYS, NEVER, known_parameters, safely
-from loopdiff.analysis.polyhedral.events import Frame, depth, extend
+from loopdiff.analysis.polyhedral.events import depth, extend
 from loopdiff.analysis.polyhedral.expressions import fails
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import domain, possible
@@ -21,27 +23,48 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import Path, all_statements, exchanged, without
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a check fails: the `parameters` as a set of isl's, None if they do not say, and the condition that they are
+    others. `is_exact`: it does fail there."""
+
+    parameters: Any
+    cond: ir.Expr
+    is_exact: bool
+
+
+UNKNOWN = Found(None, NEVER, False)
+
+
 def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, ...]]:
     """The program with those of its early checks that shapes and integer arguments decide as conditions of the call,
-    ahead of everything; and these."""
-    conditions: dict[ir.Expr, ir.Require] = {}
+    ahead of everything but such; and these."""
+    conditions: list[ir.Require] = []
     settled: dict[Path, tuple[ir.Stmt, ...]] = {}
+    seen: Any = None
     for path, site in model.sites.items():
-        if not is_early(site.stmt):
+        if not (isinstance(site.stmt, ir.Require) and site.stmt.is_early):
             continue
-        assert isinstance(site.stmt, ir.Require)
-        cond, is_exact = condition_of(model, path, site.stmt)
-        if not is_exact:
-            settled[path] = (left(site.stmt, cond, bool(site.loops)),)
+        found = model.bounded(partial(failing, model, path, site.stmt), UNKNOWN)
+        if not found.is_exact:
+            settled[path] = (left(site.stmt, found.cond, bool(site.loops)),)
             continue
         settled[path] = ()
-        if cond != ALWAYS:
-            needed = "no shapes allow it" if isinstance(cond, ir.Const) else f"it needs {print_expr(cond)}"
-            found = replace(site.stmt, cond=cond, message=f"{site.stmt.message}: {needed}", is_early=False)
-            conditions.setdefault(cond, found)
-    found = tuple(conditions.values())
-    ls = model.ls
-    return (replace(ls, body=(*found, *exchanged(ls.body, settled))) if settled else ls), found
+        if found.cond != ALWAYS and not (seen is not None and found.parameters.is_subset(seen)):
+            seen = seen.union(found.parameters) if seen is not None else found.parameters
+            needed = "no shapes allow it" if isinstance(found.cond, ir.Const) else f"it needs {print_expr(found.cond)}"
+            message = f"{site.stmt.message}: {needed}"
+            conditions.append(replace(site.stmt, cond=found.cond, message=message, is_early=False))
+    if not settled:
+        return model.ls, ()
+    body, front = exchanged(model.ls.body, settled), first_place(model)
+    return replace(model.ls, body=(*body[:front], *conditions, *body[front:])), tuple(conditions)
+
+
+def first_place(model: Model) -> int:
+    """Behind the other checks that the program begins with, which say more of shapes."""
+    body = model.ls.body
+    return next((k for k, s in enumerate(body) if is_early(s) or not isinstance(s, ir.Require)), len(body))
 
 
 def left(stmt: ir.Require, sufficient: ir.Expr, is_in_loops: bool) -> ir.Require:
@@ -61,21 +84,18 @@ def is_early(stmt: ir.Stmt) -> bool:
     return isinstance(stmt, ir.Require) and stmt.is_early
 
 
-def condition_of(model: Model, path: Path, stmt: ir.Require) -> tuple[ir.Expr, bool]:
-    """What shapes and integer arguments have to satisfy for the check to hold wherever it is reached, and whether it
-    fails for all others."""
+def failing(model: Model, path: Path, stmt: ir.Require) -> Found:
+    """For which shapes and integer arguments the check at `path` fails somewhere."""
     frame = model.frames[path]
     term = model.terms.condition(asked(stmt), path, depth(frame))
     if has_opaque(term):
-        return NEVER, False
-    is_exact = not any(d.kind == "opaque" for d in frame.dims)
-    return model.bounded(lambda: (compute_condition(model, frame, term), is_exact), (NEVER, False))
-
-
-def compute_condition(model: Model, frame: Frame, term: ir.Expr) -> ir.Expr:
+        return UNKNOWN
     wrong = extend(model.terms, frame, (ir.Apply(Op.NOT, (term,)),))
-    where = domain(model, wrong).params()
-    return fails(model, possible(model, frame, where).gist(known_parameters(model)))
+    where = possible(model, frame, domain(model, wrong).params())
+    first = model.frames.get((first_place(model),))
+    known = known_parameters(model) if first is None else domain(model, first).params()
+    is_exact = not any(d.kind == "opaque" for d in frame.dims)
+    return Found(where.intersect(known), fails(model, where.gist(known)), is_exact)
 
 
 def without_early(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
