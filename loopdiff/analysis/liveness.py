@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.walk import lets_used, loads, statements, stmt_exprs, subexprs
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import lets_used, loads, operands, statements, stmt_exprs, subexprs
 
 Names = frozenset[str]
+Guards = tuple[tuple[ir.Expr, bool], ...]  # conditions with their outcomes
 
 
 def cells_read(exprs: Iterable[ir.Expr], cells: Names) -> Names:
@@ -30,7 +32,7 @@ def exposed_cells(body: tuple[ir.Stmt, ...], asked: Names, cells: Names) -> Name
 def drop_dead_cell_stores(ls: ir.LoopSet, cells: Names, reads: NameSupply | None = None) -> ir.LoopSet:
     """`ls` without stores to cells that nothing reads, and without Lets nothing uses.
 
-    `reads`: what reads elements stays, as Lets of these names, for the elements may not be there.
+    `reads`: what reads elements, or divides, stays as Lets of these names: elements may not be there.
     """
     results = cells_read((r.value for r in ls.results if isinstance(r, ir.ScalarResult)), cells)
     while True:
@@ -60,7 +62,7 @@ def sweep(
                     overwritten = {target.array} if isinstance(stmt, ir.Assign) else set()
                     live = (live - overwritten) | cells_read(stmt_exprs(stmt), cells)
                     kept.append(stmt)
-                elif reads is not None and reads_elements(stmt.value):
+                elif reads is not None and may_raise(stmt.value):
                     live |= cells_read((stmt.value,), cells)
                     kept.append(ir.Let(reads.fresh(f"{target.array}_unused"), stmt.value, loc=stmt.loc))
             case ir.Loop(body=inner):
@@ -99,25 +101,48 @@ def sweep(
 
 
 def read_for_nothing(exprs: Iterable[ir.Expr], stmt: ir.Loop | ir.If, reads: NameSupply | None) -> list[ir.Let]:
-    """Lets of what a statement that does nothing asks for, if elements that may not be there are part of that."""
+    """Lets of what a statement that does nothing asks for, if that may raise."""
     if reads is None:
         return []
-    return [ir.Let(reads.fresh("unused"), e, loc=stmt.loc) for e in exprs if reads_elements(e)]
+    return [ir.Let(reads.fresh("unused"), e, loc=stmt.loc) for e in exprs if may_raise(e)]
 
 
-def reads_elements(expr: ir.Expr) -> bool:
-    return any(load.access.subscripts for load in loads(expr))
+def may_raise(expr: ir.Expr) -> bool:
+    """Whether Python may raise where it evaluates `expr`: for an element that is not there, or a divisor of zero."""
+    return any(load.access.subscripts for load in loads(expr)) or any(True for _ in divisions(expr))
+
+
+def divisions(expr: ir.Expr, guards: Guards = ()) -> Iterator[tuple[ir.Apply, Guards]]:
+    """Every `//` and `%` in `expr` whose divisor may be zero, with the conditions under which it is evaluated."""
+    match expr:
+        case ir.Select(cond=cond, then=then, orelse=orelse):
+            yield from divisions(cond, guards)
+            yield from divisions(then, (*guards, (cond, True)))
+            yield from divisions(orelse, (*guards, (cond, False)))
+        case ir.Apply(op=(Op.AND | Op.OR) as op, args=args):
+            for arg in args:
+                yield from divisions(arg, guards)
+                guards = (*guards, (arg, op is Op.AND))
+        case _:
+            for part in operands(expr):
+                yield from divisions(part, guards)
+            match expr:
+                case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
+                    if not (isinstance(divisor, ir.Const) and divisor.value):
+                        yield expr, guards
+                case _:
+                    pass
 
 
 def drop_dead_lets(ls: ir.LoopSet, reads: NameSupply | None) -> ir.LoopSet:
-    """`ls` without Lets whose name no expression mentions, but, given `reads`, those that read elements."""
+    """`ls` without Lets whose name no expression mentions, but, given `reads`, those that may raise."""
     used = set(lets_used(ls.body))
     used |= {
         e.name for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value) if isinstance(e, ir.Var)
     }
     if reads is not None:
         lets = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Let))
-        used |= {s.name for s in lets if reads_elements(s.value)}
+        used |= {s.name for s in lets if may_raise(s.value)}
     return replace(ls, body=without_lets(ls.body, frozenset(used), reads))
 
 

@@ -51,12 +51,6 @@ def normalize(ls: ir.LoopSet, keeps_reads: bool = False) -> ir.LoopSet:
     return name_lets_after_cells(drop_unused_cells(ls, cells), forward.cell_of)
 
 
-def drop_unused(ls: ir.LoopSet) -> ir.LoopSet:
-    """Normal `ls` without what computes nothing that is used."""
-    cells = frozenset(cell_types(ls))
-    return drop_unused_cells(drop_dead_cell_stores(ls, cells), cells)
-
-
 def forward_cells(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with known cell values put in place of reads; branches that only set integers become values."""
     return Forwarding(cell_types(ls), supply(ls), keeps_lets=True).loopset(ls)

@@ -316,6 +316,11 @@ CODES: dict[str, Code] = {
         "An `assert` of the function does not hold for these arguments.",
         "call with arguments that satisfy the assertion",
     ),
+    "LD333": Code(
+        "division by zero of which nothing is used",
+        "Python raises ZeroDivisionError for an integer that is divided by zero, also where nobody uses the quotient.",
+        "leave the division out, or write it under the condition under which it has a value",
+    ),
     # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------
     "LD340": Code(
         "seed does not fit",

@@ -257,13 +257,18 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Require:
     """Raise the error `code` with `message` unless `cond` holds. PLACE in the message stands for that of `about`, or of
-    the check itself."""
+    the check itself.
+
+    `is_early`: it may be asked ahead of everything, where what it says is known there. Of an `or`, only the last part
+    is asked there: where others hold, something else asks for it.
+    """
 
     cond: Expr
     code: str
     message: str
     loc: Span = location()
     about: Span | None = field(default=None, compare=False, repr=False)
+    is_early: bool = False
 
     @property
     def said(self) -> str:

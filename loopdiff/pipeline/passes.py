@@ -17,8 +17,9 @@ from loopdiff.canonical.like_terms import with_like_terms
 from loopdiff.canonical.python_rounding import keep_decisions
 from loopdiff.canonical.selection import merge_choices
 from loopdiff.canonical.simplify import simplify
-from loopdiff.canonical.single_assignment import drop_unused, normalize
+from loopdiff.canonical.single_assignment import normalize
 from loopdiff.canonical.strong_products import choose_strong_products
+from loopdiff.canonical.unused import drop_unused
 from loopdiff.frontend.binding.complex_parts import split_complex
 from loopdiff.ir import nodes as ir
 from loopdiff.model.machine import Machine

@@ -34,7 +34,10 @@ class Wrong(AssertionError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one program under one setting: `ok`, `refused`, `wrong` or `raised`, and how."""
+    """What became of one program under one setting: `ok`, `refused`, `wrong`, `silent` or `raised`, and how.
+
+    `silent`: it gave a result where Python raises.
+    """
 
     kind: str
     setting: str = ""
@@ -44,7 +47,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        return self.kind in ("wrong", "raised")
+        return self.kind in ("wrong", "silent", "raised")
 
 
 def same(stage: str, got: Any, wanted: Any, tolerance: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import random
 import signal
@@ -16,8 +17,10 @@ from typing import Any
 from .bindings import programs
 from .check import Outcome, try_setting
 from .compose import composed
-from .expected import Program, Unusable, cases_of
+from .edges import edge, spoilt
+from .expected import Expected, Program, Unusable, cases_of, expected
 from .idioms import idioms
+from .raising import Raising, raised_at_all, raising_cases, try_raising
 from .shrink import form, shrunk
 from .vary import varied, with_other_arguments
 
@@ -59,7 +62,15 @@ class limited:
 
 
 def drawn(seed: int) -> Program:
-    """A program composed of statements, or a variation of one that somebody wrote."""
+    """A program composed of statements, a variation of one that somebody wrote, or one at the edges."""
+    rng = random.Random(seed + 3)
+    if rng.random() < 0.15:
+        return edge(seed)
+    program = drawn_to_work(seed)
+    return spoilt(rng, program) if rng.random() < 0.15 else program
+
+
+def drawn_to_work(seed: int) -> Program:
     if seed % 2:
         program = composed(seed)
     else:
@@ -83,26 +94,48 @@ def plan(seed: int) -> tuple[list[str], frozenset[str]]:
 
 
 def outcomes(program: Program, seed: int) -> Iterator[Outcome]:
+    """What became of the program under each setting, up to the first that is not `ok`: of the arguments that the oracle
+    has something to say of, and of those for which Python raises."""
     settings, parts = plan(seed)
-    wants = cases_of(program)
+    raising, wants = raising_cases(program), usable(program)
+    if not raising and not wants:
+        cases_of(program)  # which says why
     for setting in settings:
-        outcome = try_setting(wants, setting, parts)
-        yield outcome
-        if outcome.kind != "ok":
-            return
+        for outcome in tried(program, wants, raising, setting, parts):
+            yield outcome
+            if outcome.kind != "ok":
+                return
+
+
+def usable(program: Program) -> list[Expected]:
+    """What the oracle says of the arguments that it has something to say of."""
+    found: list[Expected] = []
+    for args in program.cases():
+        if raised_at_all(program.source, args) is not None:
+            continue
+        with contextlib.suppress(Unusable):
+            found.append(expected(program.source, args))
+    return found
+
+
+def tried(
+    program: Program, wants: list[Expected], raising: Raising, setting: str, parts: frozenset[str]
+) -> Iterator[Outcome]:
+    if wants:
+        yield try_setting(wants, setting, parts)
+    if raising and setting != "second":
+        yield try_raising(program.source, raising, setting, parts, wants[0].args if wants else None)
 
 
 def fails_alike(program: Program, outcome: Outcome, parts: frozenset[str]) -> bool:
-    try:
-        other = try_setting(cases_of(program), outcome.setting, parts)
-    except Unusable:
-        return False
-    return other.kind == outcome.kind and (other.kind == "wrong" or other.stage == outcome.stage)
+    found = tried(program, usable(program), raising_cases(program), outcome.setting, parts)
+    return any(o.kind == outcome.kind and (o.kind in ("wrong", "silent") or o.stage == outcome.stage) for o in found)
 
 
 def small(program: Program, outcome: Outcome, seed: int) -> Program:
     _, parts = plan(seed)
-    program = replace(program, others=(), args=cases_of(program)[outcome.case].args)
+    alone = (replace(program, others=(), args=args) for args in program.cases())
+    program = next((p for p in alone if fails_alike(p, outcome, parts)), program)
     return shrunk(program, lambda other: fails_alike(other, outcome, parts), SECONDS)
 
 
@@ -149,8 +182,12 @@ def note(counts: Counts, outcome: Outcome, program: Program, seed: int, record: 
             less = small(program, outcome, seed)
     except TooLong:
         pass
-    again = try_setting(cases_of(less), outcome.setting, plan(seed)[1])
+    again = next((o for o in again_of(less, outcome, seed) if o.kind == outcome.kind), outcome)
     record({**entry, "kind": "small", "form": form(less), "message": again.message, "program": less.runnable()})
+
+
+def again_of(program: Program, outcome: Outcome, seed: int) -> Iterator[Outcome]:
+    return tried(program, usable(program), raising_cases(program), outcome.setting, plan(seed)[1])
 
 
 class Recorder:

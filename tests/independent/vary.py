@@ -6,6 +6,7 @@ What names hold is found by running the program; each variation is only a sugges
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import random
 import sys
@@ -22,6 +23,26 @@ Held = dict[str, Any]  # what names hold: a shape, "real" or "int"
 CONDITIONS = ("{i} % 2 == 0", "{i} > 1", "{i} < 2", "{i} == 1", "{i} != 2")
 LONGEST = 20_000  # lines that a program runs
 BOUNDS = ("0.31", "-0.22", "0.83", "1.57")
+
+
+@contextlib.contextmanager
+def lines_limited() -> Iterator[None]:
+    """Programs that do not seem to end raise RecursionError."""
+    lines = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal lines
+        lines += 1
+        if lines > LONGEST:
+            raise RecursionError("the program does not seem to end")
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def held(value: Any) -> Any:

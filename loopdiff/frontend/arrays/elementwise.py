@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast
+from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
@@ -23,6 +24,8 @@ def combined(state: State, build: Callable[..., ir.Expr], values: Sequence[Quant
     if not any(map(is_array, values)):
         return build(*values)
     span = state.source.span(node)
+    for value in values:
+        require_elements(state, value, node)
     held = [v if is_array(v) else held_once(state, v, span) for v in values]  # type: ignore[arg-type]
     extents, elements = broadcast(state, [as_array(v) for v in held], span)
     for place, value in enumerate(held):

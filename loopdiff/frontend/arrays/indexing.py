@@ -10,6 +10,7 @@ from functools import partial
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast, is_unit, require_equal, require_fit, shape_text
+from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import minimum
 from loopdiff.frontend.arrays.nests import (
     copied_view,
@@ -24,11 +25,19 @@ from loopdiff.frontend.arrays.nests import (
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole
-from loopdiff.frontend.arrays.views import NewAxis, Subscript, inside, is_full_axis, product, taken
+from loopdiff.frontend.arrays.views import (
+    NewAxis,
+    Subscript,
+    inside,
+    is_full_axis,
+    product,
+    require_evaluated,
+    taken,
+)
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import loads
+from loopdiff.ir.walk import loads, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +78,28 @@ def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: 
                 positions.append(shifted if is_formula else inside(state, source, axis, element, node))
     if len(extents) == first:
         extents += common
+    for axis, subscript in enumerate(s for s in subscripts if not isinstance(s, NewAxis)):
+        if not isinstance(subscript, Slice | View | ArrayValue):
+            require_evaluated(state, source, axis, subscript, extents, node)  # type: ignore[arg-type]
+            continue
+        if isinstance(subscript, View | ArrayValue) and any(isinstance(s, Slice) for s in subscripts):
+            require_indices(state, source, axis, subscript, extents, node)
     found = taken(source, positions, extents)
     return ArrayValue(found.extents, found.element)
+
+
+def require_indices(
+    state: State, source: Array, axis: int, index: Array, extents: Sequence[ir.Expr], node: ast.AST
+) -> None:
+    """Require that the elements of an index array are in range, be what they choose without elements."""
+
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        with state.block() as body:
+            require_evaluated(state, source, axis, fill(index.element, subscripts), extents, node)
+        return body
+
+    body = nest(state, index.extents, make, state.source.span(node))
+    state.out += [s for s in body if any(isinstance(site.stmt, ir.Require) for site in statements((s,)))]
 
 
 def gather_source(state: State, array: Array, subscripts: Sequence[Subscript], span: Span) -> Array:
@@ -87,6 +116,7 @@ def gather_source(state: State, array: Array, subscripts: Sequence[Subscript], s
 def scattered(state: State, target: ArrayValue, value: Quantity, node: ast.AST, accumulate: bool = False) -> None:
     """`x[idx] = value`, the last of equal subscripts wins; `accumulate`: `np.add.at`, all of them count."""
     span = state.source.span(node)
+    require_elements(state, value, node)
     assert isinstance(target.element, ir.Load)
     access = target.element.access
     source = without_leading_units(as_array(value), target.rank)
@@ -164,6 +194,7 @@ def store_masked(
     `build`: what an augmented assignment makes of the old element and that of `value`.
     """
     span = state.source.span(node)
+    require_elements(state, value, node)
     view, mask = target.view, target.mask
     rest = view.extents[mask.rank :]
     source = without_leading_units(as_array(value), 1 + len(rest))

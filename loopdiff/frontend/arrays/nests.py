@@ -16,6 +16,7 @@ from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, require_fit
 from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import is_truth_value
+from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import (
     ZERO,
     at_least_zero,
@@ -64,6 +65,7 @@ def nest(
 def store_array(state: State, target: View, value: Array | ir.Expr, node: ast.AST) -> None:
     """`target[...] = value`, repeated to its shape."""
     span = state.source.span(node)
+    require_elements(state, value, node)
     if isinstance(value, View) and redirected(state, target, value, span):
         return
     source = without_leading_units(as_array(value), target.rank)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.evaluated import require_in_axis
 from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, minus, plus, times
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
@@ -59,6 +60,9 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
                 positions.append(inside(state, array, axis, subscript, node))
     found = taken(array, positions, extents)
     if extents:
+        for axis, subscript in enumerate(s for s in subscripts if not isinstance(s, NewAxis)):
+            if not isinstance(subscript, Slice):
+                require_evaluated(state, array, axis, subscript, extents, node)  # type: ignore[arg-type]
         return found
     span = state.source.span(node)
     if isinstance(found, View):
@@ -84,6 +88,15 @@ def inside(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.
         if not is_required(state, cond):
             state.out.append(ir.Require(cond, "LD310", message, loc=span))
     return subscript
+
+
+def require_evaluated(
+    state: State, array: Array, axis: int, subscript: ir.Expr, extents: Sequence[ir.Expr], node: ast.AST
+) -> None:
+    """Require that an integer among the subscripts of a part of `array` is in range, be that empty or never read."""
+    if isinstance(array, View) and is_full_axis(state, array, axis):
+        place = next(k for k, s in enumerate(array.subscripts) if s == hole(axis))
+        require_in_axis(state, array.array, place, subscript, state.source.span(node), ast.unparse(node), extents)
 
 
 def is_required(state: State, cond: ir.Expr) -> bool:
@@ -139,6 +152,11 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
     span = state.source.span(node)
     given = [e for e in extents if e is not None]
     total, rest = product(array.extents), product(given)
+    for extent in given:
+        if not is_nonnegative_here(state, extent):
+            low = ir.Apply(Op.GE, (extent, ZERO), loc=span)
+            message = f"`{ast.unparse(node)}` is a shape with a negative extent"
+            state.out.append(ir.Require(low, "LD322", message, loc=span))
     sizes = [divided_evenly(array.extents, given, total, rest) if e is None else e for e in extents]
     before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
     check = after if None in extents else before

@@ -133,6 +133,8 @@ class Shapes:
                         self.refuse_unpacking(stmt, message)
                     return (), known
                 return (replace(stmt, cond=checked),), known
+            case ir.Exit(cond=cond):
+                return (replace(stmt, cond=self.resolve(cond)),), known
             case ir.Allocate(array=array):
                 self.allocate(stmt, known)
                 return (map_stmt_exprs(self.resolve, replace(stmt, array=array)),), known

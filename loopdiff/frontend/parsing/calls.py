@@ -9,6 +9,7 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
@@ -56,13 +57,22 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return state.reject("LD110", f"`{text}` is called with `*`", node, "write the arguments one by one")
     if not function.takes(len(nodes)):
         return state.reject("LD110", f"`{text}` takes {function.arity_text}, here {len(nodes)}", node)
-    args = in_order(state, nodes, State.quantity)
+    args = operands(state, callee, nodes, node)
     if any(map(is_array, args)) and not function.is_elementwise:
         hint = "use the function of `np` that works element by element, or a reduction"
         return state.reject("LD108", f"`{text}` takes numbers, here an array", node, hint)
     found = combined(state, lambda *values: with_place(function.build(*values), span), args, node)
     note_box(state, callee, found)
     return found
+
+
+def operands(state: State, callee: object, nodes: list[ast.expr], node: ast.Call) -> list[Quantity]:
+    """The values of `nodes`: all of them, also where the choice of `np.where` leaves one unread."""
+    args = in_order(state, nodes, State.quantity)
+    if callee is np.where:
+        for arg in args:
+            require_elements(state, arg, node)
+    return args
 
 
 def note_box(state: State, callee: object, value: Quantity) -> None:

@@ -26,6 +26,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_element
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     map_blocks,
     map_body,
     map_sites,
@@ -36,9 +37,11 @@ from loopdiff.ir.walk import (
     substitute,
     without_children,
     written_access,
+    written_arrays,
 )
 from loopdiff.passes.checks.check_placement import Group, place_checks
 from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
+from loopdiff.passes.checks.early_checks import is_early, with_early_conditions, without_early
 from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
 from loopdiff.source.words import in_user_words
 
@@ -53,7 +56,8 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
 
     `words` are the names in the user's source, for messages.
     """
-    model = count_from_the_end(build_model(ls))
+    ls, early = with_early_conditions(count_from_the_end(build_model(ls)))
+    model = build_model(ls)
     unchecked = list(unchecked_accesses(model))
     places: list[Kept] = []
     while (kept := keep_place(model.ls, unchecked)) is not None:
@@ -62,12 +66,13 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
         unchecked = list(unchecked_accesses(model))
     ls = model.ls
     conditions = bounds_conditions(model)
-    conditions += (*overflow_conditions(conditions), *range_conditions(ls))
+    conditions += (*overflow_conditions((*early, *conditions)), *range_conditions(ls))
     table: dict[tuple[Path, ir.Access], tuple[Unchecked, ...]] = {}
     for found in unchecked:
         key = (found.path, found.access)
         table[key] = (*table.get(key, ()), found)
-    checked = check_extents(check_elements(ls, table) if table else ls)
+    has_more = bool(table) or any(is_early(s) for s in all_statements(ls.body))
+    checked = check_extents(check_elements(ls, table) if has_more else ls)
 
     def in_words(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         if isinstance(stmt, ir.Require) and stmt.code in OWN_CODES:
@@ -79,18 +84,34 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
 
 
 def without_repeats(body: tuple[ir.Stmt, ...], known: frozenset[ir.Expr] = frozenset()) -> tuple[ir.Stmt, ...]:
-    """`body` without checks of what an earlier check has found true: names keep their values, elements may not."""
+    """`body` without checks of what an earlier check has found true: names keep their values, elements until something
+    is written."""
     out: list[ir.Stmt] = []
+    asked: set[ir.Stmt] = set()  # of elements, since the last write
     for stmt in body:
+        if written_arrays((stmt,)):
+            asked.clear()
         match stmt:
             case ir.Require(cond=cond) if cond in known:
                 continue
             case ir.Require(cond=cond) if not any(isinstance(e, ir.Load) for e in subexprs(cond)):
                 known |= {cond}
+            case ir.Require(cond=cond):
+                if (check := ir.Require(cond, "", "")) in asked:
+                    continue
+                asked.add(check)
+            case ir.If() if only_checks(stmt):
+                if stmt in asked:
+                    continue
+                asked.add(stmt)
             case _:
                 stmt = map_blocks(partial(without_repeats, known=known), stmt)
         out.append(stmt)
     return tuple(out)
+
+
+def only_checks(stmt: ir.If) -> bool:
+    return all(isinstance(s, ir.Require | ir.If) for s in all_statements((stmt,)))
 
 
 # -- walking -------------------------------------------------------------------------------------------------
@@ -146,9 +167,13 @@ def check_elements(ls: ir.LoopSet, table: Table) -> ir.LoopSet:
     """`ls` with the accesses of `table` checked, before anything is written where that is possible."""
 
     def rewrite(stmt: ir.Stmt, path: Path) -> tuple[ir.Stmt, ...]:
+        if isinstance(stmt, ir.Require) and stmt.is_early:
+            stmt = replace(stmt, is_early=False)
         return (*requirements(ls, path, stmt, table), stmt)
 
-    groups = [Group((stmt,), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)]
+    groups = [
+        Group(without_early((stmt,)), map_sites((stmt,), rewrite, (), number)) for number, stmt in enumerate(ls.body)
+    ]
     values = [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
     at_end = Group((), tuple(c for v in values for c in value_requirements(ls, (), v, table)))
     return place_checks(ls, [*groups, at_end])

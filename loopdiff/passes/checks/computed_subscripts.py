@@ -40,6 +40,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.passes.checks.certainty import is_fixed
 from loopdiff.passes.checks.check_placement import Block, Group, earliest, is_cell
+from loopdiff.passes.checks.early_checks import is_early, without_early
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,9 @@ def place_of(ls: ir.LoopSet, value: ir.Var | ir.Load, path: Path) -> Place | Non
 
 def is_suited(loop: ir.Loop) -> bool:
     """Whether shapes and integer arguments say how often `loop` runs, and nothing in it keeps it from running twice."""
-    is_plain = not any(isinstance(s, ir.Exit | ir.Call | ir.Require) for s in all_statements(loop.body))
+    is_plain = not any(
+        isinstance(s, ir.Exit | ir.Call | ir.Require) and not is_early(s) for s in all_statements(loop.body)
+    )
     return is_plain and is_constant(loop.step, 1) and is_fixed(loop.lower) and is_fixed(loop.upper)
 
 
@@ -126,7 +129,7 @@ def worked_out(ls: ir.LoopSet, place: Place, known: Repeatable) -> ir.LoopSet | 
     array = ir.ArrayDecl(supply(ls).fresh("places"), kind, extents=extents, loc=outer.loc)
     target = ir.Access(array.name, numbers_of(place.loops))
     first, rest = split(place.loops, place.path[1:], ir.Assign(target, place.value, loc=place.loops[-1].loc))
-    alone = replace(ls, body=(first,), arrays=(*ls.arrays, array), results=())
+    alone = replace(ls, body=without_early((first,)), arrays=(*ls.arrays, array), results=())
     alone = eliminate_dead(alone, frozenset((array.name,)))
     own = written_arrays(alone.body)
     is_own = all(a == array.name or is_cell(ls.array(a)) for a in own)

@@ -1,0 +1,103 @@
+"""Checks of the parser that may be asked ahead: of subscripts of whole arrays, which Python evaluates once.
+
+One that follows from shapes and integer arguments becomes a condition of the call, as exact as those of accesses. The
+others are taken out, to be placed together with the checks of elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from loopdiff.analysis.bounds import ALWAYS, NEVER, known_parameters, safely
+from loopdiff.analysis.polyhedral.events import depth, extend
+from loopdiff.analysis.polyhedral.expressions import fails
+from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.analysis.polyhedral.sets import domain, possible
+from loopdiff.analysis.polyhedral.terms import has_opaque
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import any_of
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.walk import Path, all_statements, exchanged, without
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a check fails: the `parameters` as a set of isl's, None if they do not say, and the condition that they are
+    others. `is_exact`: it does fail there."""
+
+    parameters: Any
+    cond: ir.Expr
+    is_exact: bool
+
+
+UNKNOWN = Found(None, NEVER, False)
+
+
+def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, ...]]:
+    """The program with those of its early checks that shapes and integer arguments decide as conditions of the call,
+    ahead of everything but such; and these."""
+    conditions: list[ir.Require] = []
+    settled: dict[Path, tuple[ir.Stmt, ...]] = {}
+    seen: Any = None
+    for path, site in model.sites.items():
+        if not (isinstance(site.stmt, ir.Require) and site.stmt.is_early):
+            continue
+        found = model.bounded(partial(failing, model, path, site.stmt), UNKNOWN)
+        if not found.is_exact:
+            settled[path] = (left(site.stmt, found.cond, bool(site.loops)),)
+            continue
+        settled[path] = ()
+        if found.cond != ALWAYS and not (seen is not None and found.parameters.is_subset(seen)):
+            seen = seen.union(found.parameters) if seen is not None else found.parameters
+            needed = "no shapes allow it" if isinstance(found.cond, ir.Const) else f"it needs {print_expr(found.cond)}"
+            message = f"{site.stmt.message}: {needed}"
+            conditions.append(replace(site.stmt, cond=found.cond, message=message, is_early=False))
+    if not settled:
+        return model.ls, ()
+    body, front = exchanged(model.ls.body, settled), first_place(model)
+    return replace(model.ls, body=(*body[:front], *conditions, *body[front:])), tuple(conditions)
+
+
+def first_place(model: Model) -> int:
+    """Behind the other checks that the program begins with, which say more of shapes."""
+    body = model.ls.body
+    return next((k for k, s in enumerate(body) if is_early(s) or not isinstance(s, ir.Require)), len(body))
+
+
+def left(stmt: ir.Require, sufficient: ir.Expr, is_in_loops: bool) -> ir.Require:
+    """A check that stays, by itself where that costs little: not in loops, or where something `sufficient` is known."""
+    certain = safely(sufficient)
+    if certain is not None and certain != NEVER:
+        return replace(stmt, cond=any_of((certain, asked(stmt))))
+    return stmt if is_in_loops else replace(stmt, cond=asked(stmt))
+
+
+def asked(stmt: ir.Require) -> ir.Expr:
+    """What is required of the subscript itself."""
+    return stmt.cond.args[-1] if isinstance(stmt.cond, ir.Apply) and stmt.cond.op is Op.OR else stmt.cond
+
+
+def is_early(stmt: ir.Stmt) -> bool:
+    return isinstance(stmt, ir.Require) and stmt.is_early
+
+
+def failing(model: Model, path: Path, stmt: ir.Require) -> Found:
+    """For which shapes and integer arguments the check at `path` fails somewhere."""
+    frame = model.frames[path]
+    term = model.terms.condition(asked(stmt), path, depth(frame))
+    if has_opaque(term):
+        return UNKNOWN
+    wrong = extend(model.terms, frame, (ir.Apply(Op.NOT, (term,)),))
+    where = possible(model, frame, domain(model, wrong).params())
+    first = model.frames.get((first_place(model),))
+    known = known_parameters(model) if first is None else domain(model, first).params()
+    is_exact = not any(d.kind == "opaque" for d in frame.dims)
+    return Found(where.intersect(known), fails(model, where.gist(known)), is_exact)
+
+
+def without_early(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """`body` without early checks, and what is around nothing else."""
+    return without(body, is_early) if any(is_early(s) for s in all_statements(body)) else body
