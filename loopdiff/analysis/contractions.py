@@ -39,6 +39,12 @@ class Contraction:
 
 def contraction(stmt: ir.Stmt) -> Contraction | None:
     """The contraction that `stmt` is, Lets anywhere in it; None if it is none."""
+    found = accumulation(stmt)
+    return found if found is not None and found.update.target.subscripts else None
+
+
+def accumulation(stmt: ir.Stmt) -> Contraction | None:
+    """The contraction that `stmt` is, or the sum into a cell which it is otherwise like; None if it is neither."""
     loops: list[ir.Loop] = []
     lets: list[ir.Let] = []
     start: ir.Assign | None = None
@@ -53,7 +59,7 @@ def contraction(stmt: ir.Stmt) -> Contraction | None:
                 stmt = only
             case _:
                 return None
-    if not isinstance(stmt, ir.Accumulate) or stmt.op != "add" or len(loops) < 2 or not stmt.target.subscripts:
+    if not isinstance(stmt, ir.Accumulate) or stmt.op != "add" or len(loops) < 2:
         return None
     value, *subscripts = inlined(tuple(lets), (stmt.value, *stmt.target.subscripts))
     update = replace(stmt, target=replace(stmt.target, subscripts=tuple(subscripts)))

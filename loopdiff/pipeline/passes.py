@@ -26,6 +26,7 @@ from loopdiff.model.machine import Machine
 from loopdiff.passes.checks.bounds_checks import add_checks
 from loopdiff.passes.checks.screening import screen
 from loopdiff.passes.loops.distribution import ascend, restructure
+from loopdiff.passes.loops.factored_sums import factor_sums
 from loopdiff.passes.loops.fill_fusion import fuse_with_fills
 from loopdiff.passes.loops.fusion import fuse
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
@@ -36,7 +37,7 @@ from loopdiff.passes.storage.first_writes import drop_zeros
 from loopdiff.passes.storage.sum_initialisation import start_sums
 from loopdiff.passes.storage.workspace import in_workspace, with_given_results
 from loopdiff.passes.sweeps.zero_adjoints import leave_out_idle
-from loopdiff.pipeline.both import with_last_kept, with_rows_in_blocks, with_tapes_aligned
+from loopdiff.pipeline.both import with_last_kept, with_rows_in_blocks, with_sums_factored, with_tapes_aligned
 from loopdiff.schedule.blocks.array_contraction import roll_rows
 from loopdiff.schedule.blocks.row_blocks import block_for_threads
 from loopdiff.schedule.blocks.sweeps import block_primal
@@ -126,13 +127,17 @@ LOWERING: Passes = (
 REVERSE: Passes = (Pass("first-writes", drop_zeros, lambda c: {"dead": c.dead, "forgotten": c.forgotten}),)
 
 # Of the function itself, where sums may be reordered.
-PRIMAL: Passes = (Pass("row-blocks", block_primal, lambda c: {"requests": c.requests}, exact=False),)
+PRIMAL: Passes = (
+    Pass("row-blocks", block_primal, lambda c: {"requests": c.requests}, exact=False),
+    Pass("factor", factor_sums, exact=False),
+)
 
 # Of both sweeps together, where sums may be reordered.
 LAST: Passes = (Pass("last-taken", with_last_kept),)
 BOTH_SWEEPS: Passes = (
     *LAST,
     Pass("row-blocks", with_rows_in_blocks, lambda c: {"asked": c.asked}, exact=False),
+    Pass("factor", with_sums_factored, exact=False),
     Pass("layout", with_tapes_aligned),
 )
 

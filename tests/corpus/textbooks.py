@@ -251,6 +251,43 @@ def general_recurrence(B, w):
             w[i] += B[k, i] * w[i - k - 1]
 
 
+# A product with scalars (Dongarra et al. 1990, "A set of level 3 basic linear algebra subprograms").
+def scaled_product(alpha, beta, A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            C[i, j] *= beta
+        for k in range(A.shape[1]):
+            for j in range(C.shape[1]):
+                C[i, j] += alpha * A[i, k] * B[k, j]
+
+
+# Squared distances to the mean of a distribution (Mahalanobis 1936, "On the generalised distance in statistics").
+def mahalanobis_distances(X, P, d):
+    for n in range(X.shape[0]):
+        d[n] = 0.0
+        for i in range(X.shape[1]):
+            for j in range(X.shape[1]):
+                d[n] += X[n, i] * P[i, j] * X[n, j]
+
+
+# The information matrix of weighted observations (McCullagh and Nelder 1989, section 2.5).
+def information_matrix(X, w, H):
+    for n in range(X.shape[0]):
+        for i in range(X.shape[1]):
+            for j in range(X.shape[1]):
+                H[i, j] += X[n, i] * w[n] * X[n, j]
+
+
+# A matrix from its largest singular values (Golub and Van Loan, section 2.4).
+def truncated_decomposition(U, s, V, R):
+    for i in range(R.shape[0]):
+        for j in range(R.shape[1]):
+            t = 0.0
+            for k in range(s.shape[0]):
+                t += U[i, k] * s[k] * V[j, k]
+            R[i, j] -= t
+
+
 def limited(xp, q):
     a, b = q[1:-1] - q[:-2], q[2:] - q[1:-1]
     return xp.where(a * b > 0.0, xp.where(abs(a) < abs(b), a, b), 0.0)
@@ -438,6 +475,48 @@ ENTRIES = (
         make=lambda r, n=11: dict(B=0.1 * r.random((n, n)), w=r.random(n)),
         wrt=("B", "w"),
         outputs=("w",),
+        is_analytic=True,
+    ),
+    Entry(
+        name="scaled_product",
+        function=scaled_product,
+        make=lambda r, n=6, k=5, m=7: dict(
+            alpha=0.75, beta=-0.5, A=r.random((n, k)), B=r.random((k, m)), C=r.random((n, m))
+        ),
+        wrt=("alpha", "beta", "A", "B", "C"),
+        outputs=("C",),
+        oracle=lambda xp, alpha, beta, A, B, C: {"C": alpha * (A @ B) + beta * C},
+        is_twin=True,
+        is_analytic=True,
+    ),
+    Entry(
+        name="mahalanobis_distances",
+        function=mahalanobis_distances,
+        make=lambda r, n=7, m=5: dict(X=r.random((n, m)) - 0.5, P=r.random((m, m)), d=np.zeros(n)),
+        wrt=("X", "P"),
+        outputs=("d",),
+        oracle=lambda xp, X, P, d: {"d": xp.sum(X * (X @ P.T), 1)},
+        is_twin=True,
+        is_analytic=True,
+    ),
+    Entry(
+        name="information_matrix",
+        function=information_matrix,
+        make=lambda r, n=8, m=5: dict(X=r.random((n, m)) - 0.5, w=r.random(n), H=np.zeros((m, m))),
+        wrt=("X", "w"),
+        outputs=("H",),
+        oracle=lambda xp, X, w, H: {"H": H + (X.T * w) @ X},
+        is_twin=True,
+        is_analytic=True,
+    ),
+    Entry(
+        name="truncated_decomposition",
+        function=truncated_decomposition,
+        make=lambda r, n=6, m=7, k=3: dict(U=r.random((n, k)), s=r.random(k), V=r.random((m, k)), R=r.random((n, m))),
+        wrt=("U", "s", "V", "R"),
+        outputs=("R",),
+        oracle=lambda xp, U, s, V, R: {"R": R - (U * s) @ V.T},
+        is_twin=True,
         is_analytic=True,
     ),
 )

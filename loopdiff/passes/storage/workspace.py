@@ -60,3 +60,13 @@ def with_workspace(
     """`ls` with `workspace` as parameters at `place`, those it is `missing` declared."""
     names = (a.name for a in workspace)
     return replace(ls, params=(*ls.params[:place], *names, *ls.params[place:]), arrays=(*ls.arrays, *missing))
+
+
+def with_shared_workspace(
+    forward: ir.LoopSet, reverse: ir.LoopSet, new_forward: ir.LoopSet, new_reverse: ir.LoopSet
+) -> tuple[ir.LoopSet, ir.LoopSet]:  # fmt: skip
+    """Both sweeps anew, with the arrays that they got as workspace of both, after that of the forward sweep."""
+    ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
+    workspace, place = (*ours, *theirs), len(forward.params)
+    new_forward = with_workspace(new_forward, workspace, place, theirs)
+    return new_forward, with_workspace(new_reverse, workspace, place, ours)

@@ -6,7 +6,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.walk import returned_arrays
 from loopdiff.model import tuning
-from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_workspace
+from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_shared_workspace
 from loopdiff.schedule.blocks.outer_vectors import widen_lanes
 from loopdiff.schedule.blocks.row_blocks import block_rows
 from loopdiff.settings.requests import NOTHING, Requests
@@ -20,16 +20,13 @@ def block_sweeps(
 ) -> tuple[ir.LoopSet, ir.LoopSet, frozenset[str]]:
     """Both sweeps in blocks of `rows`, whose buffers are workspace of both, after that of the forward sweep, and the
     indices of loops over the lanes of a block. `asked` may say otherwise for each sweep."""
-    names, place = supply(forward, reverse), len(forward.params)
+    names = supply(forward, reverse)
     shared = scratch(forward) & frozenset(forward.params)
     first = shared & own_arrays(forward, reverse)
     second = shared | refilled_tapes(reverse)
     new_forward, lanes = in_blocks(forward, first, names, rows, asked[0])
     new_reverse, others = in_blocks(reverse, second, names, rows, asked[1])
-    ours, theirs = new_forward.arrays[len(forward.arrays) :], new_reverse.arrays[len(reverse.arrays) :]
-    workspace = (*ours, *theirs)
-    new_forward = with_workspace(new_forward, workspace, place, theirs)
-    return new_forward, with_workspace(new_reverse, workspace, place, ours), lanes | others
+    return *with_shared_workspace(forward, reverse, new_forward, new_reverse), lanes | others
 
 
 def block_primal(ls: ir.LoopSet, rows: int = tuning.BLOCK_ROWS, requests: Requests = NOTHING) -> ir.LoopSet:
