@@ -21,8 +21,10 @@ from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.ahead import Ahead, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
 from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape, TapeStore, Why, tape_stem, trip_number, trips
+from loopdiff.ad.tape.providers import AtUse, InPlace, Provider, Slot, Snapshot
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.same_reads import KnownReads, same_read
+from loopdiff.ad.tape.stepwise import Steps, run
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.names import NameSupply
@@ -47,35 +49,6 @@ class At:
         return At(self.path, (*self.guards, (cond, outcome)), emitter)
 
 
-@dataclass(frozen=True, slots=True)
-class InPlace:
-    """The memory still holds the value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A copy of the array made at the end of each iteration of the loop at `path` (of the function: empty)."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class AtUse:
-    """Recorded where it is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
-
-    name: str
-    loops: tuple[tuple[Path, ir.Loop], ...]
-    scope: Scope
-
-
-Provider = InPlace | Snapshot | Ahead | AtUse
-
-
 @dataclass(slots=True)
 class Needed:
     """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
@@ -95,6 +68,7 @@ class Needed:
     parts: dict[tuple[Path, ir.Access, bool], Slot] = field(default_factory=dict)
     copied: dict[Path, frozenset[str]] = field(default_factory=dict)
     strict: set[ir.Expr] = field(default_factory=set)
+    exact_lets: set[str] = field(default_factory=set)
     written: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,26 +112,31 @@ class Needed:
     # -- values ----------------------------------------------------------------------------------------------
     def value(self, expr: ir.Expr, at: At) -> ir.Expr:
         """`expr`, evaluated where the primal did, up to rounding."""
+        return run(self.find_value(expr, at))
+
+    def find_value(self, expr: ir.Expr, at: At) -> Steps[ir.Expr]:
         match expr:
             case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
                 return expr
             case ir.Var(name=name):
-                return self.let_value(name)
+                return (yield self.find_let(name))
             case ir.Load():
-                return self.load_value(expr, at)
+                return (yield from self.find_load(expr, at))
             case ir.Select(cond=cond, then=then, orelse=orelse):
-                return ir.Select(
-                    self.exact(cond, replace(at, emitter=None)),
-                    self.value(then, at.under(cond, True)),
-                    self.value(orelse, at.under(cond, False)),
-                )
+                is_true = yield from self.find_exact(cond, replace(at, emitter=None))
+                chosen = yield from self.find_value(then, at.under(cond, True))
+                other = yield from self.find_value(orelse, at.under(cond, False))
+                return ir.Select(is_true, chosen, other)
             case _:
                 written = self.written_result(expr, at)
                 if written is not None:
                     return written
                 if self.is_kept(expr, at):
                     return self.record(expr, at)
-                out = rebuild(expr, tuple(self.value(e, at) for e in operands(expr)))
+                parts: list[ir.Expr] = []
+                for part in operands(expr):
+                    parts.append((yield from self.find_value(part, at)))
+                out = rebuild(expr, tuple(parts))
                 return out if at.emitter is None else at.emitter.share(out)
 
     def written_result(self, expr: ir.Expr, at: At) -> ir.Expr | None:
@@ -191,7 +170,7 @@ class Needed:
             return True
         return self.policy in ("auto", "rows") and is_dear(expr, self.policy == "rows")
 
-    def let_value(self, name: str) -> ir.Expr:
+    def find_let(self, name: str) -> Steps[ir.Expr]:
         """The Let `name`, restored at the start of the reverse of its block."""
         if name not in self.heads:
             site = self.facts.lets[name]
@@ -203,18 +182,18 @@ class Needed:
             elif isinstance(value, ir.Load) and isinstance(self.provider(value.access, at), AtUse):
                 restored = ir.Load(self.record_let(name))
             else:
-                restored = self.value(value, at)
+                restored = yield from self.find_value(value, at)
             self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
         return ir.Var(name)
 
-    def load_value(self, load: ir.Load, at: At) -> ir.Expr:
+    def find_load(self, load: ir.Load, at: At, closed: bool = False) -> Steps[ir.Expr]:
         """The value `load` saw, exactly."""
         access = load.access
         match self.provider(access, at):
             case InPlace():
-                return replace(load, access=self.exact_access(access, at))
+                return replace(load, access=(yield from self.find_access(access, at, closed)))
             case Snapshot(path=path):
-                return ir.Load(self.snapshot(access, path, at))
+                return ir.Load(self.snapshot(access, path, at, closed))
             case AtUse():
                 return self.record(load, at)
             case Ahead() as ahead:
@@ -223,46 +202,50 @@ class Needed:
     # -- exact values ----------------------------------------------------------------------------------------
     def exact(self, expr: ir.Expr, at: At, closed: bool = False) -> ir.Expr:
         """`expr` exactly as the primal evaluated it. `closed`: without reference to restored Lets."""
+        return run(self.find_exact(expr, at, closed))
+
+    def find_exact(self, expr: ir.Expr, at: At, closed: bool = False) -> Steps[ir.Expr]:
         match expr:
             case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
                 return expr
             case ir.Var(name=name):
-                return self.exact_let(name, closed)
-            case ir.Load(access=access):
-                match self.provider(access, at):
-                    case InPlace():
-                        return replace(expr, access=self.exact_access(access, at, closed))
-                    case Snapshot(path=path):
-                        return ir.Load(self.snapshot(access, path, at, closed))
-                    case AtUse():
-                        return self.record(expr, at)
-                    case Ahead() as ahead:
-                        return self.record_ahead(expr, at.path, ahead)
+                return (yield self.find_exact_let(name, closed))
+            case ir.Load():
+                return (yield from self.find_load(expr, at, closed))
             case ir.Select(cond=cond, then=then, orelse=orelse):
-                return ir.Select(
-                    self.exact(cond, at, closed),
-                    self.exact(then, at.under(cond, True), closed),
-                    self.exact(orelse, at.under(cond, False), closed),
-                )
+                is_true = yield from self.find_exact(cond, at, closed)
+                chosen = yield from self.find_exact(then, at.under(cond, True), closed)
+                other = yield from self.find_exact(orelse, at.under(cond, False), closed)
+                return ir.Select(is_true, chosen, other)
             case _:
                 if not self.is_repeatable(expr) or not self.is_cheaply_exact(expr, at):
                     form = self.made_strict(expr, at)
-                    return self.record(expr, at) if form is None else self.exact(form, at, closed)
-                return rebuild(expr, tuple(self.exact(e, at, closed) for e in operands(expr)))
+                    return self.record(expr, at) if form is None else (yield from self.find_exact(form, at, closed))
+                return rebuild(expr, (yield from self.find_exacts(operands(expr), at, closed)))
+
+    def find_exacts(self, exprs: tuple[ir.Expr, ...], at: At, closed: bool) -> Steps[tuple[ir.Expr, ...]]:
+        found: list[ir.Expr] = []
+        for expr in exprs:
+            found.append((yield from self.find_exact(expr, at, closed)))
+        return tuple(found)
 
     def exact_access(self, access: ir.Access, at: At, closed: bool = False) -> ir.Access:
-        return replace(access, subscripts=tuple(self.exact(e, at, closed) for e in access.subscripts))
+        return run(self.find_access(access, at, closed))
 
-    def exact_let(self, name: str, closed: bool) -> ir.Expr:
+    def find_access(self, access: ir.Access, at: At, closed: bool) -> Steps[ir.Access]:
+        return replace(access, subscripts=(yield from self.find_exacts(access.subscripts, at, closed)))
+
+    def find_exact_let(self, name: str, closed: bool) -> Steps[ir.Expr]:
         site = self.facts.lets[name]
         assert isinstance(site.stmt, ir.Let)
         is_known = name in self.recorded_lets
         here = At(site.path)
         if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
             if closed or isinstance(site.stmt.value, ir.Const | ir.Index | ir.Param | ir.Dim):
-                return self.exact(site.stmt.value, here, closed)
+                return (yield from self.find_exact(site.stmt.value, here, closed))
             if name not in self.heads:
-                self.heads[name] = ir.Let(name, self.exact(site.stmt.value, here), loc=site.stmt.loc)
+                restored = yield from self.find_exact(site.stmt.value, here)
+                self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
             return ir.Var(name)
         stored = ir.Load(self.record_let(name))
         if closed:
@@ -297,16 +280,26 @@ class Needed:
 
     def is_exact(self, expr: ir.Expr, at: At) -> bool:
         """Whether `expr` can be had exactly without recording anything at full depth."""
-        match expr:
-            case ir.Var(name=name):
-                site = self.facts.lets[name]
-                assert isinstance(site.stmt, ir.Let)
-                return name in self.recorded_lets or self.is_exact(site.stmt.value, At(site.path))
-            case ir.Load(access=access):
-                is_there = not isinstance(self.provider(access, at), AtUse)
-                return is_there and all(self.is_exact(e, at) for e in access.subscripts)
-            case _:
-                return self.is_repeatable(expr) and all(self.is_exact(e, at) for e in operands(expr))
+        pending, lets = [(expr, at)], set[str]()
+        while pending:
+            e, at = pending.pop()
+            match e:
+                case ir.Var(name=name):
+                    if name not in self.recorded_lets and name not in self.exact_lets and name not in lets:
+                        site = self.facts.lets[name]
+                        assert isinstance(site.stmt, ir.Let)
+                        lets.add(name)
+                        pending.append((site.stmt.value, At(site.path)))
+                    continue
+                case ir.Load(access=access):
+                    is_there = not isinstance(self.provider(access, at), AtUse)
+                case _:
+                    is_there = self.is_repeatable(e)
+            if not is_there:
+                return False
+            pending += ((part, at) for part in operands(e))
+        self.exact_lets |= lets
+        return True
 
     # -- loops -----------------------------------------------------------------------------------------------
     def range_made(self, loop: ir.Loop, path: Path, closed: bool = False) -> tuple[ir.Expr, ir.Expr, ir.Expr, ir.Expr]:

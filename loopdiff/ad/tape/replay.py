@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.regions import Region
-from loopdiff.ad.tape.needed import At, InPlace, Needed, TapePolicy
+from loopdiff.ad.tape.needed import At, Needed, TapePolicy
 from loopdiff.ad.tape.plan import Tape
+from loopdiff.ad.tape.providers import InPlace
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
@@ -189,7 +190,7 @@ def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, 
             owner = needed.owner_of(expr.access.array, at)
             is_own = owner is not None and owner[: len(path)] == path
             if not is_own and not isinstance(needed.provider(expr.access, At(at)), InPlace):
-                return needed.load_value(expr, At(at))
+                return needed.value(expr, At(at))
         return rebuild(expr, tuple(rewrite(e, at) for e in operands(expr)))
 
     body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
@@ -201,5 +202,5 @@ def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, 
     inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, ir.Let)}
     for name in sorted(names_read(kept) - inside):
         if name in facts.lets:
-            needed.let_value(name)
+            needed.value(ir.Var(name), At(()))
     return kept

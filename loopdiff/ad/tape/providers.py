@@ -1,0 +1,39 @@
+"""Where the reverse sweep finds a value of the primal that a statement loaded: in place, in a copy, or on the tape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopdiff.ad.tape.ahead import Ahead
+from loopdiff.ad.tape.plan import Scope
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.walk import Path
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """The memory still holds the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A copy of the array made at the end of each iteration of the loop at `path` (of the function: empty)."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class AtUse:
+    """Recorded where it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
+
+    name: str
+    loops: tuple[tuple[Path, ir.Loop], ...]
+    scope: Scope
+
+
+Provider = InPlace | Snapshot | Ahead | AtUse
