@@ -102,11 +102,11 @@ def has_slope(value: np.ndarray) -> bool:
     return np.issubdtype(value.dtype, np.inexact)
 
 
-def error(found: np.ndarray, want: np.ndarray) -> float:
-    """The largest difference, in units of the largest element."""
+def error(found: np.ndarray, want: np.ndarray, least: float = 1e-300) -> float:
+    """The largest difference, in units of the largest element, and of `least` at least."""
     if found.shape != want.shape or not np.array_equal(np.isnan(found), np.isnan(want)):
         return np.inf
-    scale = max(float(np.nanmax(np.abs(want), initial=0.0)), 1e-300)
+    scale = max(float(np.nanmax(np.abs(want), initial=0.0)), least)
     return float(np.nanmax(np.abs(found - want), initial=0.0)) / scale
 
 
