@@ -136,7 +136,8 @@ def places(A, v, k):
 def products(A, B, x, T):
     return (
         A @ B, x @ A, T @ B, A @ B[:, 0], x @ x, np.dot(T, B), np.inner(A, B.T), np.outer(x, B),
-        np.einsum("ijk,kl->il", T, B), np.einsum("ii->i", A[:, :3]), np.einsum("ij", A), np.trace(A[:3, :3]),
+        np.einsum("ijk,kl->il", T, B), np.einsum("ii->i", A[:, :3]), np.einsum("ij", A),
+        np.trace(A[:3, :3]) + np.trace(A) * np.trace(2.0 * A.T),
     )  # fmt: skip
 
 

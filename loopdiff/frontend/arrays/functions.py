@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from loopdiff.frontend.arrays.allocation import allocate_array, element_type, is
 from loopdiff.frontend.arrays.contractions import dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.indexing import scattered
+from loopdiff.frontend.arrays.integers import minimum
 from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
@@ -174,7 +175,8 @@ def trace(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     if array.rank != 2:
         return state.reject("LD110", "`trace` takes a matrix", call.node)
-    return sum_of_products(state, [(array, "aa")], "", call.node)
+    length = minimum(*array.extents)
+    return sum_of_products(state, [(replace(array, extents=(length, length)), "aa")], "", call.node)
 
 
 def einsum_call(state: State, node: ast.Call) -> Quantity:
