@@ -21,10 +21,10 @@ from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.ahead import Ahead, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
 from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape, TapeStore, Why, tape_stem, trip_number, trips
-from loopdiff.ad.tape.providers import AtUse, InPlace, Provider, Slot, Snapshot
+from loopdiff.ad.tape.providers import AtUse, CopiedAt, InPlace, Provider, Slot
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.same_reads import KnownReads, same_read
-from loopdiff.ad.tape.stepwise import Steps, run
+from loopdiff.ad.tape.stepwise import Steps, completed
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.names import NameSupply
@@ -112,7 +112,7 @@ class Needed:
     # -- values ----------------------------------------------------------------------------------------------
     def value(self, expr: ir.Expr, at: At) -> ir.Expr:
         """`expr`, evaluated where the primal did, up to rounding."""
-        return run(self.find_value(expr, at))
+        return completed(self.find_value(expr, at))
 
     def find_value(self, expr: ir.Expr, at: At) -> Steps[ir.Expr]:
         match expr:
@@ -192,7 +192,7 @@ class Needed:
         match self.provider(access, at):
             case InPlace():
                 return replace(load, access=(yield from self.find_access(access, at, closed)))
-            case Snapshot(path=path):
+            case CopiedAt(path=path):
                 return ir.Load(self.snapshot(access, path, at, closed))
             case AtUse():
                 return self.record(load, at)
@@ -202,7 +202,7 @@ class Needed:
     # -- exact values ----------------------------------------------------------------------------------------
     def exact(self, expr: ir.Expr, at: At, closed: bool = False) -> ir.Expr:
         """`expr` exactly as the primal evaluated it. `closed`: without reference to restored Lets."""
-        return run(self.find_exact(expr, at, closed))
+        return completed(self.find_exact(expr, at, closed))
 
     def find_exact(self, expr: ir.Expr, at: At, closed: bool = False) -> Steps[ir.Expr]:
         match expr:
@@ -230,7 +230,7 @@ class Needed:
         return tuple(found)
 
     def exact_access(self, access: ir.Access, at: At, closed: bool = False) -> ir.Access:
-        return run(self.find_access(access, at, closed))
+        return completed(self.find_access(access, at, closed))
 
     def find_access(self, access: ir.Access, at: At, closed: bool) -> Steps[ir.Access]:
         return replace(access, subscripts=(yield from self.find_exacts(access.subscripts, at, closed)))
@@ -322,14 +322,14 @@ class Needed:
         array = access.array
         is_cell = not access.subscripts and self.facts.ls.array(array).role != "argument"
         if array not in self.written:  # such a cell has no value, and a check before its use says so
-            return Snapshot(()) if is_cell else InPlace()
+            return CopiedAt(()) if is_cell else InPlace()
         owner = self.owner_of(array, at.path)
         if not at.path:
-            return Snapshot(()) if is_cell else InPlace()
+            return CopiedAt(()) if is_cell else InPlace()
         overwritten = self.facts.is_overwritten
         remembering = None if owner in self.segmented else owner
         if not overwritten(at.path, access, remembering):
-            return Snapshot(()) if is_cell and remembering is None else InPlace()
+            return CopiedAt(()) if is_cell and remembering is None else InPlace()
         loops = self.tape.loops(at.path, owner)
         for depth, (path, _) in enumerate(loops, start=1):
             if depth + len(access.subscripts) > len(loops) or depth == len(loops):
@@ -337,7 +337,7 @@ class Needed:
             if is_open(self.facts.sites[path].stmt):
                 continue  # its last iteration may not come to the end, where snapshots are made
             if self.facts.ls.array(array).role == "local" and not overwritten(at.path, access, path):
-                return Snapshot(path)
+                return CopiedAt(path)
         if owner is None and not at.guards and not self.scopes_around(at.path) and self.policy != "store":
             return recorded_ahead(self.facts, at.path, access) or AtUse()
         return AtUse()

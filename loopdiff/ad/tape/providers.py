@@ -16,7 +16,7 @@ class InPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class CopiedAt:
     """A copy of the array made at the end of each iteration of the loop at `path` (of the function: empty)."""
 
     path: Path
@@ -36,4 +36,4 @@ class Slot:
     scope: Scope
 
 
-Provider = InPlace | Snapshot | Ahead | AtUse
+Provider = InPlace | CopiedAt | Ahead | AtUse

@@ -13,7 +13,7 @@ T = TypeVar("T")
 Steps = Generator[Any, Any, T]
 
 
-def run(steps: Steps[T]) -> T:
+def completed(steps: Steps[T]) -> T:
     """What `steps` returns, every generator that it yields, and those that these yield, run to its end."""
     waiting: list[Steps[Any]] = [steps]
     found: Any = None
