@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
-from loopdiff.calls.jacobian import jacobian
+from loopdiff.calls.jacobian import Structure, dense_jacobian, jacobian, require_structure
 from loopdiff.calls.pullback import Pullback
 from loopdiff.calls.runs import ReverseRun, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
@@ -234,17 +234,28 @@ class Differentiable:
         result = value if spec.record is None else tuple.__new__(spec.record, (value,))
         return result, tuple.__new__(record, gradients), tuple.__new__(record, tangents[0][1:])
 
-    def jacobian(self, /, *args: Any, **named: Any) -> Any:
+    def jacobian(self, /, *args: Any, structure: Structure = "dense", **named: Any) -> Any:
         """The derivative of every output by every differentiated argument: `jacobian.y.x` has the axes of both.
 
         Outputs are `result` (a tuple if the function returns one) and the written arrays. In forward or reverse mode,
-        whichever takes fewer runs.
+        whichever takes fewer runs. With the structure "sparse" each is a SciPy `csr_array` with a row for each element
+        of the output and a column for each of the argument; several columns or rows are found in one run, so that
+        there are as many runs as a row, or a column, has entries, for bands and blocks, and few more otherwise. Which
+        entries there are is found from the program at these arguments; some may be zero. An argument called
+        `structure` is passed by position. Raises DifferentiationError: LD407 for complex numbers, LD408 for a structure
+        that is not known, and OutOfMemoryError (LD610).
         """
+        require_structure(structure)
         args = self.arranged(args, named)
         checked = self.checked(args)
         prepared = checked.prepare(*args)
         spec = checked.specialization
-        return jacobian(spec, partial(self.reverse_run, spec, "pullback"), prepared)
+        reverse_run = partial(self.reverse_run, spec, "pullback")
+        if structure == "dense":
+            return jacobian(spec, reverse_run, prepared, dense_jacobian)
+        from loopdiff.calls.sparse_jacobian import sparse_jacobian
+
+        return jacobian(spec, reverse_run, prepared, sparse_jacobian)
 
     # -- looking inside --------------------------------------------------------------------------------------
     def compile(self, /, *args: Any, **named: Any) -> CompiledGradient:

@@ -1,11 +1,11 @@
-"""Dense Jacobians, by one run of forward or reverse mode for each entry of the smaller side."""
+"""Jacobians; dense ones by one run of forward or reverse mode for each entry of the smaller side."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from loopdiff.calls.pullback import Pullback
 from loopdiff.calls.runs import Arguments, ReverseRun, caller_results, with_copies_of_written
 from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.calls.tangents import tangent_run
-from loopdiff.errors import DifferentiationError
+from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.ir.types import ArrayType
 from loopdiff.memory.arena import size_in_bytes
@@ -21,6 +21,9 @@ from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.shortage import WITHOUT_TAPE, Needs, report
 from loopdiff.specialize.specialization import Specialization
+
+Structure = Literal["dense", "sparse"]
+Way = Callable[[Specialization, Callable[[Arguments], ReverseRun], Arguments], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +50,27 @@ def side_of(key: int | str, value: Any) -> Side:
     return Side(key, array.shape, array.dtype)
 
 
-def jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
-    """The record of `Differentiable.jacobian` for prepared arguments, which end as the function leaves them."""
+def require_structure(structure: Structure) -> None:
+    """Raise DifferentiationError (LD408) for a structure that no Jacobian has."""
+    if structure not in get_args(Structure):
+        message = f"the structure {structure!r} of a Jacobian is not known: it is 'dense' or 'sparse'"
+        raise DifferentiationError(reject("LD408", message, NOWHERE))
+
+
+def jacobian(
+    spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments, find: Way
+) -> Any:  # fmt: skip
+    """The record of `Differentiable.jacobian` for prepared arguments, which end as the function leaves them, as `find`
+    makes it."""
     try:
-        return run_by_run(spec, reverse_run, args)
+        return find(spec, reverse_run, args)
     except MemoryError as error:
         needs = Needs(spec.normal.name, spec.normal.params, (tangent_run(spec).unit.ls,))
         raise needs.refusal(args, error) from None
 
 
-def run_by_run(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
-    if not spec.interface.is_real:
-        message = f"`{spec.normal.name}` has complex numbers: their derivative is not one matrix"
-        raise DifferentiationError(reject("LD407", message, spec.normal.loc))
-    inputs = [side_of(n, args[spec.normal.params.index(n)]) for n in spec.wrt]
-    outputs = outputs_of(spec, args)
+def dense_jacobian(spec: Specialization, reverse_run: Callable[[Arguments], ReverseRun], args: Arguments) -> Any:
+    inputs, outputs = sides_of(spec, args)
     blocks = [[block(spec, o, i) for i in inputs] for o in outputs]
     if sum(i.size for i in inputs) <= sum(o.size for o in outputs):
         fill_columns(spec, args, inputs, outputs, blocks)
@@ -69,8 +78,15 @@ def run_by_run(spec: Specialization, reverse_run: Callable[[Arguments], ReverseR
     else:
         _, pullback = vjp(reverse_run(args), args)
         fill_rows(pullback, inputs, outputs, blocks)
-    gradients = record_type("Gradients", spec.wrt)
-    return arranged(spec, {o.key: tuple.__new__(gradients, row) for o, row in zip(outputs, blocks, strict=True)})
+    return arranged(spec, outputs, blocks)
+
+
+def sides_of(spec: Specialization, args: Arguments) -> tuple[list[Side], list[Side]]:
+    """Inputs and outputs. Raises DifferentiationError (LD407) where there are complex ones."""
+    if not spec.interface.is_real:
+        message = f"`{spec.normal.name}` has complex numbers: their derivative is not one matrix"
+        raise DifferentiationError(reject("LD407", message, spec.normal.loc))
+    return [side_of(n, args[spec.normal.params.index(n)]) for n in spec.wrt], outputs_of(spec, args)
 
 
 def block(spec: Specialization, output: Side, given: Side) -> np.ndarray:
@@ -99,38 +115,51 @@ def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
 def fill_columns(
     spec: Specialization, args: Arguments, inputs: list[Side], outputs: list[Side], blocks: list[list[np.ndarray]]
 ) -> None:
-    """One run of forward mode, on copies, for each entry of each input."""
-    run = tangent_run(spec)
+    """One run of forward mode for each entry of each input."""
     for i, side in enumerate(inputs):
         for entry in range(side.size):
-            _, tangents = run.jvp(with_copies_of_written(spec, args), {str(side.key): side.unit(entry)})
-            results = tangents[: len(tangents) - len(run.outputs)]
-            slopes: dict[Any, Any] = dict(enumerate(results[0] if spec.normal.returns_tuple else results))
-            slopes |= zip(run.outputs, tangents[len(results) :], strict=True)
+            found = pushed(spec, args, outputs, {str(side.key): side.unit(entry)})
             for o, output in enumerate(outputs):
-                blocks[o][i].reshape(output.size, side.size)[:, entry] = np.ravel(slopes[output.key])
+                blocks[o][i].reshape(output.size, side.size)[:, entry] = found[o]
 
 
 def fill_rows(pullback: Pullback, inputs: list[Side], outputs: list[Side], blocks: list[list[np.ndarray]]) -> None:
     """One run of the reverse sweep for each entry of each output."""
     zeros = {o.key: np.zeros(o.shape, o.dtype)[()] for o in outputs}
-    count = len(pullback.run.kinds)
     for o, side in enumerate(outputs):
         for entry in range(side.size):
-            weights = {**zeros, side.key: side.unit(entry)}
-            seeds = tuple(weights.get(k) for k in range(count))
-            seed = (seeds,) if pullback.run.ls.returns_tuple else seeds
-            cotangents = {str(k): w for k, w in weights.items() if not isinstance(k, int)}
-            for i, gradient in enumerate(pullback(*seed, **cotangents)):
-                blocks[o][i].reshape(side.size, inputs[i].size)[entry] = np.ravel(gradient)
+            for i, gradient in enumerate(pulled(pullback, {**zeros, side.key: side.unit(entry)})):
+                blocks[o][i].reshape(side.size, inputs[i].size)[entry] = gradient
 
 
-def arranged(spec: Specialization, rows: dict[int | str, Any]) -> Any:
-    """`rows` by output: `result`, of a tuple one for each, then the written arrays by name."""
+def pushed(
+    spec: Specialization, args: Arguments, outputs: list[Side], directions: Mapping[str, Any]
+) -> list[np.ndarray]:  # fmt: skip
+    """How each output changes along `directions` of inputs, flat; on copies of what is written."""
+    run = tangent_run(spec)
+    _, tangents = run.jvp(with_copies_of_written(spec, args), directions)
+    results = tangents[: len(tangents) - len(run.outputs)]
+    slopes: dict[Any, Any] = dict(enumerate(results[0] if spec.normal.returns_tuple else results))
+    slopes |= zip(run.outputs, tangents[len(results) :], strict=True)
+    return [np.ravel(slopes[output.key]) for output in outputs]
+
+
+def pulled(pullback: Pullback, weights: Mapping[int | str, Any]) -> list[np.ndarray]:
+    """The gradient by each input, flat, of the sum of all outputs times `weights`."""
+    seeds = tuple(weights.get(k) for k in range(len(pullback.run.kinds)))
+    seed = (seeds,) if pullback.run.ls.returns_tuple else seeds
+    cotangents = {str(k): w for k, w in weights.items() if not isinstance(k, int)}
+    return [np.ravel(gradient) for gradient in pullback(*seed, **cotangents)]
+
+
+def arranged(spec: Specialization, outputs: Sequence[Side], blocks: Sequence[Iterable[Any]]) -> Any:
+    """The `blocks` of each output by name: `result`, of a tuple one for each, then the written arrays."""
+    gradients = record_type("Gradients", spec.wrt)
+    rows = {o.key: tuple.__new__(gradients, row) for o, row in zip(outputs, blocks, strict=True)}
     names = [k for k in rows if isinstance(k, str)]
-    values = [rows[n] for n in names]
+    values: list[Any] = [rows[n] for n in names]
     if any(isinstance(k, int) for k in rows):
-        each = [rows.get(k) for k in range(len(spec.result_types))]
+        each: list[Any] = [rows.get(k) for k in range(len(spec.result_types))]
         values.insert(0, tuple.__new__(spec.record or tuple, each) if spec.normal.returns_tuple else each[0])
         names.insert(0, "result")
     return tuple.__new__(record_type("Jacobian", tuple(names)), values)

@@ -434,6 +434,12 @@ CODES: dict[str, Code] = {
         "part it changes differently.",
         "use `jvp` and `vjp`, which take complex directions and cotangents, or pass the two parts as real arrays",
     ),
+    "LD408": Code(
+        "structure of a Jacobian",
+        "A Jacobian is dense, or sparse: then it is made of SciPy's arrays, and what depends on what is found without "
+        "computing derivatives.",
+        "leave `structure` out: a dense Jacobian is always there",
+    ),
     "LD410": Code(
         "operation without a derivative rule",
         "The derivative table has no rule for an operation that a differentiated value passes through.",

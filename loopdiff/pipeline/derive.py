@@ -128,6 +128,13 @@ def derive_tangent(normal: ir.LoopSet, wrt: tuple[str, ...], stages: Stages) -> 
     return stages.run("tangent", build_tangent, normal, wrt)
 
 
+def derive_sparsity(normal: ir.LoopSet, wrt: tuple[str, ...], stages: Stages) -> ir.LoopSet:
+    """What the outputs depend on, as sets of inputs in integers. Raises DifferentiationError (LD4xx)."""
+    from loopdiff.ad.sparsity import build_sparsity
+
+    return stages.run("sparsity", build_sparsity, normal, derive_tangent(normal, wrt, stages))
+
+
 def plain_buffers(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with contiguous adjoint and tangent buffers where the argument itself is strided."""
     arrays = tuple(

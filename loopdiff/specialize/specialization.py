@@ -37,6 +37,7 @@ from loopdiff.pipeline.derive import (
     derive_gradient,
     derive_one_pass,
     derive_pullback,
+    derive_sparsity,
     derive_sweeps,
     derive_tangent,
     look_through,
@@ -432,6 +433,17 @@ class Specialization:
         label = f"tangent-{digest_of(list(wrt))[:12]}"
         ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
         return self.unit(f"{label}-code", plain_buffers(ls), self.requests("tangent"))
+
+    @property
+    def sparsity(self) -> Unit:
+        """What the outputs depend on: takes and gives sets of inputs where `tangent` has tangents."""
+        return self.once("sparsity", self.make_sparsity)
+
+    def make_sparsity(self) -> Unit:
+        wrt = self.wrt
+        label = f"sparsity-{digest_of(list(wrt))[:12]}"
+        ls = self.kept(label, lambda: derive_sparsity(self.normal, wrt, self.stages))
+        return self.unit(f"{label}-code", plain_buffers(ls))
 
     def unit(self, label: str, ls: ir.LoopSet, requests: Requests = NOTHING, reader: ir.LoopSet | None = None) -> Unit:
         """`ls` with its function; the generated text is found again on disk without emitting it.
