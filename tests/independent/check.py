@@ -10,7 +10,7 @@ import numpy as np
 from loopdiff import LoopdiffError, vectorize_grad
 
 from . import oracle
-from .expected import Expected, Program, cases_of, differ, fresh, is_real, require_moderate
+from .expected import Expected, Program, Unusable, cases_of, differ, fresh, is_real, require_moderate
 from .oracle import Args
 
 DEFECTS = {"LD342", "LD406", "LD601"}  # codes that no program of the language deserves
@@ -137,13 +137,16 @@ def check_parts(f: Any, want: Expected, parts: frozenset[str]) -> None:
 
 
 def check_second(want: Expected) -> None:
-    """Hessian times vector against reverse mode over forward mode."""
+    """Hessian times vector against reverse mode over forward mode, where the oracle has something to say of it."""
     if not want.is_energy or want.written or want.tolerance != 1e-8:
         return
     f = vectorize_grad(oracle.plain_function(want.source))
     run = oracle.taped_dual(want.source, want.args, want.tangents)
     products = run.pull([1.0], {}, oracle.tangent)
-    require_moderate(*products.values())
+    try:
+        require_moderate(*products.values())
+    except Unusable:
+        return
     value, gradients, got = f.hvp(tuple(fresh(want.args).values()), want.tangents)
     same("hvp value", value, want.values[0], want.tolerance)
     compare_gradients("hvp gradient", gradients, want.run.pull([1.0], {}), want.tolerance)
