@@ -103,6 +103,8 @@ class ReverseRun:
         extents = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
         measured = {e.access.array for e in extents if isinstance(e, ir.Load)}
         self.measured = tuple(i for i, p in enumerate(self.ls.params) if p in measured)
+        counting = written_arrays((units.plan.counts or forward).body)
+        self.touched = tuple(p in counting for p in self.ls.params)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
         self.arena.make = self.memory.allocate
@@ -133,16 +135,14 @@ class ReverseRun:
             return self.counts_of_forward(args)
         if unit is None:
             return ()
-        touched = written_arrays(unit.ls.body)
-        copies = [self.memory.copy(a) if p in touched else a for p, a in zip(unit.ls.params, args, strict=True)]
+        copies = [self.memory.copy(a) if is_touched else a for a, is_touched in zip(args, self.touched, strict=True)]
         found = unit.run(*copies)
         return tuple(found) if isinstance(found, tuple) else (found,)
 
     def counts_of_forward(self, args: Arguments) -> tuple[int, ...]:
         """The totals that the forward sweep finds on empty tapes and copies of what it writes."""
         unit, plan, count = self.units.forward, self.units.plan, self.workspace_size
-        touched = written_arrays(unit.ls.body)
-        copies = [self.memory.copy(a) if p in touched else a for p, a in zip(self.ls.params, args, strict=True)]
+        copies = [self.memory.copy(a) if is_touched else a for a, is_touched in zip(args, self.touched, strict=True)]
         sizes = self.arena.sizes((*self.readable(args), *(0 for _ in plan.count_names)))[:count]
         workspace = self.memory.allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
         unit.run(*copies, *workspace)

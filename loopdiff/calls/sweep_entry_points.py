@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.calls.buffers import Order, Recipe
+from loopdiff.calls.growing import GrowingTapes, is_growing
 from loopdiff.calls.pullback import Pullback
 from loopdiff.calls.runs import Arguments, ReverseRun, caller_results, make_arena
 from loopdiff.ir import nodes as ir
@@ -120,6 +121,11 @@ def workspace_names(run: ReverseRun) -> list[str]:
 def add_forward(script: Script, run: ReverseRun) -> None:
     """Run the forward sweep: `value` and, if there is one, `workspace`."""
     unit, names = run.units.forward, workspace_names(run)
+    if is_growing(run):
+        script.names |= {"grow": GrowingTapes(run).forward, "give": run.arena.give}
+        script.add(f"value, workspace = grow({script.args})")
+        script.unpack(names, "workspace.arrays")
+        return
     add_workspace(script, names, run.take)
     script.put("give", run.arena.give)
     passed = ", ".join([*script.passed, *names[: run.workspace_size]])

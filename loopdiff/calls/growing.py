@@ -1,0 +1,87 @@
+"""Forward sweeps that find themselves how long their tapes have to be.
+
+Where data decide how often a loop runs, the tape is given room for as many iterations as the calls before have made.
+The sweep fills what there is room for and goes on counting. Where that was too little, it is run again, on the same
+arguments, with as much room as it has asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import le
+from typing import Any
+
+import numpy as np
+
+from loopdiff.calls.runs import Arguments, ReverseRun
+from loopdiff.ir.walk import written_arrays
+from loopdiff.memory.arena import Workspace
+
+SPARE = 16  # iterations, and one in as many, that a tape has room for beyond what was asked for
+WORN = 4  # times as much room as needed is not kept
+Counts = tuple[int, ...]
+
+
+class GrowingTapes:
+    """The forward sweep of `run`, whose plan counts on its tapes.
+
+    `state` is the room for each of the counts, and the last counts for which that was right.
+    """
+
+    def __init__(self, run: ReverseRun) -> None:
+        self.run, self.call, plan = run, run.units.forward.call, run.units.plan
+        forward = plan.forward
+        touched = written_arrays(forward.body)
+        self.touched = tuple(k for k, p in enumerate(run.ls.params) if p in touched)
+        names = forward.params[run.count_args :]
+        self.counters = tuple(names.index(tape) for tape in plan.count_tapes)
+        self.state: tuple[Counts, Counts] = (SPARE,) * len(plan.count_names), ()
+
+    def forward(self, *args: Any) -> tuple[Any, Workspace]:
+        """The result, and the workspace with all that the reverse sweep needs.
+
+        Where the sweep fails the arguments are as they were before.
+        """
+        run, arena = self.run, self.run.arena
+        room, usual = self.state
+        saved = [(k, run.memory.copy(args[k])) for k in self.touched]
+        readable = run.readable(args)
+        while True:
+            workspace = arena.take(arena.sizes((*readable, *room)))
+            arrays = workspace.arrays
+            try:
+                value = self.call(*args, *arrays[: run.workspace_size])
+            except BaseException as error:
+                arena.give(workspace)
+                restore(args, saved)
+                if isinstance(error, ValueError):
+                    raise run.units.forward.refuse(error) from None
+                raise
+            asked = tuple([arrays[k].item(0) for k in self.counters])
+            if asked == usual:
+                return value, workspace
+            if all(map(le, asked, room)):
+                self.state = (with_spare(asked) if any(map(is_too_much, room, asked)) else room), asked
+                return value, workspace
+            arena.give(workspace)
+            restore(args, saved)
+            room, usual = self.state = with_spare(asked), asked
+
+
+def restore(args: Arguments, saved: Sequence[tuple[int, np.ndarray]]) -> None:
+    for k, value in saved:
+        np.copyto(args[k], value)
+
+
+def is_growing(run: ReverseRun) -> bool:
+    """Whether tapes grow: where the forward sweep counts, in memory that nobody has limited, on the CPU."""
+    options = run.spec.options
+    return bool(run.units.plan.count_tapes) and options.is_for_cpu and options.memory_limit is None
+
+
+def with_spare(counts: Counts) -> Counts:
+    return tuple(n + n // SPARE + SPARE for n in counts)
+
+
+def is_too_much(room: int, asked: int) -> bool:
+    return room > WORN * (asked + SPARE)
