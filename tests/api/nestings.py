@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.texts import registered
 
 NAMES = ("K", "L", "M")
 VALUES = ("K", "L", "M", "C.K", "cfg.K", "around.K", "around.M", "default")
@@ -150,10 +151,7 @@ def drawn(seed: int, is_wild: bool) -> str:
 
 def defined(text: str, values: dict[str, float], file: str) -> Callable[[float], float]:
     """The function of the program where names outside have these values."""
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    names: dict[str, Any] = {"VALUES": values, "cfg": types.ModuleType("cfg")}
-    exec(compile(text, file, "exec", dont_inherit=True), names)
-    return names["f"]
+    return registered(text, file, VALUES=values, cfg=types.ModuleType("cfg"))
 
 
 def variants() -> dict[str, dict[str, float]]:

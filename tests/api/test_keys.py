@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import linecache
 import os
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.source.functions import source_of
 from loopdiff.source.positions import Homes
 from tests.api.nestings import defined, drawn, outcome, variants
+from tests.texts import registered
 
 ROOT = Path(loopdiff.__file__).parents[1]
 K = 10.0
@@ -39,11 +39,7 @@ def key_of(function: Callable[..., Any]) -> str | None:
 
 def made(text: str, file: str = "<keys>", name: str = "f", **names: Any) -> Any:
     """What the program calls `f`, or `name`."""
-    text = textwrap.dedent(text)
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    names |= {"np": np, "functools": functools}
-    exec(compile(text, file, "exec", dont_inherit=True), names)
-    return names[name]
+    return registered(textwrap.dedent(text), file, name, **names, np=np, functools=functools)
 
 
 # -- names inside that are called as names outside -------------------------------------------------------------

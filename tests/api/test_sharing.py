@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import linecache
 import os
 import pickle
 import re
@@ -22,6 +21,7 @@ import loopdiff
 from loopdiff import vectorize_grad
 from loopdiff.settings.options import Options
 from tests.api.programs import grouped, grow, plain_sum, running
+from tests.texts import registered
 
 ROOT = Path(loopdiff.__file__).parents[1]
 THREADS = 8
@@ -141,12 +141,10 @@ def f(x):
 @pytest.mark.parametrize("file", ["<registered>", "<ipython-input-3-0123456789ab>", "<python-input-4>"])
 def test_functions_made_by_exec_with_registered_text(file: str) -> None:
     """As notebooks and interactive sessions do."""
-    linecache.cache[file] = (len(TEXT), None, TEXT.splitlines(True), file)
-    names: dict[str, Any] = {"vectorize_grad": vectorize_grad}
-    exec(compile(TEXT, file, "exec", dont_inherit=True), names)
-    value, g = names["f"].value_and_grad(np.array([1.0, 2.0]))
+    f = registered(TEXT, file, vectorize_grad=vectorize_grad)
+    value, g = f.value_and_grad(np.array([1.0, 2.0]))
     assert (value, g.x.tolist()) == (9.0, [3.0, 12.0])
-    assert "line 5" in names["f"].explain(np.ones(2))
+    assert "line 5" in f.explain(np.ones(2))
 
 
 def test_a_cell_run_again_is_a_new_function() -> None:
@@ -154,10 +152,8 @@ def test_a_cell_run_again_is_a_new_function() -> None:
     values = []
     for number, power in enumerate((3, 2)):
         file, text = f"<ipython-input-{number}>", TEXT.replace("** 3", f"** {power}")
-        linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-        names: dict[str, Any] = {"vectorize_grad": vectorize_grad}
-        exec(compile(text, file, "exec", dont_inherit=True), names)
-        values.append(names["f"].grad(np.array([3.0])).x[0])
+        f = registered(text, file, vectorize_grad=vectorize_grad)
+        values.append(f.grad(np.array([3.0])).x[0])
     assert values == [27.0, 6.0]
 
 

@@ -5,13 +5,14 @@ Each comes as text, and as the function that this text defines, for plain Python
 
 from __future__ import annotations
 
-import linecache
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from tests.texts import registered
 
 NUMBERS = ("0.1", "0.3", "0.5", "2.0", "3.0", "0.7", "10.0", "1.5", "0.2", "6.0")
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
@@ -152,11 +153,7 @@ def program(seed: int) -> str:
 
 def function_of(text: str, name: str) -> Callable[..., Any]:
     """The function that `text` defines; its source can be found again."""
-    path = f"<{name}>"
-    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
-    found: dict[str, Any] = {"np": np, "math": math}
-    exec(compile(text, path, "exec"), found)
-    return found["f"]
+    return registered(text, f"<{name}>", np=np, math=math)
 
 
 def arguments(seed: int, n: int) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -11,16 +10,13 @@ import pytest
 
 from loopdiff.pipeline.cpu import compile_loopset
 from tests.ad.interpreted import lower
+from tests.texts import registered
 
 COUNT = 24
 
 
 def function_of(text: str, name: str) -> Callable[..., None]:
-    file = f"<{name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"np": np}
-    exec(compile(text, file, "exec"), scope)
-    return scope[name]
+    return registered(text, f"<{name}>", name, np=np)
 
 
 def placed(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:

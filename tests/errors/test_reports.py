@@ -6,7 +6,6 @@ a change of wording; the difference is then for review.
 
 from __future__ import annotations
 
-import linecache
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir.interpret import run
 from loopdiff.source.functions import source_of
+from tests.texts import registered
 
 FOLDER = Path(__file__).parent / "reports"
 FILE = "example.py"
@@ -52,10 +52,7 @@ def read_cases(path: Path) -> Iterator[Case]:
 
 def define(program: str) -> Callable[..., Any]:
     """The function `program` defines, with its text where tracebacks and loopdiff look for it."""
-    linecache.cache[FILE] = (len(program), None, program.splitlines(True), FILE)
-    namespace = dict(OUTSIDE)
-    exec(compile(program, FILE, "exec", dont_inherit=True), namespace)
-    return namespace["f"]  # type: ignore[return-value]
+    return registered(program, FILE, **OUTSIDE)
 
 
 def report_of(case: Case) -> str:

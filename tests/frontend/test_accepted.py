@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cmath
 import inspect
-import linecache
 import math
 import textwrap
 import time
@@ -26,6 +25,7 @@ from loopdiff.ir.walk import expressions, statements, subexprs
 from loopdiff.source.functions import source_of
 from loopdiff.specialize.interface import in_parts, interface_of
 from tests.corpus.ruled import power
+from tests.texts import registered
 
 from . import array_programs
 from .programs import PROGRAMS, Program
@@ -72,10 +72,7 @@ def test_program(program: Program) -> None:
 def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "loopdiff": loopdiff, "power": power}
-    exec(compile(text, file, "exec", dont_inherit=True), namespace)
-    return namespace["f"]
+    return registered(text, file, np=np, math=math, cmath=cmath, loopdiff=loopdiff, power=power)
 
 
 def example_arguments() -> list[Any]:

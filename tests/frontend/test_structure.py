@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 import textwrap
 from typing import Any
@@ -16,15 +15,12 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_expr, print_stmts
 from loopdiff.ir.walk import statements
 from loopdiff.source.functions import source_of
+from tests.texts import registered
 
 
 def define(text: str) -> Any:
     text = textwrap.dedent(text).lstrip("\n")
-    file = f"<structure {abs(hash(text))}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace: dict[str, Any] = {"np": np, "math": math}
-    exec(compile(text, file, "exec", dont_inherit=True), namespace)
-    return namespace["f"]
+    return registered(text, f"<structure {abs(hash(text))}>", np=np, math=math)
 
 
 def surface(text: str, **arguments: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 from typing import Any
 
@@ -19,6 +18,7 @@ from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType
 from loopdiff.ir.walk import expressions, subexprs
 from loopdiff.source.functions import source_of
+from tests.texts import registered
 
 ARGUMENTS: dict[str, Any] = {
     "a": np.array([0.3, 1.7, 2.9], np.float32),
@@ -49,11 +49,7 @@ EXPRESSIONS = (
 
 def define(body: str, names: Any) -> Any:
     text = f"def f({', '.join(names)}):\n    {body}\n"
-    file = f"<types {abs(hash(text))}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace: dict[str, Any] = {"np": np, "math": math}
-    exec(compile(text, file, "exec", dont_inherit=True), namespace)
-    return namespace["f"]
+    return registered(text, f"<types {abs(hash(text))}>", np=np, math=math)
 
 
 def bound(body: str, **arguments: Any) -> ir.LoopSet:
