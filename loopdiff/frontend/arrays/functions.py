@@ -125,17 +125,17 @@ def handled(
 def reduction(kind: str, state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     axes = axes_of(state, call.given.get("axis"), array, call.node)
-    keeps = call.given.get("keepdims")
-    if axes is None or not isinstance(keeps, ast.Constant | None):
+    keeps = state.number(call.given.get("keepdims", ast.Constant(False)))
+    if axes is None or not isinstance(keeps, ir.Const):
         return ir.Const(0, loc=state.source.span(call.node))
     if kind.startswith("arg") and len(axes) not in (1, array.rank):
         return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
-    return reduced(state, kind, array, axes, bool(keeps and keeps.value), call.node)
+    return reduced(state, kind, array, axes, bool(keeps.value), call.node)
 
 
 def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> tuple[int, ...] | None:
     """The axes that an `axis` argument names, from zero; None after a rejection."""
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+    if node is None or is_none(state, node):
         return tuple(range(array.rank))
     found: list[int] = []
     for part in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
@@ -154,6 +154,17 @@ def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> t
         state.reject("LD110", f"`{ast.unparse(at)}` names an axis twice", at)
         return None
     return tuple(found)
+
+
+def is_none(state: State, node: ast.expr) -> bool:
+    """Whether `node` is None, or a name from outside for it."""
+    match node:
+        case ast.Constant(value=value):
+            return value is None
+        case ast.Name(id=name):
+            return not state.is_local(name) and state.outside(node) is None
+        case _:
+            return False
 
 
 def product_of(function: Callable[..., Quantity], state: State, call: Call) -> Quantity:
@@ -204,12 +215,11 @@ def transpose(state: State, call: Call) -> Quantity:
 
 def swapaxes(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
-    pair = ast.Tuple([call.given["axis1"], call.given["axis2"]], ast.Load())
-    axes = axes_of(state, pair, array, call.node)
-    if axes is None:
+    first, second = (axes_of(state, call.given[p], array, call.node) for p in ("axis1", "axis2"))
+    if first is None or second is None:
         return ir.Const(0, loc=state.source.span(call.node))
     order = list(range(array.rank))
-    order[axes[0]], order[axes[1]] = axes[1], axes[0]
+    order[first[0]], order[second[0]] = second[0], first[0]
     return transposed(array, order)
 
 

@@ -82,6 +82,8 @@ def shape_attribute(state: State, node: ast.Attribute) -> Quantity:
         case "size":
             return size_of(array, span)
         case "ndim":
+            if isinstance(array, str) and state.types is not None:
+                return ir.Const(state.rank(array), loc=span)
             return rank_of(array, span)
         case "shape":
             return state.reject(

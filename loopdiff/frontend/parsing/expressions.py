@@ -23,6 +23,7 @@ from loopdiff.frontend.parsing.outside import outside_constant, outside_value, r
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import subexprs
 from loopdiff.source.functions import MISSING
 
 BINARY: dict[type[ast.operator], Op] = {
@@ -137,6 +138,10 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
     match node:
         case ast.Compare(left=ast.Name() as name, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
             return ir.Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]) if (
+            (first := text_of(state, left)) is not None and (second := text_of(state, right)) is not None
+        ):
+            return ir.Const((first == second) == isinstance(op, ast.Eq), loc=state.source.span(node))
         case _:
             pass
     for op in node.ops:
@@ -154,6 +159,18 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
         values = in_order(state, (node.left, node.comparators[0]), State.quantity)
         return combined(state, lambda a, b: test(node.ops[0], a, b), values, node)
     return chain(state, state.number(node.left), node.ops, node.comparators, State.number, test)
+
+
+def text_of(state: State, node: ast.expr) -> str | None:
+    """The string that `node` is, written out or from outside the function."""
+    match node:
+        case ast.Constant(value=value):
+            pass
+        case ast.Name(id=name) if not state.is_local(name):
+            value = state.outside(node)
+        case _:
+            return None
+    return value if isinstance(value, str) else None
 
 
 def is_none(state: State, node: ast.Name) -> bool:
@@ -179,4 +196,7 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
                 else ir.Apply(Op.NOT, (value,), loc=span)
             )
         case _:
-            return state.number(node)
+            found = state.number(node)
+            if any(isinstance(e, ir.RankOf) for e in subexprs(found)):
+                state.need_types()  # with which it is decided
+            return found

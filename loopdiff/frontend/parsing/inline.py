@@ -16,6 +16,7 @@ from typing import Any
 
 from loopdiff.errors import Span, UnsupportedLoopError
 from loopdiff.frontend.arrays.nests import copied_view
+from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.functions import scalar_function
@@ -23,7 +24,7 @@ from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.assignments import note_number
 from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Value
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
-from loopdiff.frontend.parsing.outside import outside_constant
+from loopdiff.frontend.parsing.outside import outside_constant, root_is_local
 from loopdiff.frontend.parsing.ruled import ruled_call
 from loopdiff.frontend.parsing.state import CallFrame, Returned, State
 from loopdiff.frontend.parsing.statements import parse_block
@@ -33,6 +34,7 @@ from loopdiff.frontend.survey import survey
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
+from loopdiff.numpy_functions import METHODS
 from loopdiff.source.functions import MISSING, as_definition, python_function
 
 MOST_STATEMENTS = 2000
@@ -43,6 +45,7 @@ def inline_call(state: State, node: ast.Call) -> Value | None:
 
     None after a rejection; MISSING, and nothing written, if that is no Python function.
     """
+    node = of_method(state, node)
     rule = state.whole.sources.rule_of(state.outside(node.func))
     if rule is not None:
         return ruled_call(state, rule, node, write_out)
@@ -121,6 +124,18 @@ def loads_for_certain(expr: ir.Expr) -> Iterator[ir.Load]:
         yield from loads_for_certain(part)
 
 
+def of_method(state: State, node: ast.Call) -> ast.Call:
+    """`x.std(axis=0)`, of an array, as `np.std(x, axis=0)`; other calls as they are."""
+    match node.func:
+        case ast.Attribute(value=base, attr=attr) if (
+            attr in METHODS and root_is_local(state, base) and may_be_array(state, base)
+        ):
+            function = ast.copy_location(ast.Constant(METHODS[attr]), node.func)
+            return ast.copy_location(ast.Call(function, [base, *node.args], node.keywords), node)
+        case _:
+            return node
+
+
 # -- which function ------------------------------------------------------------------------------------------
 def callee_of(state: State, node: ast.Call) -> Callee | Any:
     """The function that `node` calls; None after a rejection, MISSING for other things than Python functions."""
@@ -135,6 +150,8 @@ def callee_of(state: State, node: ast.Call) -> Callee | Any:
             if not isinstance(found, LocalFunction):
                 return MISSING
             return Callee(found.source, found.source.node, found.around)
+        case ast.Constant(value=value):
+            pass
         case _:
             value = state.outside(node.func)
     function = python_function(value) if value is not MISSING and scalar_function(value) is None else None

@@ -1,0 +1,55 @@
+"""Functions of NumPy as loops and formulas in Python, written out where they are called like any helper.
+
+Each is the definition that NumPy's reference gives, for the arguments that it names. What it is called with is known
+when it is written out: branches on ranks and on arguments left out are decided then. Parameters have NumPy's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopdiff.numpy_functions import elementwise, running, searching, statistics, vectors
+
+# By NumPy's own function; a name of `Any` where NumPy 1 has another.
+WRITTEN: dict[Callable[..., Any], FunctionType] = {
+    np.diff: running.diff,
+    np.ediff1d: running.ediff1d,
+    np.cumsum: running.cumsum,
+    np.cumprod: running.cumprod,
+    np.convolve: running.convolve,
+    np.gradient: running.gradient,
+    np.std: statistics.std,
+    np.var: statistics.var,
+    np.ptp: statistics.ptp,
+    np.average: statistics.average,
+    np.nansum: statistics.nansum,
+    np.nanmean: statistics.nanmean,
+    np.linalg.norm: vectors.norm,
+    np.vdot: vectors.vdot,
+    np.cross: vectors.cross,
+    np.kron: vectors.kron,
+    np.polyval: vectors.polyval,
+    np.vander: vectors.vander,
+    np.interp: searching.interp,
+    np.searchsorted: searching.searchsorted,
+    np.logaddexp: elementwise.logaddexp,
+    np.logaddexp2: elementwise.logaddexp2,
+    np.sinc: elementwise.sinc,
+    np.heaviside: elementwise.heaviside,
+    np.nan_to_num: elementwise.nan_to_num,
+    np.isclose: elementwise.isclose,
+    **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
+}
+METHODS = {"cumsum": np.cumsum, "cumprod": np.cumprod, "std": np.std, "var": np.var}  # of arrays
+
+
+def written(value: Any) -> FunctionType | None:
+    """The function in Python for a function of NumPy, if there is one."""
+    try:
+        return WRITTEN.get(value)
+    except TypeError:  # unhashable: not a function
+        return None

@@ -1,0 +1,38 @@
+"""Functions of numbers, element by element, in those that Numba has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def logaddexp(x1, x2):
+    """log(exp(x1) + exp(x2)), which need not fit into a number."""
+    far = np.where(x1 == x2, 0.0, np.abs(x1 - x2))
+    return np.where(x1 == x2, (x1 + x2) / 2.0 + np.log(2.0), np.maximum(x1, x2) + np.log1p(np.exp(-far)))
+
+
+def logaddexp2(x1, x2):
+    """log2(2**x1 + 2**x2)."""
+    return logaddexp(x1 * np.log(2.0), x2 * np.log(2.0)) / np.log(2.0)
+
+
+def sinc(x):
+    """sin(pi x) / (pi x), and 1 at zero."""
+    angle = np.pi * np.where(x == 0.0, 1e-20, x)
+    return np.sin(angle) / angle
+
+
+def heaviside(x1, x2):
+    """The step from 0 to 1, `x2` at zero."""
+    return np.where(np.isnan(x1), x1, np.where(x1 < 0.0, 0.0, np.where(x1 > 0.0, 1.0, x2)))
+
+
+def nan_to_num(x, nan=0.0):
+    """`x` with `nan` for what is not a number, and the largest numbers for infinities."""
+    largest = 1.7976931348623157e308
+    return np.where(np.isnan(x), nan, np.clip(x, -largest, largest))
+
+
+def isclose(a, b, rtol=1e-05, atol=1e-08):
+    """Whether two numbers are equal, or differ by no more than is said."""
+    return (a == b) | (np.abs(a - b) <= atol + rtol * np.abs(b))

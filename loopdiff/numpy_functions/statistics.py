@@ -1,0 +1,46 @@
+"""Spread and means."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def var(a, axis=None, ddof=0, keepdims=False):
+    """The mean square of the distance from the mean, of a sample with `ddof` degrees of freedom less."""
+    if axis is None:
+        centre = a.mean()
+        return ((a - centre) ** 2).sum() / (a.size - ddof)
+    mean = a.mean(axis=axis, keepdims=True)
+    if keepdims:
+        return ((a - mean) ** 2).sum(axis=axis, keepdims=True) / (a.shape[axis] - ddof)
+    return ((a - mean) ** 2).sum(axis=axis) / (a.shape[axis] - ddof)
+
+
+def std(a, axis=None, ddof=0, keepdims=False):
+    """The square root of `var`."""
+    return np.sqrt(var(a, axis, ddof, keepdims))
+
+
+def ptp(a, axis=None):
+    """The greatest element less the least one."""
+    return a.max(axis=axis) - a.min(axis=axis)
+
+
+def average(a, axis=None, weights=None):
+    if weights is None:
+        return a.mean(axis=axis)
+    if axis is None:
+        return (a * weights).sum() / weights.sum()
+    if weights.ndim == a.ndim:
+        return (a * weights).sum(axis=axis) / weights.sum(axis=axis)
+    assert weights.ndim == 1, "`weights` of np.average are those of one axis, or of all elements"
+    lines = np.swapaxes(a, axis, -1)
+    return np.swapaxes(lines * weights, axis, -1).sum(axis=axis) / weights.sum()
+
+
+def nansum(a, axis=None):
+    return np.where(np.isnan(a), 0.0, a).sum(axis=axis)
+
+
+def nanmean(a, axis=None):
+    return np.where(np.isnan(a), 0.0, a).sum(axis=axis) / np.where(np.isnan(a), 0.0, 1.0).sum(axis=axis)

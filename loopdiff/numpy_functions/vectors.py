@@ -1,0 +1,61 @@
+"""Norms, products of vectors, and polynomials."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """The root of the sum of squares; of vectors also the sum of magnitudes (1) and the greatest one (inf)."""
+    if ord is None or ord == 2 and (x.ndim == 1 or axis is not None):
+        return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
+    assert x.ndim == 1 or axis is not None, "np.linalg.norm of a matrix is Frobenius'"
+    if ord == 1:
+        return np.abs(x).sum(axis=axis, keepdims=keepdims)
+    if ord == np.inf:
+        return np.abs(x).max(axis=axis, keepdims=keepdims)
+    return ((np.abs(x) ** ord).sum(axis=axis, keepdims=keepdims)) ** (1.0 / ord)
+
+
+def vdot(a, b):
+    return np.dot(np.conj(a).ravel(), b.ravel())
+
+
+def cross(a, b):
+    """The vector that is at right angles to two vectors of three numbers."""
+    assert a.shape[-1] == 3 and b.shape[-1] == 3, "np.cross takes vectors of three numbers"
+    out = np.empty((a + b).shape)
+    left, right, lines = np.swapaxes(a, 0, -1), np.swapaxes(b, 0, -1), np.swapaxes(out, 0, -1)
+    lines[0] = left[1] * right[2] - left[2] * right[1]
+    lines[1] = left[2] * right[0] - left[0] * right[2]
+    lines[2] = left[0] * right[1] - left[1] * right[0]
+    return out
+
+
+def kron(a, b):
+    """Every element of `a` times all of `b`, side by side."""
+    if a.ndim == 1 and b.ndim == 1:
+        return (a[:, None] * b[None, :]).ravel()
+    assert a.ndim == 2 and b.ndim == 2, "np.kron takes two vectors or two matrices"
+    each = a[:, None, :, None] * b[None, :, None, :]
+    return each.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
+
+
+def polyval(p, x):
+    """The polynomial with the coefficients `p`, of the highest power first, by Horner's rule."""
+    y = 0.0 * x
+    for k in range(p.shape[0]):
+        y = y * x + p[k]
+    return y
+
+
+def vander(x, N=None, increasing=False):
+    """A row of powers for each element."""
+    n = x.shape[0] if N is None else N
+    out = np.ones((x.shape[0], n))
+    for k in range(1, n):
+        if increasing:
+            out[:, k] = out[:, k - 1] * x
+        else:
+            out[:, n - 1 - k] = out[:, n - k] * x
+    return out

@@ -1,0 +1,116 @@
+"""Functions of NumPy that are written out as Python: NumPy's own values, and differences of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.numpy_functions import WRITTEN
+from tests.texts import registered
+
+RNG = np.random.default_rng(7)
+VECTOR, OTHER, SHORT = RNG.uniform(0.5, 2.0, 6), RNG.uniform(0.5, 2.0, 6), RNG.uniform(-1.0, 1.0, 3)
+MATRIX, CUBE = RNG.uniform(0.5, 2.0, (4, 6)), RNG.uniform(0.5, 2.0, (2, 3, 4))
+GRID = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 4.0])
+V, M = (VECTOR,), (MATRIX,)
+
+CASES: list[tuple[str, tuple[Any, ...]]] = [
+    ("np.diff(a)", V), ("np.diff(a, 2)", V), ("np.diff(a, n=3)", V), ("np.diff(a)", M), ("np.diff(a, axis=0)", M),
+    ("np.diff(a, axis=1)", (CUBE,)), ("np.diff(a, 2, -2)", (CUBE,)), ("np.ediff1d(a)", M),
+    ("np.cumsum(a)", V), ("np.cumsum(a)", M), ("np.cumsum(a, axis=0)", M), ("np.cumsum(a, axis=-1)", M),
+    ("np.cumsum(a, 1)", (CUBE,)), ("a.cumsum()", V), ("np.cumsum(a * a)", V), ("np.cumsum(a[1:])[::2]", V),
+    ("np.cumprod(a)", V), ("np.cumprod(a, axis=0)", M), ("a.cumprod()", V),
+    ("np.convolve(a, b)", (VECTOR, SHORT)), ("np.convolve(a, b, 'same')", (VECTOR, SHORT)),
+    ("np.convolve(a, b, mode='valid')", (SHORT, VECTOR)), ("np.gradient(a)", V), ("np.gradient(a, 0.5)", V),
+    ("np.trapezoid(a)", V), ("np.trapezoid(a, b)", (VECTOR, GRID)), ("np.trapezoid(a, dx=0.1)", M),
+    ("np.trapezoid(a, axis=0)", M), ("np.trapezoid(a, b)", (MATRIX, GRID)),
+    ("np.std(a)", V), ("np.std(a, axis=0)", M), ("np.std(a, ddof=1)", M), ("a.std()", M), ("a.std(axis=1)", M),
+    ("np.var(a)", V), ("np.var(a, axis=1, ddof=1)", M), ("np.var(a, axis=0, keepdims=True)", M), ("a.var()", V),
+    ("np.ptp(a)", V), ("np.ptp(a, axis=0)", M), ("np.average(a)", M), ("np.average(a, axis=0)", M),
+    ("np.average(a, weights=b)", (VECTOR, OTHER)), ("np.average(a, 1, b)", (MATRIX, OTHER)),
+    ("np.average(a, axis=0, weights=b)", (MATRIX, MATRIX + 1.0)), ("np.nansum(a)", M), ("np.nanmean(a, axis=0)", M),
+    ("np.linalg.norm(a)", V), ("np.linalg.norm(a)", M), ("np.linalg.norm(a, axis=1)", M),
+    ("np.linalg.norm(a, axis=0, keepdims=True)", M), ("np.linalg.norm(a, 1)", V), ("np.linalg.norm(a, np.inf)", V),
+    ("np.linalg.norm(a, 3)", V), ("np.linalg.norm(a[1:] - a[:-1])", V), ("np.linalg.norm(a, ord=2, axis=1)", M),
+    ("np.vdot(a, b)", (VECTOR, OTHER)), ("np.cross(a, b)", (SHORT, OTHER[:3])),
+    ("np.cross(a, b)", (MATRIX[:, :3], MATRIX[:, 3:])), ("np.kron(a, b)", (VECTOR, SHORT)),
+    ("np.kron(a, b)", (MATRIX, MATRIX[:2, :3])), ("np.polyval(a, 0.3)", V), ("np.polyval(a, b)", (SHORT, MATRIX)),
+    ("np.vander(a)", (SHORT,)), ("np.vander(a, 4, increasing=True)", (SHORT,)),
+    ("np.interp(1.7, b, a)", (VECTOR, GRID)), ("np.interp(-1.0, b, a)", (VECTOR, GRID)),
+    ("np.interp(a[0], b, a)", (VECTOR, GRID)), ("np.interp(9.0, b, a)", (VECTOR, GRID)),
+    ("a[np.searchsorted(b, 1.7)]", (VECTOR, GRID)), ("a[np.searchsorted(b, 1.5, side='right')]", (VECTOR, GRID)),
+    ("np.logaddexp(a, b)", (VECTOR, OTHER)), ("np.logaddexp(a, a)", V), ("np.logaddexp(a[0], 800.0)", V),
+    ("np.logaddexp2(a, b)", (MATRIX, VECTOR)), ("np.sinc(a)", V), ("np.sinc(a - a[1])", V),
+    ("np.heaviside(a - 1.0, 0.5) * a", V), ("np.nan_to_num(a)", V),
+    ("np.where(np.isclose(a, 1.0, 0.5), a, 0.0)", V),
+]  # fmt: skip
+
+
+def weighted(expression: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The sum of what the expression gives, with weights as the last argument."""
+    names = "ab"[: len(args)]
+    shape = np.shape(eval(expression, {"np": np, **dict(zip(names, args, strict=True))}))
+    text = f"def f({', '.join(names)}, w):\n    return np.sum(({expression}) * w)\n"
+    weights = np.random.default_rng(1).uniform(0.5, 1.0, shape) if shape else 0.7
+    return registered(text, f"<numpy {expression} {[np.shape(v) for v in args]}>", np=np), (*args, weights)
+
+
+def difference(f: Any, args: tuple[Any, ...], k: int, way: np.ndarray) -> float:
+    """How `f` changes along `way` of its argument `k`."""
+    moved = [tuple(v + h * way if j == k else v for j, v in enumerate(args)) for h in (1e-6, -1e-6)]
+    return (f(*moved[0]) - f(*moved[1])) / 2e-6
+
+
+@pytest.mark.parametrize(("expression", "args"), CASES, ids=[f"{e} {np.shape(a[0])}" for e, a in CASES])
+def test_values_and_gradients(expression: str, args: tuple[Any, ...]) -> None:
+    plain, given = weighted(expression, args)
+    f = vectorize_grad(plain)
+    value, gradients = f.value_and_grad(*given)
+    assert value == pytest.approx(plain(*given), rel=1e-13)
+    rng = np.random.default_rng(2)
+    for k, name in enumerate("ab"[: len(args)]):
+        way = rng.uniform(-1.0, 1.0, np.shape(args[k]))
+        if args[k] is not GRID:  # the points of an interpolation are not moved past each other
+            assert np.sum(getattr(gradients, name) * way) == pytest.approx(
+                difference(plain, given, k, way), rel=1e-6, abs=1e-7
+            )
+    assert f(*(v.astype(np.float32) if np.ndim(v) else v for v in given)) == pytest.approx(value, rel=2e-5)
+
+
+def test_every_function_is_tried() -> None:
+    texts = " ".join(e for e, _ in CASES)
+    names = {getattr(f, "__name__", "") for f in WRITTEN} - {"trapz"}
+    assert sorted(n for n in names if f"{n}(" not in texts) == []
+
+
+@pytest.mark.parametrize("value", [-np.inf, np.inf, 800.0, -800.0])
+def test_logarithms_of_sums_at_the_ends(value: float) -> None:
+    f = vectorize_grad(registered("def f(x, y):\n    return np.logaddexp(x, y)\n", "<logaddexp>", np=np))
+    for other in (-np.inf, 1.0, np.inf):
+        assert f(value, other) == np.logaddexp(value, other)
+
+
+def test_the_derivative_of_sinc_at_zero() -> None:
+    f = vectorize_grad(registered("def f(x):\n    return np.sinc(x)\n", "<sinc>", np=np))
+    assert f.value_and_grad(0.0) == (1.0, (0.0,))
+
+
+def test_inside_loops_and_empty() -> None:
+    text = "def f(A):\n    s = 0.0\n    for i in range(A.shape[0]):\n        s += np.cumsum(np.diff(A[i]))[-1]\n    return s\n"
+    f = vectorize_grad(registered(text, "<numpy in loops>", np=np))
+    value, (gradient,) = f.value_and_grad(MATRIX)
+    assert value == pytest.approx((MATRIX[:, -1] - MATRIX[:, 0]).sum(), rel=1e-14)
+    expected = np.zeros_like(MATRIX)
+    expected[:, 0], expected[:, -1] = -1.0, 1.0
+    np.testing.assert_allclose(gradient, expected, atol=1e-15)
+    empty = vectorize_grad(registered("def f(x):\n    return np.cumsum(x).sum() + np.diff(x).sum()\n", "<none>", np=np))
+    assert empty(np.zeros(0)) == empty(np.zeros(1)) == 0.0
+
+
+def test_what_a_function_does_not_take_is_said() -> None:
+    f = vectorize_grad(registered("def f(x):\n    return np.diff(x, prepend=0.0).sum()\n", "<prepend>", np=np))
+    with pytest.raises(UnsupportedLoopError, match=r"LD110: `diff` cannot be called like this"):
+        f(VECTOR)
