@@ -153,6 +153,38 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Extents follow from shapes, integer arguments and elements of arguments that are not written.",
     ),
+    Construct(
+        "np.array of lists, concatenate, stack, hstack, vstack, column_stack",
+        "R = np.array([[np.cos(s), -np.sin(s)], [np.sin(s), np.cos(s)]])\nz = np.concatenate((R @ x[:2], y))\n"
+        "A[:2] = np.stack((z[:5], x[:5]))",
+        "0.1",
+        "Lists and tuples are written out; their elements are numbers, or arrays of one shape.",
+    ),
+    Construct(
+        "np.arange, linspace, eye, identity, tri, tril, triu, diag, diagonal",
+        "y[:6] = np.linspace(0.0, s, 6) * np.arange(6)\nA[:] = np.tril(A, -1) + np.eye(5) + np.diag(x[:5])",
+        "0.1",
+        "`arange` of integers. They are written out as loops, as are the next three rows: `loopdiff/numpy_functions`.",
+    ),
+    Construct(
+        "np.flip, flipud, fliplr, rot90, roll, repeat, tile",
+        "y[:] = np.roll(np.flip(x), 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)",
+        "0.1",
+        "Repeated a number of times that is the same for all elements.",
+    ),
+    Construct(
+        "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted",
+        "y[1:] = np.diff(x)\ny[:] = np.cumsum(x)\ny[0] = np.trapezoid(x) + np.interp(s, np.cumsum(x * x), y)",
+        "0.1",
+        "Along any axis where NumPy has one; `interp` and `searchsorted` of one number.",
+    ),
+    Construct(
+        "np.std, var, ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, "
+        "logaddexp, sinc, heaviside, nan_to_num, isclose, deg2rad, rad2deg",
+        "y[0] = x.std() + np.linalg.norm(A) + np.logaddexp(x, s).sum()\ny[:3] = np.cross(x[:3], y[:3])",
+        "0.1",
+        "Norms of vectors, along an axis, and Frobenius' of matrices.",
+    ),
     Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
     Construct(
         "array allocated in a loop",

@@ -12,10 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.numpy_functions import elementwise, running, searching, statistics, vectors
+from loopdiff.numpy_functions import building, elementwise, running, searching, statistics, vectors
 
 # By NumPy's own function; a name of `Any` where NumPy 1 has another.
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
+    np.arange: building.arange,
+    np.linspace: building.linspace,
+    np.eye: building.eye,
+    np.identity: building.identity,
+    np.tri: building.tri,
+    np.tril: building.tril,
+    np.triu: building.triu,
+    np.diag: building.diag,
+    np.diagonal: building.diagonal,
+    np.flip: building.flip,
+    np.flipud: building.flipud,
+    np.fliplr: building.fliplr,
+    np.rot90: building.rot90,
+    np.roll: building.roll,
+    np.repeat: building.repeat,
+    np.tile: building.tile,
+    np.deg2rad: building.deg2rad,
+    np.rad2deg: building.rad2deg,
     np.diff: running.diff,
     np.ediff1d: running.ediff1d,
     np.cumsum: running.cumsum,
@@ -44,7 +62,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.isclose: elementwise.isclose,
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
-METHODS = {"cumsum": np.cumsum, "cumprod": np.cumprod, "std": np.std, "var": np.var}  # of arrays
+METHODS = {n: getattr(np, n) for n in ("cumsum", "cumprod", "std", "var", "diagonal", "repeat")}  # of arrays
 
 
 def written(value: Any) -> FunctionType | None:

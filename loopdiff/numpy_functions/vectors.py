@@ -7,7 +7,7 @@ import numpy as np
 
 def norm(x, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares; of vectors also the sum of magnitudes (1) and the greatest one (inf)."""
-    if ord is None or ord == 2 and (x.ndim == 1 or axis is not None):
+    if ord is None or (ord == 2 and (x.ndim == 1 or axis is not None)):
         return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
     assert x.ndim == 1 or axis is not None, "np.linalg.norm of a matrix is Frobenius'"
     if ord == 1:

@@ -16,6 +16,7 @@ from loopdiff.frontend.arrays.contractions import dot, einsum, inner, matmul, ou
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.indexing import scattered
 from loopdiff.frontend.arrays.integers import minimum
+from loopdiff.frontend.arrays.joining import is_joining, joining_call
 from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
@@ -73,6 +74,8 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
         return None
     if callee is np.einsum:
         return einsum_call(state, node)
+    if is_joining(node, callee):
+        return joining_call(state, node, callee)
     if function is None:
         return None
     state.need_types()
@@ -282,6 +285,14 @@ def copy(state: State, call: Call) -> Quantity:
     return ArrayValue(array.extents, array.element)
 
 
+def as_given(state: State, call: Call) -> Quantity:
+    return astype(state, call) if "dtype" in call.given else call.array
+
+
+def copied(state: State, call: Call) -> Quantity:
+    return astype(state, call) if "dtype" in call.given else copy(state, call)
+
+
 def astype(state: State, call: Call) -> Quantity:
     kind = element_type(state, call.given["dtype"])
     name = None if kind is None else kind.name
@@ -323,6 +334,8 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.matmul: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
+    np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
+    np.array: ArrayFunction("array", copied, ("dtype",)),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
 }  # fmt: skip
 
@@ -334,7 +347,8 @@ def is_array_call(state: State, node: ast.Call) -> bool:
     if callee is MISSING:
         return isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and root_is_local(state, node.func)
     try:
-        return callee in FUNCTIONS or callee is np.einsum or is_allocation(state, node)
+        is_known = callee in FUNCTIONS or callee is np.einsum or is_joining(node, callee)
+        return is_known or is_allocation(state, node)
     except TypeError:  # unhashable: not a function
         return False
 

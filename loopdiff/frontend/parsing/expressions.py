@@ -139,8 +139,8 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
         case ast.Compare(left=ast.Name() as name, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
             return ir.Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]) if (
-            (first := text_of(state, left)) is not None and (second := text_of(state, right)) is not None
-        ):
+            first := text_of(state, left)
+        ) is not None and (second := text_of(state, right)) is not None:
             return ir.Const((first == second) == isinstance(op, ast.Eq), loc=state.source.span(node))
         case _:
             pass

@@ -1,0 +1,168 @@
+"""Arrays made of numbers, and elements in other places: identities, triangles, diagonals, repeats, turns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def arange(start, stop=None, step=1):
+    """The integers from `start` (or 0) up to `stop`."""
+    if stop is None:
+        return arange_from(0, start, 1)
+    return arange_from(start, stop, step)
+
+
+def arange_from(start, stop, step):
+    n = max((stop - start - (1 if step > 0 else -1)) // step + 1, 0)
+    out = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        out[i] = start + i * step
+    return out
+
+
+def linspace(start, stop, num=50, endpoint=True):
+    """`num` numbers from `start` to `stop`, which is left out without `endpoint`, the same step apart."""
+    out = np.empty(num)
+    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    for i in range(num):
+        out[i] = start + i * step
+    if endpoint and num > 1:
+        out[num - 1] = stop
+    return out
+
+
+def eye(N, M=None, k=0, dtype=float):
+    """Ones on the `k`-th diagonal, zeros elsewhere."""
+    out = np.zeros((N, N if M is None else M), dtype=dtype)
+    for i in range(max(0, -k), min(out.shape[0], out.shape[1] - k)):
+        out[i, i + k] = 1
+    return out
+
+
+def identity(n, dtype=float):
+    return eye(n, n, 0, dtype)
+
+
+def tri(N, M=None, k=0, dtype=float):
+    """Ones on and below the `k`-th diagonal."""
+    out = np.zeros((N, N if M is None else M), dtype=dtype)
+    for i in range(out.shape[0]):
+        for j in range(min(max(i + k + 1, 0), out.shape[1])):
+            out[i, j] = 1
+    return out
+
+
+def tril(m, k=0):
+    """`m` on and below the `k`-th diagonal, zeros above."""
+    out = 0 * np.zeros_like(m)
+    for i in range(m.shape[0]):
+        for j in range(min(max(i + k + 1, 0), m.shape[1])):
+            out[i, j] = m[i, j]
+    return out
+
+
+def triu(m, k=0):
+    """`m` on and above the `k`-th diagonal, zeros below."""
+    out = 0 * np.zeros_like(m)
+    for i in range(m.shape[0]):
+        for j in range(min(max(i + k, 0), m.shape[1]), m.shape[1]):
+            out[i, j] = m[i, j]
+    return out
+
+
+def diag(v, k=0):
+    """The `k`-th diagonal of a matrix, or a matrix with `v` there."""
+    if v.ndim == 2:
+        return diagonal(v, k)
+    n = v.shape[0]
+    out = np.zeros((n + abs(k), n + abs(k)))
+    for i in range(n):
+        out[i + max(-k, 0), i + max(k, 0)] = v[i]
+    return out
+
+
+def diagonal(a, offset=0):
+    n = max(min(a.shape[0] + min(offset, 0), a.shape[1] - max(offset, 0)), 0)
+    out = np.empty(n)
+    for i in range(n):
+        out[i] = a[i + max(-offset, 0), i + max(offset, 0)]
+    return out
+
+
+def flip(m, axis=None):
+    """`m` with its elements in the reverse order along an axis, or along all."""
+    if axis is None:
+        if m.ndim == 1:
+            return m[::-1]
+        assert m.ndim == 2, "np.flip along all axes of more than two"
+        return m[::-1, ::-1]
+    return np.swapaxes(np.swapaxes(m, 0, axis)[::-1], 0, axis)
+
+
+def flipud(m):
+    return m[::-1]
+
+
+def fliplr(m):
+    return m[:, ::-1]
+
+
+def rot90(m, k=1):
+    """A matrix turned by `k` quarters, counter-clockwise."""
+    if k % 4 == 0:
+        return m
+    if k % 4 == 1:
+        return np.transpose(m)[::-1]
+    if k % 4 == 2:
+        return m[::-1, ::-1]
+    return np.transpose(m[::-1])
+
+
+def roll(a, shift, axis=None):
+    """Elements moved by `shift` places along an axis; those beyond its end come in again."""
+    if axis is None:
+        return rolled(a.ravel(), shift).reshape(a.shape)
+    return np.swapaxes(rolled(np.swapaxes(a, 0, axis), shift), 0, axis)
+
+
+def rolled(a, shift):
+    out = np.empty_like(a)
+    n = a.shape[0]
+    for i in range(n):
+        out[i] = a[(i - shift) % n]
+    return out
+
+
+def repeat(a, repeats, axis=None):
+    """Each element, or each part along an axis, `repeats` times."""
+    if axis is None:
+        return repeated(a.ravel(), repeats)
+    return np.swapaxes(repeated(np.swapaxes(a, 0, axis), repeats), 0, axis)
+
+
+def repeated(a, repeats):
+    n = a.shape[0]
+    if a.ndim == 1:
+        out = np.empty((n, repeats))
+        out[:] = a[:, None]
+        return out.reshape(n * repeats)
+    assert a.ndim == 2, "np.repeat of more than two axes"
+    each = np.empty((n, repeats, a.shape[1]))
+    each[:] = a[:, None, :]
+    return each.reshape(n * repeats, a.shape[1])
+
+
+def tile(A, reps):
+    """A vector `reps` times, one after the other."""
+    assert A.ndim == 1, "np.tile takes a vector"
+    out = np.empty((reps, A.shape[0]))
+    out[:] = A
+    return out.reshape(reps * A.shape[0])
+
+
+def deg2rad(x):
+    return x * (np.pi / 180.0)
+
+
+def rad2deg(x):
+    return x * (180.0 / np.pi)
