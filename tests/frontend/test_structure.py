@@ -78,6 +78,26 @@ def test_indices_keep_clear_of_arguments_and_arrays() -> None:
     assert not ls.has_array("i")
 
 
+def test_indices_keep_clear_of_arrays_that_get_their_names_later() -> None:
+    types = argument_types({"x": np.zeros(3)})
+    ls = parse_function(
+        source_of(
+            define("""
+        def f(x):
+            i = 2.0 * x
+            for d in range(2):
+                i_1 = i + d
+                d = i_1 @ i
+            return d
+        """)
+        ),
+        types,
+    )
+    indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    assert not set(indices) & {a.name for a in ls.arrays if a.extents != ()}
+    assert len(set(indices)) == len(indices)
+
+
 def test_accumulations() -> None:
     found = surface("""
         def f(x, s, m):
