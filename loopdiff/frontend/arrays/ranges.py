@@ -57,8 +57,8 @@ def depth(state: State, term: ir.Expr) -> int:
     made of those of outer ones, before these, and operations on variables before all.
     """
     cells = list(state.whole.ranges)
-    is_variable = isinstance(term, ir.Load) and term.access.array in cells
-    return cells.index(term.access.array) if is_variable else len(cells)
+    cell = term.access.array if isinstance(term, ir.Load) else None
+    return cells.index(cell) if cell in cells else len(cells)
 
 
 def is_bounded_by_operands(term: ir.Expr, count: int) -> TypeGuard[ir.Apply]:
