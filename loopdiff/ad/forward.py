@@ -178,7 +178,9 @@ class Tangent:
             self.ties[region.after] = (self.names.fresh(f"{array}_ties"), kind)
             return [stmt, *held, ir.Assign(ir.Access(self.ties[region.after][0]), ir.Const(1.0, kind), loc=stmt.loc)]
         mean = divide(ir.Load(slope), ir.Load(ir.Access(self.ties[region.after][0])))
-        averaged = ir.Assign(slope, mean, loc=stmt.loc)
+        final = ir.Load(region.target)
+        attained = where(compare(Op.EQ, final, final), mean, kind)  # nothing attains NaN
+        averaged = ir.Assign(slope, attained, loc=stmt.loc)
         guarded = averaged if region.reach is None else ir.If(region.reach, (averaged,), loc=stmt.loc)
         return [stmt, guarded, *held]
 

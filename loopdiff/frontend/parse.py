@@ -29,8 +29,9 @@ from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
+from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import map_body, read_arrays, written_arrays
+from loopdiff.ir.walk import map_body, read_arrays, statements, substitute, written_arrays
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import parameters as arguments_of
 
@@ -85,7 +86,19 @@ def finished(state: State) -> ir.LoopSet:
     body, flags = remove_jumps(placed_block(kept), state.names, span)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays = (*map(placed_declaration, state.arrays.values()), *flags)
-    return ir.LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span)
+    return indices_apart(ir.LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span))
+
+
+def indices_apart(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` with other names for indices that are called like an array, which may have got its name, as `i` in
+    `i = 2.0 * x`, after a loop over its elements. Cells of loop variables share theirs.
+    """
+    with_axes = {a.name for a in ls.arrays if a.extents != ()}
+    indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    names = NameSupply({*ls.params, *(a.name for a in ls.arrays), *indices})
+    new: dict[ir.Expr, ir.Expr] = {ir.Index(i): ir.Index(names.fresh(i)) for i in indices if i in with_axes}
+    arrays = tuple(replace(a, values=tuple(substitute(v, new) for v in a.values)) for a in ls.arrays)
+    return replace(ls, arrays=arrays, body=tuple(renamed(s, new) for s in ls.body)) if new else ls
 
 
 def is_as_supposed(whole: Whole, ls: ir.LoopSet) -> bool:

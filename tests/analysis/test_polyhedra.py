@@ -145,6 +145,16 @@ def test_conditions_through_values_that_lets_share(other: str) -> None:
     assert ("s" in found) == (other == "-")
 
 
+def test_subscripts_through_values_that_lets_share() -> None:
+    """Each Let has the one before twice: written out, 2 ** 60 operations. Different chains may meet, equal ones do."""
+    chains = [f"let {c}{k + 1} = {c}{k} ^ ({c}{k} >> {by})" for c, by in (("a", 3), ("b", 5)) for k in range(60)]
+    lines = ["for i in range(0, x.shape[0], 1):", "    let a0 = i", "    let b0 = i", *(f"    {c}" for c in chains)]
+    head = ["loopset f(x, y, s)", *(f"    argument {n}: float64[:]" for n in "xys")]
+    for other, is_exposed in (("a60", False), ("b60", True)):
+        body = [*lines, "    s[a60] = x[i]", f"    y[i] = s[{other}]"]
+        assert ("s" in exposed(read_loopset("\n".join([*head, *body])))) == is_exposed
+
+
 def test_inner_loop_with_loaded_bounds_repeats() -> None:
     """The row buffer of a compressed row is filled and read over the same loaded range."""
 

@@ -3,12 +3,18 @@ they have the room that the ranges of the loops allow."""
 
 from __future__ import annotations
 
+import random
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.frontend.capture import argument_types
+from loopdiff.frontend.parse import parse_function
+from loopdiff.ir.printer import print_expr
+from loopdiff.source.functions import source_of
 from tests.texts import registered
 
 TEXT = """
@@ -36,6 +42,13 @@ BODIES = {
     "backwards": "a[i + 1:, i + 1:] = 0.5 * a[:i:-1, i:-1]; t += a[i, i]",
     "choice backwards": "y[:n - 1 - i] = np.where(a[n - 1:i:-1, 0] > p, y[i:n - 1], 0.0); t += y[0]",
     "zeros": "w = np.zeros(i + 1); w[0] = 1.0; w[-1] += x[i]; t += w @ x[:i + 1]",
+    "zeros of the inner loop": (
+        "for j in range(i):; {}w = np.zeros((j + 1, i - j)); {}w[j] = x[i]; {}t += w.sum() * w.size"
+    ).replace("{}", "    "),
+    "halves": "w = np.zeros(i // 2 + 1); w[-1] = x[i]; t += w.sum() * w.size + (i // 3) * x[0]",
+    "remainders": "w = np.zeros(i % 3 + 1); w[i % 3] = x[i]; t += w.sum() * w.size",
+    "least of two": "w = np.zeros(min(i, 2)); w[:] = x[i]; t += w.sum() * w.size",
+    "window with room": "w = np.zeros(min(i + 3, n) - max(i - 2, 0)); w[:] = x[max(i - 2, 0):i + 3]; t += w @ w",
     "empty": "w = np.empty(n - i); w[:] = x[i:]; w *= y[i:]; t += w @ w",
     "in an expression": "t += (np.ones(i + 1) * x[:i + 1] + np.full(i + 1, p)).sum()",
     "of both loops": "for j in range(i + 1):; {}v = x[j:i + 1]; {}u = v * v; {}t += u @ y[j:i + 1]".replace(
@@ -82,3 +95,48 @@ def test_arrays_that_could_have_negative_lengths_are_refused() -> None:
     f = vectorize_grad(program("w = np.zeros(i - 1); t += w.sum()"))
     with pytest.raises(UnsupportedLoopError, match="the extent `i - 1` of `w`"):
         f(**arguments(4))
+
+
+def term(rng: random.Random, variables: list[str], depth: int) -> str:
+    if depth == 0 or rng.random() < 0.3:
+        return rng.choice([*variables, *variables, "n", str(rng.randint(0, 4))])
+    a, b = (term(rng, variables, depth - 1) for _ in range(2))
+    ways = [f"({a} + {b})", f"({a} - {b})", f"min({a}, {b})", f"max({a}, {b})", f"({a} // 2)", f"({a} % 3)", f"2 * {a}"]
+    return rng.choice(ways)
+
+
+def test_no_length_exceeds_its_room() -> None:
+    """Random lengths in random loops, against all that they are for arrays of up to seven elements."""
+    rng, accepted = random.Random(4), 0
+    types = argument_types({"x": np.zeros(3)})
+    for case in range(400):
+        variables, heads = [], []
+        for depth, name in enumerate("ij"[: rng.randint(1, 2)], 1):
+            o = rng.choice(variables) if variables else "n"
+            ranges = (
+                "n",
+                f"{o}",
+                f"{o}, n",
+                f"{o}, -1, -1",
+                "0, n, 3",
+                f"max({o} - 2, 0), min({o} + 3, n)",
+                f"{o} // 2",
+            )
+            heads.append(f"{'    ' * depth}for {name} in range({rng.choice(ranges)}):")
+            variables.append(name)
+        length = term(rng, variables, 3)
+        inside = "    " * (len(heads) + 1)
+        text = ["def f(x):", "    n = len(x)", *heads, f"{inside}w = np.zeros({length})", f"{inside}x[0] += w.sum()"]
+        function = registered("\n".join(text), f"{__name__} {case}", np=np)
+        (decl,) = (a for a in parse_function(source_of(function), types).arrays if a.name == "w")
+        room = print_expr(decl.extents[0]) if decl.extents else ""
+        if "[]" in room or not re.search(r"\b[ij]\b", length):
+            continue  # refused, or known at entry
+        accepted += 1
+        lines = ["def f(n, found):", *heads, f"{inside}found.append(({length}, {room.replace('x.shape[0]', 'n')}))"]
+        check = registered("\n".join(lines), f"{__name__} {case} room")
+        found: list[tuple[int, int]] = []
+        for n in range(8):
+            check(n, found)
+        assert all(0 <= size <= most for size, most in found), (heads, length, room)
+    assert accepted > 100

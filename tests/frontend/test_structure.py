@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+import time
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,26 @@ def test_indices_keep_clear_of_arguments_and_arrays() -> None:
     assert [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)] == ["i_1"]
     assert ls.has_array("i_1")
     assert not ls.has_array("i")
+
+
+def test_indices_keep_clear_of_arrays_that_get_their_names_later() -> None:
+    types = argument_types({"x": np.zeros(3)})
+    ls = parse_function(
+        source_of(
+            define("""
+        def f(x):
+            i = 2.0 * x
+            for d in range(2):
+                i_1 = i + d
+                d = i_1 @ i
+            return d
+        """)
+        ),
+        types,
+    )
+    indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    assert not set(indices) & {a.name for a in ls.arrays if a.extents != ()}
+    assert len(set(indices)) == len(indices)
 
 
 def test_accumulations() -> None:
@@ -313,6 +334,23 @@ def test_extents_follow_what_integers_hold() -> None:
         """)
     ls = bind(parse_function(source_of(f)), argument_types({"x": np.zeros(3), "k": np.array([2]), "n": 2}))
     assert [print_extents(ls, name) for name in ("t", "u")] == [["2 * (n + 1)", "x.shape[0]", "k[0]"]] * 2
+
+
+def test_numbers_computed_from_each_other_in_many_steps() -> None:
+    """Written out, what they hold doubles with each step. An extent of a few steps is still known."""
+    steps = "".join(f"{' ' * 12}a = a + b; b = a * b - a; k = k * 3 + (k & 7); n = n + 1\n" for _ in range(11))
+    f = define(f"""
+        def f(x, k, n):
+            a, b = x[0], x[1]
+{steps}
+            t = np.zeros(n - 11)
+            t[k % 2] = a * b
+            return t
+        """)
+    started = time.process_time()
+    ls = bind(parse_function(source_of(f)), argument_types({"x": np.zeros(3), "k": 2, "n": 2}))
+    assert time.process_time() - started < 5.0
+    assert "n + 1 + 1" in print_extents(ls, "t")[0]
 
 
 def print_extents(ls: Any, name: str) -> list[str]:

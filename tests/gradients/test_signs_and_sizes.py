@@ -116,6 +116,31 @@ def test_an_initial_value_takes_part_in_a_tie() -> None:
     np.testing.assert_array_equal(largest.grad(np.array([1.0, -np.inf, 1.0])).x, [0.5, 0.0, 0.5])
 
 
+def test_nothing_attains_an_extremum_that_is_nan() -> None:
+    """The two modes agree: as in reverse, where no operand equals the result, so forwards, wherever the NaN stands."""
+
+    @vectorize_grad(check="first")
+    def extrema(x, low):
+        m = -np.inf
+        for i in range(x.shape[0]):
+            m = max(m, x[i])
+        for i in range(x.shape[0]):
+            low[i] = min(low[i], x[i])
+        return m + x.max()
+
+    for place in range(3):
+        x, low = np.array([1.0, 3.0, 2.0]), np.array([2.0, 2.0, 5.0])
+        x[place] = np.nan
+        assert np.isnan(extrema.grad(x, low.copy())[0]).sum() == 0
+        for k in range(3):
+            along = np.eye(3)[k]
+            tangents = extrema.jvp((x, low.copy()), {"x": along})[1]
+            assert tangents.result == 0.0
+            expected = np.where((x < low) & (along > 0.0), 1.0, 0.0)
+            np.testing.assert_array_equal(tangents.low, expected)
+            assert not extrema.vjp(x, low.copy())[1](1.0).x.any()
+
+
 def array(x, n):
     t = np.zeros(n)
     for i in range(n):

@@ -66,6 +66,7 @@ class Terms:
     opaques: dict[Hashable, Dimension] = field(default_factory=dict)
     formulas: dict[ir.Expr, Formula] = field(default_factory=dict)
     formulas_of_lets: dict[str, Formula] = field(default_factory=dict)
+    values: dict[str, ir.Expr] = field(default_factory=dict)
     named: dict[str, Dimension] = field(default_factory=dict)
     parameters: dict[ir.Expr, int] = field(default_factory=dict)
     trips: dict[str, Dimension] = field(default_factory=dict)
@@ -132,10 +133,12 @@ class Terms:
 
     def let(self, name: str) -> ir.Expr:
         """The value of a Let: its formula if that means the same wherever the Let is visible."""
-        stmt, path, level = self.lets[name]
-        if type_of(stmt.value, self.types) == INT and self.is_pure(stmt.value):
-            return self.integer(stmt.value, path, level)
-        return self.dimension(("let", name), level).leaf
+        if name not in self.values:
+            stmt, path, level = self.lets[name]
+            is_formula = type_of(stmt.value, self.types) == INT and self.is_pure(stmt.value)
+            leaf = None if is_formula else self.dimension(("let", name), level).leaf
+            self.values[name] = leaf or self.integer(stmt.value, path, level)
+        return self.values[name]
 
     # -- conditions ------------------------------------------------------------------------------------------
     def condition(self, expr: ir.Expr, path: Path, level: int) -> ir.Expr:

@@ -5,7 +5,7 @@ Whoever asks stands in those loops, where their variables are between the first 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 from loopdiff.frontend.arrays.integers import ONE, ZERO, from_linear, is_nonnegative, minus, plus
@@ -13,11 +13,24 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, added, linear
 from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads
 
 
 def is_nonnegative_here(state: State, expr: ir.Expr) -> bool:
     """Whether `expr` is certainly not negative here."""
-    return is_nonnegative(expr) or is_nonnegative(least(state, expr))
+    sums = alternatives(*linear(state.known(expr)))
+    return is_nonnegative(expr) or all(is_nonnegative(from_linear(*least_sum(state, *s), expr.loc)) for s in sums)
+
+
+def alternatives(terms: Sum, constant: int) -> Iterator[tuple[Sum, int]]:
+    """Sums of which one is `terms` and `constant`: with one operand or the other of what is the least of several."""
+    for term, count in terms.items():
+        if isinstance(term, ir.Apply) and term.op is (Op.MIN if count > 0 else Op.MAX):
+            rest = {t: n for t, n in terms.items() if t != term}
+            for operand, c in map(linear, term.args):
+                yield from alternatives(added(rest, operand, count), constant + count * c)
+            return
+    yield terms, constant
 
 
 def least(state: State, expr: ir.Expr) -> ir.Expr:
@@ -30,13 +43,22 @@ def least_sum(state: State, terms: Sum, constant: int) -> tuple[Sum, int]:
         rest = {t: n for t, n in terms.items() if t != term}
         if is_bounded_by_operands(term, count):
             return least_sum(state, *shortest(rest, constant, count, term.args))
-    for term, count in terms.items():
+    for term, count in sorted(terms.items(), key=lambda item: depth(state, item[0]), reverse=True):
         found = limit_of(state, term, count)
         if found is not None:
             limit, offset = found
             rest = {t: n for t, n in terms.items() if t != term}
             return least_sum(state, added(rest, limit, 1), constant + offset)
     return terms, constant
+
+
+def depth(state: State, term: ir.Expr) -> int:
+    """Where `term` is in the order in which terms are replaced by limits: variables of inner loops, whose limits are
+    made of those of outer ones, before these, and operations on variables before all.
+    """
+    cells = list(state.whole.ranges)
+    cell = term.access.array if isinstance(term, ir.Load) else None
+    return cells.index(cell) if cell in cells else len(cells)
 
 
 def is_bounded_by_operands(term: ir.Expr, count: int) -> TypeGuard[ir.Apply]:
@@ -69,5 +91,15 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
         ):  # it is at most a / divisor
             limit, constant = linear(a)
             return added({}, limit, count // divisor), count // divisor * constant
+        case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(divisor)) as by)) if divisor > 0 and moves(state, a):
+            end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
+            return None if moves(state, end) else ({ir.Apply(Op.FLOORDIV, (end, by), loc=term.loc): count}, 0)
+        case ir.Apply(op=Op.MOD, args=(_, ir.Const(value=int(divisor)))) if divisor > 0:
+            return {}, min(count * (divisor - 1), 0)
         case _:
             return None
+
+
+def moves(state: State, expr: ir.Expr) -> bool:
+    """Whether `expr` has variables of loops around."""
+    return any(e.access.array in state.whole.ranges for e in loads(expr))

@@ -19,6 +19,7 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, subexprs, written_arrays
 
 Known = dict[str, ir.Expr]
+MOST_NODES = 500  # of what a cell holds: cells that are computed from each other in turn double it with each step
 SHAPE_CODES = ("LD310", "LD320", "LD321", "LD322")
 
 
@@ -167,14 +168,14 @@ class Shapes:
         match stmt:
             case ir.Assign(target=ir.Access(array=cell), value=value) if self.is_cell(cell):
                 static = substituted(value, known)
-                return {**known, cell: static} if self.is_static(static) else forget(known, {cell})
             case ir.Accumulate(op="add", target=ir.Access(array=cell), value=value) if cell in known:
-                static = substituted(ir.Apply(Op.ADD, (known[cell], value), loc=stmt.loc), known)
-                return {**known, cell: static} if self.is_static(static) else forget(known, {cell})
+                static = ir.Apply(Op.ADD, (known[cell], substituted(value, known)), loc=stmt.loc)
             case ir.Accumulate(target=ir.Access(array=cell)):
                 return forget(known, {cell})
             case _:
                 return known
+        small = len(list(subexprs(static))) <= MOST_NODES
+        return {**known, cell: static} if small and self.is_static(static) else forget(known, {cell})
 
     def is_static(self, expr: ir.Expr) -> bool:
         """Whether `expr` has the same value at entry: no cells, no indices, no arrays that are written."""
