@@ -129,7 +129,44 @@ def assigned_anew(x, y, k, T):
     return u * y
 
 
+def chosen_elements(x, y, z, bins):
+    top = y.max() * 1.01
+    means = np.zeros(bins)
+    for b in range(bins):
+        low, high = top * b / bins, top * (b + 1) / bins
+        inside = np.logical_and(low <= y, y < high)
+        values = x[inside]
+        means[b] = (values * values).sum() / (len(values) + 1.0)
+    good = z > 0.3
+    d = x[good] - z[good]
+    for _ in range(2):
+        on = z * z < 0.5
+        z[on] = z[on] ** 2 + 0.5 * x[on]
+    return means, np.sum(d * d) / good.sum()
+
+
+def rows_reshaped(n, m, k, A, B):
+    A[:] = np.reshape(np.reshape(A, (n, m, 1, k)) @ B, (n, m, k))
+
+
 ENTRIES = (
+    Entry(
+        name="chosen_elements",
+        function=chosen_elements,
+        make=lambda r: dict(x=r.random(11), y=r.random(11), z=r.random(11), bins=3),
+        wrt=("x", "y", "z"),
+        outputs=("z",),
+        constructs=("boolean masks",),
+    ),
+    Entry(
+        name="rows_reshaped",
+        function=rows_reshaped,
+        make=lambda r: dict(n=2, m=3, k=4, A=r.random((2, 3, 4)), B=r.random((4, 4))),
+        wrt=("A", "B"),
+        outputs=("A",),
+        is_analytic=True,
+        constructs=("reshape", "products of arrays"),
+    ),
     Entry(
         name="swapped_buffers",
         function=swapped_buffers,
