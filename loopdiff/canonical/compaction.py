@@ -363,11 +363,10 @@ class Here:
         arrays, values = {a.array for a in used}, [found.value(a, nest.indices) for a in used]
         body = found.read_in_place(nest.body, nest.indices)
         shared = written_arrays(body) & arrays_in(*nest.choice, *values)
-        if shared and not is_in_place(
-            nest, body, [e.access for x in (*nest.choice, *values) for e in loads(x)], shared
-        ):
+        read = [e.access for x in (*nest.choice, *values) for e in loads(x)]
+        if arrays & written_arrays(body) or (shared and not is_in_place(nest, body, read, shared)):
             return None
-        self.walk.replaced |= {a.array for a in used}
+        self.walk.replaced |= arrays
         count = ir.Accumulate("add", nest.counter.access, ir.Const(1, INT), loc=nest.loops[-1].loc)
         return nested(nest.loops, (ir.If(nest.cond, (*body, count), loc=nest.loops[-1].loc),))
 

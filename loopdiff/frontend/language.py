@@ -219,7 +219,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[1:6] = A.sum(axis=-1) - A.max(axis=1, keepdims=True)[:, 0]\n"
         "if (x > 9.0).any() or not np.all(x < 9.0):\n    y[0] = 0.0",
         "0.1",
-        "sum prod mean max min any all, and np.count_nonzero. Elements that attain a maximum share its derivative.",
+        "sum prod mean var std max min any all, and np.count_nonzero. Elements that attain a maximum share its "
+        "derivative.",
     ),
     Construct("argmax and argmin", "y[A.argmin(axis=0)] = s\nx[np.argmax(x)] = 0.0", "0.1", "The first of equals."),
     Construct(
@@ -227,6 +228,13 @@ ACCEPTED: tuple[Construct, ...] = (
         'y[:5] = A @ x[:5] + np.dot(A, A)[0] + np.outer(x, y)[0, :5]\ny[0] = np.einsum("ij,i,j->", A, x[:5], y[:5])',
         "0.1",
         "Also np.matmul, np.inner, np.trace; the formula of np.einsum is written out.",
+    ),
+    Construct(
+        "arrays put together",
+        "z = np.linspace(0.0, s, 5) + np.hstack((x[:2], y[:3]))\nB = np.eye(5) + np.triu(A) - np.tril(A, -1)\n"
+        "y[:5] = np.concatenate((z[:2], B[0, 2:])) * s + np.cov(A)[0]",
+        "0.1",
+        "Also np.identity, np.vstack, np.stack, np.column_stack, np.cov of a matrix. Tuples and axes are written out.",
     ),
     Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
     Construct(
@@ -413,7 +421,6 @@ REFUSED_METHODS: dict[str, str] = {
     "array": "allocate with `np.empty` and store the elements",
     "divmod": "unpack it: `q, r = divmod(a, b)`",
     "arange": "use the loop index, or allocate with `np.empty` and store the elements",
-    "linspace": "compute the value from the loop index",
     "isclose": "compare `abs(a - b)` with a tolerance",
     "cumsum": "keep the running sum in a loop",
 }

@@ -145,6 +145,15 @@ def chosen_elements(x, y, z, bins):
     return means, np.sum(d * d) / good.sum()
 
 
+def put_together(x, A, n):
+    s = np.std(A, axis=0).sum() + A.var(axis=1, ddof=1)[1] + np.var(x * x, keepdims=True)[0]
+    E = np.eye(n, dtype=A.dtype) + np.identity(n) * np.linspace(x[0], x[1], n)
+    T = np.triu(A, 1) + np.tril(A, -1) * 2.0
+    c = np.concatenate((E, A), axis=0) @ np.hstack((x[1:3], x[:2]))
+    r = np.vstack((x, A)) * np.column_stack((x, x * x))[0, 1] + np.stack((x, -x), axis=1)[1, 1]
+    return s, c, r, T, np.cov(A)
+
+
 def rows_reshaped(n, m, k, A, B):
     A[:] = np.reshape(np.reshape(A, (n, m, 1, k)) @ B, (n, m, k))
 
@@ -157,6 +166,13 @@ ENTRIES = (
         wrt=("x", "y", "z"),
         outputs=("z",),
         constructs=("boolean masks",),
+    ),
+    Entry(
+        name="put_together",
+        function=put_together,
+        make=lambda r: dict(x=r.random(4), A=r.random((3, 4)), n=4),
+        wrt=("x", "A"),
+        constructs=("arrays put together", "reductions"),
     ),
     Entry(
         name="rows_reshaped",

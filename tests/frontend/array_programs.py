@@ -141,6 +141,18 @@ def products(A, B, x, T):
     )  # fmt: skip
 
 
+@shows("arrays put together", vector(4), matrix(3, 4), 4)
+def put_together(x, A, n):
+    E = np.eye(n, 3) + np.eye(n, dtype=np.float32)[:, 1:] + np.identity(n)[1:, :3].sum()
+    T = np.triu(A) - np.triu(A, k=2) + np.tril(A, -1) * np.linspace(x[0], x[1], n)
+    L = np.linspace(0, 1, 1)[0] + np.linspace(start=-1.0, stop=2.0, num=7)[6]
+    J = np.hstack((A, A[:, :1])) + np.concatenate((A, 2.0 * A[:, :1]), axis=-1)
+    K = np.vstack((x, A, x * x)) + np.concatenate([A, A])[:5]
+    S = np.stack((x, x)) @ np.stack([x, -x], axis=1) + np.column_stack((x, x))[:2]
+    h = np.hstack((x, x[:0], x[1:]))
+    return E, T, L, J, K, S, h, np.cov(A), A.std(), np.std(A, axis=1), A.var(axis=0, ddof=1), x.var(keepdims=True)
+
+
 @shows("copies", vector(4), matrix(2, 2))
 def copies(x, A):
     y = x.copy()

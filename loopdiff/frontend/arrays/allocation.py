@@ -1,4 +1,4 @@
-"""Local arrays: np.empty, zeros, ones, full and their `_like` forms, and np.ndarray, which is np.empty."""
+"""Local arrays: np.empty, zeros, ones, full and their `_like` forms, np.eye, and np.ndarray, which is np.empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.buffers import declare
-from loopdiff.frontend.arrays.integers import at_least_zero
+from loopdiff.frontend.arrays.integers import at_least_zero, minimum
 from loopdiff.frontend.arrays.nests import limit, made_of, nest
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here
 from loopdiff.frontend.arrays.shapes import array_extents, shaped
@@ -52,6 +52,8 @@ def allocator(value: Any) -> str | None:
     """The name of the allocation function that `value` is."""
     if value is np.ndarray:
         return "empty"
+    if value is np.eye or value is np.identity:
+        return "eye"
     names = [f"{kind}{suffix}" for kind in FILLS for suffix in ("", "_like")]
     return next((n for n in names if value is getattr(np, n)), None)
 
@@ -92,6 +94,11 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
     if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
     whole = state.all_of(array, span)
+    if function == "eye":
+        one = ir.Const(1, loc=span)
+        state.out += nest(
+            state, [minimum(*sizes)], lambda p: [ir.Assign(ir.Access(array, (*p, *p)), one, loc=span)], span
+        )
     if left is not None:
         held = frozen(state, left, "fill")
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
@@ -109,6 +116,8 @@ def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> ir.
 
 
 def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | None:
+    if function == "eye":
+        return identity_arguments(state, node)
     kind, _, is_like = function.partition("_")
     order = ["prototype" if is_like else "shape", *(["fill_value"] if kind == "full" else []), "dtype"]
     given: dict[str, ast.expr] = dict(zip(order, node.args, strict=False))
@@ -128,6 +137,18 @@ def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | 
     return Allocation(
         kind, given.get("shape"), given.get("prototype"), given.get("fill_value"), given.get("dtype")
     )  # fmt: skip
+
+
+def identity_arguments(state: State, node: ast.Call) -> Allocation | None:
+    """Those of the zeros that `np.eye(N, M, dtype=...)`, or `np.identity(N, dtype)`, puts ones into."""
+    is_eye = state.outside(node.func) is np.eye
+    given = dict(zip(("N", "M") if is_eye else ("N", "dtype"), node.args, strict=False))
+    given |= {{"n": "N"}.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
+    if "N" not in given or len(node.args) > 2 or not {*given} <= {"N", "M", "dtype"}:
+        state.reject("LD115", f"`{ast.unparse(node.func)}` takes rows, columns and dtype here", node)
+        return None
+    shape = ast.Tuple([given["N"], given.get("M", given["N"])], ast.Load())
+    return Allocation("zeros", ast.copy_location(shape, node), None, None, given.get("dtype"))
 
 
 def declaration(

@@ -12,6 +12,7 @@ import numpy as np
 
 from loopdiff.frontend.arrays.accumulations import negated_term
 from loopdiff.frontend.arrays.allocation import allocate_array, element_type, is_allocation
+from loopdiff.frontend.arrays.constructions import MAKERS, triangle
 from loopdiff.frontend.arrays.contractions import dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.indexing import scattered
@@ -73,12 +74,15 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
         return None
     if callee is np.einsum:
         return einsum_call(state, node)
+    if callee in MAKERS:
+        state.need_types()
+        return MAKERS[callee](state, node)
     if function is None:
         return None
     state.need_types()
     rest: list[ast.expr] = list(node.args)
     named = {k.arg: k.value for k in node.keywords}
-    first = rest.pop(0) if rest else named.pop("a", None)
+    first = rest.pop(0) if rest else named.pop("a", named.pop("m", None))
     if first is None or any(isinstance(a, ast.Starred) for a in node.args):
         return state.reject("LD110", f"`np.{function.name}` is called without an array", node)
     return handled(state, function, state.quantity(first), rest, named, node)
@@ -130,7 +134,10 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
         return ir.Const(0, loc=state.source.span(call.node))
     if kind.startswith("arg") and len(axes) not in (1, array.rank):
         return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
-    return reduced(state, kind, array, axes, bool(keeps and keeps.value), call.node)
+    less = state.number(call.given["ddof"]) if "ddof" in call.given else ir.Const(0)
+    if not isinstance(less, ir.Const) or not isinstance(less.value, int):
+        return state.reject("LD110", "`ddof` must be an integer written out", call.node)
+    return reduced(state, kind, array, axes, bool(keeps and keeps.value), call.node, less.value)
 
 
 def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> tuple[int, ...] | None:
@@ -189,6 +196,11 @@ def einsum_call(state: State, node: ast.Call) -> Quantity:
 
 
 # -- other shapes --------------------------------------------------------------------------------------------
+def triangle_of(is_upper: bool, state: State, call: Call) -> Quantity:
+    diagonal = state.number(call.given["k"]) if "k" in call.given else ir.Const(0)
+    return triangle(state, as_array(call.array), diagonal, is_upper, call.node)
+
+
 def transpose(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     given = call.given.get("axes")
@@ -292,6 +304,7 @@ def clipped(state: State, call: Call) -> Quantity:
 REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")
 BY_NAME = {
     **{k: ArrayFunction(k, partial(reduction, k), ("axis",), ("keepdims",)) for k in REDUCTIONS},
+    **{k: ArrayFunction(k, partial(reduction, k), ("axis",), ("keepdims", "ddof")) for k in ("var", "std")},
     "dot": ArrayFunction("dot", partial(product_of, dot), ("b",), needed=1),
     "copy": ArrayFunction("copy", copy),
     "trace": ArrayFunction("trace", trace),
@@ -313,6 +326,8 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.matmul: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
+    np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",)),
+    np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",)),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
 }  # fmt: skip
 
@@ -324,7 +339,7 @@ def is_array_call(state: State, node: ast.Call) -> bool:
     if callee is MISSING:
         return isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and root_is_local(state, node.func)
     try:
-        return callee in FUNCTIONS or callee is np.einsum or is_allocation(state, node)
+        return callee in FUNCTIONS or callee in MAKERS or callee is np.einsum or is_allocation(state, node)
     except TypeError:  # unhashable: not a function
         return False
 
