@@ -149,7 +149,10 @@ def put_together(x, A, n):
     J = np.hstack((A, A[:, :1])) + np.concatenate((A, 2.0 * A[:, :1]), axis=-1)
     K = np.vstack((x, A, x * x)) + np.concatenate([A, A])[:5]
     S = np.stack((x, x)) @ np.stack([x, -x], axis=1) + np.column_stack((x, x))[:2]
-    h = np.hstack((x, x[:0], x[1:]))
+    h = np.hstack((x, x[:0], x[1:])) * np.flip(x[:7])[0]
+    x[1:] += 0.5 * np.flip(x[1:])
+    np.flip(A, axis=1)[0, 0] = 7.0
+    h += np.flip(A)[0, 0] + np.flip(A * A, 0)[0, 1]
     return E, T, L, J, K, S, h, np.cov(A), A.std(), np.std(A, axis=1), A.var(axis=0, ddof=1), x.var(keepdims=True)
 
 

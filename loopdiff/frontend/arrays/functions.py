@@ -16,13 +16,13 @@ from loopdiff.frontend.arrays.constructions import MAKERS, triangle
 from loopdiff.frontend.arrays.contractions import dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.indexing import scattered
-from loopdiff.frontend.arrays.integers import minimum
+from loopdiff.frontend.arrays.integers import minimum, minus
 from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import subscripted
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array
-from loopdiff.frontend.arrays.views import is_contiguous, reshaped, transposed, with_new_axes
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array
+from loopdiff.frontend.arrays.views import is_contiguous, reshaped, taken, transposed, with_new_axes
 from loopdiff.frontend.functions import clip, scalar_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import root_is_local
@@ -225,6 +225,17 @@ def swapaxes(state: State, call: Call) -> Quantity:
     return transposed(array, order)
 
 
+def flip(state: State, call: Call) -> Quantity:
+    """A view with elements in the opposite order along the axes given, or all."""
+    array = as_array(call.array)
+    axes = axes_of(state, call.given.get("axis"), array, call.node)
+    if axes is None:
+        return ir.Const(0, loc=state.source.span(call.node))
+    lasts = [minus(e, ir.Const(1)) for e in array.extents]
+    positions = [minus(last, hole(k)) if k in axes else hole(k) for k, last in enumerate(lasts)]
+    return taken(array, positions, array.extents)
+
+
 def expand_dims(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     axis = state.number(call.given["axis"])
@@ -326,6 +337,7 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.matmul: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
+    np.flip: ArrayFunction("flip", flip, ("axis",)),
     np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",)),
     np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",)),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
