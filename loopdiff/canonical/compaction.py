@@ -120,8 +120,8 @@ class Counting:
         """Loops of their own over the chosen iterations, around what `make` gives for their indices."""
         fresh = tuple(ir.Index(names.fresh(p.index)) for p in self.loops)
         renamed = dict(zip(self.indices, fresh, strict=True))
-        ranges = [[substitute(e, renamed) for e in (p.lower, p.upper, p.step)] for p in self.loops]
-        loops = [ir.Loop(k.name, *r, (), loc=p.loc) for k, r, p in zip(fresh, ranges, self.loops, strict=True)]
+        ranges = [map_own_exprs(lambda e: substitute(e, renamed), p) for p in self.loops]
+        loops = [replace(p, index=k.name) for k, p in zip(fresh, ranges, strict=True) if isinstance(p, ir.Loop)]
         return nested(loops, (ir.If(substitute(self.cond, renamed), make(fresh), loc=loops[-1].loc),))
 
 
