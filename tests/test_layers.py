@@ -20,6 +20,7 @@ ROOT = Path(loopdiff.__file__).parent
 ROOMS = (
     "errors",
     "disk",
+    "numpy_functions",
     "source",
     "settings",
     "rules",
@@ -68,9 +69,11 @@ LATE = {
     "disk.entries": "what makes room on disk",
     "jax.calls": "calls on GPUs",
     "jax.handlers": "calls on GPUs",
+    "calls.sweep_entry_points": "tapes that grow",
     "pipeline.code": "what is compiled may come from disk, without the compiler",
     "pipeline.derive": "what is derived may come from disk, without the compiler",
     "pipeline.stages": "what shows how far compiling is",
+    "source.functions": "functions of NumPy in Python, where a program calls any",
     "specialize.explain": "explanations",
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from npbench_kernels import Benchmark, copies, error, unjitted
+from npbench_kernels import Benchmark, error, unjitted
 
 if TYPE_CHECKING:
     from npbench_point import Own
@@ -24,25 +24,25 @@ def gradient_of(at: Benchmark, own: Own) -> Callable[[], Any]:
     loops have trip counts and can be reversed. Raises ValueError where it computes none of the outputs.
     """
     function = unjitted(at.function("jax"))
-    found = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(lambda: function(*arrays_of(at)))())]
-    chosen = matched(own, found)
     arrays = tuple(k for k, a in enumerate(at.args) if isinstance(a, np.ndarray) or k in own.wrt)
     traced = tuple(dict.fromkeys((*own.wrt, *arrays)))
 
-    def loss(*given: Any) -> Any:
+    def outputs(*given: Any) -> list[Any]:
         args = list(at.args)
         for k, value in zip(traced, given, strict=True):
             args[k] = value
-        leaves = jax.tree.leaves(function(*args))
+        return jax.tree.leaves(function(*args))
+
+    # What is traced is no constant: XLA would multiply constant matrices when it compiles, element by element.
+    given = tuple(jnp.asarray(at.args[k]) for k in traced)
+    chosen = matched(own, [np.asarray(leaf) for leaf in jax.jit(outputs)(*given)])
+
+    def loss(*given: Any) -> Any:
+        leaves = outputs(*given)
         return sum(jnp.sum(own.weights[k] * leaves[place]).real for k, place in chosen.items())
 
     call = jax.jit(jax.value_and_grad(loss, argnums=tuple(range(len(own.wrt)))))
-    given = tuple(jnp.asarray(at.args[k]) for k in traced)
     return lambda: jax.block_until_ready(call(*given))[1]
-
-
-def arrays_of(at: Benchmark) -> list[Any]:
-    return [jnp.asarray(a) if isinstance(a, np.ndarray) else a for a in copies(at.args)]
 
 
 def matched(own: Own, found: list[np.ndarray]) -> dict[int, int]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from loopdiff.calls.buffers import Order, Recipe
-from loopdiff.calls.growing import GrowingTapes, is_growing
 from loopdiff.calls.pullback import Pullback
 from loopdiff.calls.runs import Arguments, ReverseRun, caller_results, make_arena
 from loopdiff.ir import nodes as ir
@@ -121,8 +120,8 @@ def workspace_names(run: ReverseRun) -> list[str]:
 def add_forward(script: Script, run: ReverseRun) -> None:
     """Run the forward sweep: `value` and, if there is one, `workspace`."""
     unit, names = run.units.forward, workspace_names(run)
-    if is_growing(run):
-        script.names |= {"grow": GrowingTapes(run).forward, "give": run.arena.give}
+    if run.units.plan.count_tapes and (forward := growing(run)) is not None:
+        script.names |= {"grow": forward, "give": run.arena.give}
         script.add(f"value, workspace = grow({script.args})")
         script.unpack(names, "workspace.arrays")
         return
@@ -130,6 +129,13 @@ def add_forward(script: Script, run: ReverseRun) -> None:
     script.put("give", run.arena.give)
     passed = ", ".join([*script.passed, *names[: run.workspace_size]])
     script.call("value", unit.call, passed, unit.refuse, given_back(run))
+
+
+def growing(run: ReverseRun) -> Callable[..., Any] | None:
+    """The forward sweep on tapes that grow, and its workspace, where tapes may."""
+    from loopdiff.calls.growing import GrowingTapes, is_growing
+
+    return GrowingTapes(run).forward if is_growing(run) else None
 
 
 def given_back(run: ReverseRun) -> str:

@@ -154,21 +154,21 @@ ACCEPTED: tuple[Construct, ...] = (
         "Extents follow from shapes, integer arguments and elements of arguments that are not written.",
     ),
     Construct(
-        "np.array of lists, concatenate, stack, hstack, vstack, column_stack",
-        "R = np.array([[np.cos(s), -np.sin(s)], [np.sin(s), np.cos(s)]])\nz = np.concatenate((R @ x[:2], y))\n"
-        "A[:2] = np.stack((z[:5], x[:5]))",
+        "np.array of lists",
+        "R = np.array([[np.cos(s), -np.sin(s)], [np.sin(s), np.cos(s)]])\ny[:2] = R @ x[:2]\n"
+        "A[:2] = np.array([x[:5], 2.0 * x[:5]])",
         "0.1",
-        "Lists and tuples are written out; their elements are numbers, or arrays of one shape.",
+        "The lists are written out; their elements are numbers, or arrays of one shape. `np.asarray` is what it is given.",
     ),
     Construct(
-        "np.arange, linspace, eye, identity, tri, tril, triu, diag, diagonal",
-        "y[:6] = np.linspace(0.0, s, 6) * np.arange(6)\nA[:] = np.tril(A, -1) + np.eye(5) + np.diag(x[:5])",
+        "np.arange, tri, diag, diagonal",
+        "y[:5] = np.arange(5) * np.diagonal(A)\nA[:] = np.tri(5) + np.diag(x[:4], 1)",
         "0.1",
-        "`arange` of integers. They are written out as loops, as are the next three rows: `loopdiff/numpy_functions`.",
+        "`arange` of integers. These and those of the next three rows are written out: `loopdiff/numpy_functions`.",
     ),
     Construct(
-        "np.flip, flipud, fliplr, rot90, roll, repeat, tile",
-        "y[:] = np.roll(np.flip(x), 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)",
+        "np.flipud, fliplr, rot90, roll, repeat, tile",
+        "y[:] = np.roll(x, 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)",
         "0.1",
         "Repeated a number of times that is the same for all elements.",
     ),
@@ -179,9 +179,9 @@ ACCEPTED: tuple[Construct, ...] = (
         "Along any axis where NumPy has one; `interp` and `searchsorted` of one number.",
     ),
     Construct(
-        "np.std, var, ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, "
-        "logaddexp, sinc, heaviside, nan_to_num, isclose, deg2rad, rad2deg",
-        "y[0] = x.std() + np.linalg.norm(A) + np.logaddexp(x, s).sum()\ny[:3] = np.cross(x[:3], y[:3])",
+        "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, heaviside, "
+        "nan_to_num, isclose, deg2rad, rad2deg",
+        "y[0] = np.linalg.norm(A) + np.logaddexp(x, s).sum()\ny[:3] = np.cross(x[:3], y[:3])",
         "0.1",
         "Norms of vectors, along an axis, and Frobenius' of matrices.",
     ),
@@ -251,7 +251,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[1:6] = A.sum(axis=-1) - A.max(axis=1, keepdims=True)[:, 0]\n"
         "if (x > 9.0).any() or not np.all(x < 9.0):\n    y[0] = 0.0",
         "0.1",
-        "sum prod mean max min any all, and np.count_nonzero. Elements that attain a maximum share its derivative.",
+        "sum prod mean var std max min any all, and np.count_nonzero. Elements that attain a maximum share its "
+        "derivative.",
     ),
     Construct("argmax and argmin", "y[A.argmin(axis=0)] = s\nx[np.argmax(x)] = 0.0", "0.1", "The first of equals."),
     Construct(
@@ -259,6 +260,13 @@ ACCEPTED: tuple[Construct, ...] = (
         'y[:5] = A @ x[:5] + np.dot(A, A)[0] + np.outer(x, y)[0, :5]\ny[0] = np.einsum("ij,i,j->", A, x[:5], y[:5])',
         "0.1",
         "Also np.matmul, np.inner, np.trace; the formula of np.einsum is written out.",
+    ),
+    Construct(
+        "arrays put together",
+        "z = np.linspace(0.0, s, 5) + np.hstack((x[:2], y[:3]))\nB = np.eye(5) + np.triu(A) - np.tril(A, -1)\n"
+        "y[:5] = np.concatenate((z[:2], B[0, 2:])) * s + np.cov(A)[0]",
+        "0.1",
+        "Also np.identity, np.flip, np.vstack, np.stack, np.column_stack, np.cov of a matrix. Axes are written out.",
     ),
     Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
     Construct(
@@ -445,7 +453,6 @@ REFUSED_METHODS: dict[str, str] = {
     "array": "allocate with `np.empty` and store the elements",
     "divmod": "unpack it: `q, r = divmod(a, b)`",
     "arange": "use the loop index, or allocate with `np.empty` and store the elements",
-    "linspace": "compute the value from the loop index",
     "isclose": "compare `abs(a - b)` with a tolerance",
     "cumsum": "keep the running sum in a loop",
 }

@@ -14,18 +14,12 @@ import numpy as np
 
 from loopdiff.numpy_functions import building, elementwise, running, searching, statistics, vectors
 
-# By NumPy's own function; a name of `Any` where NumPy 1 has another.
+# By NumPy's own function.
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.arange: building.arange,
-    np.linspace: building.linspace,
-    np.eye: building.eye,
-    np.identity: building.identity,
     np.tri: building.tri,
-    np.tril: building.tril,
-    np.triu: building.triu,
     np.diag: building.diag,
     np.diagonal: building.diagonal,
-    np.flip: building.flip,
     np.flipud: building.flipud,
     np.fliplr: building.fliplr,
     np.rot90: building.rot90,
@@ -40,8 +34,6 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.cumprod: running.cumprod,
     np.convolve: running.convolve,
     np.gradient: running.gradient,
-    np.std: statistics.std,
-    np.var: statistics.var,
     np.ptp: statistics.ptp,
     np.average: statistics.average,
     np.nansum: statistics.nansum,
@@ -62,7 +54,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.isclose: elementwise.isclose,
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
-METHODS = {n: getattr(np, n) for n in ("cumsum", "cumprod", "std", "var", "diagonal", "repeat")}  # of arrays
+METHODS = {n: getattr(np, n) for n in ("cumsum", "cumprod", "diagonal", "repeat")}  # of arrays
 
 
 def written(value: Any) -> FunctionType | None:

@@ -1,4 +1,4 @@
-"""Arrays made of numbers, and elements in other places: identities, triangles, diagonals, repeats, turns."""
+"""Arrays made of numbers, and elements in other places: counters, triangles, diagonals, repeats, turns."""
 
 from __future__ import annotations
 
@@ -20,53 +20,12 @@ def arange_from(start, stop, step):
     return out
 
 
-def linspace(start, stop, num=50, endpoint=True):
-    """`num` numbers from `start` to `stop`, which is left out without `endpoint`, the same step apart."""
-    out = np.empty(num)
-    step = (stop - start) / max(num - 1 if endpoint else num, 1)
-    for i in range(num):
-        out[i] = start + i * step
-    if endpoint and num > 1:
-        out[num - 1] = stop
-    return out
-
-
-def eye(N, M=None, k=0, dtype=float):
-    """Ones on the `k`-th diagonal, zeros elsewhere."""
-    out = np.zeros((N, N if M is None else M), dtype=dtype)
-    for i in range(max(0, -k), min(out.shape[0], out.shape[1] - k)):
-        out[i, i + k] = 1
-    return out
-
-
-def identity(n, dtype=float):
-    return eye(n, n, 0, dtype)
-
-
 def tri(N, M=None, k=0, dtype=float):
     """Ones on and below the `k`-th diagonal."""
     out = np.zeros((N, N if M is None else M), dtype=dtype)
     for i in range(out.shape[0]):
         for j in range(min(max(i + k + 1, 0), out.shape[1])):
             out[i, j] = 1
-    return out
-
-
-def tril(m, k=0):
-    """`m` on and below the `k`-th diagonal, zeros above."""
-    out = 0 * np.zeros_like(m)
-    for i in range(m.shape[0]):
-        for j in range(min(max(i + k + 1, 0), m.shape[1])):
-            out[i, j] = m[i, j]
-    return out
-
-
-def triu(m, k=0):
-    """`m` on and above the `k`-th diagonal, zeros below."""
-    out = 0 * np.zeros_like(m)
-    for i in range(m.shape[0]):
-        for j in range(min(max(i + k, 0), m.shape[1]), m.shape[1]):
-            out[i, j] = m[i, j]
     return out
 
 
@@ -87,16 +46,6 @@ def diagonal(a, offset=0):
     for i in range(n):
         out[i] = a[i + max(-offset, 0), i + max(offset, 0)]
     return out
-
-
-def flip(m, axis=None):
-    """`m` with its elements in the reverse order along an axis, or along all."""
-    if axis is None:
-        if m.ndim == 1:
-            return m[::-1]
-        assert m.ndim == 2, "np.flip along all axes of more than two"
-        return m[::-1, ::-1]
-    return np.swapaxes(np.swapaxes(m, 0, axis)[::-1], 0, axis)
 
 
 def flipud(m):

@@ -52,7 +52,7 @@ def product_up_to_each(a, axis):
 
 
 def convolve(a, v, mode="full"):
-    assert a.shape[0] > 0 and v.shape[0] > 0, "np.convolve of an array without elements"
+    assert min(a.shape[0], v.shape[0]) > 0, "np.convolve of an array without elements"
     n, m = a.shape[0], v.shape[0]
     whole = np.zeros(n + m - 1)
     for i in range(n):

@@ -5,22 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 
-def var(a, axis=None, ddof=0, keepdims=False):
-    """The mean square of the distance from the mean, of a sample with `ddof` degrees of freedom less."""
-    if axis is None:
-        centre = a.mean()
-        return ((a - centre) ** 2).sum() / (a.size - ddof)
-    mean = a.mean(axis=axis, keepdims=True)
-    if keepdims:
-        return ((a - mean) ** 2).sum(axis=axis, keepdims=True) / (a.shape[axis] - ddof)
-    return ((a - mean) ** 2).sum(axis=axis) / (a.shape[axis] - ddof)
-
-
-def std(a, axis=None, ddof=0, keepdims=False):
-    """The square root of `var`."""
-    return np.sqrt(var(a, axis, ddof, keepdims))
-
-
 def ptp(a, axis=None):
     """The greatest element less the least one."""
     return a.max(axis=axis) - a.min(axis=axis)

@@ -23,7 +23,8 @@ def vdot(a, b):
 
 def cross(a, b):
     """The vector that is at right angles to two vectors of three numbers."""
-    assert a.shape[-1] == 3 and b.shape[-1] == 3, "np.cross takes vectors of three numbers"
+    assert a.shape[-1] == 3, "np.cross takes vectors of three numbers"
+    assert b.shape[-1] == 3, "np.cross takes vectors of three numbers"
     out = np.empty((a + b).shape)
     left, right, lines = np.swapaxes(a, 0, -1), np.swapaxes(b, 0, -1), np.swapaxes(out, 0, -1)
     lines[0] = left[1] * right[2] - left[2] * right[1]
@@ -36,7 +37,8 @@ def kron(a, b):
     """Every element of `a` times all of `b`, side by side."""
     if a.ndim == 1 and b.ndim == 1:
         return (a[:, None] * b[None, :]).ravel()
-    assert a.ndim == 2 and b.ndim == 2, "np.kron takes two vectors or two matrices"
+    assert a.ndim == 2, "np.kron takes two vectors or two matrices"
+    assert b.ndim == 2, "np.kron takes two vectors or two matrices"
     each = a[:, None, :, None] * b[None, :, None, :]
     return each.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
 

@@ -92,6 +92,27 @@ def test_nothing_is_recorded_for_each_operand(function: Callable[..., Any]) -> N
     assert max(t.bytes or 0 for t in stored.temporaries) >= 160
 
 
+def by_bins(a, b, t):
+    for i in range(b.shape[0]):
+        low, high = t[0] * i, t[0] * (i + 1)
+        t[0] *= 1.0
+        for j in range(a.shape[0]):
+            if low <= a[j] and a[j] < high:
+                b[i] += a[j] * a[j]
+
+
+def test_conditions_on_numbers_of_fewer_loops_are_asked_again() -> None:
+    """What a condition compares with is kept for each turn of the outer loop, not the condition for each element."""
+    rng = np.random.default_rng(4)
+    a, b, t = rng.random(30), np.zeros(4), np.array([0.25])
+    k = vectorize_grad(by_bins, wrt=("a",)).compile(a, b, t)
+    tapes = [line for line in k.ir("reverse").splitlines() if line.strip().startswith("tape")]
+    assert not [line for line in tapes if "[:, :]" in line]
+    _, pullback = vectorize_grad(by_bins, wrt=("a",)).vjp(a.copy(), b.copy(), t.copy())
+    w = rng.random(4)
+    np.testing.assert_allclose(pullback(b=w).a, 2.0 * a * w[np.minimum((a / 0.25).astype(int), 3)], rtol=1e-14)
+
+
 def test_ties_are_shared_by_operands_that_round_alike() -> None:
     args = arguments(64, np.float64)
     args["a"][7] = args["a"][40] = 3.0

@@ -170,7 +170,7 @@ ENTRIES = (
         wrt=("x", "A"),
         oracle=lambda xp, x, A: {"result": xp.sum(xp.prod(1 + A * x**2 * 0.5 * x**2, 1) ** 2)},
         is_twin=True,
-        constructs=("np.empty, zeros, ones, full",),
+        constructs=("np.empty, zeros, ones, full, ndarray",),
     ),
     Entry(
         name="local_arrays_like",
@@ -187,7 +187,7 @@ ENTRIES = (
         function=local_extents,
         make=lambda r: dict(x=r.random(6), n=6),
         wrt=("x",),
-        constructs=("np.empty, zeros, ones, full",),
+        constructs=("np.empty, zeros, ones, full, ndarray",),
     ),
     Entry(
         name="row_buffer",

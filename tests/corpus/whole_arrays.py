@@ -129,7 +129,82 @@ def assigned_anew(x, y, k, T):
     return u * y
 
 
+def chosen_elements(x, y, z, bins):
+    top = y.max() * 1.01
+    means = np.zeros(bins)
+    for b in range(bins):
+        low, high = top * b / bins, top * (b + 1) / bins
+        inside = np.logical_and(low <= y, y < high)
+        values = x[inside]
+        means[b] = (values * values).sum() / (len(values) + 1.0)
+    good = z > 0.3
+    d = x[good] - z[good]
+    for _ in range(2):
+        on = z * z < 0.5
+        z[on] = z[on] ** 2 + 0.5 * x[on]
+    return means, np.sum(d * d) / good.sum()
+
+
+def put_together(x, A, n):
+    s = np.std(A, axis=0).sum() + A.var(axis=1, ddof=1)[1] + np.var(x * x, keepdims=True)[0]
+    E = np.eye(n, dtype=A.dtype) + np.identity(n) * np.linspace(x[0], x[1], n)
+    T = np.triu(A, 1) + np.tril(A, -1) * 2.0
+    c = np.concatenate((E, A), axis=0) @ np.hstack((x[1:3], x[:2]))
+    r = np.vstack((x, A)) * np.column_stack((x, x * x))[0, 1] + np.stack((x, -x), axis=1)[1, 1]
+    return s, c, r, T, np.cov(A)
+
+
+def written_out(x, A, n):
+    R = np.array([[np.cos(x[0]), -np.sin(x[0])], [np.sin(x[0]), np.cos(x[0])]])
+    z = np.roll(np.cumsum(x), 1) + np.diag(A) * np.arange(n) + np.repeat(R @ x[:2], 2)
+    w = np.convolve(z, np.diff(x), "same") + np.cumprod(np.fliplr(A), axis=0)[-1]
+    s = np.linalg.norm(A - np.tri(n)) + np.logaddexp(z, w).sum() + np.trapezoid(w) + np.average(z, weights=x)
+    return s * np.interp(x[1], np.cumsum(x), w), np.kron(R, A[:2, :2]), np.cross(x[1:], z[:3])
+
+
+def rows_reshaped(n, m, k, A, B):
+    A[:] = np.reshape(np.reshape(A, (n, m, 1, k)) @ B, (n, m, k))
+
+
 ENTRIES = (
+    Entry(
+        name="chosen_elements",
+        function=chosen_elements,
+        make=lambda r: dict(x=r.random(11), y=r.random(11), z=r.random(11), bins=3),
+        wrt=("x", "y", "z"),
+        outputs=("z",),
+        constructs=("boolean masks",),
+    ),
+    Entry(
+        name="put_together",
+        function=put_together,
+        make=lambda r: dict(x=r.random(4), A=r.random((3, 4)), n=4),
+        wrt=("x", "A"),
+        constructs=("arrays put together", "reductions"),
+    ),
+    Entry(
+        name="written_out",
+        function=written_out,
+        make=lambda r: dict(x=r.uniform(0.5, 1.0, 4), A=r.uniform(0.5, 1.0, (4, 4)), n=4),
+        wrt=("x", "A"),
+        constructs=(
+            "np.array of lists",
+            "np.arange, tri, diag, diagonal",
+            "np.flipud, fliplr, rot90, roll, repeat, tile",
+            "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted",
+            "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, "
+            "heaviside, nan_to_num, isclose, deg2rad, rad2deg",
+        ),
+    ),
+    Entry(
+        name="rows_reshaped",
+        function=rows_reshaped,
+        make=lambda r: dict(n=2, m=3, k=4, A=r.random((2, 3, 4)), B=r.random((4, 4))),
+        wrt=("A", "B"),
+        outputs=("A",),
+        is_analytic=True,
+        constructs=("reshape", "products of arrays"),
+    ),
     Entry(
         name="swapped_buffers",
         function=swapped_buffers,

@@ -141,6 +141,68 @@ def products(A, B, x, T):
     )  # fmt: skip
 
 
+@shows("arrays put together", vector(4), matrix(3, 4), 4)
+def put_together(x, A, n):
+    E = np.eye(n, 3) + np.eye(n, dtype=np.float32)[:, 1:] + np.identity(n)[1:, :3].sum()
+    T = np.triu(A) - np.triu(A, k=2) + np.tril(A, -1) * np.linspace(x[0], x[1], n)
+    L = np.linspace(0, 1, 1)[0] + np.linspace(start=-1.0, stop=2.0, num=7)[6]
+    J = np.hstack((A, A[:, :1])) + np.concatenate((A, 2.0 * A[:, :1]), axis=-1)
+    K = np.vstack((x, A, x * x)) + np.concatenate([A, A])[:5]
+    S = np.stack((x, x)) @ np.stack([x, -x], axis=1) + np.column_stack((x, x))[:2]
+    h = np.hstack((x, x[:0], x[1:])) * np.flip(x[:7])[0]
+    x[1:] += 0.5 * np.flip(x[1:])
+    np.flip(A, axis=1)[0, 0] = 7.0
+    h += np.flip(A)[0, 0] + np.flip(A * A, 0)[0, 1]
+    return E, T, L, J, K, S, h, np.cov(A), A.std(), np.std(A, axis=1), A.var(axis=0, ddof=1), x.var(keepdims=True)
+
+
+@shows("np.array of lists", vector(4), matrix(3, 4), 4)
+def lists(x, A, n):
+    R = np.array([[np.cos(x[0]), -np.sin(x[0])], [np.sin(x[0]), np.cos(x[0])]])
+    k = np.array([1, 0, n - 1])
+    B = np.array((x, A[1], 2.0 * x))
+    c = np.array([3, 1], dtype=np.float64) / 2 + np.asarray(x)[:2] * np.array([True, False])
+    B[0] += np.array(x)
+    return R @ x[:2], x[k], B, c, np.array([[[1.0], [x[1]]]]), np.array([x[2]])
+
+
+@shows("np.arange, tri, diag, diagonal", vector(4), matrix(3, 4), 4)
+def counters(x, A, n):
+    return np.arange(n) * x, np.arange(1, n, 2), np.arange(n, 0, -1), np.tri(n, 3, 1), np.diag(x, -1), np.diagonal(A)
+
+
+@shows("np.flipud, fliplr, rot90, roll, repeat, tile", vector(4), matrix(3, 4), 2)
+def turned(x, A, n):
+    np.fliplr(A)[0] = x
+    return np.flipud(A), np.rot90(A, -1), np.roll(x, n), np.roll(A, -n, axis=1), np.repeat(A, n, axis=0), np.tile(x, n)
+
+
+@shows(
+    "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted", vector(5), matrix(3, 4), 2
+)
+def neighbours(x, A, n):
+    s = np.cumsum(x * x)
+    for row in A:
+        row[1:] += np.diff(row)
+    return (
+        np.cumsum(A, axis=0), np.cumprod(x), np.convolve(x, x[:n]), np.gradient(x), np.trapezoid(A), np.ediff1d(A),
+        np.interp(0.5, s, x), np.searchsorted(s, x[0]),
+    )  # fmt: skip
+
+
+@shows(
+    "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, heaviside, "
+    "nan_to_num, isclose, deg2rad, rad2deg",
+    vector(4), matrix(3, 4), 2,
+)  # fmt: skip
+def formulas(x, A, n):
+    return (
+        np.ptp(x), np.average(A, 1, x), np.nansum(x), np.nanmean(A, axis=0), np.linalg.norm(A, axis=1), np.vdot(x, x),
+        np.cross(A[0, 1:], A[1, 1:]), np.kron(x, x[:n]), np.polyval(x, 0.5), np.vander(x, 3), np.logaddexp(x, A),
+        np.sinc(x), np.heaviside(x, 0.5), np.nan_to_num(x), np.isclose(x, x[0]), np.rad2deg(np.deg2rad(x)),
+    )  # fmt: skip
+
+
 @shows("copies", vector(4), matrix(2, 2))
 def copies(x, A):
     y = x.copy()

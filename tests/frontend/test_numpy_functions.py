@@ -29,10 +29,12 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.vstack((a, b))", (VECTOR, OTHER)), ("np.vstack((a, b))", (MATRIX, VECTOR)),
     ("np.column_stack((a, b))", (VECTOR, OTHER)),
     ("np.arange(6) * a", V), ("np.arange(2, 8) * a", V), ("np.arange(10, -2, -2) * a", V),
-    ("np.linspace(0.0, 1.0, 6) * a", V), ("np.linspace(a[0], a[1], 4)", V), ("np.linspace(a[0], 2.0, 5, endpoint=False)", V),
-    ("np.eye(4) @ a", M), ("np.eye(3, 4, 1) @ a", M), ("np.eye(5, 4, k=-1) @ a", M), ("np.identity(4) @ a", M),
+    ("np.linspace(0.0, 1.0, 6) * a", V), ("np.linspace(a[0], a[1], 4)", V),
+    ("np.linspace(a[0], 2.0, 5, endpoint=False)", V),
+    ("np.eye(4) @ a", M), ("np.eye(3, 4, k=1) @ a", M), ("np.eye(5, 4, k=-1) @ a", M), ("np.identity(4) @ a", M),
     ("np.tri(4) @ a", M), ("np.tri(3, 4, -1) @ a", M), ("np.tril(a)", M), ("np.triu(a)", M), ("np.tril(a, -1)", M),
-    ("np.triu(a, 2)", M), ("np.triu(a, k=-2)", M), ("np.diag(a)", V), ("np.diag(a, 1)", V), ("np.diag(a, -2)", (SHORT,)),
+    ("np.triu(a, 2)", M), ("np.triu(a, k=-2)", M), ("np.diag(a)", V), ("np.diag(a, 1)", V),
+    ("np.diag(a, -2)", (SHORT,)),
     ("np.diag(a)", M), ("np.diag(a, 2)", M), ("np.diagonal(a, -1)", M), ("a.diagonal()", M),
     ("np.flip(a)", V), ("np.flip(a)", M), ("np.flip(a, axis=1)", M), ("np.flip(a, 0)", (CUBE,)), ("np.flipud(a)", M),
     ("np.fliplr(a)", M), ("np.rot90(a)", M), ("np.rot90(a, 2)", M), ("np.rot90(a, 3)", M), ("np.rot90(a, -1)", M),
@@ -120,7 +122,7 @@ def test_the_derivative_of_sinc_at_zero() -> None:
 
 
 def test_inside_loops_and_empty() -> None:
-    text = "def f(A):\n    s = 0.0\n    for i in range(A.shape[0]):\n        s += np.cumsum(np.diff(A[i]))[-1]\n    return s\n"
+    text = "def f(A):\n    s = 0.0\n    for row in A:\n        s += np.cumsum(np.diff(row))[-1]\n    return s\n"
     f = vectorize_grad(registered(text, "<numpy in loops>", np=np))
     value, (gradient,) = f.value_and_grad(MATRIX)
     assert value == pytest.approx((MATRIX[:, -1] - MATRIX[:, 0]).sum(), rel=1e-14)

@@ -279,7 +279,8 @@ class Needed:
         return type_of(expr, self.facts.types) != BOOL or self.is_exact(expr, at)
 
     def is_exact(self, expr: ir.Expr, at: At) -> bool:
-        """Whether `expr` can be had exactly without recording anything at full depth."""
+        """Whether `expr` can be had exactly without recording anything at full depth: a Let of fewer loops may be."""
+        depth = len(self.facts.loops_around(at.path))
         pending, lets = [(expr, at)], set[str]()
         while pending:
             e, at = pending.pop()
@@ -288,6 +289,8 @@ class Needed:
                     if name not in self.recorded_lets and name not in self.exact_lets and name not in lets:
                         site = self.facts.lets[name]
                         assert isinstance(site.stmt, ir.Let)
+                        if len(self.facts.loops_around(site.path)) < depth:
+                            continue
                         lets.add(name)
                         pending.append((site.stmt.value, At(site.path)))
                     continue

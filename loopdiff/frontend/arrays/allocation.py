@@ -1,4 +1,4 @@
-"""Local arrays: np.empty, zeros, ones, full and their `_like` forms, and np.ndarray, which is np.empty."""
+"""Local arrays: np.empty, zeros, ones, full and their `_like` forms, np.eye, and np.ndarray, which is np.empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.buffers import declare
-from loopdiff.frontend.arrays.integers import at_least_zero
+from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
 from loopdiff.frontend.arrays.nests import limit, made_of, nest
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here
 from loopdiff.frontend.arrays.shapes import array_extents, shaped
@@ -52,6 +52,8 @@ def allocator(value: Any) -> str | None:
     """The name of the allocation function that `value` is."""
     if value is np.ndarray:
         return "empty"
+    if value is np.eye or value is np.identity:
+        return "eye"
     names = [f"{kind}{suffix}" for kind in FILLS for suffix in ("", "_like")]
     return next((n for n in names if value is getattr(np, n)), None)
 
@@ -92,6 +94,8 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
     if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
     whole = state.all_of(array, span)
+    if function == "eye":
+        put_ones(state, array, sizes, node)
     if left is not None:
         held = frozen(state, left, "fill")
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
@@ -109,6 +113,8 @@ def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> ir.
 
 
 def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | None:
+    if function == "eye":
+        return identity_arguments(state, node)
     kind, _, is_like = function.partition("_")
     order = ["prototype" if is_like else "shape", *(["fill_value"] if kind == "full" else []), "dtype"]
     given: dict[str, ast.expr] = dict(zip(order, node.args, strict=False))
@@ -128,6 +134,31 @@ def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | 
     return Allocation(
         kind, given.get("shape"), given.get("prototype"), given.get("fill_value"), given.get("dtype")
     )  # fmt: skip
+
+
+def put_ones(state: State, array: str, sizes: Sequence[ir.Expr], node: ast.Call) -> None:
+    """Ones on the diagonal that `np.eye` is given, above the main one or below."""
+    span = state.source.span(node)
+    above = state.known(state.number(next((k.value for k in node.keywords if k.arg == "k"), ast.Constant(0))))
+    right, down = maximum(above, ZERO), maximum(minus(ZERO, above), ZERO)
+    count = minimum(minus(sizes[0], down), minus(sizes[1], right))
+
+    def make(at: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        return [ir.Assign(ir.Access(array, (plus(at[0], down), plus(at[0], right))), ir.Const(1, loc=span), loc=span)]
+
+    state.out += nest(state, [count], make, span)
+
+
+def identity_arguments(state: State, node: ast.Call) -> Allocation | None:
+    """Those of the zeros that `np.eye(N, M, dtype=...)`, or `np.identity(N, dtype)`, puts ones into."""
+    is_eye = state.outside(node.func) is np.eye
+    given = dict(zip(("N", "M") if is_eye else ("N", "dtype"), node.args, strict=False))
+    given |= {{"n": "N"}.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
+    if "N" not in given or len(node.args) > 2 or not {*given} <= {"N", "M", "k", "dtype"}:
+        state.reject("LD115", f"`{ast.unparse(node.func)}` takes rows, columns, `k=` and dtype here", node)
+        return None
+    shape = ast.Tuple([given["N"], given.get("M", given["N"])], ast.Load())
+    return Allocation("zeros", ast.copy_location(shape, node), None, None, given.get("dtype"))
 
 
 def declaration(

@@ -12,17 +12,17 @@ import numpy as np
 
 from loopdiff.frontend.arrays.accumulations import negated_term
 from loopdiff.frontend.arrays.allocation import allocate_array, element_type, is_allocation
+from loopdiff.frontend.arrays.constructions import MAKERS, is_written_out, literal, triangle
 from loopdiff.frontend.arrays.contractions import dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.indexing import scattered
-from loopdiff.frontend.arrays.integers import minimum
-from loopdiff.frontend.arrays.joining import is_joining, joining_call
+from loopdiff.frontend.arrays.integers import minimum, minus
 from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import subscripted
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array
-from loopdiff.frontend.arrays.views import is_contiguous, reshaped, transposed, with_new_axes
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array
+from loopdiff.frontend.arrays.views import is_contiguous, reshaped, taken, transposed, with_new_axes
 from loopdiff.frontend.functions import clip, scalar_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import root_is_local
@@ -74,14 +74,19 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
         return None
     if callee is np.einsum:
         return einsum_call(state, node)
-    if is_joining(node, callee):
-        return joining_call(state, node, callee)
+    if callee is np.array and is_written_out(node):
+        state.need_types()
+        given = {str(k.arg): k.value for k in node.keywords}
+        return copied(state, Call(literal(state, node), given, [], node))
+    if callee in MAKERS:
+        state.need_types()
+        return MAKERS[callee](state, node)
     if function is None:
         return None
     state.need_types()
     rest: list[ast.expr] = list(node.args)
     named = {k.arg: k.value for k in node.keywords}
-    first = rest.pop(0) if rest else named.pop("a", None)
+    first = rest.pop(0) if rest else named.pop("a", named.pop("m", None))
     if first is None or any(isinstance(a, ast.Starred) for a in node.args):
         return state.reject("LD110", f"`np.{function.name}` is called without an array", node)
     return handled(state, function, state.quantity(first), rest, named, node)
@@ -133,7 +138,10 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
         return ir.Const(0, loc=state.source.span(call.node))
     if kind.startswith("arg") and len(axes) not in (1, array.rank):
         return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
-    return reduced(state, kind, array, axes, bool(keeps.value), call.node)
+    less = state.number(call.given["ddof"]) if "ddof" in call.given else ir.Const(0)
+    if not isinstance(less, ir.Const) or not isinstance(less.value, int):
+        return state.reject("LD110", "`ddof` must be an integer written out", call.node)
+    return reduced(state, kind, array, axes, bool(keeps.value), call.node, less.value)
 
 
 def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> tuple[int, ...] | None:
@@ -203,6 +211,11 @@ def einsum_call(state: State, node: ast.Call) -> Quantity:
 
 
 # -- other shapes --------------------------------------------------------------------------------------------
+def triangle_of(is_upper: bool, state: State, call: Call) -> Quantity:
+    diagonal = state.number(call.given["k"]) if "k" in call.given else ir.Const(0)
+    return triangle(state, as_array(call.array), diagonal, is_upper, call.node)
+
+
 def transpose(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     given = call.given.get("axes")
@@ -224,6 +237,17 @@ def swapaxes(state: State, call: Call) -> Quantity:
     order = list(range(array.rank))
     order[first[0]], order[second[0]] = second[0], first[0]
     return transposed(array, order)
+
+
+def flip(state: State, call: Call) -> Quantity:
+    """A view with elements in the opposite order along the axes given, or all."""
+    array = as_array(call.array)
+    axes = axes_of(state, call.given.get("axis"), array, call.node)
+    if axes is None:
+        return ir.Const(0, loc=state.source.span(call.node))
+    lasts = [minus(e, ir.Const(1)) for e in array.extents]
+    positions = [minus(last, hole(k)) if k in axes else hole(k) for k, last in enumerate(lasts)]
+    return taken(array, positions, array.extents)
 
 
 def expand_dims(state: State, call: Call) -> Quantity:
@@ -313,6 +337,7 @@ def clipped(state: State, call: Call) -> Quantity:
 REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")
 BY_NAME = {
     **{k: ArrayFunction(k, partial(reduction, k), ("axis",), ("keepdims",)) for k in REDUCTIONS},
+    **{k: ArrayFunction(k, partial(reduction, k), ("axis",), ("keepdims", "ddof")) for k in ("var", "std")},
     "dot": ArrayFunction("dot", partial(product_of, dot), ("b",), needed=1),
     "copy": ArrayFunction("copy", copy),
     "trace": ArrayFunction("trace", trace),
@@ -336,6 +361,9 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
     np.array: ArrayFunction("array", copied, ("dtype",)),
+    np.flip: ArrayFunction("flip", flip, ("axis",)),
+    np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",)),
+    np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",)),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
 }  # fmt: skip
 
@@ -347,8 +375,7 @@ def is_array_call(state: State, node: ast.Call) -> bool:
     if callee is MISSING:
         return isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and root_is_local(state, node.func)
     try:
-        is_known = callee in FUNCTIONS or callee is np.einsum or is_joining(node, callee)
-        return is_known or is_allocation(state, node)
+        return callee in FUNCTIONS or callee in MAKERS or callee is np.einsum or is_allocation(state, node)
     except TypeError:  # unhashable: not a function
         return False
 

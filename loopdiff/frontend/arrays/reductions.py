@@ -1,4 +1,4 @@
-"""Reductions of arrays over some or all axes, as loops: sum, prod, mean, max, min, any, all, argmax, argmin.
+"""Reductions of arrays over some or all axes, as loops: sum, prod, mean, var, std, max, min, any, all, argmax, argmin.
 
 A maximum starts from the first element and runs over the others, so that elements that attain it share the
 derivative evenly, each once.
@@ -10,9 +10,10 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.elementwise import combined, is_costly
 from loopdiff.frontend.arrays.integers import is_nonnegative, minus, plus
-from loopdiff.frontend.arrays.nests import made_of, nest, new_array
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill
+from loopdiff.frontend.arrays.nests import copied_view, made_of, nest, new_array
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill
 from loopdiff.frontend.arrays.views import product, with_new_axes
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -27,9 +28,17 @@ STARTS: dict[str, int | bool] = {"sum": 0, "prod": 1, "any": False, "all": True}
 REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero")
 
 
-def reduced(state: State, kind: str, array: Array, axes: Sequence[int], keepdims: bool, node: ast.AST) -> Quantity:
-    """The reduction `kind` of `array` over `axes`."""
+def reduced(
+    state: State, kind: str, array: Array, axes: Sequence[int], keepdims: bool, node: ast.AST, less: int = 0
+) -> Quantity:
+    """The reduction `kind` of `array` over `axes`; variances are sums over as many elements but for so many `less`."""
     span = state.source.span(node)
+    if kind == "std":
+        found = reduced(state, "var", array, axes, keepdims, node, less)
+        return combined(state, lambda v: ir.Apply(Op.SQRT, (v,), loc=span), [found], node)
+    if kind == "var":
+        total = reduced(state, "sum", squares(state, array, axes, node), axes, keepdims, node)
+        return divided_by(total, minus(product([array.extents[k] for k in axes]), ir.Const(less)), span)
     if kind == "mean":
         total = reduced(state, "sum", array, axes, keepdims, node)
         return divided_by(total, product([array.extents[k] for k in axes]), span)
@@ -43,6 +52,19 @@ def reduced(state: State, kind: str, array: Array, axes: Sequence[int], keepdims
     if keepdims:
         return ArrayValue((ir.Const(1),) * array.rank, found)  # type: ignore[arg-type]
     return found
+
+
+def squares(state: State, array: Array, axes: Sequence[int], node: ast.AST) -> Array:
+    """How far elements are from their mean over `axes`, squared."""
+    span = state.source.span(node)
+    held = copied_view(state, array, "held", span) if is_costly(array.element) else array
+    mean = reduced(state, "mean", held, axes, True, node)
+
+    def square(x: ir.Expr, m: ir.Expr) -> ir.Expr:
+        far = ir.Apply(Op.SUB, (x, m), loc=span)
+        return ir.PartOf("real", ir.Apply(Op.MUL, (far, ir.PartOf("conj", far, loc=span)), loc=span), loc=span)
+
+    return as_array(combined(state, square, [held, mean], node))
 
 
 def divided_by(total: Quantity, count: ir.Expr, span: Span) -> Quantity:

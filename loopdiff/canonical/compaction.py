@@ -1,0 +1,428 @@
+"""Elimination of compactions: what `x[mask]` packs is read where it comes from, under the mask, and packed no more.
+
+    n = 0
+    for i in range(N):
+        if m[i]:                                         for i in range(N):
+            packed[n] = x[i]                                 if m[i]:
+            n += 1                         becomes               s += f(x[i])
+    for k in range(n):
+        s += f(packed[k])
+
+Deforestation (Wadler, "Deforestation: transforming programs to eliminate trees", 1990) of a filter and of what goes
+through its result. The same for what is stored back, `x[mask] = f(x[mask], y[mask])`: there the places are counted once
+more, under the same condition. No element then depends on how many were chosen before it, so that such loops become
+vectors, and the reverse sweep needs neither places nor copies.
+
+Elements keep their order. An array is packed no more where all that reads it can read what it was made of; nothing that
+this depends on may be written in between. It must be certain that all chosen elements have room.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import compare, conjuncts, is_constant, is_zero, nested
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.ops import FUNCTIONS, Op
+from loopdiff.ir.types import BOOL, INT
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.walk import (
+    all_statements,
+    exits,
+    indices_in,
+    loads,
+    loads_in,
+    loops_in,
+    map_blocks,
+    map_expr,
+    map_own_exprs,
+    map_stmt_exprs,
+    nodes_in,
+    read_arrays,
+    result_arrays,
+    subexprs,
+    substitute,
+    without,
+    written_access,
+    written_arrays,
+)
+
+Names = frozenset[str]
+Block = tuple[ir.Stmt, ...]
+
+
+def without_compactions(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls`, normal, with elements that its own arrays were packed with under conditions read where they come from."""
+    types = type_env(ls)
+    if not any(packed_arrays(n) for loop in loops_in(ls.body) if (n := counting_nest(loop, types)) is not None):
+        return ls
+    chosen = unseen_arrays(ls)
+    walk = Walk(ls, types, chosen, supply(ls))
+    walk.rewritten()
+    while chosen := chosen & walk.replaced:
+        walk = Walk(ls, types, chosen, supply(ls))
+        found = walk.rewritten()
+        left = without_stores(found.body, chosen)
+        kept = read_arrays(left) | {e.array for e in nodes_in(left) if isinstance(e, ir.Dim)}
+        if not chosen & kept:
+            return replace(found, arrays=tuple(a for a in ls.arrays if a.name not in chosen), body=left)
+        chosen -= kept
+    return ls
+
+
+def unseen_arrays(ls: ir.LoopSet) -> Names:
+    """Arrays with elements that nobody else sees."""
+    calls = (s for s in all_statements(ls.body) if isinstance(s, ir.Call))
+    passed = {e.access.array for s in calls for a in s.args if a is not None for e in loads(a)}
+    local = (a.name for a in ls.arrays if a.role == "local" and a.extents)
+    return frozenset(local) - result_arrays(ls) - passed
+
+
+def without_stores(body: Block, arrays: Names) -> Block:
+    def is_store(stmt: ir.Stmt) -> bool:
+        target = written_access(stmt)
+        is_made = isinstance(stmt, ir.Allocate) and stmt.array in arrays
+        return is_made or (target is not None and target.array in arrays)
+
+    return without(body, is_store)
+
+
+# -- nests that count --------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """The `loops` around `if cond: body; counter += 1`, with Lets in place."""
+
+    loops: tuple[ir.Loop, ...]
+    cond: ir.Expr
+    body: Block
+    counter: ir.Load
+
+    @property
+    def indices(self) -> tuple[ir.Expr, ...]:
+        return tuple(ir.Index(p.index) for p in self.loops)
+
+    @property
+    def choice(self) -> tuple[ir.Expr, ...]:
+        """What says which iterations are chosen: the ranges and the condition."""
+        return (*(e for p in self.loops for e in (p.lower, p.upper, p.step)), self.cond)
+
+    def is_like(self, other: Counting) -> bool:
+        """Whether both choose the same iterations, where what they read is the same."""
+        if len(self.loops) != len(other.loops):
+            return False
+        renamed = dict(zip(self.indices, other.indices, strict=True))
+        return tuple(substitute(e, renamed) for e in self.choice) == other.choice
+
+    def around(self, make: Callable[[tuple[ir.Expr, ...]], Block], names: NameSupply) -> Block:
+        """Loops of their own over the chosen iterations, around what `make` gives for their indices."""
+        fresh = tuple(ir.Index(names.fresh(p.index)) for p in self.loops)
+        renamed = dict(zip(self.indices, fresh, strict=True))
+        ranges = [map_own_exprs(lambda e: substitute(e, renamed), p) for p in self.loops]
+        loops = [replace(p, index=k.name) for k, p in zip(fresh, ranges, strict=True) if isinstance(p, ir.Loop)]
+        return nested(loops, (ir.If(substitute(self.cond, renamed), make(fresh), loc=loops[-1].loc),))
+
+
+def counting_nest(stmt: ir.Stmt, types: TypeEnv) -> Counting | None:
+    """The nest that `stmt` is, if it counts the iterations that a condition chooses."""
+    loops: list[ir.Loop] = []
+    lets: dict[ir.Expr, ir.Expr] = {}
+    while isinstance(stmt, ir.Loop):
+        lower, upper = substitute(stmt.lower, lets), substitute(stmt.upper, lets)
+        loops.append(replace(stmt, lower=lower, upper=upper, body=()))
+        for made in (s for s in stmt.body if isinstance(s, ir.Let)):
+            lets[ir.Var(made.name)] = substitute(made.value, lets)
+        rest = [s for s in stmt.body if not isinstance(s, ir.Let)]
+        if len(rest) != 1:
+            return None
+        (stmt,) = rest
+    match stmt:
+        case ir.If(cond=cond, then=(*body, ir.Accumulate(op="add", target=counter, value=value)), orelse=()):
+            is_count = is_constant(value, 1)
+        case ir.Accumulate(op="add", target=counter, value=ir.Cast(value=cond)):
+            body, is_count = [], type_of(cond, types) == BOOL
+        case _:
+            return None
+    is_cell = not counter.subscripts and types.arrays[counter.array].element == INT
+    if not loops or not is_count or not is_cell or counter.array in written_arrays((*body,)):
+        return None
+    inside = tuple(map_stmt_exprs(lambda e: substitute(e, lets), s) for s in body)
+    return Counting(tuple(loops), substitute(cond, lets), inside, ir.Load(counter, loc=counter.loc))
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What an element of a packed array is made of: `value`, where `loops` go over its axes after the first."""
+
+    array: str
+    loops: tuple[ir.Loop, ...]
+    value: ir.Expr
+
+
+def packed_arrays(found: Counting) -> list[Packed]:
+    """What a nest packs."""
+    made = (packed_at(s, found.counter) for s in found.body)
+    return [m for m in made if m is not None and not is_read(found.counter.access.array, m.value)]
+
+
+def packed_at(stmt: ir.Stmt, place: ir.Expr) -> Packed | None:
+    """What `stmt` gives to all that stands at `place` of an array, along its first axis."""
+    loops: list[ir.Loop] = []
+    while isinstance(stmt, ir.Loop) and len(stmt.body) == 1:
+        loops.append(stmt)
+        (stmt,) = stmt.body
+    match stmt:
+        case ir.Assign(target=ir.Access(array=array, subscripts=(first, *rest)), value=value):
+            is_all = rest == [ir.Index(p.index) for p in loops] and all(map(is_from_zero, loops))
+            return Packed(array, tuple(loops), value) if first == place and is_all else None
+        case _:
+            return None
+
+
+def is_from_zero(loop: ir.Loop) -> bool:
+    return is_zero(loop.lower) and is_constant(loop.step, 1)
+
+
+def is_read(array: str, *exprs: ir.Expr) -> bool:
+    return any(e.access.array == array for expr in exprs for e in loads(expr))
+
+
+def arrays_in(*exprs: ir.Expr) -> Names:
+    return frozenset(e.access.array for expr in exprs for e in loads(expr))
+
+
+# -- what is known on the way ------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class Known:
+    """A nest that counted, cells that hold how many it chose, and what is packed like it."""
+
+    nest: Counting
+    counters: list[ir.Load]
+    packed: dict[str, Packed] = field(default_factory=dict)
+
+    def is_left(self, written: Names) -> bool:
+        """Whether anything is known of it once `written` was written."""
+        self.counters = [c for c in self.counters if c.access.array not in written]
+        made = self.packed.items()
+        self.packed = {a: p for a, p in made if a not in written and not arrays_in(p.value) & written}
+        return bool(self.counters) and not arrays_in(*self.nest.choice) & written
+
+    def value(self, access: ir.Access, indices: Sequence[ir.Expr]) -> ir.Expr:
+        """What the element of a packed array is made of, in the iteration `indices`."""
+        made = self.packed[access.array]
+        rest = (ir.Index(p.index) for p in made.loops)
+        own = dict(zip((*self.nest.indices, *rest), (*indices, *access.subscripts[1:]), strict=True))
+        return substitute(made.value, own)
+
+    def uses(self, body: Block, place: ir.Expr) -> list[ir.Access]:
+        """Elements of packed arrays that `body` reads, at `place` along the first axis; none if it reads others, or
+        does anything else with the place than to store there."""
+        found = [e.access for e in loads_in(body) if e.access.array in self.packed]
+        at = [a for a in (*found, *stores_in(body)) if a.subscripts[:1] == (place,)]
+        is_used_up = len(at) == sum(e == place for e in nodes_in(body))
+        return found if is_used_up and all(a.subscripts[0] == place for a in found) else []
+
+    def read_in_place(self, body: Block, indices: Sequence[ir.Expr]) -> Block:
+        """`body` with what packed elements are made of in the iteration `indices` in their place."""
+
+        def read(expr: ir.Expr) -> ir.Expr:
+            is_packed = isinstance(expr, ir.Load) and expr.access.array in self.packed
+            return self.value(expr.access, indices) if is_packed else expr  # type: ignore[union-attr]
+
+        return tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in body)
+
+
+@dataclass(slots=True)
+class Walk:
+    """One walk over `ls`, which reads elements of `chosen` arrays where they come from; it says which of these are
+    `replaced` anywhere."""
+
+    ls: ir.LoopSet
+    types: TypeEnv
+    chosen: Names
+    names: NameSupply
+    replaced: Names = frozenset()
+
+    def rewritten(self) -> ir.LoopSet:
+        here = Here(self, [], set(), {})
+        body = tuple(new for stmt in self.ls.body for new in here.statement(stmt))
+        results = (
+            replace(r, value=map_expr(here.counted, r.value)) if isinstance(r, ir.ScalarResult) else r
+            for r in self.ls.results
+        )
+        return replace(self.ls, body=body, results=tuple(results))
+
+    def block(self, body: Block) -> Block:
+        here = Here(self, [], set(), {})
+        return tuple(new for stmt in body for new in here.statement(stmt))
+
+
+@dataclass(slots=True)
+class Here:
+    """What is known between two statements of a block: nests that counted, cells that are zero, and Lets of cells."""
+
+    walk: Walk
+    known: list[Known]
+    zeros: set[str]
+    lets: dict[str, ir.Load]
+
+    def statement(self, stmt: ir.Stmt) -> Block:
+        """What `stmt` becomes; what it does is known from then on."""
+        stmt = map_own_exprs(lambda e: map_expr(self.counted, e), stmt)
+        new = self.rewritten(stmt)
+        written = written_arrays(new)
+        self.known = [k for k in self.known if k.is_left(written)]
+        self.lets = {n: c for n, c in self.lets.items() if c.access.array not in written}
+        for made in new:
+            self.learn(made, written)
+        self.zeros -= written
+        match stmt:
+            case ir.Assign(target=ir.Access(array=cell, subscripts=()), value=value) if is_zero(value):
+                self.zeros.add(cell)
+            case ir.Let(name=name, value=ir.Load(access=ir.Access(subscripts=())) as cell):
+                self.lets[name] = cell
+            case ir.Require(cond=ir.Apply(op=Op.EQ, args=(a, b))) if a == b and self.counter(a) is not None:
+                return ()
+            case _:
+                pass
+        return new
+
+    # -- counters ------------------------------------------------------------------------------------------------
+    def counter(self, expr: ir.Expr) -> Known | None:
+        """The nest that chose as many as `expr` says."""
+        cell = self.lets.get(expr.name) if isinstance(expr, ir.Var) else expr
+        return next((k for k in self.known if cell in k.counters), None)
+
+    def counted(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` with one counter in place of all that hold the same, and no minima where there is room for all."""
+        match expr:
+            case ir.Load(access=ir.Access(subscripts=())) if (found := self.counter(expr)) is not None:
+                return replace(found.counters[0], loc=expr.loc)
+            case ir.Apply(op=Op.MIN, args=(a, b)):
+                for count, most in ((a, b), (b, a)):
+                    found = self.counter(count)
+                    if found is not None and self.has_room(found.nest, most):
+                        return count
+                return expr
+            case _:
+                return expr
+
+    def has_room(self, nest: Counting, most: ir.Expr) -> bool:
+        """Whether a nest has as many iterations as `most` says, a product of extents."""
+        factors, parts = [most], list[ir.Expr]()
+        while factors:
+            match factors.pop():
+                case ir.Apply(op=Op.MUL, args=args):
+                    factors += args
+                case other:
+                    parts.append(other)
+        is_plain = all(map(is_from_zero, nest.loops)) and not indices_in(*(p.upper for p in nest.loops))
+        return is_plain and Counter(parts) == Counter(p.upper for p in nest.loops)
+
+    # -- statements ----------------------------------------------------------------------------------------------
+    def rewritten(self, stmt: ir.Stmt) -> Block:
+        if isinstance(stmt, ir.Loop):
+            nest = counting_nest(stmt, self.walk.types)
+            found = self.over_places(stmt) if nest is None else self.put_back(nest)
+            if found is not None or nest is not None:
+                return found or (stmt,)
+        return (map_blocks(lambda body: self.walk.block(body), stmt),)
+
+    def over_places(self, loop: ir.Loop) -> Block | None:
+        """A loop over all that was packed as one over where it comes from."""
+        found, place = self.packed_for(loop), ir.Index(loop.index)
+        if found is None or any(place in a.subscripts for a in stores_in(loop.body)):
+            return None
+        body = without(loop.body, lambda s: isinstance(s, ir.Require) and self.is_in_range(s.cond, loop))
+        used = found.uses(body, place)
+        arrays = frozenset(a.array for a in used)
+        read = arrays_in(*found.nest.choice, *(found.packed[a].value for a in arrays))
+        if not used or written_arrays(body) & (read | arrays):
+            return None
+        self.walk.replaced |= arrays
+        return found.nest.around(lambda indices: found.read_in_place(body, indices), self.walk.names)
+
+    def is_in_range(self, cond: ir.Expr, loop: ir.Loop) -> bool:
+        """Whether all that `cond` says is that the index of `loop`, which begins at zero, is in its range."""
+        index = ir.Index(loop.index)
+        certain = compare(Op.GE, index, ir.Const(0, INT)), compare(Op.LT, index, loop.upper)
+        return all(map_expr(self.counted, c) in certain for c in conjuncts(cond))
+
+    def packed_for(self, loop: ir.Loop) -> Known | None:
+        """What is known of the elements that `loop` goes over, if it goes over all that were chosen."""
+        return self.counter(loop.upper) if is_from_zero(loop) and not exits(loop) else None
+
+    def put_back(self, nest: Counting) -> Block | None:
+        """A nest that counts the same iterations once more, for each of which it reads what was packed then."""
+        found = self.like(nest)
+        used = [] if found is None else found.uses(nest.body, nest.counter)
+        if found is None or not used:
+            return None
+        arrays, values = {a.array for a in used}, [found.value(a, nest.indices) for a in used]
+        body = found.read_in_place(nest.body, nest.indices)
+        shared = written_arrays(body) & arrays_in(*nest.choice, *values)
+        read = [e.access for x in (*nest.choice, *values) for e in loads(x)]
+        if arrays & written_arrays(body) or (shared and not is_in_place(nest, body, read, shared)):
+            return None
+        self.walk.replaced |= arrays
+        count = ir.Accumulate("add", nest.counter.access, ir.Const(1, INT), loc=nest.loops[-1].loc)
+        return nested(nest.loops, (ir.If(nest.cond, (*body, count), loc=nest.loops[-1].loc),))
+
+    def like(self, nest: Counting) -> Known | None:
+        """What is known of an earlier nest that chose what `nest` chooses, which starts to count at zero."""
+        starts = nest.counter.access.array in self.zeros
+        return next((k for k in self.known if starts and nest.is_like(k.nest)), None)
+
+    def learn(self, stmt: ir.Stmt, written: Names) -> None:
+        """Add what is known after the loop `stmt`, which wrote `written`."""
+        nest = counting_nest(stmt, self.walk.types)
+        if nest is not None and nest.counter.access.array in self.zeros:
+            if arrays_in(*nest.choice) & written:
+                return
+            found = self.like(nest)
+            if found is None:
+                self.known.append(found := Known(nest, []))
+            found.counters.append(nest.counter)
+            renamed = dict(zip(nest.indices, found.nest.indices, strict=True))
+            for made in packed_arrays(nest):
+                self.pack(found, replace(made, value=substitute(made.value, renamed)), written)
+        elif isinstance(stmt, ir.Loop) and len(stmt.body) == 1 and (found := self.packed_for(stmt)) is not None:
+            place = ir.Index(stmt.index)
+            made = packed_at(stmt.body[0], place)
+            used = found.uses(stmt.body, place)
+            if made is not None and used:
+                self.walk.replaced |= {a.array for a in used}
+                (copied,) = found.read_in_place((stmt.body[0],), found.nest.indices)
+                again = packed_at(copied, place)
+                if again is not None:
+                    self.pack(found, again, written)
+
+    def pack(self, found: Known, made: Packed, written: Names) -> None:
+        """Add what an array is packed with, if it is one that may go, has room and costs nothing to make again."""
+        decl = self.walk.ls.array(made.array)
+        if made.array not in self.walk.chosen or decl.extents is None or arrays_in(made.value) & written:
+            return
+        first, *rest = decl.extents
+        uppers = [p.upper for p in made.loops]
+        reads = sum(e.access.array == made.array for e in loads_in(self.walk.ls.body))
+        is_free = reads <= 1 or not any(isinstance(e, ir.Apply) and e.op in FUNCTIONS for e in subexprs(made.value))
+        if self.has_room(found.nest, first) and uppers == rest and is_free:
+            found.packed[made.array] = made
+
+
+def is_in_place(nest: Counting, body: Block, read: Sequence[ir.Access], shared: Names) -> bool:
+    """Whether each iteration writes one element of the `shared` arrays that is its own, and reads no others of them."""
+    indices = {*nest.indices}
+    while len(body) == 1 and isinstance(loop := body[0], ir.Loop):
+        indices.add(ir.Index(loop.index))
+        body = loop.body
+    target = written_access(body[0]) if len(body) == 1 else None
+    is_own = target is not None and indices <= {*target.subscripts}
+    return is_own and all(a == target for a in read if a.array in shared)
+
+
+def stores_in(body: Block) -> list[ir.Access]:
+    """What is written in `body`, each time."""
+    return [a for s in all_statements(body) if (a := written_access(s)) is not None]

@@ -1,0 +1,234 @@
+"""Arrays put together from numbers and from other arrays: np.linspace, np.triu and np.tril, np.concatenate and its kin,
+np.array of lists, np.cov.
+
+`np.triu(x)` and `np.linspace(a, b, n)` are computed where they are used and take no memory; joined arrays are new ones.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+
+import numpy as np
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
+from loopdiff.frontend.arrays.contractions import matmul
+from loopdiff.frontend.arrays.element_types import is_truth_value
+from loopdiff.frontend.arrays.elementwise import combined, held_once
+from loopdiff.frontend.arrays.evaluated import require_elements
+from loopdiff.frontend.arrays.integers import ZERO, maximum, minus, plus
+from loopdiff.frontend.arrays.nests import copied_view, made_of, nest, new_array
+from loopdiff.frontend.arrays.reductions import divided_by, reduced
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole
+from loopdiff.frontend.arrays.views import transposed, with_new_axes
+from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
+
+
+def linspace(state: State, node: ast.Call) -> Quantity:
+    """`np.linspace(start, stop, num)`: the last element is `stop` itself."""
+    span = state.source.span(node)
+    named = {k.arg: k.value for k in node.keywords}
+    is_double = "dtype" not in named or state.outside(named.pop("dtype")) in (float, np.float64)
+    end = state.number(named.pop("endpoint", ast.Constant(True)))
+    nodes = dict(zip(("start", "stop", "num"), node.args, strict=False)) | named
+    nodes.setdefault("num", ast.Constant(50))
+    is_known = is_double and set(nodes) == {"start", "stop", "num"} and len(node.args) <= 3
+    if not isinstance(end, ir.Const) or not is_known:
+        message = f"`{ast.unparse(node.func)}` takes start, stop, num, endpoint and dtype=np.float64 here"
+        return state.reject("LD110", message, node, "compute the value from the loop index")
+    start, stop, count = in_order(state, [nodes[k] for k in ("start", "stop", "num")], State.number)
+    count = state.known(count)
+    first, last = held_once(state, start, span), held_once(state, stop, span)
+    steps = maximum(minus(count, ir.Const(1)) if end.value else count, ir.Const(1))
+    step = state.temporary("step", span)
+    distance = ir.Apply(Op.SUB, (last, first), loc=span)
+    state.out.append(
+        ir.Require(ir.Apply(Op.GE, (count, ir.Const(0))), "LD324", "no array has a negative extent", loc=span)
+    )
+    state.out.append(ir.Assign(step, ir.Apply(Op.DIV, (distance, steps), loc=span), loc=span))
+    here = ir.Apply(Op.ADD, (ir.Apply(Op.MUL, (hole(0), ir.Load(step, loc=span)), loc=span), first), loc=span)
+    if not end.value:
+        return ArrayValue((count,), here)
+    is_last = ir.Apply(
+        Op.AND, (ir.Apply(Op.GT, (hole(0), ir.Const(0))), ir.Apply(Op.EQ, (hole(0), minus(count, ir.Const(1)))))
+    )
+    return ArrayValue((count,), ir.Select(is_last, last, here, loc=span))
+
+
+def triangle(state: State, array: Array, diagonal: ir.Expr, is_upper: bool, node: ast.AST) -> Quantity:
+    """`array` with zeros below the diagonal of that number, or above it."""
+    if array.rank < 2:
+        return state.reject("LD110", "a triangle is taken of a matrix", node)
+    require_elements(state, array, node)
+    row, column = hole(array.rank - 2), hole(array.rank - 1)
+    place = ir.Apply(Op.SUB, (column, row))
+    is_kept = ir.Apply(Op.GE if is_upper else Op.LE, (place, diagonal))
+    return ArrayValue(array.extents, ir.Select(is_kept, array.element, ir.Const(0), loc=state.source.span(node)))
+
+
+# -- several arrays as one ---------------------------------------------------------------------------------------
+def concatenated(state: State, node: ast.Call) -> Quantity:
+    arrays, axis = parts_of(state, node, "axis")
+    return joined(state, arrays, axis, node)
+
+
+def side_by_side(state: State, node: ast.Call) -> Quantity:
+    """`np.hstack`: along the first axis of vectors, else along the second."""
+    arrays, _ = parts_of(state, node)
+    return joined(state, arrays, 0 if arrays and arrays[0].rank == 1 else 1, node)
+
+
+def stacked(state: State, node: ast.Call) -> Quantity:
+    """`np.stack`, along an axis that is new."""
+    arrays, axis = parts_of(state, node, "axis")
+    rank = arrays[0].rank + 1 if arrays else 1
+    return joined(state, [with_new_axes(a, [axis % rank]) for a in arrays], axis, node)
+
+
+def rows_of(state: State, node: ast.Call, axis: int) -> Quantity:
+    """`np.vstack` and `np.column_stack`: vectors are rows, or columns."""
+    arrays, _ = parts_of(state, node)
+    return joined(state, [with_new_axes(a, [axis]) if a.rank == 1 else a for a in arrays], axis, node)
+
+
+def parts_of(state: State, node: ast.Call, *names: str) -> tuple[list[Array], int]:
+    """The arrays that a call joins, none after a rejection, and the axis that it names."""
+    given = dict(zip(names, node.args[1:], strict=False)) | {k.arg or "": k.value for k in node.keywords}
+    match node.args[:1]:
+        case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if (
+            elts and set(given) <= {*names} and len(node.args) <= 1 + len(names)
+        ):
+            arrays = [as_array(v) for v in in_order(state, elts, State.quantity)]
+            axis = state.number(given["axis"]) if "axis" in given else ir.Const(0)
+            if isinstance(axis, ir.Const) and isinstance(axis.value, int) and all(a.rank for a in arrays):
+                return arrays, axis.value
+        case _:
+            pass
+    text = ast.unparse(node.func)
+    state.reject("LD110", f"`{text}` takes arrays in a tuple that is written out, and an axis", node)
+    return [], 0
+
+
+def joined(state: State, arrays: Sequence[Array], axis: int, node: ast.Call) -> Quantity:
+    """A new array of `arrays`, one after the other along `axis`."""
+    span = state.source.span(node)
+    if not arrays:
+        return ir.Const(0, loc=span)
+    rank = arrays[0].rank
+    if any(a.rank != rank for a in arrays) or not -rank <= axis < rank:
+        return state.reject("LD110", f"`{ast.unparse(node.func)}` joins arrays with as many axes", node)
+    axis %= rank
+    for array in arrays:
+        require_elements(state, array, node)
+        require_shape(state, array, arrays[0], (axis,), span)
+    total = reduce(plus, (a.extents[axis] for a in arrays))
+    extents = (*arrays[0].extents[:axis], total, *arrays[0].extents[axis + 1 :])
+    view = new_array(state, "joined", extents, span, is_truth(state, arrays))
+    made_of(state, view.array, *(a.element for a in arrays))
+    offset: ir.Expr = ZERO
+    for array in arrays:
+        put(state, view, array, [ZERO] * axis + [offset] + [ZERO] * (rank - axis - 1), span)
+        offset = plus(offset, array.extents[axis])
+    return view
+
+
+# -- lists of lists ----------------------------------------------------------------------------------------------
+def is_written_out(node: ast.Call) -> bool:
+    return bool(node.args) and isinstance(node.args[0], ast.List | ast.Tuple)
+
+
+def literal(state: State, node: ast.Call) -> Quantity:
+    """`np.array` of nested lists of numbers, or of arrays that all have the same shape."""
+    span, shape = state.source.span(node), shape_of(node.args[0])
+    leaves = leaves_of(node.args[0], len(shape))
+    if len(node.args) > 1 or any(k.arg != "dtype" for k in node.keywords):
+        return state.reject("LD110", f"`{ast.unparse(node.func)}` takes lists and a dtype here", node)
+    if leaves is None or 0 in shape:
+        return state.reject("LD110", f"`{ast.unparse(node)}` has lists that differ in length, or are empty", node)
+    parts = [as_array(v) for v in in_order(state, leaves, State.quantity)]
+    first = parts[0]
+    if any(p.rank != first.rank for p in parts):
+        return state.reject("LD110", f"`{ast.unparse(node)}` joins arrays with as many axes", node)
+    for part in parts:
+        require_elements(state, part, node)
+        require_shape(state, part, first, (), span)
+    view = new_array(state, "joined", (*map(ir.Const, shape), *first.extents), span, is_truth(state, parts))
+    made_of(state, view.array, *(p.element for p in parts))
+    for part, place in zip(parts, np.ndindex(*shape), strict=True):
+        put(state, view, part, [*map(ir.Const, place), *[ZERO] * first.rank], span)
+    return view
+
+
+def is_truth(state: State, parts: Sequence[Array]) -> bool:
+    return all(is_truth_value(state, p.element) for p in parts)
+
+
+def require_shape(state: State, part: Array, first: Array, but: Sequence[int], span: Span) -> None:
+    """Require that `part` has the extents of `first`, `but` along some axes."""
+    message = f"the shapes {shape_text(part.extents)} and {shape_text(first.extents)} do not fit together"
+    for k, (size, wanted) in enumerate(zip(part.extents, first.extents, strict=True)):
+        if k not in but:
+            require_equal(state, size, wanted, message, span)
+
+
+def put(state: State, view: View, part: Array, offsets: Sequence[ir.Expr], span: Span) -> None:
+    """Store `part` into `view`, from `offsets` on; where it has fewer axes, into one place along the others."""
+    missing = len(offsets) - part.rank
+
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        places = map(plus, (*[ZERO] * missing, *subscripts), offsets)
+        return [ir.Assign(view.access(tuple(places)), fill(part.element, subscripts), loc=span)]
+
+    state.out += nest(state, part.extents, make, span)
+
+
+def shape_of(node: ast.expr) -> tuple[int, ...]:
+    """How many lists there are in lists, as the first of each says."""
+    match node:
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            return (len(elts), *(shape_of(elts[0]) if elts else ()))
+        case _:
+            return ()
+
+
+def leaves_of(node: ast.expr, depth: int) -> list[ast.expr] | None:
+    """What lists in lists hold, in order; None where they are not alike."""
+    if depth == 0:
+        return None if isinstance(node, ast.List | ast.Tuple) else [node]
+    if not isinstance(node, ast.List | ast.Tuple):
+        return None
+    found: list[ast.expr] = []
+    for inner in node.elts:
+        leaves = leaves_of(inner, depth - 1)
+        if leaves is None or shape_of(inner) != shape_of(node.elts[0]):
+            return None
+        found += leaves
+    return found
+
+
+# -- statistics --------------------------------------------------------------------------------------------------
+def covariance(state: State, node: ast.Call) -> Quantity:
+    """`np.cov(x)`, whose rows are variables."""
+    span = state.source.span(node)
+    array = as_array(state.quantity(node.args[0])) if len(node.args) == 1 and not node.keywords else None
+    if array is None or array.rank != 2:
+        return state.reject("LD110", f"`{ast.unparse(node.func)}` takes a matrix and nothing else here", node)
+    one = ir.Apply(Op.NE, (array.extents[0], ir.Const(1)))
+    state.out.append(ir.Require(one, "LD320", "the covariance of one variable is a number", loc=span))
+    mean = reduced(state, "mean", array, (1,), True, node)
+    centred = as_array(combined(state, lambda x, m: ir.Apply(Op.SUB, (x, m), loc=span), [array, mean], node))
+    held = copied_view(state, centred, "centred", span)
+    turned = transposed(held, (1, 0))
+    conjugate = ArrayValue(turned.extents, ir.PartOf("conj", turned.element, loc=span))
+    return divided_by(matmul(state, held, conjugate, node), minus(array.extents[1], ir.Const(1)), span)
+
+
+MAKERS: dict[object, Callable[[State, ast.Call], Quantity]] = {
+    np.linspace: linspace, np.concatenate: concatenated, np.hstack: side_by_side, np.stack: stacked,
+    np.vstack: partial(rows_of, axis=0), np.column_stack: partial(rows_of, axis=1), np.cov: covariance,
+}  # fmt: skip
