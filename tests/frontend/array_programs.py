@@ -152,6 +152,7 @@ def put_together(x, A, n):
     h = np.hstack((x, x[:0], x[1:])) * np.flip(x[:7])[0]
     x[1:] += 0.5 * np.flip(x[1:])
     np.flip(A, axis=1)[0, 0] = 7.0
+    h[:3] += np.minimum.outer(A[:, 0], x[:2])[:, 1] + np.add.outer(A, x)[0, 1, 2]
     h += np.flip(A)[0, 0] + np.flip(A * A, 0)[0, 1]
     return E, T, L, J, K, S, h, np.cov(A), A.std(), np.std(A, axis=1), A.var(axis=0, ddof=1), x.var(keepdims=True)
 

@@ -23,7 +23,7 @@ from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import subscripted
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array
 from loopdiff.frontend.arrays.views import is_contiguous, reshaped, taken, transposed, with_new_axes
-from loopdiff.frontend.functions import clip, scalar_function
+from loopdiff.frontend.functions import ScalarFunction, clip, scalar_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -93,7 +93,9 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
 
 
 def method_call(state: State, node: ast.Call) -> Quantity | None:
-    """The value of `x.sum()` and the like; None if it is no method of an array."""
+    """The value of `x.sum()` and the like, and of `np.add.outer`; None if it is no method of an array."""
+    if (scalar := outer_of(state, node.func)) is not None:
+        return pairwise(state, scalar, node)
     match node.func:
         case ast.Attribute(value=base, attr=attr) if attr in METHODS and root_is_local(state, base):
             if not may_be_array(state, base):
@@ -187,6 +189,23 @@ def outer_product(state: State, call: Call) -> Quantity:
     other = state.quantity(call.given["b"])
     left, right = (flat(state, as_array(v), call.node) for v in (call.array, other))
     return outer(state, left, right, call.node)
+
+
+def outer_of(state: State, node: ast.expr) -> ScalarFunction | None:
+    """The function of two numbers that `node`, as `np.add.outer`, applies to all pairs of elements."""
+    owner = state.outside(node.value) if isinstance(node, ast.Attribute) and node.attr == "outer" else None
+    found = scalar_function(owner) if isinstance(owner, np.ufunc) else None
+    return found if found is not None and found.takes(2) else None
+
+
+def pairwise(state: State, function: ScalarFunction, node: ast.Call) -> Quantity:
+    state.need_types()
+    if len(node.args) != 2 or node.keywords:
+        return state.reject("LD110", f"`{ast.unparse(node.func)}` takes two arrays", node)
+    left, right = map(as_array, in_order(state, node.args, State.quantity))
+    rows = with_new_axes(left, range(left.rank, left.rank + right.rank))
+    span = state.source.span(node)
+    return combined(state, lambda *v: with_place(function.build(*v), span), [rows, right], node)
 
 
 def flat(state: State, array: Array, node: ast.AST) -> Array:
@@ -372,6 +391,8 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
 def is_array_call(state: State, node: ast.Call) -> bool:
     """Whether `node` calls a function or a method of whole arrays."""
     callee = state.outside(node.func)
+    if outer_of(state, node.func) is not None:
+        return True
     if callee is MISSING:
         return isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and root_is_local(state, node.func)
     try:
