@@ -179,8 +179,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "Along any axis where NumPy has one; `interp` and `searchsorted` of one number.",
     ),
     Construct(
-        "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, heaviside, "
-        "nan_to_num, isclose, deg2rad, rad2deg",
+        "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, "
+        "heaviside, nan_to_num, isclose, deg2rad, rad2deg",
         "y[0] = np.linalg.norm(A) + np.logaddexp(x, s).sum()\ny[:3] = np.cross(x[:3], y[:3])",
         "0.1",
         "Norms of vectors, along an axis, and Frobenius' of matrices.",
