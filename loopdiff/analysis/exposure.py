@@ -15,16 +15,17 @@ from loopdiff.analysis.polyhedral.events import Event, Frame
 from loopdiff.analysis.polyhedral.sets import (
     IN,
     OUT,
-    SET,
     Model,
     Order,
     common_loops,
     instances,
     is_certain,
+    less,
     ordered,
     orders,
     same_element,
 )
+from loopdiff.analysis.polyhedral.translation import SET
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
 
@@ -111,7 +112,7 @@ def covers(model: Model, path: Path, access: ir.Access, other: Path, read: ir.Ac
         for place, dim in enumerate(wanted.frame.dims):
             if dim.kind == "loop" and dim.level <= depth and dim.key in known.places:
                 pairs = pairs.equate(IN, place, OUT, known.places[dim.key])
-        return instances(model, wanted).subtract(pairs.domain()).is_empty()
+        return less(model, wanted.frame, instances(model, wanted), pairs.domain()).is_empty()
 
     depth = sum(isinstance(model.sites[path[:k]].stmt, ir.Loop) for k in range(1, level + 1))
     return model.bounded(search, False)
@@ -142,7 +143,7 @@ def compute_exposed(model: Model, read: Event, least: int, after: Path) -> Any:
     remaining = instances(model, seen_by)
     for order, write in sorted(candidates, key=lambda pair: -pair[0].shared):
         if is_certain(write, seen_by, order):
-            remaining = remaining.subtract(ordered(model, write, seen_by, order).range())
+            remaining = less(model, read.frame, remaining, ordered(model, write, seen_by, order).range())
             if remaining.is_empty():
                 break
     own, known = len(read.frame.dims), len(seen_by.frame.dims)
@@ -179,7 +180,7 @@ def visible(model: Model, write: Event, read: Event, order: Order) -> Any:
         if pairs.is_empty():
             break
         for found in hidden(model, write, other, read, order):
-            pairs = pairs.subtract(found)
+            pairs = less(model, read.frame, pairs, found)
     return pairs
 
 

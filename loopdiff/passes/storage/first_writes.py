@@ -20,7 +20,8 @@ from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.expressions import basic_sets, constraint, rows
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.analysis.polyhedral.sets import PARAM, orders
+from loopdiff.analysis.polyhedral.sets import orders
+from loopdiff.analysis.polyhedral.translation import PARAM
 from loopdiff.analysis.privatization import Names
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, zeroed
