@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from loopdiff.analysis.polyhedral.facts import Equalities, Fact
 from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms, guarded_loads, has_opaque
@@ -15,7 +16,7 @@ from loopdiff.ir.walk import Path, all_statements, exits, stmt_exprs, subexprs, 
 END: Path = (1 << 60,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Frame:
     """The instance space of a block: the dimensions around it and the `formulas` that hold in it, its
     parent's first. Any of its `facts` may be left out.
@@ -25,6 +26,18 @@ class Frame:
     dims: tuple[Dimension, ...]
     formulas: tuple[ir.Expr, ...]
     facts: tuple[Fact, ...] = ()
+
+    @cached_property
+    def loops(self) -> tuple[Dimension, ...]:
+        return tuple(d for d in self.dims if d.kind == "loop")
+
+    @cached_property
+    def opaques(self) -> tuple[Dimension, ...]:
+        return tuple(d for d in self.dims if d.kind == "opaque")
+
+    @cached_property
+    def places(self) -> dict[Hashable, int]:
+        return {d.key: k for k, d in enumerate(self.dims)}
 
 
 EVERYWHERE = Frame(None, (), ())
@@ -53,15 +66,15 @@ class Event:
 
     @property
     def loops(self) -> tuple[Dimension, ...]:
-        return tuple(d for d in self.frame.dims if d.kind == "loop")
+        return self.frame.loops
 
     @property
     def opaques(self) -> tuple[Dimension, ...]:
-        return tuple(d for d in self.frame.dims if d.kind == "opaque")
+        return self.frame.opaques
 
     @property
     def places(self) -> dict[Hashable, int]:
-        return {d.key: k for k, d in enumerate(self.frame.dims)}
+        return self.frame.places
 
 
 def find_events(ls: ir.LoopSet) -> Builder:
@@ -213,7 +226,7 @@ class Builder:
 
 
 def depth(frame: Frame) -> int:
-    return sum(d.kind == "loop" for d in frame.dims)
+    return len(frame.loops)
 
 
 def tests_data(stmt: ir.Stmt) -> bool:

@@ -10,11 +10,10 @@ isl contexts must not be shared between threads that run at the same time, so ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any, TypeVar
 
 from loopdiff.analysis.polyhedral.delinearization import Digit, digits
@@ -214,9 +213,8 @@ def where_true(model: Model, into: Translation, found: Any, fact: Fact) -> Any:
 
 def needed_facts(model: Model, frame: Frame, found: Any) -> Facts:
     """What holds in `frame` of the parameters of `found`, whatever the iteration is."""
-    dims = {d.leaf for d in frame.dims}
     facts = model.owners.needed(facts_in(model, frame), (e for _, e in parameters_of(model, found)))
-    return tuple(f for f in facts if f.parts.isdisjoint(dims))
+    return tuple(f for f in facts if not f.is_local)
 
 
 def possible(model: Model, frame: Frame, where: Any) -> Any:
@@ -247,10 +245,22 @@ def meeting(model: Model, frame: Frame, formula: ir.Expr) -> Any:
 
 
 def less(model: Model, frame: Frame, found: Any, other: Any) -> Any:
-    """`found`, instances of `frame` or pairs with such, without `other`."""
-    if isinstance(found, isl.Map):
-        return aware(model, frame, found.wrap(), other).unwrap().subtract(other)
-    return aware(model, frame, found, other).subtract(other)
+    """`found`, instances of `frame` or pairs with such, without `other`: the same object where they have nothing in
+    common."""
+
+    def compute(_: Facts, found: Any, other: Any) -> Any:
+        if found.is_disjoint(other):
+            return found
+        if isinstance(found, isl.Map):
+            return aware(model, frame, found.wrap(), other).unwrap().subtract(other)
+        return aware(model, frame, found, other).subtract(other)
+
+    return once(model, "less", compute, facts_in(model, frame), found, other)
+
+
+def once(model: Model, name: str, compute: Callable[..., Any], *values: Any) -> Any:
+    """`compute(*values)` of sets and maps that the Model made, computed once for the same objects."""
+    return model.cached((name, *map(id, values)), lambda: (compute(*values), values))[0]
 
 
 def instances(model: Model, event: Event) -> Any:
@@ -285,8 +295,12 @@ class Order:
 
 def common_loops(first: Event, second: Event) -> int:
     """Number of loops around both events."""
-    pairs = zip(first.loops, second.loops, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0].key == pair[1].key, pairs))
+    count = 0
+    for mine, other in zip(first.loops, second.loops, strict=False):
+        if mine is not other and mine.key != other.key:
+            break
+        count += 1
+    return count
 
 
 def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
@@ -302,29 +316,40 @@ def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
         yield Order(shared, True)
 
 
-def same_element(model: Model, first: Event, second: Event) -> Any:
-    """Pairs of instances that touch the same element."""
-    return model.cached(("same", first, second), lambda: compute_same(model, first, second))
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """From instances of an event to the `element` that each touches, and to `digits` of its subscripts: see
+    `polyhedra_digits`. One for all events with the same, so that what follows from it is found once."""
+
+    element: Any
+    digits: tuple[tuple[Digit, Any], ...]
 
 
-def compute_same(model: Model, first: Event, second: Event) -> Any:
-    pairs = element_map(model, first).apply_range(element_map(model, second).reverse())
-    one, other = digit_maps(model, first), digit_maps(model, second)
-    for key in one:
-        if key in other:
-            pairs = pairs.intersect(one[key].apply_range(other[key].reverse()))
-    return pairs
-
-
-def digit_maps(model: Model, event: Event) -> dict[Digit, Any]:
-    """From instances of `event` to digits of its subscripts: see `polyhedra_digits`."""
-
-    def compute() -> dict[Digit, Any]:
+def touched(model: Model, event: Event) -> Touched:
+    def compute() -> Touched:
         into = translation(model, event.frame)
         found = digits_in(model, event, event.frame)
-        return {key: isl.Map.from_pw_aff(into.function(term)) for key, term in found.items()}
+        maps = tuple((key, isl.Map.from_pw_aff(into.function(term))) for key, term in found.items())
+        new = Touched(element_map(model, event), maps)
+        names = tuple(new.element.get_var_names(PARAM))  # which isl's hash leaves out
+        return model.cached((names, new), lambda: new)
 
-    return model.cached(("digit maps", event), compute)
+    return model.cached(("touched", event), compute)
+
+
+def same_element(model: Model, first: Event, second: Event) -> Any:
+    """Pairs of instances that touch the same element."""
+    a, b = touched(model, first), touched(model, second)
+    return once(model, "same", compute_same, a, b)
+
+
+def compute_same(first: Touched, second: Touched) -> Any:
+    pairs = first.element.apply_range(second.element.reverse())
+    others = dict(second.digits)
+    for key, digit in first.digits:
+        if key in others:
+            pairs = pairs.intersect(digit.apply_range(others[key].reverse()))
+    return pairs
 
 
 def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, ir.Expr]:
@@ -339,23 +364,34 @@ def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, ir.Expr]:
 
 def ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
     """Pairs of instances that touch the same element, `first` before `second` in the way of `order`."""
-    return model.cached(("ordered", first, second, order), lambda: compute_ordered(model, first, second, order))
+    return model.cached((first, second, order), lambda: find_ordered(model, first, second, order))
 
 
-def compute_ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
-    pairs = same_element(model, first, second)
-    if pairs.is_empty():
-        return pairs
+def find_ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
+    """`ordered`, of which there is one for all pairs of events that touch the same and meet in the same way."""
     places = second.places
     carrier = first.loops[order.shared] if order.is_carried else None
-    way = isl.BasicMap.universe(pairs.get_space())
+    way: list[tuple[int, int, int]] = []
     for place, dim in enumerate(first.frame.dims):
         if dim == carrier:
-            mine, other = (IN, place), (OUT, places[dim.key])
-            way = way.order_gt(*other, *mine) if dim.stride > 0 else way.order_gt(*mine, *other)
+            way.append((place, places[dim.key], dim.stride))
         elif is_fixed(dim, order) and dim.key in places:
-            way = way.equate(IN, place, OUT, places[dim.key])
-    return pairs.intersect(isl.Map.from_basic_map(way))
+            way.append((place, places[dim.key], 0))
+    pairs = same_element(model, first, second)
+    return model.cached(("ordered", id(pairs), *way), lambda: compute_ordered(pairs, way))
+
+
+def compute_ordered(pairs: Any, way: Iterable[tuple[int, int, int]]) -> Any:
+    """Those of `pairs` that are equal in two places, where the stride is zero, or else one after the other."""
+    if pairs.is_empty():
+        return pairs
+    found = isl.BasicMap.universe(pairs.get_space())
+    for mine, other, stride in way:
+        if stride == 0:
+            found = found.equate(IN, mine, OUT, other)
+        else:
+            found = found.order_gt(OUT, other, IN, mine) if stride > 0 else found.order_gt(IN, mine, OUT, other)
+    return pairs.intersect(isl.Map.from_basic_map(found))
 
 
 def ahead(model: Model, first: Event, second: Event, lag: int) -> Any:
