@@ -86,9 +86,12 @@ def bounds_conditions(model: Model) -> tuple[ir.Require, ...]:
     of an axis left out; in textual order. Subscripts that are always negative count as errors: rewrite them
     first.
     """
-    found = [limit for limit in limits(model) if limit.is_exact and limit.cond != ALWAYS]
+    found: dict[tuple[str, int, ir.Expr, str], Limit] = {}
+    for limit in limits(model):
+        if limit.is_exact and limit.cond != ALWAYS:
+            found.setdefault((limit.event.access.array, limit.axis, limit.cond, str(limit.extreme)), limit)
     out: dict[ir.Expr, ir.Require] = {}
-    for limit in strongest(model, found):
+    for limit in strongest(model, tuple(found.values())):
         out.setdefault(limit.cond, requirement(model, limit))
     return tuple(out.values())
 
@@ -270,7 +273,8 @@ def strongest(model: Model, found: Sequence[Limit]) -> list[Limit]:
     equal ones stays."""
     groups: dict[tuple[str, int, Side, bool], list[Limit]] = {}
     for limit in found:
-        groups.setdefault((limit.event.access.array, limit.axis, limit.side, limit.where is None), []).append(limit)
+        place = (limit.event.access.array, limit.axis, limit.side, limit.where is None)
+        groups.setdefault(place, []).append(limit)
     weaker = {
         id(weak)
         for group in groups.values()
