@@ -7,7 +7,7 @@ condition holds; so are those of arrays that are laid out by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
@@ -15,8 +15,20 @@ from typing import Any, Literal
 from loopdiff.analysis.overflow import without_overflow
 from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, extend
 from loopdiff.analysis.polyhedral.expressions import affine_expr, fails, function_expr, sum_of, weighted
-from loopdiff.analysis.polyhedral.sets import Model, digits_in, domain, largest, pieces, possible, translation
+from loopdiff.analysis.polyhedral.sets import (
+    Model,
+    bounded_below,
+    digits_in,
+    domain,
+    largest,
+    less,
+    meeting,
+    pieces,
+    possible,
+    translation,
+)
 from loopdiff.analysis.polyhedral.terms import has_opaque
+from loopdiff.analysis.polyhedral.translation import isl
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
@@ -74,10 +86,12 @@ def bounds_conditions(model: Model) -> tuple[ir.Require, ...]:
     of an axis left out; in textual order. Subscripts that are always negative count as errors: rewrite them
     first.
     """
-    found = [limit for limit in limits(model) if limit.is_exact and limit.cond != ALWAYS]
-    strongest = [a for k, a in enumerate(found) if not any(replaces(b, a, j < k) for j, b in enumerate(found))]
+    found: dict[tuple[str, int, ir.Expr, str], Limit] = {}
+    for limit in limits(model):
+        if limit.is_exact and limit.cond != ALWAYS:
+            found.setdefault((limit.event.access.array, limit.axis, limit.cond, str(limit.extreme)), limit)
     out: dict[ir.Expr, ir.Require] = {}
-    for limit in strongest:
+    for limit in strongest(model, tuple(found.values())):
         out.setdefault(limit.cond, requirement(model, limit))
     return tuple(out.values())
 
@@ -141,7 +155,7 @@ def is_counted(model: Model, access: ir.Access, axis: int) -> bool:
 def is_negative(model: Model, event: Event, term: ir.Expr) -> bool:
     frame = unassuming(model, event)
     runs = domain(model, frame)
-    rest = runs.intersect(translation(model, frame).truth(ir.Apply(Op.GE, (term, ir.Const(0, INT)))))
+    rest = meeting(model, frame, ir.Apply(Op.GE, (term, ir.Const(0, INT))))
     return model.bounded(lambda: rest.is_empty() and not runs.is_empty(), False)
 
 
@@ -184,13 +198,12 @@ def in_digits(model: Model, event: Event, axis: int, term: ir.Expr) -> tuple[ir.
 def low_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
     frame = unassuming(model, event)
     is_exact = not event.opaques
-    runs = domain(model, frame)
     first, _ = in_digits(model, event, axis, term)
     below = ir.Apply(Op.LT, (first, ir.Const(0, INT)))
 
     def compute() -> Limit:
-        where = runs.intersect(translation(model, frame).truth(below)).params()
-        where = possible(model, frame, where).gist(known_parameters(model))
+        where = possible(model, frame, meeting(model, frame, below).params())
+        where = where.gist(known_parameters(model, where))
         return Limit(event, axis, "low", fails(model, where), is_exact, where, None)
 
     return model.bounded(compute, Limit(event, axis, "low", NEVER, False, None, None))
@@ -213,7 +226,8 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
             rows = reduce(lambda count, radix: floordiv(count, at_least_one(radix)), radixes, extent)
             return Limit(event, axis, "high", compare(Op.GT, rows, function_expr(model, extreme)), False, None, None)
         if function is not None:
-            where = possible(model, frame, extreme.ge_set(function).params()).gist(known_parameters(model))
+            where = possible(model, frame, extreme.ge_set(function).params())
+            where = where.gist(known_parameters(model, where))
             return Limit(event, axis, "high", fails(model, where), is_exact, where, extreme)
         cond = all_of(fits(model, extent, *piece) for piece in pieces(extreme))
         return Limit(event, axis, "high", cond, is_exact, None, extreme)
@@ -223,7 +237,7 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
 
 def fits(model: Model, extent: ir.Expr, where: Any, affine: Any) -> ir.Expr:
     """`extent` exceeds `affine`, or the parameters are not in `where`."""
-    known = known_parameters(model)
+    known = known_parameters(model, where.align_params(affine.get_space()))
     possible = known.intersect(affine.to_pw_aff().nonneg_set())
     if where.intersect(possible).is_empty():
         return ALWAYS
@@ -249,27 +263,37 @@ def extent_of(model: Model, array: str, axis: int) -> tuple[ir.Expr, Any]:
     return extent, translation(model, EVERYWHERE).function(term).project_domain_on_params()
 
 
-def known_parameters(model: Model) -> Any:
-    """What holds for all parameters: extents are not negative."""
-    return domain(model, EVERYWHERE).params()
+def known_parameters(model: Model, where: Any) -> Any:
+    """What holds for all parameters that the set `where` mentions: extents are not negative."""
+    return bounded_below(model, isl.Set.universe(where.get_space().params()))
 
 
-def implies(strong: Limit, weak: Limit) -> bool:
+def strongest(model: Model, found: Sequence[Limit]) -> list[Limit]:
+    """Limits of `found` without those that others of the same side of the same axis make unnecessary; the first of
+    equal ones stays."""
+    groups: dict[tuple[str, int, Side, bool], list[Limit]] = {}
+    for limit in found:
+        place = (limit.event.access.array, limit.axis, limit.side, limit.where is None)
+        groups.setdefault(place, []).append(limit)
+    weaker = {
+        id(weak)
+        for group in groups.values()
+        for k, weak in enumerate(group)
+        for j, strong in enumerate(group)
+        if j != k and implies(model, strong, weak) and (j < k or not implies(model, weak, strong))
+    }
+    return [limit for limit in found if id(limit) not in weaker]
+
+
+def implies(model: Model, strong: Limit, weak: Limit) -> bool:
     """Whether no call that passes the check of `strong` fails that of `weak`, on the same side of the same
     axis.
     """
-    place = [(x.event.access.array, x.axis, x.side, x.where is None) for x in (strong, weak)]
-    if place[0] != place[1]:
-        return False
+    frame = unassuming(model, weak.event)
     if weak.where is not None:
-        return weak.where.is_subset(strong.where)
-    outside = weak.extreme.domain().subtract(strong.extreme.domain())
+        return less(model, frame, weak.where, strong.where).is_empty()
+    outside = less(model, frame, weak.extreme.domain(), strong.extreme.domain())
     return outside.is_empty() and weak.extreme.gt_set(strong.extreme).is_empty()
-
-
-def replaces(strong: Limit, weak: Limit, is_earlier: bool) -> bool:
-    """Whether `strong` makes the check of `weak` unnecessary; the earlier of two equal ones stays."""
-    return strong is not weak and implies(strong, weak) and (is_earlier or not implies(weak, strong))
 
 
 def requirement(model: Model, limit: Limit) -> ir.Require:

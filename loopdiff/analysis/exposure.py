@@ -7,24 +7,30 @@ with the read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 from loopdiff.analysis.polyhedral.events import Event, Frame
 from loopdiff.analysis.polyhedral.sets import (
     IN,
     OUT,
-    SET,
     Model,
     Order,
     common_loops,
     instances,
     is_certain,
+    less,
+    once,
     ordered,
     orders,
     same_element,
 )
+from loopdiff.analysis.polyhedral.terms import Dimension
+from loopdiff.analysis.polyhedral.translation import SET, isl
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
 
@@ -88,12 +94,8 @@ def read_after(model: Model, scope: Path, array: str) -> bool:
     reads = model.touching(array, False)
 
     def reaches(write: Event, read: Event) -> bool:
-        for order in orders(write, read):
-            if order.shared >= level:
-                continue
-            if not visible(model, write, read, order).is_empty():
-                return True
-        return False
+        ways = (order for order in orders(write, read) if order.shared < level)
+        return any(not visible(model, write, read, order).is_empty() for order in ways)
 
     return model.bounded(lambda: any(reaches(w, r) for w in writes for r in reads), True)
 
@@ -111,7 +113,7 @@ def covers(model: Model, path: Path, access: ir.Access, other: Path, read: ir.Ac
         for place, dim in enumerate(wanted.frame.dims):
             if dim.kind == "loop" and dim.level <= depth and dim.key in known.places:
                 pairs = pairs.equate(IN, place, OUT, known.places[dim.key])
-        return instances(model, wanted).subtract(pairs.domain()).is_empty()
+        return less(model, wanted.frame, instances(model, wanted), pairs.domain()).is_empty()
 
     depth = sum(isinstance(model.sites[path[:k]].stmt, ir.Loop) for k in range(1, level + 1))
     return model.bounded(search, False)
@@ -124,39 +126,127 @@ def is_exposed(model: Model, read: Event, least: int = 0) -> bool:
     return model.bounded(lambda: not exposed(model, read, least).is_empty(), True)
 
 
-def exposed(model: Model, read: Event, least: int, after: Path = ()) -> Any:
+# -- what comes before a read --------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Writes that come before a read in the way of `order`, the last one first; where the program text decides, those
+    of one statement, at `branch`, beside the read or what is around it."""
+
+    order: Order
+    branch: Path
+    writes: tuple[Event, ...]
+
+
+def steps_before(model: Model, read: Event) -> tuple[Step, ...]:
+    """All writes to the array of `read` that come before it, from the nearest on."""
+    return model.cached(("before", read), lambda: tuple(find_steps(model, read)))
+
+
+def find_steps(model: Model, read: Event) -> Iterator[Step]:
+    writes = model.touching(read.access.array, True)
+    end = bisect_left(writes, read.order, key=lambda w: w.order)
+    for depth in range(len(read.loops), -1, -1):
+        inside = span_of(model, read, depth)
+        for branch, found in groupby(reversed(writes[inside[0] : end]), key=lambda w: branch_of(w, read)):
+            yield Step(Order(depth, False), branch, tuple(found))
+        if depth and inside[0] < inside[1]:
+            yield Step(Order(depth - 1, True), (), latest_first(model, read.access.array, inside))
+        end = inside[0]
+
+
+def span_of(model: Model, read: Event, depth: int) -> tuple[int, int]:
+    """Where, among the writes to the array of `read`, those in the loop around it at that `depth` begin and end."""
+    writes = model.touching(read.access.array, True)
+    if depth == 0:
+        return 0, len(writes)
+    path = read.loops[depth - 1].key
+    assert isinstance(path, tuple)
+    first, last = (bisect_left(writes, end, key=lambda w: w.path) for end in (path, (*path[:-1], path[-1] + 1)))
+    return first, last
+
+
+def latest_first(model: Model, array: str, span: tuple[int, int]) -> tuple[Event, ...]:
+    """The writes to `array` in that part of all of them."""
+    return model.cached(("span", array, span), lambda: model.touching(array, True)[slice(*span)][::-1])
+
+
+def reaching(model: Model, read: Event) -> Iterator[tuple[Event, Order]]:
+    """Writes that come before `read`, and in which way: from the nearest on, until the element is certainly written."""
+    for number, step in enumerate(steps_before(model, read)):
+        if model.bounded(lambda n=number: exposed_to(model, read, n).is_empty(), False):
+            return
+        yield from ((write, step.order) for write in step.writes)
+
+
+def exposed(model: Model, read: Event, least: int) -> Any:
     """Instances of `read` whose element is not certainly written earlier in the same iteration of the `least`
-    outermost loops, by a statement below a later branch of the program text than `after`.
+    outermost loops.
     """
-    return model.cached(("exposed", read, least, after), lambda: compute_exposed(model, read, least, after))
+    return exposed_to(model, read, sum(step.order.shared >= least for step in steps_before(model, read)))
 
 
-def compute_exposed(model: Model, read: Event, least: int, after: Path) -> Any:
-    candidates = [
-        (order, write)
-        for write in model.touching(read.access.array, True)
-        if not after or write.path[: len(after)] > after
-        for order in orders(write, read, least)
-    ]
-    seen_by = informed(model, read, candidates)
-    remaining = instances(model, seen_by)
-    for order, write in sorted(candidates, key=lambda pair: -pair[0].shared):
-        if is_certain(write, seen_by, order):
-            remaining = remaining.subtract(ordered(model, write, seen_by, order).range())
-            if remaining.is_empty():
-                break
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """Instances of `seen_by`, a read with what is known of the `deciding` values, that see none of the writes of the
+    first few steps before it for certain."""
+
+    deciding: tuple[Dimension, ...]
+    seen_by: Event
+    instances: Any
+
+
+def exposed_to(model: Model, read: Event, number: int) -> Any:
+    """Instances of `read` whose element is not certainly written in the first `number` steps before it."""
+    steps = steps_before(model, read)
+    found: list[Exposed] = model.cached(("exposed", read), lambda: [Exposed((), read, instances(model, read))])
+    while len(found) <= number:
+        found.append(with_step(model, read, steps[: len(found)], found[-1]))
+    seen_by = found[number].seen_by
+    return once(model, "own", partial(own_part, read, seen_by), found[number].instances)
+
+
+def own_part(read: Event, seen_by: Event, found: Any) -> Any:
     own, known = len(read.frame.dims), len(seen_by.frame.dims)
-    return remaining.project_out(SET, own, known - own)
+    return found.project_out(SET, own, known - own) if known > own else found
 
 
-def informed(model: Model, read: Event, candidates: list[tuple[Order, Event]]) -> Event:
-    """`read` with the opaque values of its iteration that decide whether the candidates write, such as the
-    condition of an `if` whose two branches both do: for each of their values some write must be certain.
+def with_step(model: Model, read: Event, steps: tuple[Step, ...], before: Exposed) -> Exposed:
+    """What is `before` the last one of the `steps`, with that one."""
+    if before.instances.is_empty():
+        return before
+    deciding = deciding_values(read, steps[-1], before.deciding)
+    seen_by = informed(model, read, deciding)
+    if seen_by is before.seen_by:
+        return Exposed(deciding, seen_by, without(model, seen_by, before.instances, steps[-1]))
+    remaining = instances(model, seen_by)
+    for step in steps:
+        remaining = without(model, seen_by, remaining, step)
+    return Exposed(deciding, seen_by, remaining)
+
+
+def without(model: Model, read: Event, remaining: Any, step: Step) -> Any:
+    """`remaining` instances of `read` but for those that certainly see what is written in `step`."""
+    for write in step.writes:
+        if remaining.is_empty():
+            break
+        if is_certain(write, read, step.order):
+            pairs = ordered(model, write, read, step.order)
+            remaining = less(model, read.frame, remaining, once(model, "range", isl.Map.range, pairs))
+    return remaining
+
+
+def deciding_values(read: Event, step: Step, others: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+    """Opaque values of the iteration of `read` that decide whether anything is written in `step`, and `others`."""
+    known = read.places
+    opaques = (d for write in step.writes for d in write.opaques)
+    found = {d for d in opaques if d.key not in known and d.level <= step.order.shared}.difference(others)
+    return (*others, *sorted(found, key=lambda d: str(d.leaf))) if found else others
+
+
+def informed(model: Model, read: Event, deciding: tuple[Dimension, ...]) -> Event:
+    """`read` with the opaque values of its iteration that decide whether writes happen, such as the condition of an
+    `if` whose two branches both do: for each of their values some write must be certain.
     """
-    known = {d.key for d in read.frame.dims}
-    deciding = dict.fromkeys(
-        d for order, write in candidates for d in write.opaques if d.key not in known and d.level <= order.shared
-    )
     if not deciding or len(deciding) > MOST_DECIDING:
         return read
     frame = Frame(read.frame, (*read.frame.dims, *deciding), ())
@@ -167,39 +257,46 @@ def visible(model: Model, write: Event, read: Event, order: Order) -> Any:
     """Pairs of instances in the way of `order` where `read` may see what `write` wrote: no certain write is
     between.
     """
+    return model.cached(("visible", write, read, order), lambda: compute_visible(model, write, read, order))
+
+
+def compute_visible(model: Model, write: Event, read: Event, order: Order) -> Any:
     pairs = ordered(model, write, read, order)
     if pairs.is_empty():
         return pairs
-    if order.is_carried:
-        seen = exposed(model, read, order.shared + 1)
-    else:
-        seen = exposed(model, read, order.shared, branch_of(write, read))
-    pairs = pairs.intersect_range(seen)
-    for other in model.touching(read.access.array, True):
+    branch = () if order.is_carried else branch_of(write, read)
+    steps = steps_before(model, read)
+    numbers = model.cached(("numbers", read), lambda: {(s.order, s.branch): k for k, s in enumerate(steps)})
+    number = numbers[order, branch]
+    pairs = once(model, "seen", isl.Map.intersect_range, pairs, exposed_to(model, read, number))
+    for other in steps[number].writes:  # those of nearer steps leave nothing exposed
         if pairs.is_empty():
             break
         for found in hidden(model, write, other, read, order):
-            pairs = pairs.subtract(found)
+            pairs = less(model, read.frame, pairs, found)
     return pairs
 
 
-def hidden(model: Model, write: Event, other: Event, read: Event, order: Order) -> tuple[Any, ...]:
-    """Pairs of `write` and `read` in the way of `order` with a certain instance of `other` between them, on the same
-    element, in parts.
+def hidden(model: Model, write: Event, other: Event, read: Event, order: Order) -> Iterator[Any]:
+    """Pairs of `write` and `read` in the way of `order` with a certain instance of `other` between them, which comes
+    before `read` in this way, too, on the same element, in parts.
     """
-    key = ("hidden", write, other, read, order)
-    return model.cached(key, lambda: tuple(find_hidden(model, write, other, read, order)))
-
-
-def find_hidden(model: Model, write: Event, other: Event, read: Event, order: Order) -> Iterator[Any]:
     common = common_loops(write, read)
+    if not is_certain(other, read, order):
+        return
     for before in orders(write, other):
-        for after in orders(other, read):
-            if in_turn(before, after, common) == order and is_certain(other, read, after):
-                first = ordered(model, write, other, before)
-                second = first if first.is_empty() else ordered(model, other, read, after)
-                if not second.is_empty():
-                    yield first.apply_range(second)
+        if in_turn(before, order, common) == order:
+            first = ordered(model, write, other, before)
+            second = first if first.is_empty() else ordered(model, other, read, order)
+            if not second.is_empty():
+                yield once(model, "between", isl.Map.apply_range, first, second)
+
+
+def seen_writes(model: Model, read: Event, asked: Callable[[Event], bool] = lambda _: True) -> Iterator[Event]:
+    """Writes, of those `asked` for, that `read` may find what they wrote of, from the nearest on."""
+    for write, order in reaching(model, read):
+        if asked(write) and model.bounded(lambda w=write, o=order: not visible(model, w, read, o).is_empty(), True):
+            yield write
 
 
 def in_turn(before: Order, after: Order, common: int) -> Order:

@@ -12,15 +12,15 @@ places, wherever reassociation is allowed (Allen and Kennedy, "Optimizing Compil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 from loopdiff.analysis.exposure import depth_of, is_inside
 from loopdiff.analysis.polyhedral.events import Event
-from loopdiff.analysis.polyhedral.sets import Model, Order, ahead, apart, ordered, orders
+from loopdiff.analysis.polyhedral.sets import Model, Order, ahead, apart, common_loops, ordered, orders, touched
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import Path
 
@@ -98,6 +98,8 @@ def violation(model: Model, change: Reordering, *, is_strict: bool = False) -> C
 
     `is_strict`: accumulations keep their order, too.
     """
+    if isinstance(change, AnyOrder | Distribution) and is_legal_by_kinds(model, change, is_strict):
+        return None
     for turned in turned_pairs(model, change, is_strict):
         if model.bounded(lambda found=turned: not found.pairs().is_empty(), True):
             return Conflict(turned.first.access.array, turned.first, turned.second)
@@ -130,6 +132,69 @@ def turned_by_any_order(model: Model, change: AnyOrder, is_strict: bool) -> Iter
         yield Turned(a, b, partial(ordered, model, a, b, order))
         if a is not b:
             yield Turned(a, b, partial(ordered, model, b, a, order))
+
+
+@dataclass(slots=True)
+class Kind:
+    """Accesses to one array that are alike: they touch the same elements in iterations of the same loops, and all write
+    or all read. `event` is one of them; `first` and `last` say where they are in the text."""
+
+    event: Event
+    first: tuple[Path, int]
+    last: tuple[Path, int]
+
+
+def kinds_of(model: Model, events: Iterable[Event], arrays: Container[str]) -> dict[str, list[Kind]]:
+    """The kinds of `events` on `arrays`, by array."""
+    found: dict[object, Kind] = {}
+    for e in events:
+        if e.access.array in arrays:
+            kind = found.setdefault(kind_key(model, e), Kind(e, e.order, e.order))
+            kind.first, kind.last = min(kind.first, e.order), max(kind.last, e.order)
+    by_array: dict[str, list[Kind]] = {}
+    for kind in found.values():
+        by_array.setdefault(kind.event.access.array, []).append(kind)
+    return by_array
+
+
+def kind_key(model: Model, event: Event) -> object:
+    """The same object for all events of one kind."""
+
+    def find() -> object:
+        touches = id(touched(model, event))
+        return model.cached((event.access.array, event.is_write, event.combines, touches, event.frame.dims), object)
+
+    return model.cached(("kind", event), find)
+
+
+def is_legal_by_kinds(model: Model, change: AnyOrder | Distribution, is_strict: bool) -> bool:
+    """Whether `change` is legal, as far as one access of each kind says so for all."""
+    return not any(may_meet(model, *way) for way in ways_by_kinds(model, change, is_strict))
+
+
+def ways_by_kinds(
+    model: Model, change: AnyOrder | Distribution, is_strict: bool
+) -> Iterator[tuple[Event, Event, Order]]:  # fmt: skip
+    """Accesses, one of each kind, of which no instance may come before one of the other in some way."""
+    match change:
+        case AnyOrder(path=path, private=private):
+            carried = Order(depth_of(model, path) - 1, True)
+            events = within(model, path)
+            written = {e.access.array for e in events if e.is_write}
+            for kinds in kinds_of(model, events, written - private).values():
+                for a, b in product(kinds, kinds):
+                    if keep_order(a.event, b.event, is_strict):
+                        yield a.event, b.event, carried
+        case Distribution(first=first, second=second, shared=shared, homes=homes):
+            firsts = kinds_of(model, first, {e.access.array for e in second})
+            for array, kinds in kinds_of(model, second, firsts).items():
+                least = max(shared, homes.get(array, shared))
+                for a, b in product(firsts[array], kinds):
+                    if keep_order(a.event, b.event, is_strict):
+                        common = common_loops(b.event, a.event)
+                        if common >= least and b.first < a.last:
+                            yield b.event, a.event, Order(common, False)
+                        yield from ((b.event, a.event, Order(level, True)) for level in range(least, common))
 
 
 def turned_by_jam(model: Model, change: Jam, is_strict: bool) -> Iterator[Turned]:
@@ -181,9 +246,12 @@ def pairs_between(
     first: Sequence[Event], second: Sequence[Event], is_strict: bool = False
 ) -> Iterator[tuple[Event, Event]]:
     """Pairs of one of `first` and one of `second` on the same array that have to keep their order."""
+    by_array: dict[str, list[Event]] = {}
+    for b in second:
+        by_array.setdefault(b.access.array, []).append(b)
     for a in first:
-        for b in second:
-            if a.access.array == b.access.array and keep_order(a, b, is_strict):
+        for b in by_array.get(a.access.array, ()):
+            if keep_order(a, b, is_strict):
                 yield a, b
 
 

@@ -26,7 +26,8 @@ def live_at_entry(body: tuple[ir.Stmt, ...], live_out: Names, cells: Names) -> N
 def exposed_cells(body: tuple[ir.Stmt, ...], asked: Names, cells: Names) -> Names:
     """Those of the `asked` cells whose value at the entry of `body` it may read, were it only for another cell; not for
     that cell alone, which nobody asks for then."""
-    return frozenset(c for c in asked if c in live_at_entry(body, cells - {c}, cells))
+    most, least = (live_at_entry(body, live, cells) & asked for live in (cells, frozenset[str]()))
+    return least | {c for c in most - least if c in live_at_entry(body, cells - {c}, cells)}
 
 
 def drop_dead_cell_stores(ls: ir.LoopSet, cells: Names, reads: NameSupply | None = None) -> ir.LoopSet:

@@ -13,16 +13,16 @@ from loopdiff.analysis.exposure import in_turn
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import build_model, models_kept
 from loopdiff.analysis.polyhedral.sets import (
-    PARAM,
     Model,
-    Translation,
     common_loops,
     domain,
     instances,
     ordered,
     orders,
+    parameters_of,
     restricted,
 )
+from loopdiff.analysis.polyhedral.translation import PARAM, Translation
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
@@ -73,14 +73,12 @@ def test_comparisons_of_minima_and_maxima(seed: int) -> None:
     """The set of a comparison is where the comparison holds, point by point."""
     rng = random.Random(seed)
     op, sides = rng.choice([*TRUTH]), (term(rng, rng.randint(1, 3)), term(rng, rng.randint(0, 2)))
-    space = isl.Space.set_alloc(isl.Context(), len(NAMES), 0)
-    for place, name in enumerate(NAMES):
-        space = space.set_dim_name(PARAM, place, name)
-    into = Translation(space, {ir.Param(n): k for k, n in enumerate(NAMES)}, {})
+    into = Translation(isl.Space.set_alloc(isl.Context(), 0, 0), {ir.Param(n): k for k, n in enumerate(NAMES)}, {})
     found = into.truth(ir.Apply(op, sides))
     for point in product(range(-3, 4), repeat=len(NAMES)):
         fixed = found
-        for place, number in enumerate(point):
+        for place in range(found.dim(PARAM)):
+            number = point[int(found.get_dim_name(PARAM, place)[1:])]
             fixed = fixed.fix_val(PARAM, place, into.number(number))
         at = dict(zip(NAMES, point, strict=True))
         assert (not fixed.is_empty()) == TRUTH[op](*(value(s, at) for s in sides)), print_expr(ir.Apply(op, sides))
@@ -119,17 +117,58 @@ for j in range(1, a.shape[0] - 1, 1):
 
 
 def test_facts_that_split_wait_until_they_do_not() -> None:
-    model = build_model(read_loopset(SLICES))
-    outside, inside = model.bodies[(2,)], model.bodies[(3,)]
+    model = build_model(read_loopset(SLICES.replace("a[0] = 1.0", "c[i] = 1.0")))
+    outside, inside = (e.frame for e in model.touching("c", True))
     assert len(restricted(model, outside).pending) == 2
     assert domain(model, outside).n_basic_set() == 1
     assert restricted(model, inside).pending == ()
     assert domain(model, inside).n_basic_set() == 1
-    places = [model.terms.parameters[ir.Dim(name, 0)] for name in "abc"]
-    equal = isl.Set.universe(domain(model, inside).get_space())
+    found = domain(model, inside)
+    places = [k for k, _ in parameters_of(model, found)]
+    assert len(places) == 3
+    equal = isl.Set.universe(found.get_space())
     for place in places[1:]:
         equal = equal.equate(PARAM, places[0], PARAM, place)
-    assert domain(model, inside).is_subset(equal)
+    assert found.is_subset(equal)
+
+
+def test_sets_know_facts_about_their_own_parameters_only() -> None:
+    model = build_model(read_loopset(SLICES))
+    assert [mentioned(model, model.touching(name, name == "c")[0]) for name in "abc"] == ["a", "ab", "abc"]
+
+
+def mentioned(model: Model, event: Event) -> str:
+    """Arrays whose extents the instances of `event` are restricted by, sorted."""
+    return "".join(sorted(e.array for _, e in parameters_of(model, instances(model, event)) if isinstance(e, ir.Dim)))
+
+
+@pytest.mark.parametrize(
+    ("required", "of_c"),
+    [
+        ("a.shape[0] == c.shape[0]", "ac"),  # the first of equal terms stands for them
+        ("a.shape[0] >= c.shape[0]", "c"),  # some `a` is as large
+        ("c.shape[0] >= a.shape[0]", "ac"),
+        ("a.shape[0] + 1 == c.shape[0]", "ac"),  # there is no `a` for an empty `c`
+        ("a.shape[0] == c.shape[0] + 1", "c"),
+    ],
+)
+def test_facts_are_left_out_only_where_they_say_nothing(required: str, of_c: str) -> None:
+    """Of the extents that a set mentions: what holds for these with the fact holds without it."""
+    model = build_model(
+        read_loopset(
+            f"""loopset f(a, c)
+    argument a: float64[:]
+    argument c: float64[:]
+require {required} else LD320: no fit
+for i in range(0, c.shape[0], 1):
+    c[i] = 1.0
+for i in range(0, a.shape[0], 1):
+    a[i] = 1.0
+"""
+        )
+    )
+    (write,) = model.touching("c", True)
+    assert mentioned(model, write) == of_c
 
 
 def test_extents_in_what_is_required_of_data_are_no_parameters() -> None:

@@ -53,12 +53,12 @@ def at_level(
     if any(isinstance(facts.sites[other[:k]].stmt, ir.If) for k in range(max(level, 1), len(other))):
         return None
     first, last = sorted((path[level], other[level]))
-    between = tuple(facts.sites[(*path[:level], k)].stmt for k in range(first, last + 1))
-    if access.array in written_arrays(between):
-        return None
     own = [loop.index for p, loop in known.loops if len(p) > level]
     found = solved(own, read, access)
-    return found if found is not None and facts.covers(path, access, other, read, level) else None
+    between = (facts.sites[(*path[:level], k)].stmt for k in range(last, first - 1, -1))
+    if found is None or any(access.array in written_arrays((stmt,)) for stmt in between):
+        return None
+    return found if facts.covers(path, access, other, read, level) else None
 
 
 def has_plain_subscripts(access: ir.Access) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from loopdiff.analysis.polyhedral.facts import Equalities, Fact
 from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms, guarded_loads, has_opaque
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -14,15 +16,7 @@ from loopdiff.ir.walk import Path, all_statements, exits, stmt_exprs, subexprs, 
 END: Path = (1 << 60,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fact:
-    """A formula that holds because the program stops where it does not, and all parts of it; one for each formula."""
-
-    formula: ir.Expr
-    parts: frozenset[ir.Expr]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Frame:
     """The instance space of a block: the dimensions around it and the `formulas` that hold in it, its
     parent's first. Any of its `facts` may be left out.
@@ -32,6 +26,18 @@ class Frame:
     dims: tuple[Dimension, ...]
     formulas: tuple[ir.Expr, ...]
     facts: tuple[Fact, ...] = ()
+
+    @cached_property
+    def loops(self) -> tuple[Dimension, ...]:
+        return tuple(d for d in self.dims if d.kind == "loop")
+
+    @cached_property
+    def opaques(self) -> tuple[Dimension, ...]:
+        return tuple(d for d in self.dims if d.kind == "opaque")
+
+    @cached_property
+    def places(self) -> dict[Hashable, int]:
+        return {d.key: k for k, d in enumerate(self.dims)}
 
 
 EVERYWHERE = Frame(None, (), ())
@@ -60,15 +66,15 @@ class Event:
 
     @property
     def loops(self) -> tuple[Dimension, ...]:
-        return tuple(d for d in self.frame.dims if d.kind == "loop")
+        return self.frame.loops
 
     @property
     def opaques(self) -> tuple[Dimension, ...]:
-        return tuple(d for d in self.frame.dims if d.kind == "opaque")
+        return self.frame.opaques
 
     @property
     def places(self) -> dict[Hashable, int]:
-        return {d.key: k for k, d in enumerate(self.frame.dims)}
+        return self.frame.places
 
 
 def find_events(ls: ir.LoopSet) -> Builder:
@@ -82,7 +88,7 @@ def find_events(ls: ir.LoopSet) -> Builder:
             if isinstance(e, ir.Dim):
                 terms.parameter(e)
     builder = Builder(terms)
-    builder.results(builder.block(ls.body, (), EVERYWHERE))
+    builder.results(builder.block(ls.body, (), EVERYWHERE, Equalities()))
     terms.is_closed = True
     return builder
 
@@ -97,8 +103,11 @@ class Builder:
     events: dict[Hashable, Event] = field(default_factory=dict)
     facts: dict[ir.Expr, Fact] = field(default_factory=dict)
 
-    def block(self, body: tuple[ir.Stmt, ...], prefix: Path, frame: Frame, first: int = 0) -> Frame:
-        """Events of `body`; what holds at its end."""
+    def block(
+        self, body: tuple[ir.Stmt, ...], prefix: Path, frame: Frame, known: Equalities, first: int = 0
+    ) -> Frame:  # fmt: skip
+        """Events of `body`, at whose start equalities are `known`; what holds at its end."""
+        equal = Equalities(known)
         for position, stmt in enumerate(body, start=first):
             path = (*prefix, position)
             self.frames[path] = frame
@@ -106,18 +115,19 @@ class Builder:
             match stmt:
                 case ir.Loop():
                     self.bodies[path] = self.reached(stmt, path, self.inside(stmt, path, frame))
-                    self.block(stmt.body, path, self.bodies[path])
+                    self.block(stmt.body, path, self.bodies[path], equal)
                 case ir.If(cond=cond, then=then, orelse=orelse):
                     term = self.terms.condition(cond, path, depth(frame))
-                    self.block(then, path, extend(self.terms, frame, (term,)))
+                    self.block(then, path, extend(self.terms, frame, (term,)), equal)
                     other = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
-                    self.block(orelse, path, other, first=len(then))
+                    self.block(orelse, path, other, equal, first=len(then))
                 case ir.Exit(cond=cond):
                     term = self.terms.condition(cond, path, depth(frame))
                     frame = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
                 case ir.Require(cond=cond) if not tests_data(stmt):
                     term = self.terms.condition(cond, path, depth(frame))
-                    frame = Frame(frame, frame.dims, (), (self.fact(term),)) if is_simple(term) else frame
+                    stated = equal.stated(term) if is_simple(term) else None
+                    frame = frame if stated is None else Frame(frame, frame.dims, (), (self.fact(stated),))
                 case _:
                     pass
         return frame
@@ -216,7 +226,7 @@ class Builder:
 
 
 def depth(frame: Frame) -> int:
-    return sum(d.kind == "loop" for d in frame.dims)
+    return len(frame.loops)
 
 
 def tests_data(stmt: ir.Stmt) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from loopdiff.analysis.polyhedral.sets import DIV, PARAM, Model, pieces
+from loopdiff.analysis.polyhedral.sets import Model, in_order, parameters_of, pieces
+from loopdiff.analysis.polyhedral.translation import DIV, PARAM
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of
 from loopdiff.ir.ops import Op
@@ -25,7 +26,7 @@ def affine_expr(model: Model, affine: Any) -> ir.Expr:
 def weighted(model: Model, affine: Any, scale: int) -> tuple[Weights, int]:
     """`scale` times `affine` as integer multiples of expressions, and a constant."""
     weights: Weights = []
-    for expr, place in model.terms.parameters.items():
+    for place, expr in parameters_of(model, affine):
         weights.append((multiple(affine.get_coefficient_val(PARAM, place), scale), expr))
     for place in range(affine.dim(DIV)):
         weight = multiple(affine.get_coefficient_val(DIV, place), scale)
@@ -77,7 +78,7 @@ def fails(model: Model, where: Any) -> ir.Expr:
 
 
 def basic_sets(where: Any) -> list[Any]:
-    return where.coalesce().compute_divs().get_basic_sets()
+    return in_order(where).coalesce().compute_divs().get_basic_sets()
 
 
 def rows(basic: Any) -> list[Any]:

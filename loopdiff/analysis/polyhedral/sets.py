@@ -10,29 +10,23 @@ isl contexts must not be shared between threads that run at the same time, so ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any, TypeVar
 
 from loopdiff.analysis.polyhedral.delinearization import Digit, digits
-from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, Fact, Frame, element_event, find_events
-from loopdiff.analysis.polyhedral.terms import Terms, constant_terms
-from loopdiff.errors import InternalError
+from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, Frame, element_event, find_events
+from loopdiff.analysis.polyhedral.facts import Fact, Facts, Owners, find_owners
+from loopdiff.analysis.polyhedral.terms import Terms
+from loopdiff.analysis.polyhedral.translation import PARAM, SET, Translation, isl
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, Site, statements
-from loopdiff.settings.deferred import deferred_interrupts
 
-with deferred_interrupts():  # half of its types would be registered, and the next import abort the process
-    import islpy as isl
-
-IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
-PARAM, DIV = isl.dim_type.param, isl.dim_type.div
+IN, OUT = isl.dim_type.in_, isl.dim_type.out
 QUOTA = 500_000
 GIVING_UP = ("maximal number of operations exceeded", "unbounded optimum")
 T = TypeVar("T")
@@ -51,6 +45,7 @@ class Model:
     frames: Mapping[Path, Frame]
     bodies: Mapping[Path, Frame]
     events: tuple[Event, ...]
+    owners: Owners
     context: Any
     cache: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -118,151 +113,36 @@ def build_model(ls: ir.LoopSet) -> Model:
     if latest and latest[0].ls is ls:
         return latest[0]
     found = find_events(ls)
-    model = Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), isl.Context())
+    owners = find_owners(tuple(found.facts.values()), found.terms.parameters)
+    model = Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), owners, isl.Context())
     if latest is not None:
         latest[:] = [model]
     return model
 
 
-# -- formulas to sets ----------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """Formulas and terms over the dimensions `places` as isl sets and functions on `space`."""
-
-    space: Any
-    parameters: Mapping[ir.Expr, int]
-    places: Mapping[ir.Expr, int]
-
-    def truth(self, formula: ir.Expr) -> Any:
-        """The set where `formula` holds."""
-        match formula:
-            case ir.Const(value=value):
-                return isl.Set.universe(self.space) if value else isl.Set.empty(self.space)
-            case ir.Apply(op=Op.AND, args=args):
-                return self.join(args, "intersect")
-            case ir.Apply(op=Op.OR, args=args):
-                return self.join(args, "union")
-            case ir.Apply(op=Op.NOT, args=(arg,)):
-                return self.truth(arg).complement()
-            case ir.Apply(op=op, args=args):
-                return self.comparison(op, args)
-            case _:
-                raise InternalError(f"LD906: no set for {print_expr(formula)}")
-
-    def comparison(self, op: Op, args: tuple[ir.Expr, ...]) -> Any:
-        plain = without_extremum(op, args)
-        if plain is None:
-            name = {Op.LT: "lt", Op.LE: "le", Op.GT: "gt", Op.GE: "ge", Op.EQ: "eq", Op.NE: "ne"}[op]
-            return getattr(self.function(args[0]), f"{name}_set")(self.function(args[1]))
-        if op in (Op.EQ, Op.NE):
-            both, ways = (Op.AND, (Op.LE, Op.GE)) if op == Op.EQ else (Op.OR, (Op.LT, Op.GT))
-            return self.truth(ir.Apply(both, tuple(ir.Apply(way, args) for way in ways)))
-        return self.truth(plain)
-
-    def join(self, args: tuple[ir.Expr, ...], how: str) -> Any:
-        found = self.truth(args[0])
-        for arg in args[1:]:
-            found = getattr(found, how)(self.truth(arg))
-        return found
-
-    def function(self, term: ir.Expr) -> Any:
-        """`term` as a piecewise affine function."""
-        if term in self.parameters:
-            return self.variable(PARAM, self.parameters[term])
-        if term in self.places:
-            return self.variable(SET, self.places[term])
-        value = constant_terms(term)
-        if value is not None:
-            return isl.PwAff.from_aff(isl.Aff.zero_on_domain(self.local).set_constant_val(self.number(value)))
-        match term:
-            case ir.Apply(op=Op.NEG, args=(a,)):
-                return self.function(a).neg()
-            case ir.Apply(op=Op.ADD, args=(a, b)):
-                return self.function(a).add(self.function(b))
-            case ir.Apply(op=Op.SUB, args=(a, b)):
-                return self.function(a).sub(self.function(b))
-            case ir.Apply(op=Op.MUL, args=(a, b)):
-                return self.function(a).mul(self.function(b))
-            case ir.Apply(op=(Op.FLOORDIV | Op.MOD) as op, args=(a, b)):
-                return self.division(op, self.function(a), constant_terms(b) or 1)
-            case ir.Apply(op=(Op.MIN | Op.MAX) as op, args=args):
-                return self.extremum("min" if op == Op.MIN else "max", args)
-            case _:
-                raise InternalError(f"LD906: no affine function for {print_expr(term)}")
-
-    def division(self, op: Op, function: Any, divisor: int) -> Any:
-        """Python's // and %, which round towards minus infinity."""
-        if divisor < 0:
-            opposite = self.division(op, function.neg(), -divisor)
-            return opposite if op == Op.FLOORDIV else opposite.neg()
-        value = self.number(divisor)
-        return function.scale_down_val(value).floor() if op == Op.FLOORDIV else function.mod_val(value)
-
-    def extremum(self, which: str, args: tuple[ir.Expr, ...]) -> Any:
-        found = self.function(args[0])
-        for arg in args[1:]:
-            found = getattr(found, which)(self.function(arg))
-        return found
-
-    @property
-    def local(self) -> Any:
-        return isl.LocalSpace.from_space(self.space)
-
-    def variable(self, kind: Any, place: int) -> Any:
-        return isl.PwAff.from_aff(isl.Aff.var_on_domain(self.local, kind, place))
-
-    def number(self, value: int) -> Any:
-        return isl.Val.int_from_si(self.space.get_ctx(), value)
-
-
-def without_extremum(op: Op, args: tuple[ir.Expr, ...]) -> ir.Expr | None:
-    """A comparison of sums with one minimum or maximum less, None if there is none: `i < min(n, m) - 1` is
-    `i < n - 1 and i < m - 1`, in fewer pieces than as a comparison with a function that has several.
-    """
-    a, b = args
-    for is_left, term in ((True, a), (False, b)):
-        found = extremum_in(term)
-        if found is not None:
-            which, parts = found
-            pairs = ((p, b) if is_left else (a, p) for p in parts)
-            both = (which == Op.MIN) == ((op in (Op.GT, Op.GE)) == is_left)
-            return ir.Apply(Op.AND if both else Op.OR, tuple(ir.Apply(op, pair) for pair in pairs))
-    return None
-
-
-def extremum_in(term: ir.Expr) -> tuple[Op, tuple[ir.Expr, ...]] | None:
-    """The sum `term` as minimum, or maximum, of sums, None if nothing in it is one."""
-    match term:
-        case ir.Apply(op=(Op.MIN | Op.MAX) as which, args=args):
-            return which, args
-        case ir.Apply(op=(Op.ADD | Op.SUB | Op.NEG) as op, args=args):
-            for place, arg in enumerate(args):
-                found = extremum_in(arg)
-                if found is not None:
-                    which, parts = found
-                    if op == Op.NEG or (op == Op.SUB and place == 1):
-                        which = Op.MAX if which == Op.MIN else Op.MIN
-                    return which, tuple(ir.Apply(op, (*args[:place], p, *args[place + 1 :])) for p in parts)
-            return None
-        case _:
-            return None
-
-
+# -- instances -----------------------------------------------------------------------------------------------
 def translation(model: Model, frame: Frame) -> Translation:
     """Of formulas over the dimensions of `frame`."""
-    parameters = model.terms.parameters
-    space = isl.Space.set_alloc(model.context, len(parameters), len(frame.dims))
-    for place in parameters.values():
-        space = space.set_dim_name(PARAM, place, f"p{place}")
-    return Translation(space, parameters, {d.leaf: k for k, d in enumerate(frame.dims)})
+    space = isl.Space.set_alloc(model.context, 0, len(frame.dims))
+    return Translation(space, model.terms.parameters, {d.leaf: k for k, d in enumerate(frame.dims)})
+
+
+def parameters_of(model: Model, found: Any) -> list[tuple[int, ir.Expr]]:
+    """The parameters that a set, map or function of isl's has, in the order of the LoopSet, each with its place there
+    in `found`."""
+    names = ((int(found.get_dim_name(PARAM, k)[1:]), k) for k in range(found.dim(PARAM)))
+    listed = model.cached("parameters", lambda: tuple(model.terms.parameters))
+    return [(k, listed[number]) for number, k in sorted(names)]
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Instances of a frame, and the facts of it and its parents that they were not restricted to."""
+    """Instances of a frame, the facts that they were restricted to, and those that say something of their parameters
+    and would split them."""
 
     instances: Any
-    pending: tuple[Fact, ...]
+    facts: frozenset[Fact] = frozenset()
+    pending: Facts = ()
 
 
 def domain(model: Model, frame: Frame) -> Any:
@@ -280,45 +160,107 @@ def compute_domain(model: Model, frame: Frame) -> Domain:
     else outside of them.
     """
     into = translation(model, frame)
-    if frame.parent is None:
-        found, pending = isl.Set.universe(into.space), frame.facts
-        for expr, place in model.terms.parameters.items():
-            if isinstance(expr, ir.Dim):
-                found = found.lower_bound_val(PARAM, place, into.number(0))
-    else:
-        outer = restricted(model, frame.parent)
-        found = outer.instances.add_dims(SET, len(frame.dims) - len(frame.parent.dims))
-        pending = tuple(dict.fromkeys((*outer.pending, *frame.facts)))
+    outer = Domain(isl.Set.universe(into.space)) if frame.parent is None else restricted(model, frame.parent)
+    found = outer.instances.add_dims(SET, len(into.places) - outer.instances.dim(SET))
     for formula in frame.formulas:
         found = found.intersect(into.truth(formula))
-    return with_facts(model, into, found, pending) if frame.formulas or frame.facts else Domain(found, pending)
+    facts = model.owners.needed(facts_in(model, frame), (e for _, e in parameters_of(model, found)))
+    found = in_order(bounded_below(model, found, outer.instances))
+    found, pending = with_facts(model, into, found, tuple(f for f in facts if f not in outer.facts))
+    return Domain(found, frozenset(facts).difference(pending), pending)
 
 
-def with_facts(model: Model, into: Translation, found: Any, pending: tuple[Fact, ...]) -> Domain:
-    """`found` restricted to those of the facts `pending` that do not split it; one may decide the next."""
+def facts_in(model: Model, frame: Frame) -> Facts:
+    """What holds in `frame`."""
+
+    def find() -> Facts:
+        outer = () if frame.parent is None else facts_in(model, frame.parent)
+        return tuple(dict.fromkeys((*outer, *frame.facts))) if frame.facts else outer
+
+    return model.cached(("facts", frame), find)
+
+
+def bounded_below(model: Model, found: Any, but: Any = None) -> Any:
+    """The set `found` where extents are not negative, but for parameters of the set `but`, of which that is known."""
+    known = {expr for _, expr in parameters_of(model, but)} if but is not None else set()
+    for place, expr in parameters_of(model, found):
+        if isinstance(expr, ir.Dim) and expr not in known:
+            found = found.lower_bound_val(PARAM, place, integer(model, 0))
+    return found
+
+
+def with_facts(model: Model, into: Translation, found: Any, pending: Facts) -> tuple[Any, Facts]:
+    """The set `found` restricted to those of the facts `pending` that do not split it, and the others; one may decide
+    the next."""
     left: list[Fact] = []
     for fact in pending:
-        fewer = found.intersect(where_true(model, into, fact)).coalesce()
+        fewer = where_true(model, into, found, fact).coalesce()
         if fewer.n_basic_set() > max(found.n_basic_set(), 1):
             left.append(fact)
         else:
             found = fewer
-    return Domain(found, pending) if len(left) == len(pending) else with_facts(model, into, found, tuple(left))
+    return (found, pending) if len(left) == len(pending) else with_facts(model, into, found, tuple(left))
+
+
+def where_true(model: Model, into: Translation, found: Any, fact: Fact) -> Any:
+    """The set `found` where `fact` holds."""
+    if not fact.parts.isdisjoint(into.places):
+        return found.intersect(into.truth(fact.formula))
+    outside = translation(model, EVERYWHERE)
+    where = model.cached(("truth", fact), lambda: bounded_below(model, outside.truth(fact.formula)).params())
+    return found.intersect_params(where)
+
+
+def needed_facts(model: Model, frame: Frame, found: Any) -> Facts:
+    """What holds in `frame` of the parameters of `found`, whatever the iteration is."""
+    facts = model.owners.needed(facts_in(model, frame), (e for _, e in parameters_of(model, found)))
+    return tuple(f for f in facts if not f.is_local)
 
 
 def possible(model: Model, frame: Frame, where: Any) -> Any:
-    """The parameters `where`, restricted by what `frame` knows of parameters, as far as that does not split them."""
-    dims = {d.leaf for d in frame.dims}
-    known = tuple(f for f in restricted(model, frame).pending if f.parts.isdisjoint(dims))
-    into = translation(model, EVERYWHERE)
-    return with_facts(model, into, isl.Set.from_params(where), known).instances.params()
+    """The parameters `where`, of some instances of `frame`, restricted by what else it knows of parameters, as far as
+    that does not split them."""
+    known = restricted(model, frame)
+    facts = tuple(f for f in needed_facts(model, frame, where) if f not in known.facts)
+    found = bounded_below(model, isl.Set.from_params(where), known.instances)
+    return with_facts(model, translation(model, EVERYWHERE), found, facts)[0].params()
 
 
-def where_true(model: Model, into: Translation, fact: Fact) -> Any:
-    """The set where `fact` holds: one for all frames of so many dimensions, if it is about parameters only."""
-    if not fact.parts.isdisjoint(into.places):
-        return into.truth(fact.formula)
-    return model.cached(("truth", fact, len(into.places)), lambda: into.truth(fact.formula))
+def aware(model: Model, frame: Frame, found: Any, other: Any) -> Any:
+    """The set `found`, of which `frame` has told what it knows, with what it knows of the parameters of `other` as
+    well."""
+    known = {e for _, e in parameters_of(model, found)}
+    if all(e in known for _, e in parameters_of(model, other)):
+        return found
+    facts = needed_facts(model, frame, found)
+    whole = bounded_below(model, found.align_params(other.get_space()), found)
+    more = tuple(f for f in needed_facts(model, frame, whole) if f not in facts)
+    return with_facts(model, translation(model, EVERYWHERE), whole, more)[0]
+
+
+def meeting(model: Model, frame: Frame, formula: ir.Expr) -> Any:
+    """The instances of `frame` for which `formula` holds, too."""
+    where = translation(model, frame).truth(formula)
+    return aware(model, frame, domain(model, frame), where).intersect(where)
+
+
+def less(model: Model, frame: Frame, found: Any, other: Any) -> Any:
+    """`found`, instances of `frame` or pairs with such, without `other`: the same object where they have nothing in
+    common."""
+
+    def compute(_: Facts, found: Any, other: Any) -> Any:
+        if found.is_disjoint(other):
+            return found
+        if isinstance(found, isl.Map):
+            return aware(model, frame, found.wrap(), other).unwrap().subtract(other)
+        return aware(model, frame, found, other).subtract(other)
+
+    return once(model, "less", compute, facts_in(model, frame), found, other)
+
+
+def once(model: Model, name: str, compute: Callable[..., Any], *values: Any) -> Any:
+    """`compute(*values)` of sets and maps that the Model made, computed once for the same objects."""
+    return model.cached((name, *map(id, values)), lambda: (compute(*values), values))[0]
 
 
 def instances(model: Model, event: Event) -> Any:
@@ -337,7 +279,7 @@ def compute_map(model: Model, event: Event) -> Any:
     for term in event.subscripts:
         axis = isl.Map.from_pw_aff(into.function(term))
         found = found.flat_range_product(axis)
-    return found.intersect_domain(instances(model, event))
+    return found.intersect_domain(aware(model, event.frame, instances(model, event), found))
 
 
 # -- pairs of instances --------------------------------------------------------------------------------------
@@ -353,8 +295,12 @@ class Order:
 
 def common_loops(first: Event, second: Event) -> int:
     """Number of loops around both events."""
-    pairs = zip(first.loops, second.loops, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0].key == pair[1].key, pairs))
+    count = 0
+    for mine, other in zip(first.loops, second.loops, strict=False):
+        if mine is not other and mine.key != other.key:
+            break
+        count += 1
+    return count
 
 
 def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
@@ -370,29 +316,40 @@ def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
         yield Order(shared, True)
 
 
-def same_element(model: Model, first: Event, second: Event) -> Any:
-    """Pairs of instances that touch the same element."""
-    return model.cached(("same", first, second), lambda: compute_same(model, first, second))
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """From instances of an event to the `element` that each touches, and to `digits` of its subscripts: see
+    `polyhedra_digits`. One for all events with the same, so that what follows from it is found once."""
+
+    element: Any
+    digits: tuple[tuple[Digit, Any], ...]
 
 
-def compute_same(model: Model, first: Event, second: Event) -> Any:
-    pairs = element_map(model, first).apply_range(element_map(model, second).reverse())
-    one, other = digit_maps(model, first), digit_maps(model, second)
-    for key in one:
-        if key in other:
-            pairs = pairs.intersect(one[key].apply_range(other[key].reverse()))
-    return pairs
-
-
-def digit_maps(model: Model, event: Event) -> dict[Digit, Any]:
-    """From instances of `event` to digits of its subscripts: see `polyhedra_digits`."""
-
-    def compute() -> dict[Digit, Any]:
+def touched(model: Model, event: Event) -> Touched:
+    def compute() -> Touched:
         into = translation(model, event.frame)
         found = digits_in(model, event, event.frame)
-        return {key: isl.Map.from_pw_aff(into.function(term)) for key, term in found.items()}
+        maps = tuple((key, isl.Map.from_pw_aff(into.function(term))) for key, term in found.items())
+        new = Touched(element_map(model, event), maps)
+        names = tuple(new.element.get_var_names(PARAM))  # which isl's hash leaves out
+        return model.cached((names, new), lambda: new)
 
-    return model.cached(("digit maps", event), compute)
+    return model.cached(("touched", event), compute)
+
+
+def same_element(model: Model, first: Event, second: Event) -> Any:
+    """Pairs of instances that touch the same element."""
+    a, b = touched(model, first), touched(model, second)
+    return once(model, "same", compute_same, a, b)
+
+
+def compute_same(first: Touched, second: Touched) -> Any:
+    pairs = first.element.apply_range(second.element.reverse())
+    others = dict(second.digits)
+    for key, digit in first.digits:
+        if key in others:
+            pairs = pairs.intersect(digit.apply_range(others[key].reverse()))
+    return pairs
 
 
 def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, ir.Expr]:
@@ -400,31 +357,41 @@ def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, ir.Expr]:
 
     def is_digit(term: ir.Expr, radix: ir.Expr) -> bool:
         outside = ir.Apply(Op.OR, (ir.Apply(Op.LT, (term, ir.Const(0, INT))), ir.Apply(Op.GE, (term, radix))))
-        into = translation(model, frame)
-        return model.bounded(lambda: domain(model, frame).intersect(into.truth(outside)).is_empty(), False)
+        return model.bounded(lambda: meeting(model, frame, outside).is_empty(), False)
 
     return model.cached(("digits", event, frame), lambda: digits(model.terms, event, is_digit))
 
 
 def ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
     """Pairs of instances that touch the same element, `first` before `second` in the way of `order`."""
-    return model.cached(("ordered", first, second, order), lambda: compute_ordered(model, first, second, order))
+    return model.cached((first, second, order), lambda: find_ordered(model, first, second, order))
 
 
-def compute_ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
-    pairs = same_element(model, first, second)
-    if pairs.is_empty():
-        return pairs
+def find_ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
+    """`ordered`, of which there is one for all pairs of events that touch the same and meet in the same way."""
     places = second.places
     carrier = first.loops[order.shared] if order.is_carried else None
-    way = isl.BasicMap.universe(pairs.get_space())
+    way: list[tuple[int, int, int]] = []
     for place, dim in enumerate(first.frame.dims):
         if dim == carrier:
-            mine, other = (IN, place), (OUT, places[dim.key])
-            way = way.order_gt(*other, *mine) if dim.stride > 0 else way.order_gt(*mine, *other)
+            way.append((place, places[dim.key], dim.stride))
         elif is_fixed(dim, order) and dim.key in places:
-            way = way.equate(IN, place, OUT, places[dim.key])
-    return pairs.intersect(isl.Map.from_basic_map(way))
+            way.append((place, places[dim.key], 0))
+    pairs = same_element(model, first, second)
+    return model.cached(("ordered", id(pairs), *way), lambda: compute_ordered(pairs, way))
+
+
+def compute_ordered(pairs: Any, way: Iterable[tuple[int, int, int]]) -> Any:
+    """Those of `pairs` that are equal in two places, where the stride is zero, or else one after the other."""
+    if pairs.is_empty():
+        return pairs
+    found = isl.BasicMap.universe(pairs.get_space())
+    for mine, other, stride in way:
+        if stride == 0:
+            found = found.equate(IN, mine, OUT, other)
+        else:
+            found = found.order_gt(OUT, other, IN, mine) if stride > 0 else found.order_gt(IN, mine, OUT, other)
+    return pairs.intersect(isl.Map.from_basic_map(found))
 
 
 def ahead(model: Model, first: Event, second: Event, lag: int) -> Any:
@@ -475,10 +442,20 @@ def largest(model: Model, frame: Frame, term: ir.Expr) -> Any:
     bound.
     """
     function = translation(model, frame).function(term)
-    values = isl.Map.from_pw_aff(function).intersect_domain(domain(model, frame)).range()
+    runs = aware(model, frame, domain(model, frame), function)
+    values = in_order(isl.Map.from_pw_aff(function).intersect_domain(runs).range())
     return model.bounded(lambda: values.dim_max(0).coalesce(), None)
+
+
+def in_order(found: Any) -> Any:
+    """`found` with its parameters in the order of the LoopSet."""
+    names = sorted((found.get_dim_name(PARAM, k) for k in range(found.dim(PARAM))), key=lambda name: int(name[1:]))
+    space = isl.Space.params_alloc(found.get_ctx(), len(names))
+    for place, name in enumerate(names):
+        space = space.set_dim_name(PARAM, place, name)
+    return found.align_params(space)
 
 
 def pieces(function: Any) -> list[tuple[Any, Any]]:
     """Where, and which, affine function of the parameters `function` is."""
-    return list(function.get_pieces())
+    return list(in_order(function).get_pieces())

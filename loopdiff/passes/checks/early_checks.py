@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from loopdiff.analysis.bounds import ALWAYS, NEVER, known_parameters, safely
-from loopdiff.analysis.polyhedral.events import depth, extend
+from loopdiff.analysis.polyhedral.events import EVERYWHERE, Frame, depth, extend
 from loopdiff.analysis.polyhedral.expressions import fails
 from loopdiff.analysis.polyhedral.model import Model
-from loopdiff.analysis.polyhedral.sets import domain, possible
+from loopdiff.analysis.polyhedral.sets import domain, less, possible
 from loopdiff.analysis.polyhedral.terms import has_opaque
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
@@ -50,7 +50,9 @@ def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, .
             settled[path] = (left(site.stmt, found.cond, bool(site.loops)),)
             continue
         settled[path] = ()
-        if found.cond != ALWAYS and not (seen is not None and found.parameters.is_subset(seen)):
+        if found.cond != ALWAYS and not (
+            seen is not None and less(model, in_front(model), found.parameters, seen).is_empty()
+        ):
             seen = seen.union(found.parameters) if seen is not None else found.parameters
             needed = "no shapes allow it" if isinstance(found.cond, ir.Const) else f"it needs {print_expr(found.cond)}"
             message = f"{site.stmt.message}: {needed}"
@@ -65,6 +67,11 @@ def first_place(model: Model) -> int:
     """Behind the other checks that the program begins with, which say more of shapes."""
     body = model.ls.body
     return next((k for k, s in enumerate(body) if is_early(s) or not isinstance(s, ir.Require)), len(body))
+
+
+def in_front(model: Model) -> Frame:
+    """What is known behind the other checks that the program begins with."""
+    return model.frames.get((first_place(model),), EVERYWHERE)
 
 
 def left(stmt: ir.Require, sufficient: ir.Expr, is_in_loops: bool) -> ir.Require:
@@ -92,8 +99,7 @@ def failing(model: Model, path: Path, stmt: ir.Require) -> Found:
         return UNKNOWN
     wrong = extend(model.terms, frame, (ir.Apply(Op.NOT, (term,)),))
     where = possible(model, frame, domain(model, wrong).params())
-    first = model.frames.get((first_place(model),))
-    known = known_parameters(model) if first is None else domain(model, first).params()
+    known = possible(model, in_front(model), known_parameters(model, where))
     is_exact = not any(d.kind == "opaque" for d in frame.dims)
     return Found(where.intersect(known), fails(model, where.gist(known)), is_exact)
 

@@ -11,7 +11,7 @@ weighted sum is the loss, of all the weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -59,11 +59,12 @@ class Copy:
 
 def without_copies(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` without copies inside outermost loops where all that reads them finds the same in the originals."""
+    users = users_of(ls)
     for number, stmt in enumerate(ls.body):
         if isinstance(stmt, ir.Loop):
             sites = [replace(s, path=(number, *s.path[1:])) for s in statements((stmt,))]
             found = (copy_at(number, s) for s in sites)
-            unneeded = (c for c in found if c is not None and is_private(ls, c) and is_unneeded(sites, c))
+            unneeded = (c for c in found if c is not None and is_private(ls, c, users) and is_unneeded(sites, c))
             for copy in unneeded:
                 return without_copies(with_source(ls, copy))
     return ls
@@ -185,24 +186,40 @@ def copy_at(number: int, site: Site) -> Copy | None:
             return None
 
 
-def is_private(ls: ir.LoopSet, copy: Copy) -> bool:
+def is_private(ls: ir.LoopSet, copy: Copy, users: Users) -> bool:
     """Whether both arrays are floats of one shape that only the loop has to do with, and hold nothing at first."""
     to, source = ls.array(copy.to), ls.array(copy.source)
     is_alike = to.extents is not None and (to.type, to.extents) == (source.type, source.extents)
     is_float = to.type is not None and to.type.element.is_float
-    return is_alike and is_float and not {copy.to, copy.source} & known_outside(ls, copy.number)
+    return is_alike and is_float and not {copy.to, copy.source} & users.beside(copy.number)
 
 
-def known_outside(ls: ir.LoopSet, number: int) -> frozenset[str]:
-    """Arrays that others than the loop `number` of the body look at or fill, and all if functions are called."""
-    outside = [s.stmt for k, t in enumerate(ls.body) if k != number for s in statements((t,))]
-    filled = {s.array for s in outside if isinstance(s, ir.Allocate) and s.fill is not None}
-    nodes = list(nodes_in(ls.body))
-    asked = {e.array for e in nodes if isinstance(e, ir.Dim)}
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Arrays that `all` may look at or fill, and for the others the numbers of the statements of the body that do."""
+
+    all: frozenset[str]
+    of: Mapping[str, frozenset[int]]
+
+    def beside(self, number: int) -> frozenset[str]:
+        """Arrays that others than the statement `number` look at or fill."""
+        return self.all | {a for a, numbers in self.of.items() if numbers != {number}}
+
+
+def users_of(ls: ir.LoopSet) -> Users:
+    """Who has to do with arrays, which are anybody's if functions are called."""
     if any(isinstance(s, ir.Call) for s in all_statements(ls.body)):
-        return frozenset(a.name for a in ls.arrays)
-    used = {a.array for s in outside for a in accesses(s)}
-    return frozenset(asked | filled | used) | seen_params(ls) | returned_arrays(ls)
+        return Users(frozenset(a.name for a in ls.arrays), {})
+    asked = {e.array for e in nodes_in(ls.body) if isinstance(e, ir.Dim)}
+    numbers: dict[str, set[int]] = {}
+    for number, stmt in enumerate(ls.body):
+        for s in all_statements((stmt,)):
+            filled = (s.array,) if isinstance(s, ir.Allocate) and s.fill is not None else ()
+            for array in (*filled, *(a.array for a in accesses(s))):
+                numbers.setdefault(array, set()).add(number)
+    return Users(
+        frozenset(asked) | seen_params(ls) | returned_arrays(ls), {a: frozenset(n) for a, n in numbers.items()}
+    )
 
 
 def is_unneeded(sites: Sequence[Site], copy: Copy) -> bool:

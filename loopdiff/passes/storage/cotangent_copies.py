@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopdiff.ad.tape.sweeps import Sweeps
-from loopdiff.analysis.exposure import is_exposed
+from loopdiff.analysis.exposure import is_exposed, seen_writes
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs, written_arrays
-from loopdiff.passes.storage.first_writes import rewritten, sees
+from loopdiff.passes.storage.first_writes import rewritten
 from loopdiff.passes.storage.workspace import with_workspace
 
 Places = set[tuple[Path, ir.Access]]
@@ -48,7 +48,8 @@ def places_of_cotangent(model: Model, buffer: str) -> Places | None:
     ):
         return None
     exposed = [read for read in reads if is_exposed(model, read)]
-    if any(r.combines or any(sees(model, w, r) for w in writes) for r in exposed) or not all(r.path for r in reads):
+    mixed = (r for r in exposed if r.combines or any(seen_writes(model, r, lambda w: w in writes)))
+    if next(mixed, None) is not None or not all(r.path for r in reads):
         return None
     return {(read.path, read.access) for read in exposed}
 

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
-from loopdiff.analysis.exposure import is_exposed, visible
+from loopdiff.analysis.exposure import is_exposed, seen_writes, visible
 from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.expressions import basic_sets, constraint, rows
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.analysis.polyhedral.sets import PARAM, orders
+from loopdiff.analysis.polyhedral.sets import orders
+from loopdiff.analysis.polyhedral.translation import PARAM
 from loopdiff.analysis.privatization import Names
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, zeroed
@@ -102,9 +103,8 @@ def needed_zeros(
 
 def finds_zeros(model: Model, read: Event) -> bool:
     """Whether the sum of `read` only ever finds zeros, written before."""
-    others = [w for w in model.touching(read.access.array, True) if not is_zero_write(model, w)]
-    others.sort(key=lambda w: w.path[:-1] != read.path[:-1])  # the next one is the likeliest
-    return not any(sees(model, w, read) for w in others) and not is_exposed(model, read)
+    others = seen_writes(model, read, lambda w: not is_zero_write(model, w))
+    return next(others, None) is None and not is_exposed(model, read)
 
 
 def binds(model: Model, read: Event) -> bool:
@@ -131,13 +131,19 @@ def read_where(model: Model, write: Event, first: set[Path], is_unseen: bool) ->
     """When anything may see what `write` wrote: a constant, or, where only the caller does, who gets an array that the
     function fills but for elements beyond the extents of another one, a comparison of these extents."""
     reads = [r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first)]
-    if any(sees(model, write, r) for r in reads if not r.is_final):
+    if any(write in zeros_seen(model, r) for r in reads if not r.is_final):
         return ALWAYS
-    final = [] if is_unseen else [r for r in reads if r.is_final and sees(model, write, r)]
+    final = [] if is_unseen else [r for r in reads if r.is_final and write in zeros_seen(model, r)]
     is_start = len(write.path) == 1 and isinstance(model.sites[write.path].stmt, ir.Allocate)
     if not final or not is_start or write.access.array not in model.ls.params:
         return ir.Const(bool(final), BOOL)
     return model.bounded(lambda: beyond(model, write, final), ALWAYS)
+
+
+def zeros_seen(model: Model, read: Event) -> frozenset[Event]:
+    """Writes of zeros that `read` may find."""
+    zeros = seen_writes(model, read, partial(is_zero_write, model))
+    return model.cached(("zeros", read), lambda: frozenset(zeros))
 
 
 def beyond(model: Model, write: Event, reads: list[Event]) -> ir.Expr:
@@ -154,15 +160,6 @@ def beyond(model: Model, write: Event, reads: list[Event]) -> ir.Expr:
 def involved(row: Any) -> int:
     """How many parameters a constraint is about."""
     return sum(row.involves_dims(PARAM, k, 1) for k in range(row.dim(PARAM)))
-
-
-def sees(model: Model, write: Event, read: Event) -> bool:
-    """Whether `read` may find what `write` wrote."""
-
-    def reaches() -> bool:
-        return any(not visible(model, write, read, order).is_empty() for order in orders(write, read))
-
-    return model.bounded(reaches, True)
 
 
 def is_zero_write(model: Model, write: Event) -> bool:

@@ -28,7 +28,7 @@ from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Site, accesses, all_statements, map_blocks, may_stop, statements, touched_arrays, without
 from loopdiff.model import tuning
 from loopdiff.model.register_tiles import choose_tile, is_product_operand
-from loopdiff.passes.storage.copy_propagation import known_outside, same_elements
+from loopdiff.passes.storage.copy_propagation import Users, same_elements, users_of
 from loopdiff.passes.storage.first_writes import Zeros, drop_unread_zeros, sink_zeros
 
 ONE = integer(1)
@@ -39,8 +39,11 @@ def start_sums(ls: ir.LoopSet, *, in_tiles_only: bool = True) -> ir.LoopSet:
     everywhere, as threads of a GPU hold each sum in a register.
     """
     ls = replace(ls, body=Starter(ls, type_env(ls), supply(ls), in_tiles_only).block(ls.body))
+    users = users_of(ls)
     for number in range(len(ls.body)):
-        ls = without_last_zeros(ls, number)
+        fewer = without_last_zeros(ls, number, users)
+        users = users if fewer is ls else users_of(fewer)
+        ls = fewer
     return ls
 
 
@@ -163,7 +166,7 @@ def is_concerned(stmt: ir.Stmt, zeros: Zeros[ir.Stmt]) -> bool:
     return (zeros.site is not None and may_stop((stmt,))) or zeros.array in touched_arrays((stmt,))
 
 
-def without_last_zeros(ls: ir.LoopSet, number: int) -> ir.LoopSet:
+def without_last_zeros(ls: ir.LoopSet, number: int, users: Users) -> ir.LoopSet:
     """`ls` without zeros at the end of an iteration of loop `number`, in arrays of its own, that nothing reads."""
     loop = ls.body[number]
     if not isinstance(loop, ir.Loop):
@@ -171,7 +174,7 @@ def without_last_zeros(ls: ir.LoopSet, number: int) -> ir.LoopSet:
     sites = [replace(s, path=(number, *s.path[1:])) for s in statements((loop,))]
     last = {a.array: s for s in sites for a in accesses(s.stmt) if a.subscripts}
     zeros = {array: s for array, s in last.items() if is_zeroing(s) and len(s.loops) > 1}
-    unseen = zeros.keys() - known_outside(ls, number)
+    unseen = zeros.keys() - users.beside(number)
     if not unseen or has_exits(loop.body):
         return ls
     return drop_unread_zeros(ls, unseen, unseen)

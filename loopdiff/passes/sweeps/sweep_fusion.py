@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from loopdiff.analysis.contractions import contraction
 from loopdiff.analysis.legality import Fusion, is_legal, within
@@ -32,7 +33,7 @@ from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import (
     accesses,
     all_statements,
-    are_independent,
+    defined,
     exits,
     lets_in,
     loads_in,
@@ -40,6 +41,7 @@ from loopdiff.ir.walk import (
     loops_of,
     map_accesses,
     map_stmt_exprs,
+    mentioned,
     nodes_in,
     read_arrays,
     returned_arrays,
@@ -63,17 +65,18 @@ def in_one_pass(ls: ir.LoopSet, recorded: frozenset[str]) -> ir.LoopSet | None:
     numbers = (a.name for a in ls.arrays if a.type is not None and a.type.element is not BOOL)
     own = carriers(ls)
     recorded = own.intersection(recorded, numbers)
-    if not recorded and not walks(ls.body):
+    effects = Remembered()
+    if not recorded and not walks(ls.body, effects):
         return None
     ls = upwards(ascend(tidy_sums(ls)), own)
-    return less_kept(ls, recorded) or read_once(ls)
+    return less_kept(ls, recorded, effects) or read_once(ls, effects)
 
 
-def less_kept(ls: ir.LoopSet, recorded: frozenset[str]) -> ir.LoopSet | None:
+def less_kept(ls: ir.LoopSet, recorded: frozenset[str], effects: Remembered) -> ir.LoopSet | None:
     """`ls` with two loops run together, and some `recorded` array as large as one iteration; the loops inside of them
     likewise."""
     for first, second in candidates(ls, recorded):
-        ordered = side_by_side(ls, first, second)
+        ordered = side_by_side(ls, first, second, effects)
         joined = None if ordered is None else run_together(ordered[0], ordered[1])
         smaller = None if joined is None else contracted(joined[0], joined[1])
         if smaller is None:
@@ -81,11 +84,11 @@ def less_kept(ls: ir.LoopSet, recorded: frozenset[str]) -> ir.LoopSet | None:
         found, place = smaller
         changed = frozenset(a.name for a in found.arrays if a != ls.array(a.name))
         if changed & recorded:
-            return deeper(found, place, changed)
+            return deeper(found, place, changed, effects)
     return None
 
 
-def deeper(ls: ir.LoopSet, place: int, own: frozenset[str]) -> ir.LoopSet:
+def deeper(ls: ir.LoopSet, place: int, own: frozenset[str], effects: Remembered) -> ir.LoopSet:
     """`ls` with loops inside of the loop at `place` run together, too, where they make rows in the caches out of arrays
     `own`, which each iteration fills anew."""
     loop = ls.body[place]
@@ -105,7 +108,7 @@ def deeper(ls: ir.LoopSet, place: int, own: frozenset[str]) -> ir.LoopSet:
         body=tuple(map_stmt_exprs(lambda e: substitute(e, given), s) for s in loop.body),
         results=(),
     )
-    found = less_kept(upwards(inside, used_once(loop) & carriers(ls) - elsewhere), own)
+    found = less_kept(upwards(inside, used_once(loop) & carriers(ls) - elsewhere), own, effects)
     if found is None:
         return ls
     back: dict[ir.Expr, ir.Expr] = {p: e for e, p in given.items()}
@@ -175,41 +178,70 @@ def is_carrier(ls: ir.LoopSet, decl: ir.ArrayDecl) -> bool:
 def candidates(ls: ir.LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]]:
     """Places of two loops over the same range of which the second reads what the first leaves in `recorded` arrays:
     those furthest apart first, as a reverse sweep ends where the forward sweep began."""
-    loops = [(k, s) for k, s in enumerate(ls.body) if isinstance(s, ir.Loop)]
+    loops = {k: s for k, s in enumerate(ls.body) if isinstance(s, ir.Loop)} if recorded else {}
+    left = {k: written_arrays((s,)) & recorded for k, s in loops.items()}
+    read = {k: read_arrays((s,)) & recorded for k, s in loops.items()}
+    plain = {k for k, s in loops.items() if not any(isinstance(t, ir.Exit | ir.Allocate) for t in all_statements((s,)))}
     return [
         (k, n)
-        for k, a in loops
-        for n, b in reversed(loops)
-        if k < n
-        and has_same_range(a, b)
-        and written_arrays((a,)) & read_arrays((b,)) & recorded
-        and not any(isinstance(s, ir.Exit | ir.Allocate) for s in all_statements((a, b)))
-        and not is_ragged(a)
+        for k, a in loops.items()
+        if left[k] and k in plain and not is_ragged(a)
+        for n in reversed(loops)
+        if k < n and n in plain and not left[k].isdisjoint(read[n]) and has_same_range(a, loops[n])
     ]
 
 
 # -- neighbours ----------------------------------------------------------------------------------------------
-def side_by_side(ls: ir.LoopSet, first: int, second: int) -> tuple[ir.LoopSet, int] | None:
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Arrays, cells and Lets that some statements give values to, and all that they have to do with; `is_silent`: they
+    do nothing else. `elements`: those that one of `walks` reads, by the places of its loops."""
+
+    given: frozenset[str]
+    known: frozenset[str]
+    is_silent: bool = True
+    elements: frozenset[ir.Access] | None = None
+
+    def __or__(self, other: Effects) -> Effects:
+        return Effects(self.given | other.given, self.known | other.known)
+
+    def are_apart(self, other: Effects) -> bool:
+        """Whether both may change places, as far as values are concerned."""
+        return self.given.isdisjoint(other.known) and other.given.isdisjoint(self.known)
+
+
+class Remembered:
+    """The Effects of statements, each found once."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, tuple[ir.Stmt, Effects]] = {}
+
+    def of(self, stmt: ir.Stmt) -> Effects:
+        if id(stmt) not in self.found:
+            is_silent = not any(isinstance(s, ir.Exit | ir.Require | ir.Call) for s in all_statements((stmt,)))
+            effects = Effects(defined((stmt,)), mentioned((stmt,)), is_silent, walked_elements(stmt))
+            self.found[id(stmt)] = stmt, effects
+        return self.found[id(stmt)][1]
+
+
+def side_by_side(ls: ir.LoopSet, first: int, second: int, effects: Remembered) -> tuple[ir.LoopSet, int] | None:
     """`ls` with the loops at `first` and `second` next to each other, and the place of the first; None if a statement
     between them can go neither before nor after both."""
     earlier: list[ir.Stmt] = []
     later: list[ir.Stmt] = []
     a, b = ls.body[first], ls.body[second]
+    behind, ahead = effects.of(a), effects.of(b)
     for stmt in ls.body[first + 1 : second]:
-        if are_apart((a, *later), stmt):
+        own = effects.of(stmt)
+        if own.is_silent and own.are_apart(behind):
             earlier.append(stmt)
-        elif are_apart((b,), stmt):
+        elif own.is_silent and own.are_apart(ahead):
             later.append(stmt)
+            behind |= own
         else:
             return None
     body = (*ls.body[:first], *earlier, a, b, *later, *ls.body[second + 1 :])
     return replace(ls, body=body), first + len(earlier)
-
-
-def are_apart(block: Body, stmt: ir.Stmt) -> bool:
-    """Whether `stmt` may change places with all of `block`."""
-    is_silent = not any(isinstance(s, ir.Exit | ir.Require | ir.Call) for s in all_statements((stmt,)))
-    return is_silent and are_independent(block, (stmt,))
 
 
 # -- one loop for both ---------------------------------------------------------------------------------------
@@ -291,25 +323,50 @@ class Around:
     after: Body
 
 
-def read_once(ls: ir.LoopSet) -> ir.LoopSet | None:
+def read_once(ls: ir.LoopSet, effects: Remembered) -> ir.LoopSet | None:
     """`ls` with nests that read the same elements, and have nothing else to do with each other, as one."""
-    nests = walks(ls.body)
-    for first, a in nests.items():
-        for second, b in nests.items():
-            if first < second and (joined := walked_together(a, b)) is not None and are_independent((a,), (b,)):
-                ordered = side_by_side(ls, first, second)
-                if ordered is not None:
-                    found, place = ordered
-                    body = (*found.body[:place], joined, *found.body[place + 2 :])
-                    return read_once(replace(found, body=body)) or replace(found, body=body)
+    found = None
+    while (joined := with_two_walked(found or ls, effects)) is not None:
+        found = joined
+    return found
+
+
+def with_two_walked(ls: ir.LoopSet, effects: Remembered) -> ir.LoopSet | None:
+    """`ls` with the first two such nests as one."""
+    nests = walks(ls.body, effects)
+    for first, second in combinations(nests, 2):
+        one, other = effects.of(nests[first]), effects.of(nests[second])
+        if not one.are_apart(other) or (one.elements or frozenset()).isdisjoint(other.elements or ()):
+            continue
+        joined = walked_together(nests[first], nests[second])
+        ordered = None if joined is None else side_by_side(ls, first, second, effects)
+        if joined is not None and ordered is not None:
+            found, place = ordered
+            return replace(found, body=(*found.body[:place], joined, *found.body[place + 2 :]))
     return None
 
 
-def walks(body: Body) -> dict[int, ir.Loop]:
+def walks(body: Body, effects: Remembered) -> dict[int, ir.Loop]:
     """The nests of one loop inside another in `body` that are no register tiles, and add to or store something, by
     place."""
-    nests = {k: s for k, s in enumerate(body) if isinstance(s, ir.Loop) and is_walk(innermost(s))}
-    return {k: s for k, s in nests.items() if contraction(s) is None or any(map(is_ragged, s.body))}
+    return {k: s for k, s in enumerate(body) if isinstance(s, ir.Loop) and effects.of(s).elements is not None}
+
+
+def walked_elements(stmt: ir.Stmt) -> frozenset[ir.Access] | None:
+    """What a walk reads, with its indices numbered from outside in; None if `stmt` is none."""
+    if not isinstance(stmt, ir.Loop) or not is_walk(innermost(stmt)):
+        return None
+    if contraction(stmt) is not None and not any(map(is_ragged, stmt.body)):
+        return None
+    inner: Around | None = Around((), stmt, ())
+    numbered: dict[ir.Expr, ir.Expr] = {}
+    body = stmt.body
+    while inner is not None:
+        numbered[ir.Index(inner.loop.index)] = ir.Index(f"#{len(numbered)}")
+        body = inner.loop.body
+        inner = around(body)
+    read = (access for s in body for access in elements_in(s))
+    return frozenset(replace(a, subscripts=tuple(substitute(e, numbered) for e in a.subscripts)) for a in read)
 
 
 def is_ragged(stmt: ir.Stmt) -> bool:
