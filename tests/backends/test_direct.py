@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +14,11 @@ from numba.core.runtime import _nrt_python, rtsys
 
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.direct import Direct
+from loopdiff.backends.cpu.direct.library import MANY, Library
 from loopdiff.backends.cpu.direct.lower import Lowering
 from loopdiff.backends.cpu.scalar_math import at
 from loopdiff.backends.cpu.simd import load, reduce_add, splat
+from loopdiff.backends.load import load_function, write_module
 from tests.corpus import BY_NAME
 
 direct = njit(pipeline_class=Direct, error_model="numpy", fastmath={"contract", "nsz"})
@@ -250,3 +253,36 @@ def test_generated_functions_are_compiled_directly(name: str, is_parallel: bool)
     f = vectorize_grad(wrt=entry.wrt, cache=False, parallel=is_parallel)(entry.function)
     k = f.compile(*entry.args(0).values())
     assert pipelines(k.forward) | pipelines(k.reverse) == {"direct"}
+
+
+@direct
+def divided(n: int) -> Any:
+    return n % 8, n // 8, n % 3, n // 3, n // 1, n % 1
+
+
+@pytest.mark.parametrize("n", [-(2**63), -17, -16, -9, -8, -3, -1, 0, 1, 7, 8, 17, 2**63 - 1])
+def test_division_by_constants_rounds_down(n: int) -> None:
+    assert divided(n) == (n % 8, n // 8, n % 3, n // 3, n // 1, n % 1)
+
+
+def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes() -> None:
+    count = 4 * MANY
+    names = [f"a{k}" for k in range(count)]
+    terms = [f"    x += a{k}[{k} % 2, {k} // {count - 1}] * {k + 1}" for k in range(count)]
+    loops = [f"    for i in range(a{k}.shape[0]):\n        x += a{k}[i, 0] - a0[0, i]" for k in range(count)]
+    body = [f"def long_one({', '.join(names)}):", "    x = 0.0", *terms * 8, *loops, "    return x"]
+    text = "\n".join(body) + "\n"
+    path = write_module("long_one", text, is_cached=False)
+    function = load_function("long_one", path, text).dispatcher
+    args = [np.arange(4.0).reshape(2, 2) + k for k in range(count)]
+    compiled = direct(function)
+    assert compiled(*args) == function(*args)
+    library = compiled.overloads[compiled.signatures[0]].library
+    assert isinstance(library, Library)
+    assert library.is_large
+    before = [sys.getrefcount(a) for a in args]
+    compiled(*args)
+    assert [sys.getrefcount(a) for a in args] == before
+    with pytest.raises(TypeError):
+        compiled.overloads[compiled.signatures[0]].entry_point(*args[:-1], None)
+    assert [sys.getrefcount(a) for a in args] == before

@@ -18,6 +18,7 @@ from numba.np.arrayobj import load_item, store_item
 from loopdiff.backends.cpu.defects import keep_scalar, moves_masked_loads
 
 from .expressions import INT64, Expressions, Value
+from .folding import fold_as_written
 from .syntax import Unknown, constant_of
 from .typed import is_counted
 
@@ -41,13 +42,17 @@ class Lowering(Expressions):
         self.held: set[tuple[str, types.Type]] = set()  # counted variables that may hold something
         self.end: Value = None  # the block that every way out leads to
         self.status: Value = None  # what the function says there
+        self.sets_counted = True  # whether any variable is counted
 
     def lower_function_body(self) -> Value:
         """Lower the tree, and return the last block of the entry, from which Numba goes to the first one here."""
         start = self.blkmap[self.firstblk] = self.function.append_basic_block("start")
         self.pre_lower()
+        fold_as_written(self.builder)
         self.begin_end()
-        changed = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        stored = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self.sets_counted = any(is_counted(self.found.types[id(n)]) for n in stored if id(n) in self.found.types)
+        changed = {n.id for n in stored}
         for name, ty, value in zip(self.fndesc.args, self.fndesc.argtypes, self.fnargs, strict=True):
             if name in changed:
                 self.context.nrt.incref(self.builder, ty, value)
@@ -106,6 +111,8 @@ class Lowering(Expressions):
         self.release(name, ty)
         self.builder.store(new, self.place(name, ty))
         self.held.add((name, ty))
+        if name in self.once:
+            self.values[name] = new  # which is read; the place is for whatever releases it
 
     def release(self, name: str, ty: types.Type) -> None:
         """Give up the reference that a variable holds."""
@@ -251,6 +258,8 @@ class Lowering(Expressions):
 
     def held_by(self, body: list[ast.stmt]) -> set[tuple[str, types.Type]]:
         """Counted variables that statements set."""
+        if not self.sets_counted:
+            return set()
         names = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         found = ((n.id, self.found.types[id(n)]) for n in names)
         return {(name, ty) for name, ty in found if is_counted(ty)}

@@ -27,6 +27,7 @@ RELATIONS = {
     operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
 }  # fmt: skip
 EXTREMA = {builtins.max: ">", builtins.min: "<"}
+DIVISIONS = (operator.mod, operator.floordiv)
 FUNCTIONS = (builtins.max, builtins.min, np.empty)
 
 
@@ -40,6 +41,8 @@ def known_call(function: Any, given: tuple[types.Type, ...]) -> tuple[Any, Lower
         return allocation(args)
     if len(args) != 2 or args[0] != args[1]:
         return None
+    if function in DIVISIONS and args[0] == types.int64 and isinstance(given[1], types.IntegerLiteral):
+        return by_constant(function, given[1].literal_value, args)
     if args[0] in FLOATS:
         return of_floats(function, args)
     return of_integers(function, args) if args[0] == types.int64 else None
@@ -75,6 +78,23 @@ def of_integers(function: Any, args: tuple[types.Type, ...]) -> tuple[Any, Lower
 
         return signature(args[0], *args), lower
     return None
+
+
+def by_constant(function: Any, divisor: int, args: tuple[types.Type, ...]) -> tuple[Any, Lower] | None:
+    """Division by a positive constant, rounded down, and what it leaves: it cannot fail, so that nothing branches."""
+    if divisor <= 0:
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        dividend, by = values[0], values[0].type(divisor)
+        left = builder.srem(dividend, by)
+        is_below = builder.icmp_signed("<", left, left.type(0))
+        if function is operator.mod:
+            return builder.select(is_below, builder.add(left, by), left)
+        quotient = builder.sdiv(dividend, by)
+        return builder.select(is_below, builder.sub(quotient, left.type(1)), quotient)
+
+    return signature(args[0], *args), lower
 
 
 def allocation(args: tuple[types.Type, ...]) -> tuple[Any, Lower] | None:

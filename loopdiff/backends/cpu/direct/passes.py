@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from llvmlite import ir as llvm
 from llvmlite.binding import Linkage
 from numba.core import types
 from numba.core.compiler import Compiler
@@ -20,6 +21,7 @@ from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend
 from loopdiff.backends.cpu.defects import ScalarCodegen, moves_masked_loads
 
 from .expressions import Program
+from .library import Wrapper, library_of
 from .lower import Lowering
 from .syntax import Unknown, tree_of
 from .typed import TypedTree, typed_tree
@@ -30,6 +32,17 @@ TYPED = "typed"  # in the state of a part that whoever calls it has typed
 
 class CpuLowering(Lowering, Lower):
     """Numba's lowering, of a tree."""
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        module = self.context.create_module("wrapper")
+        kind = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.argtypes)
+        callee = llvm.Function(module, kind, self.fndesc.llvm_func_name)
+        given = (self.context, module, callee, self.fndesc, self.env, self.call_helper, release_gil)
+        Wrapper(*given).build()
+        self.library.add_ir_module(module)
+
+    def create_cfunc_wrapper(self) -> None:
+        """Nobody calls generated functions by their addresses, and Numba says so to whoever tries."""
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -44,12 +57,17 @@ class DirectLowering(BaseNativeLowering):
 
     def run_pass(self, state: Any) -> Any:
         try:
-            return lowered(state, super().run_pass)
+            return lowered(state, self.lower)
         except Exception as error:
             if isinstance(error, NumbaError) or os.environ.get("LOOPDIFF_STRICT"):
                 raise
             # A defect here, or something that another version of Numba changed, which its own passes can do without.
             raise Unknown(f"{type(error).__name__}: {error}") from error
+
+    def lower(self, state: Any) -> Any:
+        if state.library is None:
+            state.library = library_of(state.targetctx, state.func_id.func_qualname)
+        return super().run_pass(state)
 
 
 def lowered(state: Any, run_pass: Callable[[Any], Any]) -> Any:

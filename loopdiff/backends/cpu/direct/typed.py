@@ -317,7 +317,10 @@ class Typing:
         owner = self.expr(node.value)
         if isinstance(owner, types.Array) and node.attr not in ATTRIBUTES:
             raise Unknown(f"attribute {node.attr} of {owner}", node)
-        found: Any = self.context.resolve_getattr(owner, node.attr)
+        key = ("attribute", owner, node.attr)
+        if key not in self.known:
+            self.known[key] = self.context.resolve_getattr(owner, node.attr)
+        found: Any = self.known[key]
         if found is None or isinstance(found, types.BoundFunction):
             raise Unknown(f"attribute {node.attr} of {owner}", node)
         return found

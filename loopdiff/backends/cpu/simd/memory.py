@@ -72,22 +72,24 @@ def lane_type(a: types.Array) -> types.Type:
 
 def place(context: Any, builder: Any, array: types.Array, value: Any, idx: types.Type, idx_value: Any) -> Place:
     """Take `value[idx]` apart. C and F layouts get strides from the shape, which LLVM sees through best."""
-    struct = context.make_array(array)(context, builder, value)
+    parts_of = context.data_model_manager[array]
     parts = components(idx)
     if is_tuple(idx):
         values = [builder.extract_value(idx_value, k) for k in range(len(parts))]
     else:
         values = [idx_value]
-    base = builder.bitcast(struct.data, POINTER)
+    base = builder.bitcast(parts_of.get(builder, value, "data"), POINTER)
     if array.layout == "A":
-        strides = [builder.extract_value(struct.strides, k) for k in range(array.ndim)]
+        apart = parts_of.get(builder, value, "strides")
+        strides = [builder.extract_value(apart, k) for k in range(array.ndim)]
         return Place(array, base, tuple(strides), tuple(zip(parts, values, strict=True)))
     itemsize = Place(array, base, (), ()).itemsize
     strides = [INT64(itemsize)] * array.ndim
+    shape = parts_of.get(builder, value, "shape")
     order = range(array.ndim - 1) if array.layout == "F" else range(array.ndim - 1, 0, -1)
     for k in order:
         after = k + 1 if array.layout == "F" else k - 1
-        strides[after] = builder.mul(strides[k], builder.extract_value(struct.shape, k), flags=("nsw",))
+        strides[after] = builder.mul(strides[k], builder.extract_value(shape, k), flags=("nsw",))
     return Place(array, base, tuple(strides), tuple(zip(parts, values, strict=True)))
 
 
