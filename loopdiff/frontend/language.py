@@ -158,7 +158,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "R = np.array([[np.cos(s), -np.sin(s)], [np.sin(s), np.cos(s)]])\ny[:2] = R @ x[:2]\n"
         "A[:2] = np.array([x[:5], 2.0 * x[:5]])",
         "0.1",
-        "The lists are written out; their elements are numbers, or arrays of one shape. `np.asarray` is what it is given.",
+        "The lists are written out; their elements are numbers, or arrays of one shape.",
     ),
     Construct(
         "np.arange, tri, diag, diagonal",
