@@ -450,11 +450,7 @@ REFUSED_METHODS: dict[str, str] = {
     "append": "allocate the array with its final size and store by subscript",
     "print": "move it out of the decorated function",
     "item": "use the element itself: `A[i]`",
-    "array": "allocate with `np.empty` and store the elements",
     "divmod": "unpack it: `q, r = divmod(a, b)`",
-    "arange": "use the loop index, or allocate with `np.empty` and store the elements",
-    "isclose": "compare `abs(a - b)` with a tolerance",
-    "cumsum": "keep the running sum in a loop",
 }
 REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
     ast.With: ("LD103", "`with` is not supported", None),

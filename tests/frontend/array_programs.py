@@ -175,7 +175,10 @@ def counters(x, A, n):
 @shows("np.flipud, fliplr, rot90, roll, repeat, tile", vector(4), matrix(3, 4), 2)
 def turned(x, A, n):
     np.fliplr(A)[0] = x
-    return np.flipud(A), np.rot90(A, -1), np.roll(x, n), np.roll(A, -n, axis=1), np.repeat(A, n, axis=0), np.tile(x, n)
+    return (
+        np.flipud(A) + 0.0, np.rot90(A, -1) * x[0], np.roll(x, n), np.roll(A, -n, axis=1), np.repeat(A, n, axis=0),
+        np.tile(x, n),
+    )  # fmt: skip
 
 
 @shows(

@@ -94,7 +94,7 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
     if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
     whole = state.all_of(array, span)
-    if function == "eye":
+    if function == "eye" and found is not None:
         put_ones(state, array, sizes, node)
     if left is not None:
         held = frozen(state, left, "fill")

@@ -94,15 +94,15 @@ def only_checks(body: tuple[ir.Stmt, ...]) -> bool:
 def lazily(
     state: State, op: Op, nodes: Sequence[ast.expr], parse: Parse, joined: Callable[[Op, list[ir.Expr], Span], ir.Expr]
 ) -> list[ir.Expr]:
-    """Operands of `and` / `or`, each evaluated only if those before it leave the result open. None follows a constant
-    that decides, and constants that do not are left out.
+    """Operands of `and` / `or`, each evaluated only if those before it leave the result open. None follows a truth value
+    that is known and decides, and those that do not are left out.
 
     `joined` gives the value of operands. Where one takes statements, it and those before it come as one operand.
     """
     parts: list[ir.Expr] = [parse(state, nodes[0])]
     for node in nodes[1:]:
-        if isinstance(parts[-1], ir.Const):
-            if bool(parts[-1].value) == (op is Op.OR):
+        if isinstance(parts[-1], ir.Const) and isinstance(parts[-1].value, bool):
+            if parts[-1].value == (op is Op.OR):
                 return parts
             parts.pop()
         if not parts:
