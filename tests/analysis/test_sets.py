@@ -19,7 +19,7 @@ from loopdiff.analysis.polyhedral.sets import (
     instances,
     ordered,
     orders,
-    parameters_of,
+    places_of_parameters,
     restricted,
 )
 from loopdiff.analysis.polyhedral.translation import PARAM, Translation
@@ -124,7 +124,7 @@ def test_facts_that_split_wait_until_they_do_not() -> None:
     assert restricted(model, inside).pending == ()
     assert domain(model, inside).n_basic_set() == 1
     found = domain(model, inside)
-    places = [k for k, _ in parameters_of(model, found)]
+    places = [k for k, _ in places_of_parameters(model, found)]
     assert len(places) == 3
     equal = isl.Set.universe(found.get_space())
     for place in places[1:]:
@@ -139,7 +139,9 @@ def test_sets_know_facts_about_their_own_parameters_only() -> None:
 
 def mentioned(model: Model, event: Event) -> str:
     """Arrays whose extents the instances of `event` are restricted by, sorted."""
-    return "".join(sorted(e.array for _, e in parameters_of(model, instances(model, event)) if isinstance(e, ir.Dim)))
+    return "".join(
+        sorted(e.array for _, e in places_of_parameters(model, instances(model, event)) if isinstance(e, ir.Dim))
+    )
 
 
 @pytest.mark.parametrize(

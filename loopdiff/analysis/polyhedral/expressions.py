@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from loopdiff.analysis.polyhedral.sets import Model, parameters_in, pieces, with_ordered_parameters
+from loopdiff.analysis.polyhedral.sets import Model, pieces, places_of_parameters, with_sorted_parameters
 from loopdiff.analysis.polyhedral.translation import DIV, PARAM
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of
@@ -26,7 +26,7 @@ def affine_expr(model: Model, affine: Any) -> ir.Expr:
 def weighted(model: Model, affine: Any, scale: int) -> tuple[Weights, int]:
     """`scale` times `affine` as integer multiples of expressions, and a constant."""
     weights: Weights = []
-    for place, expr in parameters_in(model, affine):
+    for place, expr in places_of_parameters(model, affine):
         weights.append((multiple(affine.get_coefficient_val(PARAM, place), scale), expr))
     for place in range(affine.dim(DIV)):
         weight = multiple(affine.get_coefficient_val(DIV, place), scale)
@@ -78,7 +78,7 @@ def fails(model: Model, where: Any) -> ir.Expr:
 
 
 def basic_sets(where: Any) -> list[Any]:
-    return with_ordered_parameters(where).coalesce().compute_divs().get_basic_sets()
+    return with_sorted_parameters(where).coalesce().compute_divs().get_basic_sets()
 
 
 def rows(basic: Any) -> list[Any]:

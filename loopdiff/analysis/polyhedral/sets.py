@@ -127,7 +127,7 @@ def translation(model: Model, frame: Frame) -> Translation:
     return Translation(space, model.terms.parameters, {d.leaf: k for k, d in enumerate(frame.dims)})
 
 
-def parameters_in(model: Model, found: Any) -> list[tuple[int, ir.Expr]]:
+def places_of_parameters(model: Model, found: Any) -> list[tuple[int, ir.Expr]]:
     """The parameters that a set, map or function of isl's has, in the order of the LoopSet, each with its place there
     in `found`."""
     names = ((int(found.get_dim_name(PARAM, k)[1:]), k) for k in range(found.dim(PARAM)))
@@ -164,8 +164,8 @@ def compute_domain(model: Model, frame: Frame) -> Domain:
     found = outer.instances.add_dims(SET, len(into.places) - outer.instances.dim(SET))
     for formula in frame.formulas:
         found = found.intersect(into.truth(formula))
-    facts = model.owners.needed(facts_in(model, frame), (e for _, e in parameters_in(model, found)))
-    found = with_ordered_parameters(bounded_below(model, found, outer.instances))
+    facts = model.owners.needed(facts_in(model, frame), (e for _, e in places_of_parameters(model, found)))
+    found = with_sorted_parameters(bounded_below(model, found, outer.instances))
     found, pending = with_facts(model, into, found, tuple(f for f in facts if f not in outer.facts))
     return Domain(found, frozenset(facts).difference(pending), pending)
 
@@ -182,8 +182,8 @@ def facts_in(model: Model, frame: Frame) -> Facts:
 
 def bounded_below(model: Model, found: Any, but: Any = None) -> Any:
     """The set `found` where extents are not negative, but for parameters of the set `but`, of which that is known."""
-    known = {expr for _, expr in parameters_in(model, but)} if but is not None else set()
-    for place, expr in parameters_in(model, found):
+    known = {expr for _, expr in places_of_parameters(model, but)} if but is not None else set()
+    for place, expr in places_of_parameters(model, found):
         if isinstance(expr, ir.Dim) and expr not in known:
             found = found.lower_bound_val(PARAM, place, integer(model, 0))
     return found
@@ -213,7 +213,7 @@ def where_true(model: Model, into: Translation, found: Any, fact: Fact) -> Any:
 
 def needed_facts(model: Model, frame: Frame, found: Any) -> Facts:
     """What holds in `frame` of the parameters of `found`, whatever the iteration is."""
-    facts = model.owners.needed(facts_in(model, frame), (e for _, e in parameters_in(model, found)))
+    facts = model.owners.needed(facts_in(model, frame), (e for _, e in places_of_parameters(model, found)))
     return tuple(f for f in facts if not f.is_local)
 
 
@@ -229,8 +229,8 @@ def possible(model: Model, frame: Frame, where: Any) -> Any:
 def aware(model: Model, frame: Frame, found: Any, other: Any) -> Any:
     """The set `found`, of which `frame` has told what it knows, with what it knows of the parameters of `other` as
     well."""
-    known = {e for _, e in parameters_in(model, found)}
-    if all(e in known for _, e in parameters_in(model, other)):
+    known = {e for _, e in places_of_parameters(model, found)}
+    if all(e in known for _, e in places_of_parameters(model, other)):
         return found
     facts = needed_facts(model, frame, found)
     whole = bounded_below(model, found.align_params(other.get_space()), found)
@@ -443,11 +443,11 @@ def largest(model: Model, frame: Frame, term: ir.Expr) -> Any:
     """
     function = translation(model, frame).function(term)
     runs = aware(model, frame, domain(model, frame), function)
-    values = with_ordered_parameters(isl.Map.from_pw_aff(function).intersect_domain(runs).range())
+    values = with_sorted_parameters(isl.Map.from_pw_aff(function).intersect_domain(runs).range())
     return model.bounded(lambda: values.dim_max(0).coalesce(), None)
 
 
-def with_ordered_parameters(found: Any) -> Any:
+def with_sorted_parameters(found: Any) -> Any:
     """`found` with its parameters in the order of the LoopSet."""
     names = sorted((found.get_dim_name(PARAM, k) for k in range(found.dim(PARAM))), key=lambda name: int(name[1:]))
     space = isl.Space.params_alloc(found.get_ctx(), len(names))
@@ -458,4 +458,4 @@ def with_ordered_parameters(found: Any) -> Any:
 
 def pieces(function: Any) -> list[tuple[Any, Any]]:
     """Where, and which, affine function of the parameters `function` is."""
-    return list(with_ordered_parameters(function).get_pieces())
+    return list(with_sorted_parameters(function).get_pieces())
